@@ -1,0 +1,30 @@
+"""Words that every package uses: dtypes, source text and spans, errors, iterative walks.
+
+Nothing here knows a tensor program or an operator. Begin reading with ``errors.py``.
+"""
+
+from relay2relax.core.errors import (
+    CompilerError,
+    Diagnostic,
+    ExecutionError,
+    FileError,
+    ParseError,
+    Relay2RelaxError,
+    UnsupportedError,
+)
+from relay2relax.core.source import SourceRange, SourceText, Span
+from relay2relax.core.walk import post_order
+
+__all__ = [
+    "CompilerError",
+    "Diagnostic",
+    "ExecutionError",
+    "FileError",
+    "ParseError",
+    "Relay2RelaxError",
+    "SourceRange",
+    "SourceText",
+    "Span",
+    "UnsupportedError",
+    "post_order",
+]

@@ -1,0 +1,103 @@
+"""Element types.
+
+A dtype is written as TVM writes it: ``"float32"``, ``"int64"``, ``"uint8"``, ``"bool"``, ``"bfloat16"``. This module
+translates that spelling to numpy and to the code, width and lanes that TVM's binary formats store.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from relay2relax.core.errors import Relay2RelaxError
+
+Array = npt.NDArray[np.generic]
+
+_FORM = re.compile(r"(?P<kind>int|uint|float|bfloat|bool|handle)(?P<bits>\d*)(?:x(?P<lanes>\d+))?\Z")
+_CODES = {"int": 0, "uint": 1, "float": 2, "handle": 3, "bfloat": 4}
+_KINDS = {code: kind for kind, code in _CODES.items()}
+_FLOAT8 = {6: "float8_e4m3fn", 7: "float8_e5m2"}
+
+
+class DTypeError(Relay2RelaxError):
+    """A dtype is unknown, or has no representation where one is needed."""
+
+
+@lru_cache(maxsize=None)
+def numpy_dtype(dtype: str) -> np.dtype[np.generic]:
+    """Return the numpy dtype of ``dtype``; bfloat16 and float8 come from ml_dtypes.
+
+    Raises DTypeError for a dtype that numpy arrays cannot hold (``handle``, vectors).
+    """
+    if dtype == "bool":
+        return np.dtype(np.bool_)
+    if dtype.startswith(("bfloat", "float8")):
+        import ml_dtypes
+
+        if hasattr(ml_dtypes, dtype):
+            return np.dtype(getattr(ml_dtypes, dtype))
+    elif re.fullmatch(r"u?int(8|16|32|64)|float(16|32|64)", dtype):
+        return np.dtype(dtype)
+    raise DTypeError(f"dtype {dtype!r} has no numpy representation")
+
+
+def of_array(array: Array) -> str:
+    """Return the dtype of a numpy array in TVM's spelling."""
+    return "bool" if array.dtype == np.bool_ else array.dtype.name
+
+
+def is_float(dtype: str) -> bool:
+    """Whether ``dtype`` is a floating-point type (bfloat16 and float8 included)."""
+    return dtype.startswith(("float", "bfloat"))
+
+
+def is_int(dtype: str) -> bool:
+    """Whether ``dtype`` is a signed or unsigned integer type; bool is not."""
+    return dtype.startswith(("int", "uint"))
+
+
+def is_unsigned(dtype: str) -> bool:
+    """Whether ``dtype`` is an unsigned integer type."""
+    return dtype.startswith("uint")
+
+
+def bits(dtype: str) -> int:
+    """Return the width of one element in bits (bool: 1)."""
+    if dtype == "bool":
+        return 1
+    if dtype.startswith("float8"):
+        return 8
+    if dtype == "handle":
+        return 64
+    form = _FORM.match(dtype)
+    if form is None or not form["bits"]:
+        raise DTypeError(f"unknown dtype {dtype!r}")
+    return int(form["bits"])
+
+
+def to_code(dtype: str) -> tuple[int, int, int]:
+    """Return (code, bits, lanes) as TVM's binary formats store them; bool is (1, 1, 1)."""
+    if dtype == "bool":
+        return 1, 1, 1
+    for code, name in _FLOAT8.items():
+        if dtype == name:
+            return code, 8, 1
+    form = _FORM.match(dtype)
+    if form is None:
+        raise DTypeError(f"unknown dtype {dtype!r}")
+    return _CODES[form["kind"]], int(form["bits"] or 64), int(form["lanes"] or 1)
+
+
+def from_code(code: int, width: int, lanes: int) -> str:
+    """Return the dtype that TVM's binary formats store as ``code``, ``width`` and ``lanes``."""
+    suffix = f"x{lanes}" if lanes != 1 else ""
+    if code in _FLOAT8 and width == 8:
+        return _FLOAT8[code] + suffix
+    if code == 1 and width == 1:
+        return "bool" + suffix
+    if code not in _KINDS:
+        raise DTypeError(f"unknown dtype code {code} with {width} bits")
+    return "handle" if code == 3 else f"{_KINDS[code]}{width}{suffix}"

@@ -1,0 +1,75 @@
+"""Source text, places in it, and the spans that Relay nodes carry.
+
+Two things are kept apart. A :class:`SourceRange` says where in a text we read something; it serves error messages.
+A :class:`Span` is part of a Relay program: importers put the name of the original operator there, and TVM prints it
+as ``span=name:line:column``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a node came from, as TVM's ``Span`` records it (0 where unknown)."""
+
+    source_name: str
+    line: int = 0
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.source_name}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRange:
+    """A range in a named text; lines and columns count from 1, ``end_column`` is exclusive."""
+
+    name: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.line}:{self.column}"
+
+    def to(self, other: SourceRange) -> SourceRange:
+        """Return the range from the start of this one to the end of ``other``."""
+        return SourceRange(self.name, self.line, self.column, other.end_line, other.end_column)
+
+
+class SourceText:
+    """A named text that can show excerpts of itself."""
+
+    __slots__ = ("_lines", "name", "text")
+
+    def __init__(self, text: str, name: str = "<text>") -> None:
+        self.text = text
+        self.name = name
+        self._lines: list[str] | None = None
+
+    def line(self, number: int) -> str:
+        """Return line ``number`` (from 1) without its newline; empty past the end."""
+        if self._lines is None:
+            self._lines = self.text.split("\n")
+        return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
+
+    def excerpt(self, where: SourceRange, label: str = "", width: int = 160) -> list[str]:
+        """Return the lines that show ``where`` with carets under it; long lines are cut to ``width`` columns."""
+        first = max(1, where.line - 1)
+        gutter = len(str(where.line))
+        rows = [" " * gutter + " |"]
+        # A long line is shown as a window around the place, so that the carets stay on the screen.
+        start = max(0, where.column - 1 - width // 2) if where.column > width else 0
+        for number in range(first, where.line + 1):
+            text = self.line(number).replace("\t", " ").rstrip("\r")
+            rows.append(f"{number:>{gutter}} | {text[start : start + width]}".rstrip())
+        length = where.end_column - where.column if where.end_line == where.line else 1
+        length = max(1, min(length, width))
+        carets = " " * (where.column - 1 - start) + "^" * length
+        rows.append(" " * gutter + " | " + carets + (f" {label}" if label else ""))
+        return rows

@@ -1,0 +1,32 @@
+"""Graph walks with a stack of their own: a chain of a million nodes is as ordinary as a chain of three."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TypeVar
+
+Node = TypeVar("Node", bound=Hashable)
+
+
+def post_order(roots: Iterable[Node], children: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
+    """Yield every node reachable from ``roots`` once, each after its children, children in their order.
+
+    Nodes are told apart by hash and equality, so identity-hashed nodes of a DAG are visited once each. ``children``
+    must not describe a cycle; on a cycle the back edge is ignored.
+    """
+    seen: set[Node] = set()
+    for root in roots:
+        if root in seen:
+            continue
+        seen.add(root)
+        stack: list[tuple[Node, Iterator[Node]]] = [(root, iter(children(root)))]
+        while stack:
+            node, rest = stack[-1]
+            for child in rest:
+                if child not in seen:
+                    seen.add(child)
+                    stack.append((child, iter(children(child))))
+                    break
+            else:
+                stack.pop()
+                yield node

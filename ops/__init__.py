@@ -1,0 +1,28 @@
+"""What each operator is: one record per operator, one file per family.
+
+``table.py`` names the families; ``record.py`` says what a record holds; ``lower.py`` makes PrimFuncs of calls.
+Whoever adds an operator edits one family file and its test.
+"""
+
+from relay2relax.ops.attributes import NoAttrs, attr_fields
+from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script
+from relay2relax.ops.table import all_ops, relax_op, relay_names, relay_op
+from relay2relax.ops.types import TensorType, TupleType, Type
+
+__all__ = [
+    "Emit",
+    "Expanded",
+    "NoAttrs",
+    "OpDef",
+    "OpError",
+    "SameOp",
+    "Script",
+    "TensorType",
+    "TupleType",
+    "Type",
+    "all_ops",
+    "attr_fields",
+    "relax_op",
+    "relay_names",
+    "relay_op",
+]

@@ -1,0 +1,3 @@
+"""Broadcast operators."""
+
+OPS: tuple = ()

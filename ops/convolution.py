@@ -1,0 +1,3 @@
+"""Convolution operators."""
+
+OPS: tuple = ()

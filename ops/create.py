@@ -1,0 +1,3 @@
+"""Create operators."""
+
+OPS: tuple = ()

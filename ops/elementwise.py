@@ -1,0 +1,3 @@
+"""Elementwise operators."""
+
+OPS: tuple = ()

@@ -1,0 +1,57 @@
+"""From an operator call to a PrimFunc: the record's ``compute`` applied to placeholders.
+
+Both translators, both executors and Relax's LegalizeOps lower through this one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relay2relax.ops.record import OpDef
+from relay2relax.ops.types import TensorType, TupleType, Type
+from relay2relax.tir import te
+from relay2relax.tir.extent import Shape, as_prim
+from relay2relax.tir.stmt import PrimFunc
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The operator call that a PrimFunc computes, kept while its body is the record's own.
+
+    ``args`` are the argument types; an argument that is a shape stands as a tuple of extents.
+    """
+
+    op: OpDef
+    attrs: Any
+    args: tuple[Type | Shape, ...]
+
+
+def lower_call(op: OpDef, attrs: Any, args: Sequence[Type | Shape], out: Type, name: str) -> PrimFunc:
+    """Return the PrimFunc ``name`` that computes one call of ``op``.
+
+    Parameters of the PrimFunc: the tensors among ``args`` (tuples flattened), then the tensors of ``out``; every
+    symbolic extent is a variable of the buffers' shapes. ``args`` hold tensor and tuple types, and extents for
+    arguments that are shapes; no extent may be ``ANY``.
+    """
+    inputs: list[te.Tensor] = []
+
+    def placeholder(arg: Type | Shape, hint: str) -> Any:
+        match arg:
+            case TensorType(shape, dtype):
+                inputs.append(te.placeholder(tuple(as_prim(e) for e in shape), dtype, hint))
+                return inputs[-1]
+            case TupleType(fields):
+                return tuple(placeholder(one, f"{hint}_{i}") for i, one in enumerate(fields))
+            case tuple():
+                return arg
+        raise TypeError(f"an operator cannot take {arg!r}")
+
+    names = list(op.inputs)
+    if op.variadic:
+        names = names[:-1] + [f"{names[-1][1:]}_{i}" for i in range(len(args) - len(names) + 1)]
+    given = [placeholder(arg, hint) for arg, hint in zip(args, names, strict=True)]
+    result = op.compute(attrs, out, *given)
+    outputs = list(result) if isinstance(result, tuple) else [result]
+    return te.create_prim_func(inputs, outputs, name=name, origin=Origin(op, attrs, tuple(args)))

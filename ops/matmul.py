@@ -1,0 +1,3 @@
+"""Matmul operators."""
+
+OPS: tuple = ()

@@ -1,0 +1,3 @@
+"""Normalisation operators."""
+
+OPS: tuple = ()

@@ -1,0 +1,3 @@
+"""Pooling operators."""
+
+OPS: tuple = ()

@@ -1,0 +1,131 @@
+"""What an operator is: one :class:`OpDef` per operator, with a facet for each thing that is asked about it.
+
+Facets are plain functions over plain words. ``args`` of a facet follow ``inputs``; an input that Relay passes as a
+tuple (``concatenate``) arrives as a ``TupleType`` in ``infer`` and as a Python tuple elsewhere; a Relax argument that is
+a shape arrives as a tuple of extents (in ``numpy``: of ints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, Union
+
+from typing_extensions import TypeAlias
+
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.ops.attributes import NoAttrs
+from relay2relax.ops.types import Type
+from relay2relax.tir.extent import Extent
+
+Value: TypeAlias = Union[Array, tuple["Value", ...]]
+V = TypeVar("V")
+
+
+class OpError(Relay2RelaxError):
+    """An operator refuses its arguments; ``argument`` is the index of the input at fault, where one is."""
+
+    def __init__(self, message: str, argument: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.argument = argument
+
+
+class Emit(Protocol[V]):
+    """What an expansion into Relax may do; ``V`` is the caller's handle of an emitted value."""
+
+    def call(self, name: str, *args: V, **attrs: Any) -> V:
+        """Emit the Relax operator ``R.<name>``; ``attrs`` are fields of its record's attribute class."""
+
+    def type_of(self, value: V) -> Type:
+        """Return the type of ``value``, with symbolic extents."""
+
+    def const(self, value: int | float | bool | Array, dtype: str) -> V:
+        """Return a constant."""
+
+    def shape(self, extents: Sequence[Extent]) -> V:
+        """Return a shape value, e.g. the second argument of ``R.reshape``."""
+
+    def tuple(self, values: Sequence[V]) -> V:
+        """Emit a tuple."""
+
+    def item(self, value: V, index: int) -> V:
+        """Emit a projection from a tuple."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """How ``R.<name>(…)`` is written in TVMScript.
+
+    Attributes are written as keywords in field order, unless they are None or "" (TVM's "not given"). ``rename`` maps
+    a field to TVMScript's keyword; ``omit`` lists fields TVMScript does not have (they are reset to their defaults when
+    a Relay call becomes a Relax call); ``positional`` lists fields written without a keyword, after the arguments.
+    """
+
+    name: str
+    rename: Mapping[str, str] = field(default_factory=dict)
+    omit: tuple[str, ...] = ()
+    positional: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SameOp:
+    """The Relax operator means the same with the same attributes (those in ``Script.omit`` aside)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """The operator becomes several Relax operators: ``expand(emit, attrs, *args)`` returns the result."""
+
+    expand: Callable[..., Any]
+
+
+RelaxForm: TypeAlias = Union[SameOp, Expanded, None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpDef:
+    """One operator.
+
+    ``relay``    Relay's name, None for an operator that only Relax has.
+    ``inputs``   names of the inputs; one that begins with ``*`` takes any number.
+    ``attrs``    the attribute dataclass; ``attrs_key`` is its type key in Relay's JSON (``relay.attrs.…``), "" if none.
+    ``infer``    (attrs, *types) -> type: the result type; raises OpError. All argument types are known.
+    ``operands`` (attrs, types) -> types: what is known of the arguments once some are; unknown ones are None.
+    ``numpy``    (attrs, *arrays) -> array or tuple: the reference value, vectorised; never changes its arguments.
+    ``compute``  (attrs, out, *tensors) -> te.Tensor or tuple of them: the definition that TensorIR is made from;
+                 ``out`` is the inferred type, its extents static or symbolic.
+    ``relax``    what Relax has for it; None: only ``call_tir`` of its own PrimFunc.
+    ``script``   how the operator is written in Relax, None where Relax does not have it.
+    """
+
+    doc: str
+    source: str
+    inputs: tuple[str, ...]
+    infer: Callable[..., Type]
+    numpy: Callable[..., Any]
+    compute: Callable[..., Any]
+    relay: str | None = None
+    attrs: type = NoAttrs
+    attrs_key: str = ""
+    operands: Callable[[Any, tuple[Type | None, ...]], tuple[Type | None, ...]] | None = None
+    relax: RelaxForm = None
+    script: Script | None = None
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The Relay name, or Relax's where Relay has none."""
+        if self.relay is not None:
+            return self.relay
+        assert self.script is not None
+        return self.script.name
+
+    @property
+    def variadic(self) -> bool:
+        """Whether the operator takes any number of inputs."""
+        return bool(self.inputs) and self.inputs[-1].startswith("*")
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}>"

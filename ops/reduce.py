@@ -1,0 +1,3 @@
+"""Reduce operators."""
+
+OPS: tuple = ()

@@ -1,0 +1,3 @@
+"""Transform operators."""
+
+OPS: tuple = ()

@@ -1,0 +1,1 @@
+"""relay2relax.relax_ir"""

@@ -1,0 +1,101 @@
+"""Struct info: what is known of a Relax value when the program is written.
+
+    info ::= Tensor(shape?, dtype, ndim) | Shape(extent*?, ndim) | Tuple(info*) | Prim(dtype, value?)
+           | Object | Func(info*, info, purity)
+
+Struct info are values; symbolic extents are ``tir.Var`` and expressions over them. An unknown shape is ``None``, an
+unknown rank is ``ndim == -1``, an unknown dtype is "".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay2relax.ops.types import TensorType, TupleType, Type
+from relay2relax.tir.expr import PrimExpr
+from relay2relax.tir.extent import ANY, Extent, is_any
+
+
+class StructInfo:
+    """Base of all struct info."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TensorStructInfo(StructInfo):
+    """A tensor; ``ndim`` follows from ``shape`` where that is known."""
+
+    shape: tuple[Extent, ...] | None = None
+    dtype: str = ""
+    ndim: int = -1
+
+    def __post_init__(self) -> None:
+        if self.shape is not None:
+            object.__setattr__(self, "ndim", len(self.shape))
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeStructInfo(StructInfo):
+    """A shape value."""
+
+    values: tuple[Extent, ...] | None = None
+    ndim: int = -1
+
+    def __post_init__(self) -> None:
+        if self.values is not None:
+            object.__setattr__(self, "ndim", len(self.values))
+
+
+@dataclass(frozen=True, slots=True)
+class TupleStructInfo(StructInfo):
+    """A tuple."""
+
+    fields: tuple[StructInfo, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PrimStructInfo(StructInfo):
+    """A scalar."""
+
+    dtype: str
+    value: PrimExpr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStructInfo(StructInfo):
+    """Anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class FuncStructInfo(StructInfo):
+    """A function; ``params`` is None where nothing is known of them."""
+
+    params: tuple[StructInfo, ...] | None
+    ret: StructInfo
+    purity: bool = True
+
+
+def to_type(info: StructInfo) -> Type:
+    """Return ``info`` as the type that operators' rules take; an unknown shape of known rank has ``ANY`` extents.
+
+    Raises TypeError for what operators cannot take (unknown rank, objects, functions).
+    """
+    match info:
+        case TensorStructInfo(shape, dtype, ndim) if ndim >= 0:
+            return TensorType(shape if shape is not None else (ANY,) * ndim, dtype)
+        case TupleStructInfo(fields):
+            return TupleType(tuple(to_type(one) for one in fields))
+    raise TypeError(f"operators cannot take {info!r}")
+
+
+def from_type(type_: Type) -> StructInfo:
+    """Return the struct info of an operator's result; a shape with an ``ANY`` extent is unknown but for its rank."""
+    match type_:
+        case TensorType(shape, dtype):
+            if any(is_any(extent) for extent in shape):
+                return TensorStructInfo(None, dtype, len(shape))
+            return TensorStructInfo(shape, dtype)
+        case TupleType(fields):
+            return TupleStructInfo(tuple(from_type(one) for one in fields))
+    raise TypeError(f"no struct info for {type_!r}")

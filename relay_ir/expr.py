@@ -1,0 +1,260 @@
+"""Relay's expressions.
+
+    expr ::= Constant | Var | GlobalVar | Op | Constructor
+           | Call(expr, expr*, attrs) | Tuple(expr*) | TupleGetItem(expr, int)
+           | Let(var, expr, expr) | If(expr, expr, expr) | Function(var*, expr)
+           | RefCreate(expr) | RefRead(expr) | RefWrite(expr, expr) | Match(expr, clause*)
+
+An expression is equal to itself only: sharing in the graph means something (a shared node is computed once). What is
+learnt about a node, its type above all, is kept in tables beside the tree (``IRModule.types``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+from typing_extensions import TypeAlias, assert_never
+
+from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.source import Span
+from relay2relax.ops.attributes import NoAttrs
+from relay2relax.relay_ir.types import GlobalTypeVar, TensorType, Type, TypeVar
+
+
+class RelayExpr:
+    """Base of all expressions; user code may add operators to it through ``relay_ir.op``."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant(RelayExpr):
+    """A tensor; ``data`` may be a view into a file and is never changed."""
+
+    data: Array
+    span: Span | None = None
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """The shape and dtype of the data."""
+        return TensorType(tuple(int(d) for d in self.data.shape), of_array(self.data))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var(RelayExpr):
+    """A local variable; ``name`` is a hint."""
+
+    name: str
+    type_annotation: Type | None = None
+    span: Span | None = None
+    virtual_device: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GlobalVar(RelayExpr):
+    """The name of a function of the module; one object per name within a module."""
+
+    name: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Op(RelayExpr):
+    """A primitive operator; equal by name. ``relay_op(name)`` finds its record."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constructor(RelayExpr):
+    """A constructor of an ADT."""
+
+    name: str
+    inputs: tuple[Type, ...]
+    belong_to: GlobalTypeVar
+    tag: int = -1
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(RelayExpr):
+    """A call; ``attrs`` is the attribute dataclass of the operator's record (``NoAttrs`` where it has none).
+
+    A call of anything but an operator has ``NoAttrs`` or, rarely, a :class:`OpaqueAttrs`.
+    """
+
+    op: Expr
+    args: tuple[Expr, ...]
+    attrs: Any = NoAttrs()
+    type_args: tuple[Type, ...] = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuple(RelayExpr):
+    """A tuple; empty for the unit value."""
+
+    fields: tuple[Expr, ...]
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TupleGetItem(RelayExpr):
+    """Projection of field ``index``."""
+
+    tuple_value: Expr
+    index: int
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Let(RelayExpr):
+    """``let var = value; body``; ``value`` may call ``var`` if it is a function literal."""
+
+    var: Var
+    value: Expr
+    body: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If(RelayExpr):
+    """Only the chosen branch is evaluated."""
+
+    condition: Expr
+    true_branch: Expr
+    false_branch: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function(RelayExpr):
+    """A function; ``attrs`` maps names such as ``Primitive`` to values."""
+
+    params: tuple[Var, ...]
+    body: Expr
+    ret_type: Type | None = None
+    type_params: tuple[TypeVar, ...] = ()
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    span: Span | None = None
+    virtual_device: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RefCreate(RelayExpr):
+    """A new mutable cell."""
+
+    value: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RefRead(RelayExpr):
+    """The content of a cell."""
+
+    ref: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RefWrite(RelayExpr):
+    """Replace the content of a cell; the value is ``()``."""
+
+    ref: Expr
+    value: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternWildcard:
+    """Matches anything."""
+
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternVar:
+    """Matches anything and binds it."""
+
+    var: Var
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternConstructor:
+    """Matches values made by ``constructor``."""
+
+    constructor: Constructor
+    patterns: tuple[Pattern, ...] = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternTuple:
+    """Matches tuples field by field."""
+
+    patterns: tuple[Pattern, ...]
+    span: Span | None = None
+
+
+Pattern: TypeAlias = Union[PatternWildcard, PatternVar, PatternConstructor, PatternTuple]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clause:
+    """One arm of a match."""
+
+    lhs: Pattern
+    rhs: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match(RelayExpr):
+    """The first clause that matches is evaluated; ``complete`` demands that one always does."""
+
+    data: Expr
+    clauses: tuple[Clause, ...]
+    complete: bool = True
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueAttrs:
+    """Attributes of a class that no record declares, kept as they were read: type key and fields."""
+
+    type_key: str
+    fields: tuple[tuple[str, Any], ...] = ()
+
+
+Expr: TypeAlias = Union[
+    Constant, Var, GlobalVar, Op, Constructor, Call, Tuple, TupleGetItem, Let, If, Function, RefCreate, RefRead,
+    RefWrite, Match,
+]  # fmt: skip
+
+
+def children(expr: Expr) -> Sequence[Expr]:
+    """Return the direct sub-expressions of ``expr`` in evaluation order; binders are not among them."""
+    match expr:
+        case Call(op, args):
+            return (op, *args)
+        case Constant() | Var() | GlobalVar() | Op() | Constructor():
+            return ()
+        case Tuple(fields):
+            return fields
+        case TupleGetItem(value):
+            return (value,)
+        case Let(_, value, body):
+            return (value, body)
+        case If(condition, then, otherwise):
+            return (condition, then, otherwise)
+        case Function(_, body):
+            return (body,)
+        case RefCreate(value) | RefRead(value):
+            return (value,)
+        case RefWrite(ref, value):
+            return (ref, value)
+        case Match(data, clauses):
+            return (data, *(clause.rhs for clause in clauses))
+    assert_never(expr)

@@ -1,0 +1,64 @@
+"""A Relay module: functions, type definitions, and the tables that belong to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.source import SourceRange, SourceText
+from relay2relax.relay_ir.expr import Constructor, Expr, Function, GlobalVar
+from relay2relax.relay_ir.types import GlobalTypeVar, Type, TypeVar
+
+
+@dataclass(frozen=True, slots=True)
+class TypeData:
+    """The definition of an ADT."""
+
+    header: GlobalTypeVar
+    type_vars: tuple[TypeVar, ...] = ()
+    constructors: tuple[Constructor, ...] = ()
+    extern: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IRModule:
+    """Functions by their global variable, and ADTs by their name.
+
+    ``types``      what type inference found, by node; empty before it ran.
+    ``locations``  where a node stands in ``source``, for messages; only of nodes that a text reader made.
+    """
+
+    functions: Mapping[GlobalVar, Function] = field(default_factory=dict)
+    type_definitions: Mapping[GlobalTypeVar, TypeData] = field(default_factory=dict)
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    types: Mapping[Expr, Type] = field(default_factory=dict, repr=False)
+    source: SourceText | None = field(default=None, repr=False)
+    locations: Mapping[Expr, SourceRange] = field(default_factory=dict, repr=False)
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """Return the global variable ``name``; raises Relay2RelaxError where the module has none."""
+        for var in self.functions:
+            if var.name == name:
+                return var
+        known = ", ".join(sorted(var.name for var in self.functions)) or "none"
+        raise Relay2RelaxError(f"the module has no function @{name}; it has: {known}")
+
+    def __getitem__(self, name: str | GlobalVar) -> Function:
+        return self.functions[name if isinstance(name, GlobalVar) else self.get_global_var(name)]
+
+    def with_function(self, var: GlobalVar, function: Function) -> IRModule:
+        """Return a module in which ``var`` is bound to ``function``; inferred types are forgotten."""
+        return replace(self, functions={**self.functions, var: function}, types={})
+
+    def astext(
+        self, show_meta_data: bool = True, annotate: Callable[[Expr], str] | None = None
+    ) -> str:
+        """Return the module as Relay text, as TVM 0.18 prints it."""
+        from relay2relax.relay_ir.printer import print_module
+
+        return print_module(self, show_meta_data=show_meta_data, annotate=annotate)
+
+    def __str__(self) -> str:
+        return self.astext(show_meta_data=False)

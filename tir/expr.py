@@ -1,0 +1,381 @@
+"""Scalar expressions of tensor programs.
+
+    expr ::= IntImm | FloatImm | StringImm | Var | AnyExtent
+           | Binary(op, expr, expr) | Not(expr) | Cast(dtype, expr) | Select(expr, expr, expr)
+           | Call(intrinsic, expr*) | BufferLoad(buffer, expr*)
+
+Expressions are values: two are equal when they are built alike; a ``Var`` is equal to itself only. Python operators
+build them and fold constants; ``//`` and ``%`` round towards minus infinity, as TVM's floordiv and floormod do, and
+``truncdiv`` and ``truncmod`` are intrinsics of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Union
+
+from typing_extensions import TypeAlias
+
+BinaryOp: TypeAlias = Literal[
+    "+", "-", "*", "/", "//", "%", "truncdiv", "truncmod", "min", "max",
+    "<", "<=", ">", ">=", "==", "!=", "and", "or", "&", "|", "^", "<<", ">>",
+]  # fmt: skip
+COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "and", "or"})
+
+
+class PrimExpr:
+    """Base of the scalar expressions; carries Python's operators."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> str:
+        """The element type of the value."""
+        raise AttributeError("dtype")
+
+    def __add__(self, other: PrimLike) -> PrimExpr:
+        return binary("+", self, other)
+
+    def __radd__(self, other: PrimLike) -> PrimExpr:
+        return binary("+", other, self)
+
+    def __sub__(self, other: PrimLike) -> PrimExpr:
+        return binary("-", self, other)
+
+    def __rsub__(self, other: PrimLike) -> PrimExpr:
+        return binary("-", other, self)
+
+    def __mul__(self, other: PrimLike) -> PrimExpr:
+        return binary("*", self, other)
+
+    def __rmul__(self, other: PrimLike) -> PrimExpr:
+        return binary("*", other, self)
+
+    def __truediv__(self, other: PrimLike) -> PrimExpr:
+        return binary("/", self, other)
+
+    def __rtruediv__(self, other: PrimLike) -> PrimExpr:
+        return binary("/", other, self)
+
+    def __floordiv__(self, other: PrimLike) -> PrimExpr:
+        return binary("//", self, other)
+
+    def __rfloordiv__(self, other: PrimLike) -> PrimExpr:
+        return binary("//", other, self)
+
+    def __mod__(self, other: PrimLike) -> PrimExpr:
+        return binary("%", self, other)
+
+    def __rmod__(self, other: PrimLike) -> PrimExpr:
+        return binary("%", other, self)
+
+    def __neg__(self) -> PrimExpr:
+        return binary("-", const(0, self.dtype), self)
+
+    def __lt__(self, other: PrimLike) -> PrimExpr:
+        return binary("<", self, other)
+
+    def __le__(self, other: PrimLike) -> PrimExpr:
+        return binary("<=", self, other)
+
+    def __gt__(self, other: PrimLike) -> PrimExpr:
+        return binary(">", self, other)
+
+    def __ge__(self, other: PrimLike) -> PrimExpr:
+        return binary(">=", self, other)
+
+    def equal(self, other: PrimLike) -> PrimExpr:
+        """Return the comparison ``self == other`` (``==`` itself compares how two expressions are built)."""
+        return binary("==", self, other)
+
+    def not_equal(self, other: PrimLike) -> PrimExpr:
+        """Return the comparison ``self != other``."""
+        return binary("!=", self, other)
+
+    def astype(self, dtype: str) -> PrimExpr:
+        """Return the value converted to ``dtype``."""
+        return cast(dtype, self)
+
+
+PrimLike: TypeAlias = Union[PrimExpr, int, float, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class IntImm(PrimExpr):
+    """An integer or bool constant."""
+
+    value: int
+    dtype: str = "int64"
+
+
+@dataclass(frozen=True, slots=True)
+class FloatImm(PrimExpr):
+    """A floating-point constant."""
+
+    value: float
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True, slots=True)
+class StringImm(PrimExpr):
+    """A string constant, as arguments of intrinsics need it."""
+
+    value: str
+
+    @property
+    def dtype(self) -> str:
+        return "handle"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var(PrimExpr):
+    """A scalar variable; its name is a hint, the object is its identity."""
+
+    name: str
+    dtype: str = "int64"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class AnyExtent(PrimExpr):
+    """Relay's ``?``: an extent about which nothing is known; two of them are not known to be equal."""
+
+    @property
+    def dtype(self) -> str:
+        return "int64"
+
+    def __repr__(self) -> str:
+        return "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(PrimExpr):
+    """``a op b``; operands have one dtype."""
+
+    op: BinaryOp
+    a: PrimExpr
+    b: PrimExpr
+
+    @property
+    def dtype(self) -> str:
+        return "bool" if self.op in COMPARISONS else self.a.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Not(PrimExpr):
+    """Logical negation."""
+
+    a: PrimExpr
+
+    @property
+    def dtype(self) -> str:
+        return "bool"
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(PrimExpr):
+    """Conversion to ``dtype`` (float to int truncates, int to int wraps)."""
+
+    dtype: str
+    value: PrimExpr
+
+
+@dataclass(frozen=True, slots=True)
+class Select(PrimExpr):
+    """Both branches may be evaluated; for guarded loads use the intrinsic ``if_then_else``."""
+
+    condition: PrimExpr
+    true_value: PrimExpr
+    false_value: PrimExpr
+
+    @property
+    def dtype(self) -> str:
+        return self.true_value.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Call(PrimExpr):
+    """An intrinsic by name, e.g. ``exp`` or ``if_then_else``; the names are those of TVMScript's ``T.`` namespace."""
+
+    name: str
+    args: tuple[PrimExpr, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """A multi-dimensional array in memory, row-major; ``name`` is a hint, the object is its identity."""
+
+    name: str
+    shape: tuple[PrimExpr, ...]
+    dtype: str = "float32"
+    scope: str = "global"
+
+    def __getitem__(self, indices: PrimLike | tuple[PrimLike, ...]) -> BufferLoad:
+        found = indices if isinstance(indices, tuple) else (indices,)
+        return BufferLoad(self, tuple(convert(index, "int64") for index in found))
+
+
+@dataclass(frozen=True, slots=True)
+class BufferLoad(PrimExpr):
+    """One element of a buffer."""
+
+    buffer: Buffer
+    indices: tuple[PrimExpr, ...]
+
+    @property
+    def dtype(self) -> str:
+        return self.buffer.dtype
+
+
+def const(value: int | float | bool, dtype: str) -> PrimExpr:
+    """Return the constant ``value`` of ``dtype``."""
+    if dtype.startswith(("float", "bfloat")):
+        return FloatImm(float(value), dtype)
+    return IntImm(int(value), dtype)
+
+
+def convert(value: PrimLike, dtype: str) -> PrimExpr:
+    """Return ``value`` as an expression; a Python number becomes a constant of ``dtype``."""
+    return value if isinstance(value, PrimExpr) else const(value, dtype)
+
+
+def binary(op: BinaryOp, a: PrimLike, b: PrimLike) -> PrimExpr:
+    """Return ``a op b`` with constants folded; a Python number takes the dtype of the other operand."""
+    if isinstance(a, PrimExpr):
+        left, right = a, convert(b, a.dtype)
+    elif isinstance(b, PrimExpr):
+        left, right = convert(a, b.dtype), b
+    else:
+        raise TypeError("one operand of a TensorIR expression must be an expression")
+    if left.dtype != right.dtype:
+        widths = {"int32", "int64"}
+        if {left.dtype, right.dtype} != widths:
+            raise TypeError(f"operands of {op!r} have dtypes {left.dtype} and {right.dtype}")
+        left, right = cast("int64", left), cast("int64", right)
+    if isinstance(left, AnyExtent) or isinstance(right, AnyExtent):
+        return AnyExtent()
+    folded = _fold(op, left, right)
+    return folded if folded is not None else Binary(op, left, right)
+
+
+_FOLD: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "min": min,
+    "max": max,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "and": lambda a, b: bool(a and b),
+    "or": lambda a, b: bool(a or b),
+}
+
+
+def _fold(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+    """Fold integer constants and the neutral elements of integer arithmetic; floats are never folded."""
+    if a.dtype not in ("int32", "int64", "bool"):
+        return None
+    match op, a, b:
+        case ("//" | "%"), IntImm(x), IntImm(y) if y != 0:
+            return IntImm(x // y if op == "//" else x % y, a.dtype)
+        case _, IntImm(x), IntImm(y) if op in _FOLD:
+            value = int(_FOLD[op](x, y))
+            return IntImm(value, "bool" if op in COMPARISONS else a.dtype)
+        case "+", IntImm(0), _:
+            return b
+        case ("+" | "-"), _, IntImm(0):
+            return a
+        case "*", IntImm(1), _:
+            return b
+        case ("*" | "//"), _, IntImm(1):
+            return a
+        case "*", _, IntImm(0):
+            return b
+        case "*", IntImm(0), _:
+            return a
+        case "%", _, IntImm(1):
+            return IntImm(0, a.dtype)
+        case "and", IntImm(value), _:
+            return b if value else a
+        case "and", _, IntImm(value):
+            return a if value else b
+        case "or", IntImm(value), _:
+            return a if value else b
+        case "or", _, IntImm(value):
+            return b if value else a
+    return None
+
+
+def cast(dtype: str, value: PrimLike) -> PrimExpr:
+    """Return ``value`` converted to ``dtype``; constants are converted at once where that is exact."""
+    expr = convert(value, dtype)
+    if expr.dtype == dtype:
+        return expr
+    if isinstance(expr, IntImm) and not dtype.startswith("bool"):
+        if dtype in ("int32", "int64", "float32", "float64"):
+            return const(expr.value, dtype)
+    return Cast(dtype, expr)
+
+
+def minimum(a: PrimLike, b: PrimLike) -> PrimExpr:
+    """Return the smaller value (``a < b ? a : b``)."""
+    return binary("min", a, b)
+
+
+def maximum(a: PrimLike, b: PrimLike) -> PrimExpr:
+    """Return the larger value (``a > b ? a : b``)."""
+    return binary("max", a, b)
+
+
+def logical_and(*parts: PrimExpr) -> PrimExpr:
+    """Return the conjunction of ``parts`` (true when there are none)."""
+    result: PrimExpr = IntImm(1, "bool")
+    for part in parts:
+        result = binary("and", result, part)
+    return result
+
+
+def if_then_else(condition: PrimExpr, then: PrimLike, otherwise: PrimLike) -> PrimExpr:
+    """Return the lazy conditional: only the chosen branch is evaluated, so it may guard a load."""
+    if isinstance(condition, IntImm):
+        chosen, other = (then, otherwise) if condition.value else (otherwise, then)
+        return chosen if isinstance(chosen, PrimExpr) else convert(chosen, _dtype_of(other))
+    dtype = then.dtype if isinstance(then, PrimExpr) else _dtype_of(otherwise)
+    return Call("if_then_else", (condition, convert(then, dtype), convert(otherwise, dtype)), dtype)
+
+
+def _dtype_of(value: PrimLike) -> str:
+    if not isinstance(value, PrimExpr):
+        raise TypeError("one branch of a conditional must be an expression")
+    return value.dtype
+
+
+def intrinsic(name: str, *args: PrimExpr, dtype: str = "") -> PrimExpr:
+    """Return a call of the intrinsic ``name``; the result has the dtype of the first argument unless given."""
+    return Call(name, args, dtype or args[0].dtype)
+
+
+def children(expr: PrimExpr) -> Sequence[PrimExpr]:
+    """Return the direct operands of ``expr``."""
+    match expr:
+        case Binary(_, a, b):
+            return (a, b)
+        case Not(a):
+            return (a,)
+        case Cast(_, value):
+            return (value,)
+        case Select(condition, then, otherwise):
+            return (condition, then, otherwise)
+        case Call(_, args, _):
+            return args
+        case BufferLoad(_, indices):
+            return indices
+    return ()

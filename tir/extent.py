@@ -1,0 +1,121 @@
+"""Extents: what a dimension of a shape can be, and the arithmetic that shape rules are written in.
+
+    extent ::= int | PrimExpr
+
+A plain ``int`` is a static extent (Relay's int32 dimension); an ``IntImm`` of int64 is Relay's ``2i64``; ``ANY`` is
+Relay's ``?``, and everything computed from it is ``ANY`` again; other expressions are symbolic and kept in canonical
+form, so that equal extents are built alike. A shape rule written with these functions serves Relay and Relax alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Union
+
+from typing_extensions import TypeAlias
+
+from relay2relax.tir.arith import prove, simplify
+from relay2relax.tir.expr import AnyExtent, BinaryOp, IntImm, PrimExpr, binary
+
+Extent: TypeAlias = Union[int, PrimExpr]
+Shape: TypeAlias = tuple[Extent, ...]
+ANY = AnyExtent()
+
+
+def is_any(extent: Extent) -> bool:
+    """Whether nothing is known about ``extent``."""
+    return isinstance(extent, AnyExtent)
+
+
+def static(extent: Extent) -> int | None:
+    """Return the value of a static extent, None for ``?`` and symbolic ones."""
+    if isinstance(extent, int):
+        return extent
+    return extent.value if isinstance(extent, IntImm) else None
+
+
+def as_prim(extent: Extent) -> PrimExpr:
+    """Return ``extent`` as an int64 expression, the form tensor programs use."""
+    return IntImm(extent, "int64") if isinstance(extent, int) else extent
+
+
+def canonical(expr: Extent) -> Extent:
+    """Return ``expr`` in canonical form; a constant becomes a plain int."""
+    if isinstance(expr, int):
+        return expr
+    if isinstance(expr, AnyExtent):
+        return ANY
+    simple = simplify(expr)
+    return simple.value if isinstance(simple, IntImm) else simple
+
+
+def _apply(op: BinaryOp, a: Extent, b: Extent) -> Extent:
+    if is_any(a) or is_any(b):
+        return ANY
+    return canonical(binary(op, as_prim(a), as_prim(b)))
+
+
+def add(a: Extent, b: Extent) -> Extent:
+    """Return ``a + b``."""
+    return _apply("+", a, b)
+
+
+def sub(a: Extent, b: Extent) -> Extent:
+    """Return ``a - b``."""
+    return _apply("-", a, b)
+
+
+def mul(a: Extent, b: Extent) -> Extent:
+    """Return ``a * b``."""
+    return _apply("*", a, b)
+
+
+def floordiv(a: Extent, b: Extent) -> Extent:
+    """Return ``a // b``, rounded towards minus infinity."""
+    return _apply("//", a, b)
+
+
+def floormod(a: Extent, b: Extent) -> Extent:
+    """Return ``a % b`` with the sign of ``b``."""
+    return _apply("%", a, b)
+
+
+def ceildiv(a: Extent, b: Extent) -> Extent:
+    """Return ``a / b`` rounded up, for positive ``b``."""
+    return floordiv(add(a, sub(b, 1)), b)
+
+
+def minimum(a: Extent, b: Extent) -> Extent:
+    """Return the smaller extent."""
+    return _apply("min", a, b)
+
+
+def maximum(a: Extent, b: Extent) -> Extent:
+    """Return the larger extent."""
+    return _apply("max", a, b)
+
+
+def product(extents: Iterable[Extent]) -> Extent:
+    """Return the product of ``extents`` (1 when there are none)."""
+    result: Extent = 1
+    for extent in extents:
+        result = mul(result, extent)
+    return result
+
+
+def total(extents: Iterable[Extent]) -> Extent:
+    """Return the sum of ``extents`` (0 when there are none)."""
+    result: Extent = 0
+    for extent in extents:
+        result = add(result, extent)
+    return result
+
+
+def equal(a: Extent, b: Extent) -> bool | None:
+    """Whether the extents are equal: True or False where that is proved, None where it is not known."""
+    if is_any(a) or is_any(b):
+        return None
+    first, second = static(a), static(b)
+    if first is not None and second is not None:
+        return first == second
+    return prove(binary("==", as_prim(a), as_prim(b)))

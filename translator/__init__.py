@@ -1,0 +1,1 @@
+"""relay2relax.translator"""
