@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Union
+from typing import TYPE_CHECKING, Literal, Union
 
 from typing_extensions import TypeAlias
 
@@ -29,10 +29,11 @@ class PrimExpr:
 
     __slots__ = ()
 
-    @property
-    def dtype(self) -> str:
-        """The element type of the value."""
-        raise AttributeError("dtype")
+    if TYPE_CHECKING:  # A dataclass would take an inherited property for the default of its own field.
+
+        @property
+        def dtype(self) -> str:
+            """The element type of the value."""
 
     def __add__(self, other: PrimLike) -> PrimExpr:
         return binary("+", self, other)

@@ -1,0 +1,147 @@
+"""What all tests share: where the recorded cases lie, golden text files, and what this machine can do."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MODEL_NAMES = (
+    "mlp", "mlp_dynamic_batch", "dqn", "dcgan", "squeezenet", "mobilenet", "mobilenetv2", "resnet18_cifar",
+    "resnet18_imagenet", "resnet18_onnx_small", "unet", "unet_128", "lstm", "lstm_relay", "bert_tiny", "bert_mini",
+)  # fmt: skip
+
+
+def golden_root() -> Path | None:
+    """Return the folder of recorded cases, or None where it is absent."""
+    given = os.environ.get("RELAY2RELAX_GOLDEN")
+    root = Path(given) if given else ROOT.parent / "shared" / "golden"
+    return root if root.is_dir() else None
+
+
+@dataclass(frozen=True)
+class ModelCase:
+    """A whole model as TVM 0.18 recorded it."""
+
+    name: str
+    folder: Path
+    seeded: ModuleType
+
+    @property
+    def text(self) -> str:
+        """The typed text with its metadata section."""
+        return (self.folder / "model.relay").read_text()
+
+    @property
+    def typed(self) -> str:
+        """The typed text without the metadata section."""
+        return self.text.split("\n#[metadata]")[0].rstrip("\n") + "\n"
+
+    @property
+    def json(self) -> str:
+        """The module as ``save_json`` wrote it."""
+        return (self.folder / "model.json").read_text()
+
+    @property
+    def params(self) -> bytes | None:
+        """The binary params, where they were recorded."""
+        path = self.folder / "model.params"
+        return path.read_bytes() if path.exists() else None
+
+    def arguments(self) -> list[np.ndarray]:
+        """The arguments of ``main``, in order."""
+        return [self.seeded.tensor(spec) for spec in self.specs()]
+
+    def specs(self) -> list[dict[str, Any]]:
+        """What ``case.json`` says of each argument."""
+        return json.loads((self.folder / "case.json").read_text())["inputs"]
+
+    def expected(self) -> list[np.ndarray]:
+        """The recorded outputs."""
+        with np.load(self.folder / "expected.npz") as stored:
+            return [stored[f"out{i}"] for i in range(len(stored.files))]
+
+
+def load_model_case(name: str) -> ModelCase:
+    """Return a model case; skips the test where the recorded cases are absent."""
+    root = golden_root()
+    if root is None:
+        pytest.skip("recorded cases are absent (RELAY2RELAX_GOLDEN, or ../shared/golden beside the checkout)")
+    spec = importlib.util.spec_from_file_location("seeded", root / "seeded.py")
+    assert spec is not None
+    assert spec.loader is not None
+    seeded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(seeded)
+    return ModelCase(name, root / "models" / name, seeded)
+
+
+@pytest.fixture(params=MODEL_NAMES)
+def model_case(request: pytest.FixtureRequest) -> ModelCase:
+    """Every recorded model, one after the other."""
+    return load_model_case(request.param)
+
+
+@pytest.fixture
+def get_model_case() -> Any:
+    """A function that returns the recorded model of a name."""
+    return load_model_case
+
+
+@lru_cache(maxsize=2)
+def _lines(path: Path) -> list[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        return [json.loads(line) for line in stream]
+
+
+@pytest.fixture
+def recorded() -> Any:
+    """A function that returns the cases of a file of recorded cases, e.g. ``recorded("operators")``."""
+
+    def cases(name: str) -> Iterator[dict[str, Any]]:
+        root = golden_root()
+        if root is None:
+            pytest.skip("recorded cases are absent (RELAY2RELAX_GOLDEN, or ../shared/golden beside the checkout)")
+        return iter(_lines(root / f"{name}.jsonl.gz"))
+
+    return cases
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite golden text files with what was printed")
+
+
+@pytest.fixture
+def golden_text(request: pytest.FixtureRequest) -> Any:
+    """A function that compares a text with ``cases/<name>`` beside the test; ``--update-golden`` rewrites it."""
+
+    def check(name: str, text: str) -> None:
+        path = Path(request.path).parent / "cases" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        assert path.exists(), f"no golden file {path.name}; run with --update-golden and review it"
+        assert text == path.read_text()
+
+    return check
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    has_tvm = importlib.util.find_spec("tvm") is not None
+    has_compiler = any(shutil.which(cc) for cc in ("cc", "gcc", "clang"))
+    for item in items:
+        if "tvm" in item.keywords and not has_tvm:
+            item.add_marker(pytest.mark.skip(reason="apache-tvm is not installed (extra: tvm)"))
+        if "compiler" in item.keywords and not has_compiler:
+            item.add_marker(pytest.mark.skip(reason="no C compiler"))
