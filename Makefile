@@ -1,0 +1,60 @@
+# Every target works from a clean clone with Python 3.10+, make and a C compiler; each creates .venv as it needs it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find relay2relax core tir ops relay_ir relax_ir graph backends translator viewer cli -name '*.py' -o -path relay2relax/data -prune)
+TEST_EXTRAS ?= test,tvm,onnx,torch
+BENCH_EXTRAS ?= tvm,onnx
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: demo test check bench format golden clean help
+
+help:  ## Show this list.
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per set of extras; a changed source file is installed anew.
+$(VENV)/.installed: $(BIN)/python pyproject.toml $(SOURCES)
+	rm -rf build
+	$(PIP) install .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.installed
+	$(PIP) install ".[$(TEST_EXTRAS)]"
+	touch $@
+
+$(VENV)/.check: $(VENV)/.installed
+	$(PIP) install ".[check]"
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.installed
+	$(PIP) install ".[$(BENCH_EXTRAS)]"
+	touch $@
+
+demo: $(VENV)/.installed  ## Set up, then convert the dynamic-batch MLP both ways, run it everywhere and compare.
+	$(BIN)/relay2relax demo
+
+test: $(VENV)/.test  ## Set up, then pass the tests.
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+# The tools look at the installed package: at the root, the folders would be mistaken for top-level packages.
+check: $(VENV)/.check  ## Set up, then lint, check types and the direction of imports.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	cd $(VENV) && bin/lint-imports --config ../pyproject.toml
+	cd $(VENV) && bin/mypy --config-file ../pyproject.toml -p relay2relax
+
+bench: $(VENV)/.bench  ## Set up, then measure stages, translation, memory and speed against peers.
+	$(BIN)/python benchmarks/run.py
+
+format: $(VENV)/.check  ## Format the sources.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+golden: $(VENV)/.test  ## Rewrite golden text files; review the difference.
+	$(BIN)/pytest --update-golden $(PYTEST_ARGS)
+
+clean:  ## Remove everything that the other targets made.
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
