@@ -79,7 +79,13 @@ def _expr(terms: _Sum) -> PrimExpr:
         factor = terms[term]
         part: PrimExpr = IntImm(abs(factor))
         for atom in term:
-            part = atom if part == IntImm(1) else binary("*", part, atom) if part != IntImm(abs(factor)) else atom * part
+            part = (
+                atom
+                if part == IntImm(1)
+                else binary("*", part, atom)
+                if part != IntImm(abs(factor))
+                else atom * part
+            )
         result = binary("+" if factor > 0 else "-", result, part)
     return result
 
@@ -105,3 +111,11 @@ def prove(condition: PrimExpr) -> bool | None:
                     ">=": value >= 0,
                 }[op]  # fmt: skip
     return None
+
+
+def constant_difference(a: PrimExpr, b: PrimExpr) -> int | None:
+    """Return ``a - b`` where that is a constant, else None."""
+    if a == b:
+        return 0
+    difference = _add(_sum(a), _sum(b), -1)
+    return difference.get((), 0) if set(difference) <= {()} else None

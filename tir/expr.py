@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Union
-
-from typing_extensions import TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, Union
 
 BinaryOp: TypeAlias = Literal[
     "+", "-", "*", "/", "//", "%", "truncdiv", "truncmod", "min", "max",
@@ -285,18 +283,18 @@ def _fold(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     if a.dtype not in ("int32", "int64", "bool"):
         return None
     match op, a, b:
-        case ("//" | "%"), IntImm(x), IntImm(y) if y != 0:
+        case (("//" | "%"), IntImm(x), IntImm(y)) if y != 0:
             return IntImm(x // y if op == "//" else x % y, a.dtype)
         case _, IntImm(x), IntImm(y) if op in _FOLD:
             value = int(_FOLD[op](x, y))
             return IntImm(value, "bool" if op in COMPARISONS else a.dtype)
         case "+", IntImm(0), _:
             return b
-        case ("+" | "-"), _, IntImm(0):
+        case (("+" | "-"), _, IntImm(0)):
             return a
         case "*", IntImm(1), _:
             return b
-        case ("*" | "//"), _, IntImm(1):
+        case (("*" | "//"), _, IntImm(1)):
             return a
         case "*", _, IntImm(0):
             return b

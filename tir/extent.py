@@ -10,9 +10,7 @@ form, so that equal extents are built alike. A shape rule written with these fun
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Union
-
-from typing_extensions import TypeAlias
+from typing import TypeAlias, Union
 
 from relay2relax.tir.arith import prove, simplify
 from relay2relax.tir.expr import AnyExtent, BinaryOp, IntImm, PrimExpr, binary

@@ -28,7 +28,12 @@ def max_value(dtype: str) -> PrimExpr:
 
 
 def _float_max(dtype: str) -> float:
-    exponent, digits = {"float16": (16, 11), "bfloat16": (128, 8), "float32": (128, 24), "float64": (1024, 53)}[dtype]
+    exponent, digits = {
+        "float16": (16, 11),
+        "bfloat16": (128, 8),
+        "float32": (128, 24),
+        "float64": (1024, 53),
+    }[dtype]
     return math.ldexp(1.0 - math.ldexp(1.0, -digits), exponent)
 
 

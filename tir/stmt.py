@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Union
-
-from typing_extensions import TypeAlias
+from typing import Any, TypeAlias, Union
 
 from relay2relax.tir.expr import Buffer, PrimExpr, Var
 

@@ -33,7 +33,9 @@ class Tensor:
         found = indices if isinstance(indices, tuple) else (indices,)
         if len(found) != len(self.shape):
             raise IndexError(f"{self.name} has {len(self.shape)} dimensions, {len(found)} indices were given")
-        return ProducerLoad(self, tuple(i.var if isinstance(i, ReduceAxis) else convert(i, "int64") for i in found))
+        return ProducerLoad(
+            self, tuple(i.var if isinstance(i, ReduceAxis) else convert(i, "int64") for i in found)
+        )
 
     def __call__(self, *indices: Index) -> ProducerLoad:
         return self[tuple(indices)]
@@ -108,6 +110,8 @@ class Extern:
     name: str
     inputs: tuple[Tensor, ...]
     build: Callable[[Sequence[Buffer], Sequence[Buffer]], Stmt]
+    shapes: tuple[tuple[PrimExpr, ...], ...]
+    dtypes: tuple[str, ...]
 
 
 Operation = Union[Placeholder, Compute, Extern]
@@ -150,10 +154,11 @@ def extern(
     name: str = "extern",
 ) -> tuple[Tensor, ...]:
     """Return the tensors that the statement ``build(input buffers, output buffers)`` fills."""
-    op = Extern(name, tuple(inputs), build)
+    extents = tuple(tuple(as_prim(e) for e in shape) for shape in shapes)
+    op = Extern(name, tuple(inputs), build, extents, tuple(dtypes))
     return tuple(
-        Tensor(name if len(shapes) == 1 else f"{name}_{i}", tuple(as_prim(e) for e in shape), dtype, op, i)
-        for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True))
+        Tensor(name if len(extents) == 1 else f"{name}_{i}", shape, dtype, op, i)
+        for i, (shape, dtype) in enumerate(zip(extents, dtypes, strict=True))
     )
 
 

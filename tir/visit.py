@@ -1,0 +1,302 @@
+"""Walking and rewriting expressions and statements.
+
+A rewrite that changes nothing returns the very object it was given. Scalar expressions and the statements of one
+function are small; they are walked by recursion, chains of graph nodes never pass through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from relay2relax.tir.expr import (
+    Binary,
+    Buffer,
+    BufferLoad,
+    Call,
+    Cast,
+    Not,
+    PrimExpr,
+    Select,
+    Var,
+    binary,
+    cast,
+    children,
+)
+from relay2relax.tir.stmt import (
+    Allocate,
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    Evaluate,
+    For,
+    If,
+    IterVar,
+    Let,
+    PrimFunc,
+    Range,
+    Seq,
+    Stmt,
+    While,
+)
+
+T = TypeVar("T")
+ExprMap = Callable[[PrimExpr], PrimExpr]
+
+
+def subexpressions(expr: PrimExpr) -> Iterator[PrimExpr]:
+    """Yield ``expr`` and everything inside it, each before its operands."""
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))
+
+
+def variables(expr: PrimExpr) -> list[Var]:
+    """Return the variables of ``expr`` in order of first appearance, each once."""
+    return list(dict.fromkeys(node for node in subexpressions(expr) if isinstance(node, Var)))
+
+
+def loads(expr: PrimExpr) -> list[BufferLoad]:
+    """Return the buffer loads inside ``expr``, in order."""
+    return [node for node in subexpressions(expr) if isinstance(node, BufferLoad)]
+
+
+def _same(old: Sequence[T], new: Sequence[T]) -> bool:
+    return all(a is b for a, b in zip(old, new, strict=True))
+
+
+def rebuild(expr: PrimExpr, operands: Sequence[PrimExpr]) -> PrimExpr:
+    """Return ``expr`` with other operands (as :func:`children` lists them), constants folded."""
+    if _same(children(expr), operands):
+        return expr
+    match expr:
+        case Binary(op):
+            return binary(op, operands[0], operands[1])
+        case Not():
+            return Not(operands[0])
+        case Cast(dtype):
+            return cast(dtype, operands[0])
+        case Select():
+            return Select(operands[0], operands[1], operands[2])
+        case Call(name, _, dtype):
+            return Call(name, tuple(operands), dtype)
+        case BufferLoad(buffer):
+            return BufferLoad(buffer, tuple(operands))
+    raise TypeError(f"{type(expr).__name__} has no operands")
+
+
+def map_expr(expr: PrimExpr, rewrite: Callable[[PrimExpr], PrimExpr | None]) -> PrimExpr:
+    """Return ``expr`` with every outermost part for which ``rewrite`` has an answer replaced by that answer."""
+    found = rewrite(expr)
+    if found is not None:
+        return found
+    parts = children(expr)
+    return rebuild(expr, [map_expr(part, rewrite) for part in parts]) if parts else expr
+
+
+def substitute(
+    expr: PrimExpr, values: Mapping[Var, PrimExpr], buffers: Mapping[Buffer, Buffer] | None = None
+) -> PrimExpr:
+    """Return ``expr`` with variables (and buffers) replaced, simultaneously."""
+    renamed = buffers or {}
+
+    def rewrite(node: PrimExpr) -> PrimExpr | None:
+        if isinstance(node, Var):
+            return values.get(node)
+        if isinstance(node, BufferLoad) and node.buffer in renamed:
+            return BufferLoad(renamed[node.buffer], tuple(map_expr(i, rewrite) for i in node.indices))
+        return None
+
+    return map_expr(expr, rewrite)
+
+
+def sub_statements(stmt: Stmt) -> tuple[Stmt, ...]:
+    """Return the statements directly inside ``stmt``; a block's init comes before its body."""
+    match stmt:
+        case Seq(stmts):
+            return stmts
+        case For(body=body) | Let(body=body) | While(body=body) | Allocate(body=body):
+            return (body,)
+        case If(_, then, otherwise):
+            return (then,) if otherwise is None else (then, otherwise)
+        case BlockRealize(block=block):
+            return (block.body,) if block.init is None else (block.init, block.body)
+    return ()
+
+
+def statements(stmt: Stmt) -> Iterator[Stmt]:
+    """Yield ``stmt`` and the statements inside it, each before its parts."""
+    stack = [stmt]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(sub_statements(node)))
+
+
+def expressions(stmt: Stmt) -> tuple[PrimExpr, ...]:
+    """Return the expressions directly in ``stmt`` (not those of the statements inside it, nor of regions)."""
+    match stmt:
+        case BufferStore(_, indices, value):
+            return (*indices, value)
+        case For(extent=value) | Let(value=value) | Evaluate(value):
+            return (value,)
+        case If(condition=condition) | While(condition):
+            return (condition,)
+        case BlockRealize(values, block, predicate):
+            extents = tuple(axis.extent for axis in block.iter_vars)
+            return (*extents, *values) if predicate is None else (*extents, *values, predicate)
+    return ()
+
+
+def all_expressions(stmt: Stmt) -> Iterator[PrimExpr]:
+    """Yield every expression in ``stmt`` and the statements inside it."""
+    for node in statements(stmt):
+        yield from expressions(node)
+
+
+def map_region(region: BufferRegion, change: ExprMap, buffers: Mapping[Buffer, Buffer]) -> BufferRegion:
+    """Return ``region`` with its bounds rewritten by ``change`` and its buffer replaced."""
+    begins = [change(r.begin) for r in region.region]
+    extents = [change(r.extent) for r in region.region]
+    buffer = buffers.get(region.buffer, region.buffer)
+    if buffer is region.buffer and all(
+        b is r.begin and e is r.extent for b, e, r in zip(begins, extents, region.region, strict=True)
+    ):
+        return region
+    return BufferRegion(buffer, tuple(Range(b, e) for b, e in zip(begins, extents, strict=True)))
+
+
+def _map_all(items: tuple[T, ...], change: Callable[[T], T]) -> tuple[T, ...]:
+    new = tuple(change(item) for item in items)
+    return items if _same(items, new) else new
+
+
+def map_parts(
+    stmt: Stmt,
+    change_stmt: Callable[[Stmt], Stmt],
+    change_expr: ExprMap,
+    buffers: Mapping[Buffer, Buffer] | None = None,
+) -> Stmt:
+    """Return ``stmt`` with the statements and expressions directly in it rewritten (buffers replaced)."""
+    renamed = buffers or {}
+    match stmt:
+        case BufferStore(buffer, indices, value):
+            target = renamed.get(buffer, buffer)
+            places, new = _map_all(indices, change_expr), change_expr(value)
+            same = target is buffer and places is indices and new is value
+            return stmt if same else BufferStore(target, places, new)
+        case Seq(stmts):
+            changed = _map_all(stmts, change_stmt)
+            return stmt if changed is stmts else Seq(changed)
+        case For(_, extent, body):
+            size, inner = change_expr(extent), change_stmt(body)
+            return stmt if size is extent and inner is body else replace(stmt, extent=size, body=inner)
+        case If(condition, then, otherwise):
+            test, first = change_expr(condition), change_stmt(then)
+            second = None if otherwise is None else change_stmt(otherwise)
+            same = test is condition and first is then and second is otherwise
+            return stmt if same else If(test, first, second)
+        case Let(var, value, body):
+            new, inner = change_expr(value), change_stmt(body)
+            return stmt if new is value and inner is body else Let(var, new, inner)
+        case While(condition, body):
+            test, inner = change_expr(condition), change_stmt(body)
+            return stmt if test is condition and inner is body else While(test, inner)
+        case Evaluate(value):
+            new = change_expr(value)
+            return stmt if new is value else Evaluate(new)
+        case Allocate(buffer, body):
+            target, inner = renamed.get(buffer, buffer), change_stmt(body)
+            return stmt if target is buffer and inner is body else Allocate(target, inner)
+        case BlockRealize(values, block, predicate):
+            bound = _map_all(values, change_expr)
+            test_or_none = None if predicate is None else change_expr(predicate)
+            inner_block = map_block(block, change_stmt, change_expr, renamed)
+            same = bound is values and test_or_none is predicate and inner_block is block
+            return stmt if same else BlockRealize(bound, inner_block, test_or_none)
+
+
+def map_block(
+    block: Block, change_stmt: Callable[[Stmt], Stmt], change_expr: ExprMap, buffers: Mapping[Buffer, Buffer]
+) -> Block:
+    """Return ``block`` with its parts rewritten; its axes keep their variables."""
+
+    def change_axis(axis: IterVar) -> IterVar:
+        extent = change_expr(axis.extent)
+        return axis if extent is axis.extent else IterVar(axis.var, extent, axis.kind)
+
+    axes = _map_all(block.iter_vars, change_axis)
+    reads = _map_all(block.reads, lambda r: map_region(r, change_expr, buffers))
+    writes = _map_all(block.writes, lambda r: map_region(r, change_expr, buffers))
+    init = None if block.init is None else change_stmt(block.init)
+    body = change_stmt(block.body)
+    owned = _map_all(block.alloc_buffers, lambda b: buffers.get(b, b))
+    same = (
+        axes is block.iter_vars
+        and reads is block.reads
+        and writes is block.writes
+        and init is block.init
+        and body is block.body
+        and owned is block.alloc_buffers
+    )
+    if same:
+        return block
+    return replace(
+        block, iter_vars=axes, reads=reads, writes=writes, init=init, body=body, alloc_buffers=owned
+    )
+
+
+def map_stmt(
+    stmt: Stmt,
+    change_expr: ExprMap,
+    rewrite: Callable[[Stmt], Stmt | None] | None = None,
+    buffers: Mapping[Buffer, Buffer] | None = None,
+) -> Stmt:
+    """Return ``stmt`` with all expressions rewritten by ``change_expr``, and buffers replaced.
+
+    ``rewrite`` is asked first for each statement, outermost first; what it answers stands as it is.
+    """
+
+    def change(node: Stmt) -> Stmt:
+        if rewrite is not None:
+            found = rewrite(node)
+            if found is not None:
+                return found
+        return map_parts(node, change, change_expr, buffers)
+
+    return change(stmt)
+
+
+def substitute_stmt(
+    stmt: Stmt, values: Mapping[Var, PrimExpr], buffers: Mapping[Buffer, Buffer] | None = None
+) -> Stmt:
+    """Return ``stmt`` with variables (and buffers) replaced everywhere, regions and extents included."""
+    return map_stmt(stmt, lambda expr: substitute(expr, values, buffers), None, buffers)
+
+
+def shape_variables(buffers: Iterable[Buffer]) -> list[Var]:
+    """Return the variables in the shapes of ``buffers``, in order of first appearance."""
+    return list(dict.fromkeys(v for buffer in buffers for extent in buffer.shape for v in variables(extent)))
+
+
+def free_variables(func: PrimFunc) -> list[Var]:
+    """Return the variables that ``func`` uses, but that neither a parameter, a buffer's shape nor a binder defines."""
+    bound: set[Var] = set(func.params)
+    bound.update(e for buffer in func.buffers for e in buffer.shape if isinstance(e, Var))
+    used: dict[Var, None] = dict.fromkeys(shape_variables((*func.buffers, *func.root_buffers)))
+    for node in statements(func.body):
+        match node:
+            case For(var=var) | Let(var=var):
+                bound.add(var)
+            case Allocate(buffer):
+                used.update(dict.fromkeys(shape_variables([buffer])))
+            case BlockRealize(block=block):
+                bound.update(axis.var for axis in block.iter_vars)
+                used.update(dict.fromkeys(shape_variables(block.alloc_buffers)))
+        for expr in expressions(node):
+            used.update(dict.fromkeys(variables(expr)))
+    return [var for var in used if var not in bound]
