@@ -1,0 +1,172 @@
+"""Commands and options. Exit codes: 0 success, 1 an error in the input or a disagreement, 2 wrong usage."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+app = typer.Typer(
+    name="relay2relax",
+    help="Carry models out of Relay, the graph IR that Apache TVM removed, into Relax.",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings={"max_content_width": 120},
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+class Via(str, Enum):
+    """A way into Relax."""
+
+    TIR = "tir"
+    GRAPH = "graph"
+
+
+class RunVia(str, Enum):
+    """Which program runs: the Relay module itself, or what a translator made of it."""
+
+    RELAY = "relay"
+    TIR = "tir"
+    GRAPH = "graph"
+
+
+class Backend(str, Enum):
+    """What runs the program."""
+
+    NUMPY = "numpy"
+    C = "c"
+    TVM = "tvm"
+
+
+class GraphFormat(str, Enum):
+    """How a graph is shown."""
+
+    TEXT = "text"
+    JSON = "json"
+    DOT = "dot"
+
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A Relay module: text or save_json file, by content.")]
+Params = Annotated[Optional[Path], typer.Option("--params", help="A .params file with values for parameters of main.")]
+Dims = Annotated[
+    Optional[list[str]],
+    typer.Option("--dims", metavar="NAME=DIM,…", help="Name `?` extents of an input, e.g. data=batch,_,_,_ (repeatable)."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the random values for inputs that are not given.")]
+Inputs = Annotated[Optional[Path], typer.Option("--inputs", help="An .npz file with values for inputs, by name.")]
+
+
+@app.command()
+def convert(
+    model: Model,
+    params: Params = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")] = Path(),
+    via: Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")] = Via.GRAPH,
+    bind_params: Annotated[bool, typer.Option("--bind-params", help="Make params constants of the script.")] = False,
+    dims: Dims = None,
+    as_json: AsJson = False,
+) -> None:
+    """Translate MODEL to Relax: write the script, params as safetensors, the graph as JSON, and a summary."""
+    from relay2relax.cli import convert as command
+
+    command.run(model, params, out, via.value, bind_params, dims or [], as_json)
+
+
+@app.command()
+def compare(
+    model: Model,
+    params: Params = None,
+    inputs: Inputs = None,
+    backend: Annotated[
+        Optional[list[Backend]], typer.Option("--backend", "-b", help="Backends to run on (repeatable) [default: numpy, c].")
+    ] = None,
+    seed: Seed = 0,
+    dims: Dims = None,
+    per_node: Annotated[bool, typer.Option("--per-node", help="Find the first node whose value differs.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run MODEL as Relay and as both translations; exit 1 where an output disagrees."""
+    from relay2relax.cli import compare as command
+
+    chosen = [one.value for one in backend] if backend else ["numpy", "c"]
+    command.run(model, params, inputs, chosen, seed, dims or [], per_node, as_json)
+
+
+@app.command()
+def run(
+    model: Model,
+    params: Params = None,
+    inputs: Inputs = None,
+    via: Annotated[RunVia, typer.Option("--via", help="Relay itself, or one of its translations.")] = RunVia.RELAY,
+    backend: Annotated[Backend, typer.Option("--backend", "-b", help="What runs the program.")] = Backend.NUMPY,
+    seed: Seed = 0,
+    out: Annotated[Optional[Path], typer.Option("--out", "-o", help="Write outputs to this .npz file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run MODEL and print or save its outputs."""
+    from relay2relax.cli import run as command
+
+    command.run(model, params, inputs, via.value, backend.value, seed, out, as_json)
+
+
+@app.command()
+def inspect(
+    model: Model,
+    params: Params = None,
+    form: Annotated[GraphFormat, typer.Option("--format", "-f", help="Text, JSON or DOT.")] = GraphFormat.TEXT,
+    out: Annotated[Optional[Path], typer.Option("--out", "-o", help="Write to this file instead of the screen.")] = None,
+) -> None:
+    """Show the graph of MODEL."""
+    from relay2relax.cli import inspect as command
+
+    command.run(model, params, form.value, out)
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Show what is installed: C compiler, apache-tvm, onnx, torch."""
+    from relay2relax.cli import doctor as command
+
+    command.run(as_json)
+
+
+@app.command()
+def demo() -> None:
+    """Convert the dynamic-batch MLP that ships with the package, show every stage, and compare."""
+    from relay2relax.cli import demo as command
+
+    command.run()
+
+
+def _version(value: bool) -> None:
+    if value:
+        from relay2relax import __version__
+
+        typer.echo(f"relay2relax {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+def main() -> None:
+    """Run the command; our own errors are printed without a traceback and end with exit code 1."""
+    try:
+        app()
+    except Exception as error:
+        from relay2relax.core.errors import Relay2RelaxError
+
+        if not isinstance(error, Relay2RelaxError):
+            raise
+        print(error, file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,33 @@
+"""``relay2relax compare``: Relay against both translations of it, output by output."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from relay2relax import translator
+from relay2relax.cli import files, screen
+
+
+def run(
+    model: Path, params: Path | None, inputs: Path | None, backends: list[str], seed: int, dims: list[str],
+    per_node: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Print the table; exit 1 where an output disagrees."""
+    with screen.progress(f"reading {model.name}"):
+        module = files.load_model(model)
+        values = files.load_params(params)
+        given = files.load_inputs(inputs)
+    with screen.progress("running Relay and both translations"):
+        report = translator.compare(
+            module, params=values, inputs=given, seed=seed, backends=tuple(backends), per_node=per_node,
+            dims=files.parse_dims(dims),
+        )  # fmt: skip
+    if as_json:
+        screen.print_json(report.to_json())
+    else:
+        print(screen.report_table(report))
+        for line in report.notes:
+            print(line)
+    if not report.agrees:
+        sys.exit(1)

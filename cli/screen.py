@@ -1,0 +1,50 @@
+"""What a command shows: tables and progress for a person at a terminal, plain text in a pipe, JSON for a machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from relay2relax.translator.compare import Report
+
+
+@contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Show a spinner with ``what`` while the block runs; nothing where standard error is not a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+def print_json(document: Any) -> None:
+    """Print ``document`` as JSON."""
+    print(json.dumps(document, indent=2))
+
+
+def report_table(report: Report) -> str:
+    """Return the comparison as a table of plain text, one row per output and program."""
+    head = ("program", "backend", "output", "max abs", "max rel", "ULPs", "verdict")
+    rows = [
+        (
+            row.program,
+            row.backend,
+            str(row.output),
+            f"{row.difference.max_abs:.3g}",
+            f"{row.difference.max_rel:.3g}",
+            f"{row.difference.max_ulp:.3g}",
+            "agrees" if row.difference.agrees else f"DIFFERS: {row.difference.reason}",
+        )
+        for row in report.rows
+    ]
+    widths = [max(len(line[column]) for line in [head, *rows]) for column in range(len(head))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in [head, *rows]]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,67 @@
+"""Arguments for a run: what the caller gives, and seeded random values for the rest."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core import Relay2RelaxError
+from relay2relax.core.dtype import Array, is_float, numpy_dtype
+from relay2relax.ops.types import TensorType, TupleType, Type
+from relay2relax.relay_ir import IRModule
+from relay2relax.tir.extent import is_any, static
+
+# An unknown extent of an input that nobody gave is run with this size: neither 1, which broadcasts, nor 2, which hides
+# in products.
+DEFAULT_EXTENT = 3
+
+
+def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed: int = 0) -> list[Any]:
+    """Return an argument for every parameter of ``main``, in order.
+
+    ``given`` holds arrays by parameter name; the rest is drawn from ``seed`` and the name: floats from N(0, 0.1),
+    integers from [0, 4), bools from both values. The module must be typed. Where two parameters share a name the
+    given array serves both. Raises Relay2RelaxError for a name that no parameter has, or a parameter that is neither
+    a tensor nor a tuple of them.
+    """
+    given = given or {}
+    params = mod["main"].params
+    unknown = sorted(set(given) - {p.name for p in params})
+    if unknown:
+        names = ", ".join(p.name for p in params[:8]) + (", …" if len(params) > 8 else "")
+        raise Relay2RelaxError(f"main has no parameter {unknown[0]!r}; it has: {names}")
+    return [
+        given[p.name] if p.name in given else _random(mod.types[p], p.name, seed) for p in params
+    ]
+
+
+def _random(type_: Type, name: str, seed: int) -> Any:
+    match type_:
+        case TupleType(fields):
+            return tuple(_random(one, f"{name}.{i}", seed) for i, one in enumerate(fields))
+        case TensorType(extents, dtype):
+            shape = tuple(DEFAULT_EXTENT if is_any(e) else static(e) for e in extents)
+            if any(extent is None for extent in shape):
+                raise Relay2RelaxError(f"parameter {name!r} has a symbolic extent; give its value")
+            rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+            target = numpy_dtype(dtype)
+            if is_float(dtype):
+                return (rng.standard_normal(shape) * 0.1).astype(target)
+            return rng.integers(0, 2 if dtype == "bool" else 4, shape).astype(target)
+    raise Relay2RelaxError(f"parameter {name!r} is no tensor; give its value")
+
+
+def flatten(value: Any) -> list[Array]:
+    """Return the arrays of a result, nested tuples flattened in order."""
+    found: list[Array] = []
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, (tuple, list)):
+            pending.extend(reversed(one))
+        else:
+            found.append(np.asarray(one))
+    return found

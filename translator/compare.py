@@ -1,0 +1,118 @@
+"""Does the Relax program compute what the Relay program computes? Both are run and compared, output by output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from relay2relax import backends as running
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import CompilerError
+from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, difference
+from relay2relax.relay_ir import IRModule, infer_type
+from relay2relax.translator.arguments import flatten, make_arguments
+from relay2relax.translator.lower_to_tir import lower_to_tir
+from relay2relax.translator.via_graph import via_graph
+
+Dims = Mapping[str, Sequence["str | None"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One output of one program on one backend, against Relay on numpy."""
+
+    program: str
+    backend: str
+    output: int
+    difference: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All rows of a comparison, and what else there is to say (the first node that differs)."""
+
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every output of every program agrees within the tolerance."""
+        return all(row.difference.agrees for row in self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+
+        def plain(row: Row) -> dict[str, Any]:
+            values = asdict(row.difference)
+            return {
+                "program": row.program, "backend": row.backend, "output": row.output,
+                **{k: (None if isinstance(v, float) and not np.isfinite(v) else v) for k, v in values.items()},
+            }  # fmt: skip
+
+        return {"agrees": self.agrees, "rows": [plain(row) for row in self.rows], "notes": list(self.notes)}
+
+
+def available_backends() -> tuple[str, ...]:
+    """Return the backends that can run here: numpy always, c with a compiler, tvm where it is installed."""
+    import importlib.util
+
+    from relay2relax.backends.c.compile import find_compiler
+
+    names = ["numpy"]
+    try:
+        find_compiler()
+        names.append("c")
+    except CompilerError:
+        names.extend(())
+    if importlib.util.find_spec("tvm") is not None:
+        names.append("tvm")
+    return tuple(names)
+
+
+def compare(
+    mod: IRModule,
+    params: Mapping[str, Array] | None = None,
+    inputs: Mapping[str, Array] | None = None,
+    seed: int = 0,
+    backends: Sequence[str] = ("numpy", "c"),
+    per_node: bool = False,
+    dims: Dims | None = None,
+) -> Report:
+    """Run ``mod`` as Relay and as both translations, and compare with Relay on the numpy backend.
+
+    ``params`` and ``inputs`` give values by parameter name; the rest is drawn from ``seed``. Relay runs on every
+    backend but tvm, which has no Relay any more. ``per_node`` compares intermediate values as well and names the
+    first node that differs. Raises what translating, building or running raises.
+    """
+    if not mod.types:
+        mod = infer_type(mod)
+    arguments = make_arguments(mod, {**(params or {}), **(inputs or {})}, seed)
+    expected = flatten(running.create_executor("debug", mod, backend="numpy").evaluate()(*arguments))
+    rows: list[Row] = []
+
+    def add(program: str, backend: str, result: Any) -> None:
+        actual = flatten(result)
+        if len(actual) != len(expected):
+            reason = f"{len(actual)} outputs, expected {len(expected)}"
+            rows.append(Row(program, backend, 0, Difference(np.inf, np.inf, np.inf, False, reason)))
+            return
+        for index, (one, other) in enumerate(zip(actual, expected, strict=True)):
+            rows.append(Row(program, backend, index, difference(one, other, MODEL_REDUCTION)))
+
+    for backend in backends:
+        if backend not in ("numpy", "tvm"):
+            add("relay", backend, running.create_executor("debug", mod, backend=backend).evaluate()(*arguments))
+    notes: list[str] = []
+    for program, translate in (("lower_to_tir", lower_to_tir), ("via_graph", via_graph)):
+        relax = translate(mod, dims=dims)
+        for backend in backends:
+            machine = running.VirtualMachine(running.build(relax, target=backend))
+            add(program, backend, machine["main"](*arguments))
+    if per_node:
+        from relay2relax.translator.bisect import first_difference
+
+        notes += [first_difference(mod, arguments, translate) for translate in (lower_to_tir, via_graph)]
+    return Report(tuple(rows), tuple(notes))
