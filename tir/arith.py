@@ -1,7 +1,8 @@
 """Canonical form of integer expressions.
 
-An expression becomes a sum of coefficients times products of atoms; an atom is a variable, or a floor division, modulo,
-minimum, maximum or other operation over canonical operands. Equal sums are then built alike.
+An expression becomes a sum of coefficients times products of atoms; an atom is a variable, or a floor
+division, modulo, minimum, maximum or other operation over canonical operands. Equal sums are then built
+alike.
 """
 
 from __future__ import annotations

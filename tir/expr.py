@@ -4,9 +4,9 @@
            | Binary(op, expr, expr) | Not(expr) | Cast(dtype, expr) | Select(expr, expr, expr)
            | Call(intrinsic, expr*) | BufferLoad(buffer, expr*)
 
-Expressions are values: two are equal when they are built alike; a ``Var`` is equal to itself only. Python operators
-build them and fold constants; ``//`` and ``%`` round towards minus infinity, as TVM's floordiv and floormod do, and
-``truncdiv`` and ``truncmod`` are intrinsics of their own.
+Expressions are values: two are equal when they are built alike; a ``Var`` is equal to itself only. Python
+operators build them and fold constants; ``//`` and ``%`` round towards minus infinity, as TVM's floordiv and
+floormod do, and ``truncdiv`` and ``truncmod`` are intrinsics of their own.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class Select(PrimExpr):
 
 @dataclass(frozen=True, slots=True)
 class Call(PrimExpr):
-    """An intrinsic by name, e.g. ``exp`` or ``if_then_else``; the names are those of TVMScript's ``T.`` namespace."""
+    """An intrinsic by name, as in TVMScript's ``T.`` namespace, e.g. ``exp`` or ``if_then_else``."""
 
     name: str
     args: tuple[PrimExpr, ...]
@@ -358,7 +358,7 @@ def _dtype_of(value: PrimLike) -> str:
 
 
 def intrinsic(name: str, *args: PrimExpr, dtype: str = "") -> PrimExpr:
-    """Return a call of the intrinsic ``name``; the result has the dtype of the first argument unless given."""
+    """Return a call of the intrinsic ``name``; its dtype is that of the first argument unless given."""
     return Call(name, args, dtype or args[0].dtype)
 
 

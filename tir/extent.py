@@ -2,9 +2,10 @@
 
     extent ::= int | PrimExpr
 
-A plain ``int`` is a static extent (Relay's int32 dimension); an ``IntImm`` of int64 is Relay's ``2i64``; ``ANY`` is
-Relay's ``?``, and everything computed from it is ``ANY`` again; other expressions are symbolic and kept in canonical
-form, so that equal extents are built alike. A shape rule written with these functions serves Relay and Relax alike.
+A plain ``int`` is a static extent (Relay's int32 dimension); an ``IntImm`` of int64 is Relay's ``2i64``;
+``ANY`` is Relay's ``?``, and everything computed from it is ``ANY`` again; other expressions are symbolic and
+kept in canonical form, so that equal extents are built alike. A shape rule written with these functions
+serves Relay and Relax alike.
 """
 
 from __future__ import annotations

@@ -43,5 +43,5 @@ def infinity(dtype: str) -> PrimExpr:
 
 
 def call(name: str, *args: PrimExpr, dtype: str = "") -> PrimExpr:
-    """Return the intrinsic ``name`` of ``args``: exp, log, sqrt, rsqrt, tanh, sigmoid, erf, pow, floor, isnan …"""
+    """Return the intrinsic ``name`` of ``args``: exp, log, sqrt, rsqrt, tanh, sigmoid, erf, pow, isnan …"""
     return intrinsic(name, *args, dtype=dtype)

@@ -1,7 +1,9 @@
-"""From tensor expressions to a PrimFunc: one block for every compute, in an order in which each finds its operands.
+"""From tensor expressions to a PrimFunc: one block for every compute, in an order in which each finds its
+operands.
 
-The loops of a block run over its axes, then over its reduction axes; nothing is fused, tiled or moved here, that is
-the business of ``tir/schedule``. The layout of blocks is the one that TVM's ``te.create_prim_func`` produces.
+The loops of a block run over its axes, then over its reduction axes; nothing is fused, tiled or moved here,
+that is the business of ``tir/schedule``. The layout of blocks is the one that TVM's ``te.create_prim_func``
+produces.
 """
 
 from __future__ import annotations
@@ -111,8 +113,8 @@ class _Builder:
                 return BufferLoad(buffer, tuple(cast("int64", self.expr(i, values)) for i in indices))
             case Reduce():
                 raise TIRError(
-                    "a reduction is only part of an expression here; give the reduction a compute of its own and "
-                    "load from that"
+                    "a reduction is only part of an expression here; give the reduction a compute of its own "
+                    "and load from that"
                 )
         parts = children(expr)
         return rebuild(expr, [self.expr(part, values) for part in parts]) if parts else expr
@@ -211,9 +213,10 @@ def build_prim_func(
 ) -> PrimFunc:
     """Return the PrimFunc ``name`` with the buffers of ``inputs``, then of ``outputs``, as parameters.
 
-    A variable of an extent or expression that is no dimension of any parameter on its own becomes a scalar parameter
-    between inputs and outputs: nobody could tell its value otherwise. Raises TIRError where a tensor that is used is
-    not among the inputs, where a reduction is only part of an expression, and where a result is not computed.
+    A variable of an extent or expression that is no dimension of any parameter on its own becomes a scalar
+    parameter between inputs and outputs: nobody could tell its value otherwise. Raises TIRError where a
+    tensor that is used is not among the inputs, where a reduction is only part of an expression, and where a
+    result is not computed.
     """
     build = _Builder()
     for tensor in inputs:

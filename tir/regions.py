@@ -30,9 +30,10 @@ def infer_regions(
 ) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, ...]]:
     """Return (reads, writes) of a block with these statements (its init and its body).
 
-    An index that is an expression over ``axes`` and variables from outside the block is a point, several such indices
-    that differ by constants are a range; any other index stands for the whole dimension. As TVM has it, a buffer that
-    the block writes is not listed among its reads where it is read at the written place only.
+    An index that is an expression over ``axes`` and variables from outside the block is a point, several such
+    indices that differ by constants are a range; any other index stands for the whole dimension. As TVM has
+    it, a buffer that the block writes is not listed among its reads where it is read at the written place
+    only.
     """
     reads: dict[Buffer, list[tuple[PrimExpr, ...]]] = {}
     writes: dict[Buffer, list[tuple[PrimExpr, ...]]] = {}

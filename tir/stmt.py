@@ -1,8 +1,8 @@
 """Statements of tensor programs, and the PrimFunc that holds them.
 
-    stmt ::= BufferStore(buffer, expr*, expr) | Seq(stmt*) | For(var, extent, kind, stmt) | If(expr, stmt, stmt?)
-           | BlockRealize(expr*, predicate, Block) | Let(var, expr, stmt) | While(expr, stmt) | Evaluate(expr)
-           | Allocate(buffer, stmt)
+    stmt ::= BufferStore(buffer, expr*, expr) | Seq(stmt*) | For(var, extent, kind, stmt)
+           | If(expr, stmt, stmt?) | BlockRealize(expr*, predicate, Block) | Let(var, expr, stmt)
+           | While(expr, stmt) | Evaluate(expr) | Allocate(buffer, stmt)
     Block ::= Block(iter_var*, reads, writes, body, init?, alloc_buffers)
 
 All are immutable; a PrimFunc's parameters are handles bound to buffers by ``buffer_map``, or scalars.
@@ -28,7 +28,7 @@ class LoopKind(Enum):
 
 
 class IterKind(Enum):
-    """What a block axis does: each point of a spatial axis writes its own place, a reduction axis accumulates."""
+    """What an axis does: each point of a spatial axis writes its own place, a reduction axis accumulates."""
 
     SPATIAL = "S"
     REDUCE = "R"
@@ -158,8 +158,8 @@ class PrimFunc:
     """A tensor program.
 
     ``params`` in call order (inputs, then outputs): a ``Var`` of dtype ``handle`` stands for the buffer that
-    ``buffer_map`` gives it, any other ``Var`` is a scalar. ``root_buffers`` are temporaries of the whole function.
-    ``num_outputs`` counts the buffers, from the end of ``params``, that the function writes.
+    ``buffer_map`` gives it, any other ``Var`` is a scalar. ``root_buffers`` are temporaries of the whole
+    function. ``num_outputs`` counts the buffers, from the end of ``params``, that the function writes.
     ``origin`` names the operator call that the body was made from; whoever changes the body drops it.
     """
 

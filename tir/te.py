@@ -73,8 +73,8 @@ Index = Union[PrimLike, ReduceAxis]
 class Reduce(PrimExpr):
     """``combine`` over all points of ``axes``, starting from ``identity``.
 
-    ``combine(accumulators, values)`` returns the new accumulators; a reduction of several values at once (argmax) has
-    several ``sources``, and is the whole body of a compute with as many results.
+    ``combine(accumulators, values)`` returns the new accumulators; a reduction of several values at once
+    (argmax) has several ``sources``, and is the whole body of a compute with as many results.
     """
 
     combine: Callable[[Sequence[PrimExpr], Sequence[PrimExpr]], Sequence[PrimExpr]]
@@ -130,8 +130,8 @@ def reduce_axis(extent: Extent, name: str = "k") -> ReduceAxis:
 def compute(shape: Sequence[Extent], body: Callable[..., Any], name: str = "T", tag: str = "") -> Any:
     """Return the tensor of ``shape`` whose element at (i, j, …) is ``body(i, j, …)``.
 
-    ``body`` may return a tuple of expressions, or a :class:`Reduce` of several sources: then a tuple of tensors is
-    returned. ``tag`` is part of the block's name hint only.
+    ``body`` may return a tuple of expressions, or a :class:`Reduce` of several sources: then a tuple of
+    tensors is returned. ``tag`` is part of the block's name hint only.
     """
     extents = tuple(as_prim(e) for e in shape)
     axes = tuple(Var(f"i{d}", "int64") for d in range(len(extents)))

@@ -1,7 +1,7 @@
 """Walking and rewriting expressions and statements.
 
-A rewrite that changes nothing returns the very object it was given. Scalar expressions and the statements of one
-function are small; they are walked by recursion, chains of graph nodes never pass through here.
+A rewrite that changes nothing returns the very object it was given. Scalar expressions and the statements of
+one function are small; they are walked by recursion, chains of graph nodes never pass through here.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def rebuild(expr: PrimExpr, operands: Sequence[PrimExpr]) -> PrimExpr:
 
 
 def map_expr(expr: PrimExpr, rewrite: Callable[[PrimExpr], PrimExpr | None]) -> PrimExpr:
-    """Return ``expr`` with every outermost part for which ``rewrite`` has an answer replaced by that answer."""
+    """Return ``expr`` with every outermost part that ``rewrite`` answers replaced by the answer."""
     found = rewrite(expr)
     if found is not None:
         return found
@@ -284,7 +284,7 @@ def shape_variables(buffers: Iterable[Buffer]) -> list[Var]:
 
 
 def free_variables(func: PrimFunc) -> list[Var]:
-    """Return the variables that ``func`` uses, but that neither a parameter, a buffer's shape nor a binder defines."""
+    """Return the variables that no parameter, extent of a parameter's buffer, or binder of ``func`` defines."""
     bound: set[Var] = set(func.params)
     bound.update(e for buffer in func.buffers for e in buffer.shape if isinstance(e, Var))
     used: dict[Var, None] = dict.fromkeys(shape_variables((*func.buffers, *func.root_buffers)))
