@@ -14,8 +14,8 @@ from relay2relax.core.errors import CompilerError
 from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, difference
 from relay2relax.relay_ir import IRModule, infer_type
 from relay2relax.translator.arguments import flatten, make_arguments
-from relay2relax.translator.lower_to_tir import lower_to_tir
-from relay2relax.translator.via_graph import via_graph
+from relay2relax.translator.lowering import lower_to_tir
+from relay2relax.translator.through_graph import via_graph
 
 Dims = Mapping[str, Sequence["str | None"]]
 
@@ -59,17 +59,22 @@ def available_backends() -> tuple[str, ...]:
     """Return the backends that can run here: numpy always, c with a compiler, tvm where it is installed."""
     import importlib.util
 
-    from relay2relax.backends.c.compile import find_compiler
-
     names = ["numpy"]
-    try:
-        find_compiler()
+    if _has_compiler():
         names.append("c")
-    except CompilerError:
-        names.extend(())
     if importlib.util.find_spec("tvm") is not None:
         names.append("tvm")
     return tuple(names)
+
+
+def _has_compiler() -> bool:
+    from relay2relax.backends.c.compile import find_compiler
+
+    try:
+        find_compiler()
+    except CompilerError:
+        return False
+    return True
 
 
 def compare(

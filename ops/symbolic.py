@@ -1,0 +1,64 @@
+"""Unknown extents become symbolic dimensions: every ``?`` of an entry parameter a variable of its own, or a named one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.ops.types import TensorType, TupleType, Type
+from relay2relax.tir.expr import Var
+from relay2relax.tir.extent import Extent, is_any
+
+Dims = Mapping[str, Sequence["str | None"]]
+
+
+def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -> list[Type]:
+    """Return the parameters' types with a ``tir.Var`` for each ``?``.
+
+    ``dims`` gives names by parameter and dimension, None leaving an extent unnamed; equal names are one dimension.
+    Unnamed ones are called ``d``, ``d_1``, …. Raises Relay2RelaxError where ``dims`` names a parameter that does not
+    exist, has another rank, or a dimension whose extent is known.
+    """
+    params = list(params)
+    dims = dict(dims or {})
+    known = [name for name, _ in params]
+    for name in dims:
+        if name not in known:
+            raise Relay2RelaxError(f"dims names {name!r}, but main has no such parameter; it has: {', '.join(known[:8])}")
+    named: dict[str, Var] = {}
+    taken = {name for names in dims.values() for name in names if name is not None}
+
+    def fresh() -> Var:
+        number = 0
+        while (name := f"d_{number}" if number else "d") in taken:
+            number += 1
+        taken.add(name)
+        return Var(name, "int64")
+
+    def extents(name: str, shape: tuple[Extent, ...]) -> tuple[Extent, ...]:
+        names = dims.get(name)
+        if names is None:
+            return tuple(fresh() if is_any(extent) else extent for extent in shape)
+        if len(names) != len(shape):
+            raise Relay2RelaxError(f"dims names {len(names)} dimensions of {name!r}, which has {len(shape)}")
+        found: list[Extent] = []
+        for position, (hint, extent) in enumerate(zip(names, shape, strict=True)):
+            if hint is not None and not is_any(extent):
+                raise Relay2RelaxError(f"dims names dimension {position} of {name!r} {hint!r}, but its extent is {extent}")
+            if hint is not None and not hint.isidentifier():
+                raise Relay2RelaxError(f"dims: {hint!r} is no name for a dimension; use letters, digits and _")
+            if not is_any(extent):
+                found.append(extent)
+            else:
+                found.append(fresh() if hint is None else named.setdefault(hint, Var(hint, "int64")))
+        return tuple(found)
+
+    def visit(name: str, type_: Type) -> Type:
+        match type_:
+            case TensorType(shape, dtype) if any(is_any(extent) for extent in shape) or name in dims:
+                return TensorType(extents(name, shape), dtype)
+            case TupleType(fields):
+                return TupleType(tuple(visit(f"{name}.{i}", one) for i, one in enumerate(fields)))
+        return type_
+
+    return [visit(name, type_) for name, type_ in params]

@@ -1,0 +1,123 @@
+"""Operator calls on their way into a Relax function: as Relax operators, or as ``call_tir`` of their own PrimFunc.
+
+Both translators and ``LegalizeOps`` emit through this class, so a call is lowered in one way only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.source import Span
+from relay2relax.ops.attributes import attr_fields
+from relay2relax.ops.lower import lower_call
+from relay2relax.ops.record import Expanded, OpDef, SameOp
+from relay2relax.ops.types import TensorType, TupleType, Type
+from relay2relax.relax_ir.builder import BlockBuilder
+from relay2relax.relax_ir.expr import Call, CallTIR, Constant, Expr, GlobalVar, ShapeExpr, Tuple, TupleGetItem
+from relay2relax.relax_ir.infer import info_of
+from relay2relax.relax_ir.struct_info import TensorStructInfo, to_type
+from relay2relax.tir.extent import Extent, Shape, is_any
+
+
+class OpEmitter:
+    """Emits into ``builder``; the methods of :class:`relay2relax.ops.record.Emit` are what expansions use."""
+
+    def __init__(self, builder: BlockBuilder) -> None:
+        self.builder = builder
+        self.span: Span | None = None
+        self._functions: dict[Any, GlobalVar] = {}
+
+    # What an expansion may do.
+
+    def call(self, name: str, *args: Expr, **attrs: Any) -> Expr:
+        """Emit ``R.<name>``."""
+        return self.builder.emit(self.builder.call_op(name, *args, span=self.span, **attrs))
+
+    def type_of(self, value: Expr) -> Type:
+        """Return the type of ``value``."""
+        return to_type(info_of(value))
+
+    def const(self, value: int | float | bool | Array, dtype: str) -> Expr:
+        """Return a constant."""
+        return Constant(np.asarray(value, numpy_dtype(dtype)))
+
+    def shape(self, extents: Sequence[Extent]) -> Expr:
+        """Return a shape value."""
+        return ShapeExpr(tuple(extents))
+
+    def tuple(self, values: Sequence[Expr]) -> Expr:
+        """Return a tuple."""
+        return Tuple(tuple(values))
+
+    def item(self, value: Expr, index: int) -> Expr:
+        """Return field ``index`` of a tuple."""
+        if isinstance(value, Tuple):
+            return value.fields[index]
+        return self.builder.emit(TupleGetItem(value, index))
+
+    # What the translators do.
+
+    def as_relax(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> Expr:
+        """Emit a call of ``op`` as Relax operators, or as ``call_tir`` where Relax has none for it."""
+        self.span = span
+        match op.relax:
+            case SameOp():
+                assert op.script is not None
+                if op.script.omit:
+                    defaults = {f.name: f.default for f in attr_fields(op.attrs)}
+                    kept = {n: getattr(attrs, n) for n in defaults if n not in op.script.omit}
+                    attrs = op.attrs(**kept)
+                return self.builder.emit(Call(op, tuple(args), attrs, span))
+            case Expanded(expand):
+                result: Expr = expand(self, attrs, *args)
+                return result
+        return self.as_tir(op, attrs, args, span)
+
+    def as_tir(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> Expr:
+        """Emit a call of ``op`` as ``call_tir``; equal calls share one PrimFunc.
+
+        Raises UnsupportedError where the shape of the result depends on data.
+        """
+        types = tuple(self._argument(arg) for arg in args)
+        out: Type = op.infer(attrs, *types)
+        results = _tensors(out)
+        for one in results:
+            if any(is_any(extent) for extent in one.shape):
+                raise UnsupportedError(f"{op.name}: the shape of its result depends on data; TensorIR needs it beforehand")
+        key = (op, attrs, types, out)
+        if key not in self._functions:
+            hint = op.name.rsplit(".", 1)[-1]
+            func = lower_call(op, attrs, types, out, hint)
+            self._functions[key] = self.builder.add_func(func, hint)
+        flat = tuple(field for arg in args if not isinstance(arg, ShapeExpr) for field in self._fields(arg))
+        infos = tuple(TensorStructInfo(one.shape, one.dtype) for one in results)
+        value = self.builder.emit(CallTIR(self._functions[key], flat, infos, (), span))
+        if isinstance(out, TupleType) and len(results) == 1:
+            return Tuple((value,))
+        return value
+
+    def _argument(self, arg: Expr) -> Type | Shape:
+        return arg.values if isinstance(arg, ShapeExpr) else self.type_of(arg)
+
+    def _fields(self, arg: Expr) -> Sequence[Expr]:
+        """Return the tensors of an argument; a tuple's fields are projected one by one."""
+        type_ = self.type_of(arg)
+        if not isinstance(type_, TupleType):
+            return (arg,)
+        return tuple(
+            field for i in range(len(type_.fields)) for field in self._fields(self.item(arg, i))
+        )
+
+
+def _tensors(out: Type) -> list[TensorType]:
+    match out:
+        case TensorType():
+            return [out]
+        case TupleType(fields):
+            return [tensor for field in fields for tensor in _tensors(field)]
+    raise UnsupportedError(f"an operator's result cannot have type {out!r}")

@@ -1,0 +1,33 @@
+"""What both translators do first: bind params, bring ``main`` into graph form, and name its unknown extents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from relay2relax.core.dtype import Array
+from relay2relax.ops.symbolic import Dims, name_extents
+from relay2relax.ops.types import Type
+from relay2relax.relay_ir import Function, IRModule, bind_params, infer_type
+from relay2relax.relay_ir.transform import InlineLocalFunctions, ToGraphNormalForm
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """``main`` without lets and local calls, and its parameters' types with symbolic extents."""
+
+    module: IRModule
+    main: Function
+    param_types: tuple[Type, ...]
+
+
+def prepare(mod: IRModule, params: Mapping[str, Array] | None = None, dims: Dims | None = None) -> Prepared:
+    """Return ``main`` of ``mod`` ready for translation; raises what inference, binding and ``dims`` raise."""
+    if params:
+        mod = bind_params(mod, params)
+    mod = InlineLocalFunctions()(ToGraphNormalForm()(mod))
+    if not mod.types:
+        mod = infer_type(mod)
+    main = mod["main"]
+    typed = [(param.name, mod.types[param]) for param in main.params]
+    return Prepared(mod, main, tuple(name_extents(typed, dims)))

@@ -1,0 +1,21 @@
+"""The lossless translator: Relay becomes an MSC-style graph, and the graph becomes high-level Relax operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from relay2relax import graph, relax_ir, relay_ir
+from relay2relax.core.dtype import Array
+from relay2relax.ops.symbolic import Dims
+
+
+def via_graph(
+    mod: relay_ir.IRModule, params: Mapping[str, Array] | None = None, dims: Dims | None = None
+) -> relax_ir.IRModule:
+    """Translate ``main`` of ``mod`` to Relax operators through the graph.
+
+    ``params`` are bound as constants by name; ``dims`` names or unifies symbolic dimensions, as in ``lower_to_tir``.
+    An operator that Relax has no name for is called as TensorIR.
+    """
+    found, weights = graph.from_relay(mod, params)
+    return graph.to_relax(found, weights, dims=dims)
