@@ -9,6 +9,7 @@ produces.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from relay2relax.core.walk import post_order
@@ -28,7 +29,7 @@ from relay2relax.tir.stmt import (
     Stmt,
 )
 from relay2relax.tir.te import Compute, Extern, Operation, Placeholder, ProducerLoad, Reduce, Tensor
-from relay2relax.tir.visit import expressions, rebuild, shape_variables, statements, variables
+from relay2relax.tir.visit import rebuild
 
 
 class _Names:
@@ -250,23 +251,10 @@ def build_prim_func(
     stages += [build.copy(build.buffer(tensor), target) for tensor, target in copies]
     sources = [build.buffer(tensor) for tensor in inputs]
     body = Seq(tuple(stages))
-    scalars = _undetermined(body, [*sources, *results], temporaries)
     handles = {Var(f"{b.name}_handle", "handle"): b for b in (*sources, *results)}
     order = tuple(handles)
-    params = (*order[: len(sources)], *scalars, *order[len(sources) :])
-    return PrimFunc(name, params, handles, body, tuple(temporaries), len(results), origin=origin)
-
-
-def _undetermined(body: Stmt, params: Sequence[Buffer], temporaries: Sequence[Buffer]) -> list[Var]:
-    """Return the variables whose value neither a binder nor a dimension of a parameter gives."""
-    known: set[Var] = {extent for buffer in params for extent in buffer.shape if isinstance(extent, Var)}
-    used = dict.fromkeys(shape_variables([*params, *temporaries]))
-    for node in statements(body):
-        match node:
-            case For(var=var) | Let(var=var):
-                known.add(var)
-            case BlockRealize(block=block):
-                known.update(axis.var for axis in block.iter_vars)
-        for expr in expressions(node):
-            used.update(dict.fromkeys(variables(expr)))
-    return [var for var in used if var not in known]
+    func = PrimFunc(name, order, handles, body, tuple(temporaries), len(results), origin=origin)
+    scalars = free_variables(func)
+    return (
+        replace(func, params=(*order[: len(sources)], *scalars, *order[len(sources) :])) if scalars else func
+    )
