@@ -1,0 +1,59 @@
+"""Peak memory of reading, inference and translation over a module with 500 MB of params: weights are never copied."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from common import table
+
+# The measured stages run in a process of their own, so that the peak is theirs. Params are held in memory, as a user
+# who read the file does; the baseline is the same process before it reads anything.
+_CHILD = """
+import json, resource, sys
+import numpy as np
+from relay2relax import graph, relay_ir, translator
+
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+text, path = open(sys.argv[1]).read(), sys.argv[2]
+translator.lower_to_tir(relay_ir.infer_type(relay_ir.parse("#[version = \\"0.0.5\\"]\\ndef @main(%x: Tensor[(1), float32]) { nn.relu(%x) }")))
+base = peak()
+content = open(path, "rb").read()
+params = relay_ir.load_params(content)
+held = sum(array.nbytes for array in params.values())
+typed = relay_ir.infer_type(relay_ir.parse(text))
+translator.lower_to_tir(typed, params=params)
+translator.via_graph(typed, params=params)
+print(json.dumps({"params": held, "peak": peak() - base}))
+"""
+LAYERS, WIDTH = 32, 2000
+
+
+def module_text() -> str:
+    """Return a chain of dense layers whose weights hold about 500 MB."""
+    weights = ", ".join(f"%w{i}: Tensor[({WIDTH}, {WIDTH}), float32]" for i in range(LAYERS))
+    lines = [f"  %{i} = nn.dense(%{i - 1 if i else 'x'}, %w{i}, units={WIDTH});" for i in range(LAYERS)]
+    head = f"def @main(%x: Tensor[(1, {WIDTH}), float32], {weights}) {{"
+    return "\n".join(['#[version = "0.0.5"]', head, *lines, f"  nn.relu(%{LAYERS - 1})", "}", ""])
+
+
+def run() -> dict[str, float]:
+    """Print the ratio of peak memory to the size of the params."""
+    import numpy as np
+
+    from relay2relax import relay_ir
+
+    with tempfile.TemporaryDirectory() as folder:
+        text, params = Path(folder) / "model.relay", Path(folder) / "model.params"
+        text.write_text(module_text())
+        weight = np.random.default_rng(0).standard_normal((WIDTH, WIDTH)).astype(np.float32)
+        params.write_bytes(relay_ir.save_params({f"w{i}": weight for i in range(LAYERS)}))
+        child = [sys.executable, "-c", _CHILD, str(text), str(params)]
+        found = json.loads(subprocess.run(child, check=True, capture_output=True, text=True).stdout)
+    ratio = found["peak"] / found["params"]
+    row = [f"{found['params'] / 1e6:.0f} MB", f"{found['peak'] / 1e6:.0f} MB", f"{ratio:.3f}"]
+    table("Peak memory of read, infer and translate both ways, params bound", ["params", "peak", "ratio"], [row])
+    return {**found, "ratio": ratio}

@@ -1,0 +1,71 @@
+"""The C backend beside apache-tvm's own default build and ONNX Runtime, on the recorded models and two threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from common import median_seconds, model_cases, table, timed
+
+from relay2relax import backends, relay_ir, translator
+
+# A build of apache-tvm that takes longer is not waited for.
+BUILD_LIMIT = 60.0
+THREADS = 2
+
+
+def _onnx_runtime(typed: relay_ir.IRModule, names: list[str], arguments: list[np.ndarray]) -> Callable[[], Any]:
+    import onnxruntime
+    from onnx_export import export
+
+    weights = {n: a for n, a in zip(names, arguments, strict=True) if names.count(n) == 1 and n not in ("data", "x")}  # what importers call the inputs
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    model = export(typed, weights).SerializeToString()
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    given = [a for n, a in zip(names, arguments, strict=True) if n not in weights]
+    feed = {i.name: a for i, a in zip(session.get_inputs(), given, strict=True)}
+    return lambda: session.run(None, feed)
+
+
+def _tvm(relax: Any, arguments: list[np.ndarray]) -> Callable[[], Any] | None:
+    """Return a call of apache-tvm's build, or None where building takes longer than the limit."""
+    import tvm
+    from tvm import relax as tvm_relax
+
+    built: list[Any] = []
+    module = tvm.script.from_source(relax.script())
+    builder = threading.Thread(target=lambda: built.append(tvm_relax.build(module, target="llvm")), daemon=True)
+    builder.start()
+    builder.join(BUILD_LIMIT)
+    if not built:
+        return None
+    machine = tvm_relax.VirtualMachine(built[0], tvm.cpu())
+    tensors = [tvm.runtime.tensor(a) for a in arguments]
+    main = machine["main"]
+    return lambda: main(*tensors)
+
+
+def run() -> dict[str, dict[str, float | None]]:
+    """Print milliseconds per run and ratios to the C backend; weights are arguments for us and for apache-tvm."""
+    rows, results = [], {}
+    for case in model_cases():
+        typed = relay_ir.infer_type(relay_ir.parse(case.text))
+        relax = translator.via_graph(typed)
+        build, executable = timed(lambda: backends.build(relax, target="c"))  # noqa: B023  (called at once)
+        main = backends.VirtualMachine(executable)["main"]
+        seconds: dict[str, float | None] = {"build c": build}
+        seconds["c"] = median_seconds(lambda: main(*case.arguments))  # noqa: B023
+        peer = _tvm(relax, case.arguments)
+        seconds["tvm"] = median_seconds(peer) if peer else None
+        seconds["onnxruntime"] = median_seconds(_onnx_runtime(typed, case.names, case.arguments))
+        results[case.name] = seconds
+        tvm_ratio = f"{seconds['tvm'] / seconds['c']:.1f}" if seconds["tvm"] else f"build > {BUILD_LIMIT:.0f} s"
+        ms = [f"{v * 1e3:.3f}" if v else "" for v in (seconds["c"], seconds["tvm"], seconds["onnxruntime"])]
+        rows.append([case.name, f"{build:.1f}", *ms, tvm_ratio, f"{seconds['onnxruntime'] / seconds['c']:.2f}"])
+    head = ["model", "build c s", "c ms", "tvm ms", "ort ms", "tvm / c", "ort / c"]
+    if rows:
+        table("Milliseconds per run on two threads; ratios above 1: the C backend is ahead", head, rows)
+    return results
