@@ -23,6 +23,7 @@ class Case:
     text: str
     names: list[str]
     arguments: list[np.ndarray]
+    weights: list[bool]
 
 
 def golden_root() -> Path | None:
@@ -46,7 +47,10 @@ def model_cases() -> Iterator[Case]:
     for folder in sorted((root / "models").iterdir()):
         inputs = json.loads((folder / "case.json").read_text())["inputs"]
         text = (folder / "model.relay").read_text()
-        yield Case(folder.name, text, [i["name"] for i in inputs], [seeded.tensor(i) for i in inputs])
+        weights = [i.get("role") == "param" for i in inputs]
+        # Where a recording calls every parameter a weight, the first one is the input.
+        weights[0] = weights[0] and not all(weights)
+        yield Case(folder.name, text, [i["name"] for i in inputs], [seeded.tensor(i) for i in inputs], weights)
 
 
 def median_seconds(call: Callable[[], Any], budget: float = 1.0, least: int = 5, most: int = 2000) -> float:

@@ -122,14 +122,14 @@ class Exporter:
         raise ValueError(f"no ONNX form for {name}")
 
 
-def export(mod: relay_ir.IRModule, weights: dict[str, np.ndarray]) -> onnx.ModelProto:
-    """Return ``main`` as an ONNX model; ``weights`` become initialisers, the other parameters inputs."""
+def export(mod: relay_ir.IRModule, weights: Sequence[np.ndarray | None]) -> onnx.ModelProto:
+    """Return ``main`` as an ONNX model; a parameter with a weight becomes an initialiser, the others are inputs."""
     prepared = prepare(mod)
     types, exporter = prepared.module.types, Exporter()
     inputs = []
-    for param in prepared.main.params:
-        if param.name in weights:
-            exporter.names[param] = exporter.constant(weights[param.name])
+    for param, weight in zip(prepared.main.params, weights, strict=True):
+        if weight is not None:
+            exporter.names[param] = exporter.constant(weight)
             continue
         exporter.names[param] = exporter.fresh()
         of = types[param]

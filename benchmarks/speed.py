@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import median_seconds, model_cases, table, timed
+from common import Case, median_seconds, model_cases, table, timed
 
 from relay2relax import backends, relay_ir, translator
 
@@ -16,16 +16,16 @@ BUILD_LIMIT = 60.0
 THREADS = 2
 
 
-def _onnx_runtime(typed: relay_ir.IRModule, names: list[str], arguments: list[np.ndarray]) -> Callable[[], Any]:
+def _onnx_runtime(typed: relay_ir.IRModule, case: Case) -> Callable[[], Any]:
     import onnxruntime
     from onnx_export import export
 
-    weights = {n: a for n, a in zip(names, arguments, strict=True) if names.count(n) == 1 and n not in ("data", "x")}  # what importers call the inputs
+    triples = list(zip(case.names, case.arguments, case.weights, strict=True))
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
-    model = export(typed, weights).SerializeToString()
+    model = export(typed, [a if weight else None for _, a, weight in triples]).SerializeToString()
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    given = [a for n, a in zip(names, arguments, strict=True) if n not in weights]
+    given = [a for _, a, weight in triples if not weight]
     feed = {i.name: a for i, a in zip(session.get_inputs(), given, strict=True)}
     return lambda: session.run(None, feed)
 
@@ -60,7 +60,7 @@ def run() -> dict[str, dict[str, float | None]]:
         seconds["c"] = median_seconds(lambda: main(*case.arguments))  # noqa: B023
         peer = _tvm(relax, case.arguments)
         seconds["tvm"] = median_seconds(peer) if peer else None
-        seconds["onnxruntime"] = median_seconds(_onnx_runtime(typed, case.names, case.arguments))
+        seconds["onnxruntime"] = median_seconds(_onnx_runtime(typed, case))
         results[case.name] = seconds
         tvm_ratio = f"{seconds['tvm'] / seconds['c']:.1f}" if seconds["tvm"] else f"build > {BUILD_LIMIT:.0f} s"
         ms = [f"{v * 1e3:.3f}" if v else "" for v in (seconds["c"], seconds["tvm"], seconds["onnxruntime"])]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from relay2relax.translator.compare import Report
+    from relay2relax.translator.comparison import Report
 
 
 @contextmanager

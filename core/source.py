@@ -25,6 +25,21 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class SequentialSpan(Span):
+    """Several places that became one node; it reads as the first of them."""
+
+    spans: tuple[Span, ...] = ()
+
+    @staticmethod
+    def of(spans: tuple[Span, ...]) -> SequentialSpan:
+        """Return the span that stands for ``spans``."""
+        first = spans[0] if spans else Span("")
+        return SequentialSpan(
+            first.source_name, first.line, first.column, first.end_line, first.end_column, spans
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class SourceRange:
     """A range in a named text; lines and columns count from 1, ``end_column`` is exclusive."""
 

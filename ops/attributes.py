@@ -58,11 +58,15 @@ class NoAttrs:
 
 @dataclass(frozen=True, slots=True)
 class AttrField:
-    """One field of an attribute class; ``default`` is ``MISSING`` where Relay demands a value."""
+    """One field of an attribute class; ``default`` is ``MISSING`` where Relay demands a value.
+
+    ``optional`` says whether the field may be ``None``, Relay's null.
+    """
 
     name: str
     kind: str
     default: Any
+    optional: bool = False
 
     @property
     def required(self) -> bool:
@@ -74,7 +78,11 @@ class AttrField:
 def attr_fields(cls: type) -> tuple[AttrField, ...]:
     """Return the fields of an attribute class in Relay's declaration order."""
     hints = get_type_hints(cls, include_extras=True)
-    return tuple(AttrField(f.name, _kind(hints[f.name]), f.default) for f in fields(cls))
+    plain = get_type_hints(cls)
+    return tuple(
+        AttrField(f.name, _kind(hints[f.name]), f.default, type(None) in get_args(plain[f.name]))
+        for f in fields(cls)
+    )
 
 
 def _kind(hint: Any) -> str:

@@ -88,7 +88,9 @@ class OpEmitter:
         results = _tensors(out)
         for one in results:
             if any(is_any(extent) for extent in one.shape):
-                raise UnsupportedError(f"{op.name}: the shape of its result depends on data; TensorIR needs it beforehand")
+                raise UnsupportedError(
+                    f"{op.name}: the shape of its result depends on data; TensorIR needs it beforehand"
+                )
         key = (op, attrs, types, out)
         if key not in self._functions:
             hint = op.name.rsplit(".", 1)[-1]
@@ -109,9 +111,7 @@ class OpEmitter:
         type_ = self.type_of(arg)
         if not isinstance(type_, TupleType):
             return (arg,)
-        return tuple(
-            field for i in range(len(type_.fields)) for field in self._fields(self.item(arg, i))
-        )
+        return tuple(field for i in range(len(type_.fields)) for field in self._fields(self.item(arg, i)))
 
 
 def _tensors(out: Type) -> list[TensorType]:

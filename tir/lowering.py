@@ -29,7 +29,7 @@ from relay2relax.tir.stmt import (
     Stmt,
 )
 from relay2relax.tir.te import Compute, Extern, Operation, Placeholder, ProducerLoad, Reduce, Tensor
-from relay2relax.tir.visit import rebuild
+from relay2relax.tir.visit import free_variables, rebuild
 
 
 class _Names:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import keyword
 import re
 
-# Words that a script already uses: TVMScript's namespaces, the module, and what our printers write around functions.
+# Words that a script already uses: TVMScript's namespaces, the module, and what our printers write around
+# functions.
 RESERVED = frozenset(
     {
         "T",

@@ -1,7 +1,8 @@
 """PrimFuncs as TVMScript.
 
-Dialect ``tvm`` is the text that TVM 0.25, 0.26 and 0.27 all read; ``tvm-0.18`` is the classic one. They differ in
-spelling only, and the spellings are a table. A literal always says its dtype, so that no reader has to guess.
+Dialect ``tvm`` is the text that TVM 0.25, 0.26 and 0.27 all read; ``tvm-0.18`` is the classic one. They
+differ in spelling only, and the spellings are a table. A literal always says its dtype, so that no reader has
+to guess.
 """
 
 from __future__ import annotations
@@ -440,8 +441,8 @@ def print_prim_func(
 ) -> list[str]:
     """Return the lines of one ``@T.prim_func``, ``indent`` steps deep.
 
-    Names become Python identifiers, unique where they are seen. Raises UnsupportedError for what the dialect has no
-    words for, and TIRError for a variable or buffer that nothing defines.
+    Names become Python identifiers, unique where they are seen. Raises UnsupportedError for what the dialect
+    has no words for, and TIRError for a variable or buffer that nothing defines.
     """
     if dialect not in DIALECTS:
         raise UnsupportedError(f"unknown TVMScript dialect {dialect!r}; there are {', '.join(DIALECTS)}")

@@ -284,7 +284,7 @@ def shape_variables(buffers: Iterable[Buffer]) -> list[Var]:
 
 
 def free_variables(func: PrimFunc) -> list[Var]:
-    """Return the variables that no parameter, dimension of a parameter's buffer, or binder of ``func`` gives."""
+    """Return the variables that no parameter, dimension of a parameter, or binder of ``func`` gives."""
     bound: set[Var] = set(func.params)
     bound.update(e for buffer in func.buffers for e in buffer.shape if isinstance(e, Var))
     used: dict[Var, None] = dict.fromkeys(shape_variables((*func.buffers, *func.root_buffers)))
