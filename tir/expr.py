@@ -313,14 +313,17 @@ def _fold(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     return None
 
 
+# Integers below these magnitudes are the same in the dtype.
+_EXACT = {"int32": 1 << 31, "int64": 1 << 63, "float32": 1 << 24, "float64": 1 << 53}
+
+
 def cast(dtype: str, value: PrimLike) -> PrimExpr:
     """Return ``value`` converted to ``dtype``; constants are converted at once where that is exact."""
     expr = convert(value, dtype)
     if expr.dtype == dtype:
         return expr
-    if isinstance(expr, IntImm) and not dtype.startswith("bool"):
-        if dtype in ("int32", "int64", "float32", "float64"):
-            return const(expr.value, dtype)
+    if isinstance(expr, IntImm) and abs(expr.value) < _EXACT.get(dtype, 0):
+        return const(expr.value, dtype)
     return Cast(dtype, expr)
 
 

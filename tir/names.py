@@ -5,27 +5,9 @@ from __future__ import annotations
 import keyword
 import re
 
-# Words that a script already uses: TVMScript's namespaces, the module, and what our printers write around
-# functions.
-RESERVED = frozenset(
-    {
-        "T",
-        "I",
-        "R",
-        "Tx",
-        "tvm",
-        "ir",
-        "tir",
-        "tirx",
-        "relax",
-        "Axis",
-        "TypeVar",
-        "Module",
-        "cls",
-        "range",
-        "float",
-    }
-)
+# Words that a script already uses: TVMScript's namespaces, the module, and what printers write around them.
+_NAMESPACES = {"T", "I", "R", "Tx", "tvm", "ir", "tir", "tirx", "relax"}
+RESERVED = frozenset(_NAMESPACES | {"Axis", "TypeVar", "Module", "cls", "range", "float"})
 _NOT_IDENTIFIER = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -40,7 +22,7 @@ def identifier(name: str) -> str:
 
 
 class Scope:
-    """Names of objects in nested scopes; a name is unique among those that can be seen, and free again afterwards."""
+    """Names of objects in nested scopes: unique among those that can be seen, free again afterwards."""
 
     def __init__(self) -> None:
         self._names: dict[object, str] = {}

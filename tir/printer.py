@@ -63,7 +63,7 @@ class Dialect:
     no_alias: str
     true: str = "True"
     false: str = "False"
-    intrinsics: Mapping[str, str] = field(default_factory=dict)
+    intrinsics: Mapping[str, str] = field(default_factory=lambda: {"fmod": "truncmod"})
     missing: frozenset[str] = frozenset()
 
 
@@ -86,76 +86,34 @@ DIALECTS = {
         true="T.bool(True)",
         false="T.bool(False)",
         # Until 0.23 T.round took ties away from zero; nearbyint is what T.round means since.
-        intrinsics={"round": "nearbyint"},
+        intrinsics={"fmod": "truncmod", "round": "nearbyint"},
         missing=frozenset({"fma"}),
     ),
 }
 
 _OPERATORS = {
-    "or": 1, "and": 2, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8,
-    "+": 9, "-": 9, "*": 10, "/": 10, "//": 10, "%": 10,
+    "or": 1, "and": 2, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4, "|": 5, "^": 6, "&": 7, "<<": 8,
+    ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "//": 10, "%": 10,
 }  # fmt: skip
 _NOT = 3
 _ATOM = 20
-# Functions of the T namespace whose arguments are written as they stand; the values are T's own names.
-_FUNCTIONS = {
-    name: name
-    for name in [
-        "exp",
-        "exp2",
-        "exp10",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sqrt",
-        "rsqrt",
-        "tanh",
-        "sigmoid",
-        "erf",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "atan2",
-        "floor",
-        "ceil",
-        "trunc",
-        "round",
-        "nearbyint",
-        "fabs",
-        "abs",
-        "pow",
-        "copysign",
-        "hypot",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "likely",
-        "if_then_else",
-        "popcount",
-        "clz",
-        "fma",
-    ]
-} | {"fmod": "truncmod", "power": "pow"}
-INTRINSICS = frozenset(_FUNCTIONS)
-_TYPED_CALLS = frozenset(
-    {"call_extern", "call_pure_extern", "call_intrin", "call_llvm_pure_intrin", "reinterpret"}
+# Functions of the T namespace that take their arguments as they stand. On floats T.truncmod is C's fmod.
+INTRINSICS = frozenset(
+    """
+    exp exp2 exp10 log log2 log10 log1p sqrt rsqrt tanh sigmoid erf sin cos tan asin acos atan sinh cosh asinh
+    acosh atanh atan2 floor ceil trunc round nearbyint fabs abs pow fmod copysign hypot isnan isinf isfinite
+    likely if_then_else popcount clz fma
+    """.split()  # noqa: SIM905
 )
+# These say their dtype first.
+_TYPED_CALLS = frozenset({"call_extern", "call_pure_extern", "reinterpret"})
 _STEP = "    "
 _INT64_MAX = 2**63 - 1
 _FLOAT32_MAX = (2 - 2**-23) * 2.0**127
 
 
 def float_literal(value: float) -> str:
-    """Return ``value`` as the argument of ``T.float32`` and its like: all digits, infinities and NaN as strings."""
+    """Return ``value`` as ``T.float32`` and its like take it: all digits, infinities and NaN as strings."""
     if math.isnan(value):
         return '"nan"'
     if math.isinf(value):
@@ -205,7 +163,7 @@ class _Printer:
                 return f"T.bool({bool(value)})", _ATOM
             case IntImm(value, dtype) if value > _INT64_MAX:
                 # Readers take no integer of 64 bits without a sign.
-                return f'T.Cast("{dtype}", T.int64({value - 2**64}))', _ATOM
+                return f'T.reinterpret("{dtype}", T.int64({value - 2**64}))', _ATOM
             case IntImm(value, dtype):
                 return f"T.{dtype}({value})", _ATOM
             case FloatImm(value, "float64") if _FLOAT32_MAX < abs(value) < math.inf:
@@ -243,9 +201,9 @@ class _Printer:
         texts = [self.expr(arg) for arg in args]
         if name in _TYPED_CALLS:
             return f"T.{name}({', '.join([string_literal(dtype), *texts])})"
-        if name in self.dialect.missing or name not in _FUNCTIONS:
+        if name in self.dialect.missing or name not in INTRINSICS:
             raise UnsupportedError(f"TVMScript has no intrinsic {name!r}")
-        spelled = self.dialect.intrinsics.get(name, _FUNCTIONS[name])
+        spelled = self.dialect.intrinsics.get(name, name)
         return f"T.{spelled}({', '.join(texts)})"
 
     def indices(self, indices: Sequence[PrimExpr]) -> str:
