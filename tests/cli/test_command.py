@@ -1,0 +1,185 @@
+"""The command as a user calls it: results, exit codes, what the screen says, and nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relay2relax import relay_ir
+
+MODULE = """#[version = "0.0.5"]
+def @main(%data: Tensor[(?, 4), float32], %w.0: Tensor[(3, 4), float32], %b: Tensor[(3), float32]) {
+  %0 = nn.dense(%data, %w.0, units=3);
+  %1 = nn.bias_add(%0, %b, axis=-1);
+  nn.relu(%1)
+}
+"""
+
+
+def command(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, "-m", "relay2relax", *map(str, arguments)]
+    return subprocess.run(call, capture_output=True, text=True, cwd=cwd, env={**os.environ, **(env or {})})
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "linear.relay"
+    path.write_text(MODULE)
+    return path
+
+
+@pytest.fixture
+def params(tmp_path: Path) -> Path:
+    path = tmp_path / "linear.params"
+    weight, bias = np.arange(12, dtype=np.float32).reshape(3, 4), np.array([1, -100, 0], np.float32)
+    path.write_bytes(relay_ir.save_params({"w.0": weight, "b": bias}))
+    return path
+
+
+@pytest.mark.parametrize("via", ["tir", "graph"])
+def test_convert_writes_everything(model: Path, params: Path, tmp_path: Path, via: str) -> None:
+    out = tmp_path / "out"
+    done = command("convert", model, "--params", params, "--out", out, "--via", via, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    written = sorted(p.name for p in out.iterdir())
+    assert written == ["linear.graph.json", "linear.py", "linear.safetensors", "linear.summary.json"]
+    summary = json.loads((out / "linear.summary.json").read_text())
+    assert summary["result"] == 'R.Tensor(("d", 3), dtype="float32")'
+    assert summary["relay_calls"] == 3
+    from safetensors.numpy import load_file
+
+    stored = load_file(out / "linear.safetensors")
+    script_names = {p["name"]: p["script_name"] for p in summary["parameters"]}
+    np.testing.assert_array_equal(stored[script_names["w.0"]], np.arange(12, dtype=np.float32).reshape(3, 4))
+    compile((out / "linear.py").read_text(), "linear.py", "exec")
+
+
+def test_bound_params_leave_the_signature(model: Path, params: Path, tmp_path: Path) -> None:
+    done = command("convert", model, "--params", params, "-o", tmp_path / "o", "--bind-params", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert [p["name"] for p in summary["parameters"]] == ["data"]
+    assert not (tmp_path / "o" / "linear.safetensors").exists()
+
+
+def test_compare_agrees_and_says_so(model: Path, params: Path, tmp_path: Path) -> None:
+    done = command("compare", model, "--params", params, "--backend", "numpy", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "agrees" in done.stdout
+    assert "lower_to_tir" in done.stdout
+    assert "via_graph" in done.stdout
+
+
+def test_run_gives_the_numbers(model: Path, params: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "in.npz", data=np.ones((1, 4), np.float32))
+    arguments = ["run", model, "--params", params, "--inputs", tmp_path / "in.npz", "--out", tmp_path / "res.npz"]
+    for via in ("relay", "tir", "graph"):
+        done = command(*arguments, "--via", via, "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        # Rows of the weight sum to 6, 22 and 38; the bias adds 1, -100 and 0.
+        assert json.loads(done.stdout) == [{"shape": [1, 3], "dtype": "float32", "values": [7.0, 0.0, 38.0]}]
+        with np.load(tmp_path / "res.npz") as stored:
+            np.testing.assert_array_equal(stored["out0"], [[7, 0, 38]])
+
+
+@pytest.mark.parametrize(("form", "sign"), [("text", "main <INPUTS: "), ("json", '"nodes"'), ("dot", "digraph")])
+def test_inspect(model: Path, tmp_path: Path, form: str, sign: str) -> None:
+    done = command("inspect", model, "--format", form, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sign in done.stdout
+
+
+def test_doctor_lists_what_is_installed(tmp_path: Path) -> None:
+    done = command("doctor", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = {one["name"]: one for one in json.loads(done.stdout)}
+    assert found["numpy"]["found"] == np.__version__
+    assert {"C compiler", "apache-tvm", "onnx", "torch"} <= set(found)
+
+
+def test_demo_ends_with_agreement(tmp_path: Path) -> None:
+    done = command("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().endswith("All programs agree.")
+    assert "def @main(%data: Tensor[(?, 1, 28, 28), float32]" in done.stdout
+    assert "main <INPUTS: data:0" in done.stdout
+    assert 'R.Tensor(("d", 10), dtype="float32")' in done.stdout
+
+
+def broken(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "broken.relay"
+    path.write_text(text)
+    return path
+
+
+BAD_MODULES = {
+    "truncated": (MODULE[: MODULE.index("nn.relu")], "error: "),
+    "version": (MODULE.replace("0.0.5", "9.9.9"), "0.0.5"),
+    "operator": (MODULE.replace("nn.relu", "nn.rleu"), "nn.rleu"),
+    "ill_typed": (MODULE.replace("units=3", "units=7"), "nn.dense"),
+    "not_relay": ("PK\x03\x04 this is no model", "error: "),
+}
+
+
+@pytest.mark.parametrize("name", BAD_MODULES)
+def test_bad_module_ends_in_an_error_and_no_file(tmp_path: Path, name: str) -> None:
+    text, sign = BAD_MODULES[name]
+    out = tmp_path / "out"
+    done = command("convert", broken(tmp_path, text), "--out", out, cwd=tmp_path)
+    assert done.returncode == 1
+    assert sign in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert not out.exists()
+
+
+def test_place_and_carets_are_shown(tmp_path: Path) -> None:
+    done = command("convert", broken(tmp_path, BAD_MODULES["operator"][0]), cwd=tmp_path)
+    assert "broken.relay:5:3" in done.stderr
+    assert "^^^^^^^" in done.stderr
+
+
+def test_params_that_do_not_fit(model: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.params"
+    wrong.write_bytes(relay_ir.save_params({"b": np.zeros(4, np.float32)}))
+    out = tmp_path / "out"
+    done = command("convert", model, "--params", wrong, "--out", out, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "Tensor[(3), float32]" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not out.exists()
+
+
+def test_unreadable_file(tmp_path: Path) -> None:
+    done = command("convert", tmp_path / "nothing.relay", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "nothing.relay" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_missing_compiler(model: Path, tmp_path: Path) -> None:
+    env = {"PATH": str(tmp_path), "CC": "", "RELAY2RELAX_CACHE": str(tmp_path / "cache")}
+    done = command("compare", model, "--backend", "c", cwd=tmp_path, env=env)
+    assert done.returncode == 1
+    assert "compiler" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_wrong_usage_exits_with_two(tmp_path: Path) -> None:
+    assert command("convert", cwd=tmp_path).returncode == 2
+    assert command("convert", "x", "--via", "nowhere", cwd=tmp_path).returncode == 2
+
+
+def test_dims_name_the_batch(model: Path, tmp_path: Path) -> None:
+    done = command("convert", model, "--dims", "data=batch,_", "--json", "-o", tmp_path / "o", cwd=tmp_path)
+    assert json.loads(done.stdout)["result"] == 'R.Tensor(("batch", 3), dtype="float32")'
+    done = command("convert", model, "--dims", "nobody=batch", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "nobody" in done.stderr
