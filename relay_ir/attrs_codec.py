@@ -1,0 +1,239 @@
+"""Attribute dataclasses as the field strings of Relay's JSON, and back.
+
+JSON stores every field as a string; what the string means follows from the kind that Relay declares for the field
+(``ops.attributes``): text itself, a number, or the index of another node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING
+from functools import lru_cache
+from typing import Any
+
+from relay2relax.core.errors import ParseError
+from relay2relax.ops.attributes import AttrField, BoxInt, NoAttrs, attr_fields
+from relay2relax.ops.table import all_ops
+from relay2relax.tir.expr import IntImm, PrimExpr
+
+Resolve = Callable[[int], Any]
+
+_INT64 = range(-(2**63), 2**64)
+
+
+@lru_cache(maxsize=None)
+def attrs_class(type_key: str) -> type | None:
+    """Return the attribute dataclass that some record declares for ``type_key``; None where no record does."""
+    return _classes().get(type_key)
+
+
+@lru_cache(maxsize=None)
+def attrs_key(cls: type) -> str:
+    """Return the type key of an attribute dataclass, ``""`` for :class:`NoAttrs`.
+
+    Raises KeyError for a class that no record declares.
+    """
+    return "" if cls is NoAttrs else _keys()[cls]
+
+
+@lru_cache(maxsize=1)
+def _classes() -> dict[str, type]:
+    return {op.attrs_key: op.attrs for op in reversed(all_ops()) if op.attrs_key}
+
+
+@lru_cache(maxsize=1)
+def _keys() -> dict[type, str]:
+    return {op.attrs: op.attrs_key for op in reversed(all_ops()) if op.attrs_key}
+
+
+# --- scalars as strings -------------------------------------------------------------------------------------------
+
+
+def parse_int(text: str) -> int:
+    """Return the integer a field holds; raises ParseError where it is none or does not fit 64 bits."""
+    digits = text[1:] if text[:1] == "-" else text
+    if digits.isascii() and digits.isdigit() and len(digits) <= 20:
+        value = int(text)
+        if value in _INT64:
+            return value
+    raise ParseError(f"expected an integer of 64 bits, found {text[:40]!r}")
+
+
+def parse_double(text: str) -> float:
+    """Return the floating-point number a field holds; raises ParseError where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ParseError(f"expected a floating-point number, found {text[:40]!r}") from None
+
+
+def parse_bool(text: str) -> bool:
+    """Return the truth value a field holds (any integer, 0 is false); raises ParseError where it is none."""
+    if text in ("true", "false"):
+        return text == "true"
+    return parse_int(text) != 0
+
+
+def format_double(value: float) -> str:
+    """Return ``value`` with the 17 significant digits that TVM writes."""
+    return f"{value:.17g}"
+
+
+_INLINE: dict[str, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
+    "int": (parse_int, str),
+    "bool": (parse_bool, lambda value: str(int(value))),
+    "double": (parse_double, format_double),
+    "string": (str, str),
+    "DataType": (lambda text: "" if text == "void" else text, str),
+}
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def _is_reference(field: AttrField, text: str, is_string_node: Callable[[int], bool]) -> bool:
+    """Whether ``text`` is a node index; a String may also stand inline, as files before 0.9 have it."""
+    if field.kind in _INLINE:
+        return False
+    if field.kind != "String":
+        return True
+    return text.isascii() and text.isdigit() and (text == "0" or is_string_node(parse_int(text)))
+
+
+def references(
+    cls: type, fields: Mapping[str, str], is_string_node: Callable[[int], bool]
+) -> Iterator[int]:
+    """Yield the node indices that the fields of an attribute object refer to."""
+    for field in attr_fields(cls):
+        text = fields.get(field.name)
+        if text is not None and _is_reference(field, text, is_string_node):
+            yield _index(field, text)
+
+
+def _index(field: AttrField, text: str) -> int:
+    try:
+        return parse_int(text)
+    except ParseError:
+        raise ParseError(f"field {field.name!r}: expected the index of a node, found {text[:40]!r}") from None
+
+
+def decode_attrs(
+    cls: type, fields: Mapping[str, str], resolve: Resolve, is_string_node: Callable[[int], bool]
+) -> Any:
+    """Return the attribute object of class ``cls`` that ``fields`` describe.
+
+    ``resolve`` maps a node index to the object that node stands for. A field that is absent takes its default;
+    unknown fields, which other versions declare, are ignored. Raises ParseError naming the field.
+    """
+    values: dict[str, Any] = {}
+    for field in attr_fields(cls):
+        text = fields.get(field.name)
+        if text is None:
+            if field.default is MISSING:
+                raise ParseError(f"field {field.name!r} is missing")
+            continue
+        if field.kind in _INLINE:
+            try:
+                values[field.name] = _INLINE[field.kind][0](text)
+            except ParseError as error:
+                raise ParseError(f"field {field.name!r}: {error.diagnostics[0].title}") from None
+            continue
+        value: Any = text
+        if _is_reference(field, text, is_string_node):
+            value = resolve(_index(field, text))
+        values[field.name] = coerce(field, value)
+    return cls(**values)
+
+
+def coerce(field: AttrField, value: Any) -> Any:
+    """Return ``value`` in the form the dataclass keeps it; raises ParseError where it does not fit the field's kind.
+
+    Accepts what both JSON nodes and Python callers give: lists for arrays, an ``IntImm`` of any width for an
+    ``Integer``, a plain integer for a boxed one.
+    """
+    if value is None:
+        if field.optional:
+            return None
+        if field.default is not MISSING:
+            return field.default
+        raise ParseError(f"field {field.name!r}: expected {_describe(field.kind)}, found null")
+    result = _coerced(field.kind, value)
+    if result is None:
+        raise ParseError(f"field {field.name!r}: expected {_describe(field.kind)}, found {_shown(value)}")
+    return result
+
+
+def _coerced(kind: str, value: Any) -> Any:
+    """Return ``value`` as ``kind`` demands it, None where it does not fit."""
+    if "|" in kind:
+        return next((found for one in kind.split("|") if (found := _coerced(one, value)) is not None), None)
+    if kind.startswith("Array<"):
+        if not isinstance(value, (tuple, list)):
+            return None
+        items = tuple(_coerced(kind[6:-1], item) for item in value)
+        return None if any(item is None for item in items) else items
+    match kind:
+        case "int" | "Integer":
+            return _integer(value)
+        case "BoxInt":
+            number = _integer(value)
+            return None if number is None else BoxInt(number)
+        case "IndexExpr":
+            if isinstance(value, IntImm):
+                return value.value if value.dtype == "int32" else value
+            return value if isinstance(value, PrimExpr) else _integer(value)
+        case "bool":
+            number = _integer(value)
+            return None if number is None else bool(number)
+        case "double":
+            return float(value) if isinstance(value, (int, float)) else None
+        case "string" | "String" | "DataType":
+            return value if isinstance(value, str) else None
+    return value
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, IntImm):
+        return value.value
+    if isinstance(value, int):
+        return int(value)
+    index = getattr(value, "__index__", None)  # numpy's integers
+    return None if index is None else int(index())
+
+
+def _describe(kind: str) -> str:
+    words = {
+        "int": "an integer",
+        "Integer": "an integer",
+        "BoxInt": "an integer",
+        "IndexExpr": "an extent",
+        "bool": "a truth value",
+        "double": "a number",
+        "string": "a string",
+        "String": "a string",
+        "DataType": "a dtype",
+    }
+    if "|" in kind:
+        return " or ".join(_describe(one) for one in kind.split("|"))
+    if kind.startswith("Array<"):
+        inner = _describe(kind[6:-1])
+        return f"an array of which each element is {inner}"
+    return words.get(kind, kind)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{type(value).__name__} {text[:40]}…"
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+def encode_attrs(attrs: Any) -> Iterator[tuple[str, str | None, Any]]:
+    """Yield (name, text, value) of every field: ``text`` of an inline field, else None and the referred value."""
+    for field in attr_fields(type(attrs)):
+        value = getattr(attrs, field.name)
+        if field.kind in _INLINE:
+            yield field.name, _INLINE[field.kind][1](value), None
+        else:
+            yield field.name, None, value

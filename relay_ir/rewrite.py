@@ -1,0 +1,124 @@
+"""Rebuilding expressions: the one walk that passes over Relay share. It keeps a stack of its own.
+
+Sharing survives: a node is rebuilt once, however many parents it has, and a node whose children did not change is
+returned as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from typing_extensions import assert_never
+
+from relay2relax.core.walk import post_order
+from relay2relax.relay_ir.expr import (
+    Call,
+    Clause,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    Op,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    children,
+)
+
+
+def with_children(expr: Expr, given: Sequence[Expr]) -> Expr:
+    """Return ``expr`` with ``given`` in place of its direct sub-expressions (``children``); itself if none differs."""
+    if all(new is old for new, old in zip(given, children(expr), strict=True)):
+        return expr
+    match expr:
+        case Call():
+            return replace(expr, op=given[0], args=tuple(given[1:]))
+        case Tuple():
+            return replace(expr, fields=tuple(given))
+        case TupleGetItem():
+            return replace(expr, tuple_value=given[0])
+        case Let():
+            return replace(expr, value=given[0], body=given[1])
+        case If():
+            return replace(expr, condition=given[0], true_branch=given[1], false_branch=given[2])
+        case Function():
+            return replace(expr, body=given[0])
+        case RefCreate():
+            return replace(expr, value=given[0])
+        case RefRead():
+            return replace(expr, ref=given[0])
+        case RefWrite():
+            return replace(expr, ref=given[0], value=given[1])
+        case Match():
+            clauses = tuple(Clause(old.lhs, new) for old, new in zip(expr.clauses, given[1:], strict=True))
+            return replace(expr, data=given[0], clauses=clauses)
+        case Constant() | Var() | GlobalVar() | Op() | Constructor():
+            return expr
+    assert_never(expr)
+
+
+def rewrite(
+    root: Expr, visit: Callable[[Expr], Expr], start: Mapping[Expr, Expr] | None = None
+) -> Expr:
+    """Return ``root`` rebuilt bottom-up: each node, its children already rebuilt, is replaced by ``visit(node)``.
+
+    ``start`` says what some nodes become without being looked into.
+    """
+    done: dict[Expr, Expr] = dict(start or {})
+    for node in post_order((root,), lambda one: () if one in done else children(one)):
+        if node not in done:
+            done[node] = visit(with_children(node, [done[child] for child in children(node)]))
+    return done[root]
+
+
+def substitute(root: Expr, values: Mapping[Expr, Expr]) -> Expr:
+    """Return ``root`` with variables (or any nodes) replaced; binders are left alone."""
+    return rewrite(root, lambda node: node, values)
+
+
+def pattern_vars(pattern: Pattern) -> list[Var]:
+    """Return the variables that a match pattern binds, from left to right."""
+    found: list[Var] = []
+    stack = [pattern]
+    while stack:
+        match stack.pop():
+            case PatternVar(var):
+                found.append(var)
+            case PatternConstructor(_, patterns) | PatternTuple(patterns):
+                stack += reversed(patterns)
+    return found
+
+
+def binders(expr: Expr) -> Iterable[Var]:
+    """Return the variables that ``expr`` itself binds."""
+    match expr:
+        case Let(var):
+            return (var,)
+        case Function(params):
+            return params
+        case Match(_, clauses):
+            return [var for clause in clauses for var in pattern_vars(clause.lhs)]
+    return ()
+
+
+def free_vars(root: Expr) -> tuple[Var, ...]:
+    """Return the variables of ``root`` that nothing in it binds, in order of their first use."""
+    used: list[Var] = []
+    bound: set[Var] = set()
+    for node in post_order((root,), children):
+        bound.update(binders(node))
+        if isinstance(node, Var):
+            used.append(node)
+    return tuple(var for var in used if var not in bound)

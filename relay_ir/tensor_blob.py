@@ -1,0 +1,73 @@
+"""The binary form of one tensor, as parameter files and the ``b64ndarrays`` of JSON documents hold it.
+
+    blob ::= u64 magic, u64 reserved, i32 device_type, i32 device_id, i32 ndim, u8 code, u8 bits, u16 lanes,
+             i64 extent * ndim, i64 size in bytes, the elements, row-major     (all little endian, no padding)
+
+Arrays are views: nothing is copied while reading.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, from_code, numpy_dtype, of_array, to_code
+from relay2relax.core.errors import ParseError
+
+MAGIC = 0xDD5E40F096B4A13F
+_HEAD = struct.Struct("<QQiiiBBH")
+_CPU = 1
+_MAX_RANK = 64
+
+
+def read_tensor(buffer: memoryview, offset: int = 0) -> tuple[Array, int]:
+    """Return the tensor that begins at ``offset`` and the offset behind it; the array is a read-only view.
+
+    Raises ParseError where the blob is damaged, DTypeError for an element type that numpy cannot hold.
+    """
+    if offset + _HEAD.size > len(buffer):
+        raise ParseError(f"tensor at byte {offset}: expected {_HEAD.size} bytes of header, found {len(buffer) - offset}")
+    magic, _, device, _, rank, code, width, lanes = _HEAD.unpack_from(buffer, offset)
+    if magic != MAGIC:
+        raise ParseError(f"tensor at byte {offset}: expected the mark {MAGIC:#x}, found {magic:#x}")
+    if device != _CPU:
+        raise ParseError(f"tensor at byte {offset}: expected device type {_CPU} (CPU), found {device}")
+    if not 0 <= rank <= _MAX_RANK:
+        raise ParseError(f"tensor at byte {offset}: expected a rank of 0 to {_MAX_RANK}, found {rank}")
+    start = offset + _HEAD.size + 8 * rank + 8
+    if start > len(buffer):
+        raise ParseError(f"tensor at byte {offset}: the file ends inside the shape")
+    *shape, size = struct.unpack_from(f"<{rank + 1}q", buffer, offset + _HEAD.size)
+    if any(extent < 0 for extent in shape):
+        raise ParseError(f"tensor at byte {offset}: shape {tuple(shape)} has a negative extent")
+    name = from_code(code, width, lanes)
+    dtype = numpy_dtype(name)
+    count = 1
+    for extent in shape:
+        count *= extent
+    if name == "bool" and size == 0 and 0 < count <= len(buffer) * 8:
+        # TVM up to 0.6 computed bits / 8 = 0 bytes for bool tensors and wrote no elements: they are lost.
+        return np.broadcast_to(np.zeros((), np.bool_), shape), start
+    if size != count * dtype.itemsize:
+        raise ParseError(
+            f"tensor at byte {offset}: {tuple(shape)} of {name} takes {count * dtype.itemsize} bytes, stated are {size}"
+        )
+    if start + size > len(buffer):
+        raise ParseError(f"tensor at byte {offset}: expected {size} bytes of elements, found {len(buffer) - start}")
+    if count == 0:
+        return np.empty(shape, dtype), start
+    array = np.frombuffer(buffer, dtype, count, start).reshape(shape)
+    array.flags.writeable = False
+    return array, start + size
+
+
+def write_tensor(array: Array) -> tuple[bytes, Array]:
+    """Return the header of the blob, and the elements as a view of bytes where ``array`` is contiguous."""
+    code, width, lanes = to_code(of_array(array))
+    whole = np.ascontiguousarray(array)
+    if whole.dtype.byteorder == ">":
+        whole = whole.astype(whole.dtype.newbyteorder("<"))
+    head = _HEAD.pack(MAGIC, 0, _CPU, 0, array.ndim, code, width, lanes)
+    head += struct.pack(f"<{array.ndim + 1}q", *array.shape, whole.nbytes)
+    return head, whole.reshape(-1).view(np.uint8)
