@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find relay2relax core tir ops relay_ir relax_ir graph backends translator viewer cli -name '*.py')
+SOURCES := $(shell find relay2relax core tir ops relay_ir relax_ir graph backends translator cli -name '*.py')
 TEST_EXTRAS ?= test,tvm,onnx,torch
 BENCH_EXTRAS ?= tvm,onnx
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check

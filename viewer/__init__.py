@@ -1,1 +1,0 @@
-"""relay2relax.viewer"""
