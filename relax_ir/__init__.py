@@ -1,1 +1,74 @@
-"""relay2relax.relax_ir"""
+"""Relax: struct info with symbolic shapes, expressions in A-normal form, builder, checks, script and passes.
+
+Begin with ``expr.py`` and ``struct_info.py``; ``builder.py`` makes modules, ``infer.py`` knows the struct
+info of every expression, ``printer.py`` writes TVMScript.
+"""
+
+from relay2relax.relax_ir.builder import BlockBuilder, BuilderError, call_op
+from relay2relax.relax_ir.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    CallDPSPacked,
+    CallTIR,
+    Constant,
+    Expr,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    If,
+    IRModule,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay2relax.relax_ir.infer import Inference, StructInfoError
+from relay2relax.relax_ir.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+
+__all__ = [
+    "Binding",
+    "BindingBlock",
+    "BlockBuilder",
+    "BuilderError",
+    "Call",
+    "CallDPSPacked",
+    "CallTIR",
+    "Constant",
+    "Expr",
+    "ExternFunc",
+    "FuncStructInfo",
+    "Function",
+    "GlobalVar",
+    "IRModule",
+    "If",
+    "Inference",
+    "MatchCast",
+    "ObjectStructInfo",
+    "PrimStructInfo",
+    "PrimValue",
+    "SeqExpr",
+    "ShapeExpr",
+    "ShapeStructInfo",
+    "StringImm",
+    "StructInfo",
+    "StructInfoError",
+    "TensorStructInfo",
+    "Tuple",
+    "TupleGetItem",
+    "TupleStructInfo",
+    "Var",
+    "call_op",
+]

@@ -1,4 +1,4 @@
-"""Operator calls on their way into a Relax function: as Relax operators, or as ``call_tir`` of their own PrimFunc.
+"""Operator calls on their way into a Relax function: as Relax operators, or as ``call_tir`` of a PrimFunc.
 
 Both translators and ``LegalizeOps`` emit through this class, so a call is lowered in one way only.
 """
@@ -17,9 +17,8 @@ from relay2relax.ops.attributes import attr_fields
 from relay2relax.ops.lower import lower_call
 from relay2relax.ops.record import Expanded, OpDef, SameOp
 from relay2relax.ops.types import TensorType, TupleType, Type
-from relay2relax.relax_ir.builder import BlockBuilder
-from relay2relax.relax_ir.expr import Call, CallTIR, Constant, Expr, GlobalVar, ShapeExpr, Tuple, TupleGetItem
-from relay2relax.relax_ir.infer import info_of
+from relay2relax.relax_ir.builder import BlockBuilder, call_op
+from relay2relax.relax_ir.expr import Call, CallTIR, Constant, Expr, ShapeExpr, Tuple, TupleGetItem
 from relay2relax.relax_ir.struct_info import TensorStructInfo, to_type
 from relay2relax.tir.extent import Extent, Shape, is_any
 
@@ -30,17 +29,16 @@ class OpEmitter:
     def __init__(self, builder: BlockBuilder) -> None:
         self.builder = builder
         self.span: Span | None = None
-        self._functions: dict[Any, GlobalVar] = {}
 
     # What an expansion may do.
 
     def call(self, name: str, *args: Expr, **attrs: Any) -> Expr:
         """Emit ``R.<name>``."""
-        return self.builder.emit(self.builder.call_op(name, *args, span=self.span, **attrs))
+        return self.builder.emit(call_op(name, *args, span=self.span, **attrs))
 
     def type_of(self, value: Expr) -> Type:
         """Return the type of ``value``."""
-        return to_type(info_of(value))
+        return to_type(self.builder.struct_info(value))
 
     def const(self, value: int | float | bool | Array, dtype: str) -> Expr:
         """Return a constant."""
@@ -92,13 +90,13 @@ class OpEmitter:
                     f"{op.name}: the shape of its result depends on data; TensorIR needs it beforehand"
                 )
         key = (op, attrs, types, out)
-        if key not in self._functions:
+        func = self.builder.find_func(key)
+        if func is None:
             hint = op.name.rsplit(".", 1)[-1]
-            func = lower_call(op, attrs, types, out, hint)
-            self._functions[key] = self.builder.add_func(func, hint)
+            func = self.builder.add_func(lower_call(op, attrs, types, out, hint), hint, key)
         flat = tuple(field for arg in args if not isinstance(arg, ShapeExpr) for field in self._fields(arg))
         infos = tuple(TensorStructInfo(one.shape, one.dtype) for one in results)
-        value = self.builder.emit(CallTIR(self._functions[key], flat, infos, (), span))
+        value = self.builder.emit(CallTIR(func, flat, infos, (), span))
         if isinstance(out, TupleType) and len(results) == 1:
             return Tuple((value,))
         return value

@@ -1,0 +1,239 @@
+"""The struct info of Relax expressions.
+
+An operator call is inferred by its record (``OpDef.infer``): tensors and tuples go in as types, shapes as
+tuples of extents. A call of a function binds the symbolic extents of the callee's parameters to those of
+the arguments.
+
+    inference = Inference(module)         # or Inference() and ``declare`` functions as they come
+    info = inference.of(expr)             # StructInfoError says what does not fit
+
+Variables carry their info, so nothing is walked but the expression itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.walk import post_order
+from relay2relax.ops.record import OpDef, OpError
+from relay2relax.ops.types import Type
+from relay2relax.relax_ir import symbols
+from relay2relax.relax_ir.expr import (
+    Call,
+    CallDPSPacked,
+    CallTIR,
+    Constant,
+    Expr,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    If,
+    IRModule,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay2relax.relax_ir.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    from_type,
+    to_type,
+)
+from relay2relax.relax_ir.visit import bindings, operands
+from relay2relax.tir import expr as tir
+from relay2relax.tir.extent import ANY, Extent, Shape, canonical, is_any
+from relay2relax.tir.stmt import PrimFunc
+
+
+class StructInfoError(Relay2RelaxError):
+    """An expression has no struct info: an operator or function refuses its arguments, say."""
+
+
+def function_info(func: Function | PrimFunc) -> FuncStructInfo:
+    """Return the struct info of a function; of a PrimFunc only that it is one."""
+    if isinstance(func, PrimFunc):
+        return FuncStructInfo(None, ObjectStructInfo())
+    return FuncStructInfo(tuple(param.info for param in func.params), func.ret, func.pure)
+
+
+class Inference:
+    """Infers struct info within one module; results of operators are remembered."""
+
+    def __init__(self, module: IRModule | None = None) -> None:
+        self._globals: dict[GlobalVar, FuncStructInfo] = {}
+        self._known: dict[tuple[OpDef, Any, tuple[Type | Shape, ...]], StructInfo] = {}
+        if module is not None:
+            for var, func in module.functions.items():
+                self.declare(var, function_info(func))
+
+    def declare(self, var: GlobalVar, info: FuncStructInfo) -> None:
+        """Let ``var`` be a function of ``info``."""
+        self._globals[var] = info
+
+    def of(self, expr: Expr) -> StructInfo:
+        """Return the struct info of ``expr``; raises StructInfoError."""
+        if isinstance(expr, (Var, Constant)):
+            return expr.info
+        found: dict[Expr, StructInfo] = {}
+        if not all(isinstance(one, (Var, Constant)) for one in operands(expr)):
+            for node in post_order(operands(expr), operands):
+                found[node] = self._node(node, found)
+        return self._node(expr, found)
+
+    def _node(self, expr: Expr, found: Mapping[Expr, StructInfo]) -> StructInfo:
+        def info(operand: Expr) -> StructInfo:
+            return operand.info if isinstance(operand, (Var, Constant)) else found[operand]
+
+        match expr:
+            case Var() | Constant():
+                return expr.info
+            case Call(OpDef() as op, args, attrs):
+                return self._operator(op, attrs, tuple(info(arg) for arg in args))
+            case Call(ExternFunc(), _):
+                return ObjectStructInfo()
+            case Call(callee, args):
+                assert not isinstance(callee, (OpDef, ExternFunc))
+                name, signature = callee.name, self._node(callee, found)
+                if not isinstance(signature, FuncStructInfo):
+                    raise StructInfoError(f"{name} is called, but is a {symbols.kind(signature)}")
+                return _apply(name, signature, tuple(info(arg) for arg in args))
+            case CallTIR(_, _, out) | CallDPSPacked(_, _, out):
+                return out[0] if len(out) == 1 else TupleStructInfo(out)
+            case Tuple(fields):
+                return TupleStructInfo(tuple(info(one) for one in fields))
+            case TupleGetItem(value, index):
+                return _project(info(value), index)
+            case ShapeExpr(values):
+                return ShapeStructInfo(values)
+            case PrimValue(value):
+                return PrimStructInfo(value.dtype, value)
+            case StringImm() | ExternFunc():
+                return ObjectStructInfo()
+            case GlobalVar(name):
+                if expr not in self._globals:
+                    raise StructInfoError(f"the module has no function {name!r}")
+                return self._globals[expr]
+            case If(_, then, otherwise):
+                return symbols.join(self._sequence(then), self._sequence(otherwise))
+            case Function():
+                return function_info(expr)
+            case SeqExpr():
+                return self._sequence(expr)
+
+    def _sequence(self, seq: SeqExpr) -> StructInfo:
+        """The info of the result outside of ``seq``: without extents that a match_cast inside introduces."""
+        info = self.of(seq.body)
+        used = symbols.used(info)
+        if used:
+            casts = [binding.info for binding in bindings(seq) if isinstance(binding, MatchCast)]
+            inner = symbols.defined(casts) & used
+            if inner:
+                return symbols.erase(info, used - inner)
+        return info
+
+    def _operator(self, op: OpDef, attrs: Any, args: tuple[StructInfo, ...]) -> StructInfo:
+        check_arity(op, len(args))
+        key = (op, attrs, tuple(_argument(op, index, info) for index, info in enumerate(args)))
+        try:
+            known = self._known.get(key)
+        except TypeError as error:
+            raise StructInfoError(f"{op.name}: an attribute is not a value: {attrs!r}") from error
+        if known is None:
+            try:
+                known = from_type(op.infer(attrs, *key[2]))
+            except OpError as error:
+                raise StructInfoError(f"{op.name}: {error.message}") from error
+            self._known[key] = known
+        return known
+
+
+def check_arity(op: OpDef, count: int) -> None:
+    """Raise StructInfoError unless ``op`` takes ``count`` arguments."""
+    least = len(op.inputs) - op.variadic
+    if count < least or (count > least and not op.variadic):
+        names = ", ".join(op.inputs) or "none"
+        raise StructInfoError(f"{op.name}: {count} arguments given, it takes {names}")
+
+
+def argument_type(info: StructInfo) -> Type | Shape:
+    """Return ``info`` as operators take it: a type, or the extents of a shape; TypeError for others."""
+    if isinstance(info, ShapeStructInfo) and info.ndim >= 0:
+        return info.values if info.values is not None else (ANY,) * info.ndim
+    return to_type(info)
+
+
+def _argument(op: OpDef, index: int, info: StructInfo) -> Type | Shape:
+    try:
+        return argument_type(info)
+    except TypeError as error:
+        name = op.inputs[min(index, len(op.inputs) - 1)].lstrip("*")
+        problem = (
+            f"a {symbols.kind(info)}"
+            if not isinstance(info, TensorStructInfo)
+            else "a tensor of unknown rank"
+        )
+        raise StructInfoError(f"{op.name}: argument {name!r} is {problem}") from error
+
+
+def _project(info: StructInfo, index: int) -> StructInfo:
+    if isinstance(info, ObjectStructInfo):
+        return info
+    if not isinstance(info, TupleStructInfo):
+        raise StructInfoError(f"field {index} is taken of a {symbols.kind(info)}")
+    if not 0 <= index < len(info.fields):
+        raise StructInfoError(f"field {index} is taken of a tuple with {len(info.fields)} fields")
+    return info.fields[index]
+
+
+def _apply(name: str, signature: FuncStructInfo, args: tuple[StructInfo, ...]) -> StructInfo:
+    if signature.params is None:
+        return signature.ret
+    if len(args) != len(signature.params):
+        raise StructInfoError(f"{name}: {len(args)} arguments given, it takes {len(signature.params)}")
+    values: dict[tir.Var, Extent] = {}
+    for expected, actual in zip(signature.params, args, strict=True):
+        unify(expected, actual, values)
+    for index, (expected, actual) in enumerate(zip(signature.params, args, strict=True)):
+        if reason := symbols.mismatch(symbols.substitute(expected, values), actual):
+            raise StructInfoError(f"{name}: argument {index}: {reason}")
+    return symbols.substitute(signature.ret, values)
+
+
+def unify(expected: StructInfo, actual: StructInfo, values: dict[tir.Var, Extent]) -> None:
+    """Add to ``values`` what the variables of ``expected`` stand for, given a value of ``actual``.
+
+    The first place where a variable stands alone decides; that other places agree is not checked here. A
+    variable about which ``actual`` says nothing stands for ``ANY``.
+    """
+    match expected, actual:
+        case TupleStructInfo(first), TupleStructInfo(second):
+            for one, other in zip(first, second, strict=len(first) == len(second)):
+                unify(one, other, values)
+        case TensorStructInfo(row), TensorStructInfo(given):
+            _unify_rows(row, given, values)
+        case ShapeStructInfo(row), ShapeStructInfo(given):
+            _unify_rows(row, given, values)
+        case PrimStructInfo(_, tir.Var() as scalar), PrimStructInfo(_, value) if value is not None:
+            values.setdefault(scalar, value)
+    for var in symbols.defined((expected,)):
+        values.setdefault(var, ANY)
+
+
+def _unify_rows(row: Shape | None, given: Shape | None, values: dict[tir.Var, Extent]) -> None:
+    if row is None or given is None or len(row) != len(given):
+        return
+    for one, other in zip(row, given, strict=True):
+        if isinstance(one, tir.Var) and is_any(values.get(one, ANY)):
+            values[one] = canonical(other)

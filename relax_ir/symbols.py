@@ -1,0 +1,177 @@
+"""Symbolic extents in struct info: which it defines and uses, replacing, forgetting, comparing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import replace
+
+from relay2relax.relax_ir.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from relay2relax.tir.expr import AnyExtent, Binary, Cast, PrimExpr, Var, binary, cast, children
+from relay2relax.tir.extent import ANY, Extent, as_prim, canonical, equal, is_any
+
+
+def extents(info: StructInfo) -> Iterator[Extent]:
+    """Yield every extent of ``info``, in order; those inside function infos are not among them."""
+    match info:
+        case TensorStructInfo(shape) if shape is not None:
+            yield from shape
+        case ShapeStructInfo(values) if values is not None:
+            yield from values
+        case TupleStructInfo(fields):
+            for one in fields:
+                yield from extents(one)
+        case PrimStructInfo(_, value) if value is not None:
+            yield value
+
+
+def variables(extent: Extent) -> Iterator[Var]:
+    """Yield the variables of ``extent``, in order, as often as they occur."""
+    if isinstance(extent, Var):
+        yield extent
+    elif isinstance(extent, PrimExpr):
+        for one in children(extent):
+            yield from variables(one)
+
+
+def defined(infos: Iterable[StructInfo]) -> set[Var]:
+    """Return the variables that values of ``infos`` determine: those that are an extent by themselves."""
+    return {extent for info in infos for extent in extents(info) if isinstance(extent, Var)}
+
+
+def used(info: StructInfo) -> set[Var]:
+    """Return every variable in the extents of ``info``."""
+    return {var for extent in extents(info) for var in variables(extent)}
+
+
+def substitute_extent(extent: Extent, values: Mapping[Var, Extent]) -> Extent:
+    """Return ``extent`` with ``values`` in place of variables, in canonical form."""
+    return canonical(_substitute(as_prim(extent), values)) if isinstance(extent, PrimExpr) else extent
+
+
+def _substitute(expr: PrimExpr, values: Mapping[Var, Extent]) -> PrimExpr:
+    match expr:
+        case Var():
+            return as_prim(values.get(expr, expr))
+        case Binary(op, a, b):
+            return binary(op, _substitute(a, values), _substitute(b, values))
+        case Cast(dtype, value):
+            return cast(dtype, _substitute(value, values))
+    # Other expressions do not occur in shapes; they are known only where nothing in them changes.
+    return ANY if any(var in values for var in variables(expr)) else expr
+
+
+def _map(info: StructInfo, change: Mapping[Var, Extent] | Set[Var]) -> StructInfo:
+    """Replace variables by the extents of a mapping, or forget extents with variables outside of a set."""
+
+    def one(extent: Extent) -> Extent:
+        if isinstance(change, Mapping):
+            return substitute_extent(extent, change)
+        return extent if all(var in change for var in variables(extent)) else ANY
+
+    def row(shape: tuple[Extent, ...]) -> tuple[Extent, ...] | None:
+        new = tuple(one(extent) for extent in shape)
+        return None if any(is_any(extent) for extent in new) else new
+
+    match info:
+        case TensorStructInfo(shape, dtype, ndim) if shape is not None:
+            return TensorStructInfo(row(shape), dtype, ndim)
+        case ShapeStructInfo(values, ndim) if values is not None:
+            return ShapeStructInfo(row(values), ndim)
+        case TupleStructInfo(fields):
+            return TupleStructInfo(tuple(_map(field, change) for field in fields))
+        case PrimStructInfo(dtype, value) if value is not None:
+            new = one(value)
+            return PrimStructInfo(dtype, None if isinstance(new, AnyExtent) else as_prim(new))
+        case FuncStructInfo(params, ret, _):
+            inner = None if params is None else tuple(_map(param, change) for param in params)
+            return replace(info, params=inner, ret=_map(ret, change))
+    return info
+
+
+def substitute(info: StructInfo, values: Mapping[Var, Extent]) -> StructInfo:
+    """Return ``info`` with ``values`` in place of variables; one unknown extent makes a shape unknown."""
+    return _map(info, values) if values else info
+
+
+def erase(info: StructInfo, known: Set[Var]) -> StructInfo:
+    """Return what is left of ``info`` where only the variables ``known`` are in scope."""
+    if isinstance(info, FuncStructInfo):
+        own = known | defined(info.params or ())
+        return _map(info, own)
+    return info if used(info) <= known else _map(info, known)
+
+
+def _same_shape(a: tuple[Extent, ...] | None, b: tuple[Extent, ...] | None) -> bool:
+    return a is not None and b is not None and len(a) == len(b) and all(map(equal, a, b))
+
+
+def join(a: StructInfo, b: StructInfo) -> StructInfo:
+    """Return the strongest struct info that values of ``a`` and of ``b`` both have."""
+    if a == b:
+        return a
+    match a, b:
+        case TensorStructInfo(), TensorStructInfo():
+            shape = a.shape if _same_shape(a.shape, b.shape) else None
+            ndim = a.ndim if a.ndim == b.ndim else -1
+            return TensorStructInfo(shape, a.dtype if a.dtype == b.dtype else "", ndim)
+        case ShapeStructInfo(), ShapeStructInfo():
+            values = a.values if _same_shape(a.values, b.values) else None
+            return ShapeStructInfo(values, a.ndim if a.ndim == b.ndim else -1)
+        case TupleStructInfo(first), TupleStructInfo(second) if len(first) == len(second):
+            return TupleStructInfo(tuple(map(join, first, second)))
+        case PrimStructInfo(dtype), PrimStructInfo(other) if dtype == other:
+            return PrimStructInfo(dtype)
+    return ObjectStructInfo()
+
+
+def mismatch(expected: StructInfo, actual: StructInfo) -> str:
+    """Return why no value of ``actual`` is one of ``expected``; "" where some may be."""
+    match expected, actual:
+        case (ObjectStructInfo(), _) | (_, ObjectStructInfo()):
+            return ""
+        case TensorStructInfo(), TensorStructInfo():
+            if expected.dtype and actual.dtype and expected.dtype != actual.dtype:
+                return f"dtype {actual.dtype}, expected {expected.dtype}"
+            return _rows(expected.shape, actual.shape, expected.ndim, actual.ndim)
+        case ShapeStructInfo(), ShapeStructInfo():
+            return _rows(expected.values, actual.values, expected.ndim, actual.ndim)
+        case TupleStructInfo(first), TupleStructInfo(second):
+            if len(first) != len(second):
+                return f"{len(second)} fields, expected {len(first)}"
+            for index, (one, other) in enumerate(zip(first, second, strict=True)):
+                if reason := mismatch(one, other):
+                    return f"field {index}: {reason}"
+            return ""
+        case PrimStructInfo(dtype), PrimStructInfo(other):
+            return "" if dtype == other else f"dtype {other}, expected {dtype}"
+        case FuncStructInfo(), FuncStructInfo():
+            if expected.params is None or actual.params is None or len(expected.params) == len(actual.params):
+                return ""
+            return f"{len(actual.params)} parameters, expected {len(expected.params)}"
+    return f"{kind(actual)}, expected {kind(expected)}"
+
+
+def _rows(
+    expected: tuple[Extent, ...] | None, actual: tuple[Extent, ...] | None, ndim: int, actual_ndim: int
+) -> str:
+    if ndim >= 0 and actual_ndim >= 0 and ndim != actual_ndim:
+        return f"rank {actual_ndim}, expected {ndim}"
+    if expected is None or actual is None:
+        return ""
+    for axis, (one, other) in enumerate(zip(expected, actual, strict=True)):
+        if equal(one, other) is False:
+            return f"dimension {axis} is {other!r}, expected {one!r}"
+    return ""
+
+
+def kind(info: StructInfo) -> str:
+    """Return what ``info`` describes, in a word: tensor, shape, tuple, …"""
+    return type(info).__name__.removesuffix("StructInfo").lower()

@@ -1,0 +1,119 @@
+"""How Relax expressions are walked: the operands of a node, and the same node with others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from relay2relax.core.walk import post_order
+from relay2relax.relax_ir.expr import (
+    Binding,
+    Call,
+    CallDPSPacked,
+    CallTIR,
+    Constant,
+    Expr,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+
+LEAVES = (Var, Constant, ShapeExpr, PrimValue, StringImm, GlobalVar, ExternFunc)
+
+
+def operands(expr: Expr) -> Sequence[Expr]:
+    """Return the direct operands of ``expr``; branches of an If and a Function's body are not among them."""
+    match expr:
+        case Call(op, args):
+            return (op, *args) if isinstance(op, Var) else args
+        case CallTIR(_, args) | CallDPSPacked(_, args):
+            return args
+        case Tuple(fields):
+            return fields
+        case TupleGetItem(value):
+            return (value,)
+        case If(condition):
+            return (condition,)
+    return ()
+
+
+def with_operands(expr: Expr, new: Sequence[Expr]) -> Expr:
+    """Return ``expr`` with ``new`` in place of its operands; ``expr`` itself where nothing differs."""
+    old = operands(expr)
+    if len(old) == len(new) and all(a is b for a, b in zip(old, new, strict=True)):
+        return expr
+    match expr:
+        case Call(op, _):
+            if isinstance(op, Var):
+                callee = new[0]
+                if not isinstance(callee, Var):
+                    raise TypeError("a closure is called through a variable")
+                return replace(expr, op=callee, args=tuple(new[1:]))
+            return replace(expr, args=tuple(new))
+        case CallTIR() | CallDPSPacked():
+            return replace(expr, args=tuple(new))
+        case Tuple():
+            return Tuple(tuple(new))
+        case TupleGetItem(_, index):
+            return TupleGetItem(new[0], index)
+        case If():
+            return replace(expr, condition=new[0])
+    raise TypeError(f"{type(expr).__name__} has no operands")
+
+
+def is_argument(expr: Expr) -> bool:
+    """Whether ``expr`` may stand as an argument in A-normal form: a leaf, or a tuple of those."""
+    if isinstance(expr, LEAVES):
+        return True
+    parts: list[Expr] = [expr]
+    return isinstance(expr, Tuple) and all(
+        isinstance(node, (*LEAVES, Tuple)) for node in post_order(parts, operands)
+    )
+
+
+def variables(expr: Expr) -> Iterator[Var]:
+    """Yield the variables among ``expr`` and its operands, in order; branches and bodies are left out."""
+    if isinstance(expr, Var):
+        yield expr
+        return
+    for one in operands(expr):
+        if isinstance(one, Var):
+            yield one
+        elif isinstance(one, Tuple):
+            nodes: Iterator[Expr] = post_order(operands(one), operands)
+            yield from (node for node in nodes if isinstance(node, Var))
+
+
+def sequences(expr: Expr) -> tuple[SeqExpr, ...]:
+    """Return the sequences inside ``expr``: the branches of an If, the body of a Function."""
+    match expr:
+        case If(_, then, otherwise):
+            return (then, otherwise)
+        case Function(_, body):
+            return (body,)
+    return ()
+
+
+def all_sequences(roots: Iterable[SeqExpr]) -> Iterator[SeqExpr]:
+    """Yield ``roots`` and every sequence nested in them, outer ones first."""
+    stack = list(roots)[::-1]
+    while stack:
+        seq = stack.pop()
+        yield seq
+        inner = [one for binding in bindings(seq) for one in sequences(binding.value)]
+        stack += inner[::-1]
+
+
+def bindings(seq: SeqExpr) -> Iterator[Binding | MatchCast]:
+    """Yield the bindings of ``seq`` in order, those of nested sequences not among them."""
+    for block in seq.blocks:
+        yield from block.bindings
