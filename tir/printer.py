@@ -95,6 +95,7 @@ _OPERATORS = {
     "or": 1, "and": 2, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4, "|": 5, "^": 6, "&": 7, "<<": 8,
     ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "//": 10, "%": 10,
 }  # fmt: skip
+_RELATIONS = COMPARISONS - {"and", "or"}
 _NOT = 3
 _ATOM = 20
 # Functions of the T namespace that take their arguments as they stand. On floats T.truncmod is C's fmod.
@@ -179,9 +180,12 @@ class _Printer:
                 if found is None:
                     raise TIRError(f"the variable {name} is used where it is not defined")
                 return found, _ATOM
+            case Binary(op, a, b) if op in _RELATIONS and a.dtype == "bool":
+                # TVM's LLVM backend compares bools as if they were floats, and fails.
+                return self.bare(Binary(op, Cast("uint8", a), Cast("uint8", b)))
             case Binary(op, a, b) if op in _OPERATORS:
                 level = _OPERATORS[op]
-                left = level + 1 if op in COMPARISONS and op not in ("and", "or") else level
+                left = level + 1 if op in _RELATIONS else level
                 return f"{self.expr(a, left)} {op} {self.expr(b, level + 1)}", level
             case Binary(op, a, b):
                 return f"T.{op}({self.expr(a)}, {self.expr(b)})", _ATOM
