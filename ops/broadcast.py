@@ -1,3 +1,287 @@
-"""Broadcast operators."""
+"""Operators over broadcast inputs: arithmetic, comparisons, logic, ``where``.
 
-OPS: tuple = ()
+Shapes are aligned on the right; the inputs of one operator have one dtype, which the result keeps (comparisons: bool).
+Source of the semantics: TVM 0.18, ``src/relay/op/tensor/binary.cc`` and ``include/tvm/topi/broadcast.h``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, is_float, is_unsigned, of_array
+from relay2relax.ops.attributes import NoAttrs
+from relay2relax.ops.elementwise import convert_element
+from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Script, V
+from relay2relax.ops.shapes import broadcast, operand_indices, tensor
+from relay2relax.ops.types import TensorType, Type
+from relay2relax.tir import te
+from relay2relax.tir.expr import BinaryOp, PrimExpr, binary, if_then_else, maximum, minimum
+from relay2relax.tir.intrinsics import call
+
+SOURCE = "TVM 0.18 src/relay/op/tensor/binary.cc"
+
+
+def arithmetic_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
+    """Return the broadcast shape with the inputs' dtype."""
+    a, b = tensor(lhs, 0), tensor(rhs, 1)
+    if a.dtype != b.dtype:
+        raise OpError(f"the operands have element types {a.dtype} and {b.dtype}; Relay does not convert between them", 1)
+    return TensorType(broadcast(a.shape, b.shape), a.dtype)
+
+
+def comparison_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
+    """Return the broadcast shape with dtype bool."""
+    return TensorType(tensor(arithmetic_type(attrs, lhs, rhs)).shape, "bool")
+
+
+def binary_operator(
+    name: str,
+    function: Callable[[Array, Array], Any],
+    body: Callable[[PrimExpr, PrimExpr], PrimExpr],
+    doc: str,
+    *,
+    infer: Callable[..., Type] = arithmetic_type,
+    relax: RelaxForm = SameOp(),  # noqa: B008
+    refused: str = "",
+) -> OpDef:
+    """Return the record of an operator of two inputs that applies ``function`` to arrays and ``body`` to elements.
+
+    ``refused`` names the element types its kernels do not have ("int" or "float"), as in TVM.
+    """
+
+    def check(dtype: str) -> None:
+        if refused and is_float(dtype) == (refused == "float"):
+            raise OpError(f"{name} is not defined for {dtype}", 0)
+
+    def numpy(attrs: NoAttrs, lhs: Array, rhs: Array) -> Array:
+        check(of_array(lhs))
+        with np.errstate(all="ignore"):
+            result = function(lhs, rhs)
+        return np.asarray(result, np.bool_ if infer is comparison_type else lhs.dtype)
+
+    def compute(attrs: NoAttrs, out: TensorType, lhs: te.Tensor, rhs: te.Tensor) -> te.Tensor:
+        check(lhs.dtype)
+
+        def element(*i: PrimExpr) -> PrimExpr:
+            a = lhs[operand_indices(lhs.shape, out.shape, i)]
+            return body(a, rhs[operand_indices(rhs.shape, out.shape, i)])
+
+        result: te.Tensor = te.compute(out.shape, element, name=f"T_{name}")
+        return result
+
+    return OpDef(
+        relay=name,
+        doc=doc,
+        source=SOURCE,
+        inputs=("lhs", "rhs"),
+        infer=infer,
+        numpy=numpy,
+        compute=compute,
+        relax=relax,
+        script=Script(name) if isinstance(relax, SameOp) else None,
+    )
+
+
+def _primitive(op: BinaryOp) -> Callable[[PrimExpr, PrimExpr], PrimExpr]:
+    return lambda a, b: binary(op, a, b)
+
+
+def _sum_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return binary("or" if a.dtype == "bool" else "+", a, b)
+
+
+def _product_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return binary("and" if a.dtype == "bool" else "*", a, b)
+
+
+def _truncated_quotient(a: Array, b: Array) -> Any:
+    """Divide integers towards zero: what remains after ``fmod`` divides exactly."""
+    if is_float(of_array(a)):
+        return np.trunc(np.divide(a, b))
+    return np.floor_divide(np.subtract(a, np.fmod(a, b)), b)
+
+
+def _quotient(a: Array, b: Array) -> Any:
+    return np.divide(a, b) if is_float(of_array(a)) else _truncated_quotient(a, b)
+
+
+def _quotient_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return binary("/" if is_float(a.dtype) else "truncdiv", a, b)
+
+
+def _truncated_quotient_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return call("trunc", binary("/", a, b)) if is_float(a.dtype) else binary("truncdiv", a, b)
+
+
+def _remainder_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return call("fmod", a, b) if is_float(a.dtype) else binary("truncmod", a, b)
+
+
+def _floor_quotient(a: Array, b: Array) -> Any:
+    return np.floor(np.divide(a, b)) if is_float(of_array(a)) else np.floor_divide(a, b)
+
+
+def _floor_quotient_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    if is_float(a.dtype):
+        return call("floor", binary("/", a, b))
+    return binary("truncdiv" if is_unsigned(a.dtype) else "//", a, b)
+
+
+def _floor_remainder(a: Array, b: Array) -> Any:
+    return a - np.floor(np.divide(a, b)) * b if is_float(of_array(a)) else np.mod(a, b)
+
+
+def _floor_remainder_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    if is_float(a.dtype):
+        return a - call("floor", binary("/", a, b)) * b
+    return binary("truncmod" if is_unsigned(a.dtype) else "%", a, b)
+
+
+def _larger(a: Array, b: Array) -> Any:
+    # ``a > b ? a : b``: a NaN on the left gives the right operand, one on the right itself.
+    return np.where(a > b, a, b) if is_float(of_array(a)) else np.maximum(a, b)
+
+
+def _smaller(a: Array, b: Array) -> Any:
+    return np.where(a < b, a, b) if is_float(of_array(a)) else np.minimum(a, b)
+
+
+def _logical(op: BinaryOp) -> Callable[[PrimExpr, PrimExpr], PrimExpr]:
+    """Return a connective; TVM has it on bool, other numbers count as true where they are not 0."""
+
+    def element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return convert_element(binary(op, convert_element(a, "bool"), convert_element(b, "bool")), a.dtype)
+
+    return element
+
+
+def _exclusive_or_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return a.not_equal(b) if a.dtype == "bool" else binary("^", a, b)
+
+
+def _bitwise(op: BinaryOp, connective: BinaryOp) -> Callable[[PrimExpr, PrimExpr], PrimExpr]:
+    return lambda a, b: binary(connective if a.dtype == "bool" else op, a, b)
+
+
+def trunc_divide_relax(e: Emit[V], attrs: NoAttrs, lhs: V, rhs: V) -> V:
+    """R.divide truncates integers; the quotient of floats is truncated afterwards."""
+    quotient = e.call("divide", lhs, rhs)
+    return e.call("trunc", quotient) if is_float(tensor(e.type_of(lhs)).dtype) else quotient
+
+
+def logical_relax(name: str) -> Expanded:
+    """Return the form of a connective: R has it on bool only."""
+
+    def expand(e: Emit[V], attrs: NoAttrs, lhs: V, rhs: V) -> V:
+        dtype = tensor(e.type_of(lhs)).dtype
+        if dtype == "bool":
+            return e.call(name, lhs, rhs)
+        flags = (e.call("astype", one, dtype="bool") for one in (lhs, rhs))
+        return e.call("astype", e.call(name, *flags), dtype=dtype)
+
+    return Expanded(expand)
+
+
+# where
+
+
+def where_type(attrs: NoAttrs, condition: Type, x: Type, y: Type) -> Type:
+    """Return the shape that all three broadcast to, with the dtype of ``x`` and ``y``."""
+    first, second = tensor(x, 1), tensor(y, 2)
+    if first.dtype != second.dtype:
+        raise OpError(f"the branches have element types {first.dtype} and {second.dtype}", 2)
+    return TensorType(broadcast(tensor(condition).shape, first.shape, second.shape), first.dtype)
+
+
+def where_numpy(attrs: NoAttrs, condition: Array, x: Array, y: Array) -> Array:
+    """Return ``x`` where ``condition`` is not 0, else ``y``."""
+    chosen = condition if condition.dtype == np.bool_ else condition != condition.dtype.type(0)
+    return np.asarray(np.where(chosen, x, y), x.dtype)
+
+
+def where_compute(attrs: NoAttrs, out: TensorType, condition: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
+    """Return the chosen element."""
+
+    def at(t: te.Tensor, i: tuple[PrimExpr, ...]) -> PrimExpr:
+        return t[operand_indices(t.shape, out.shape, i)]
+
+    result: te.Tensor = te.compute(
+        out.shape,
+        lambda *i: if_then_else(convert_element(at(condition, i), "bool"), at(x, i), at(y, i)),
+        name="T_where",
+    )
+    return result
+
+
+def where_relax(e: Emit[V], attrs: NoAttrs, condition: V, x: V, y: V) -> V:
+    """R.where takes a bool condition."""
+    if tensor(e.type_of(condition)).dtype != "bool":
+        condition = e.call("astype", condition, dtype="bool")
+    return e.call("where", condition, x, y)
+
+
+where = OpDef(
+    relay="where",
+    doc="``x`` where the condition is not 0, else ``y``; all three broadcast.",
+    source="TVM 0.18 src/relay/op/tensor/transform.cc, where",
+    inputs=("condition", "x", "y"),
+    infer=where_type,
+    numpy=where_numpy,
+    compute=where_compute,
+    relax=Expanded(where_relax),
+    script=Script("where"),
+)
+
+
+def _comparison(name: str, op: BinaryOp, function: Callable[..., Any], doc: str) -> OpDef:
+    return binary_operator(name, function, _primitive(op), doc, infer=comparison_type)
+
+
+def _connective(name: str, op: BinaryOp, function: Callable[..., Any], doc: str) -> OpDef:
+    from dataclasses import replace
+
+    record = binary_operator(name, function, _logical(op), doc)
+    return replace(record, relax=logical_relax(name))
+
+
+OPS = (
+    binary_operator("add", np.add, _sum_element, "``a + b``."),
+    binary_operator("subtract", np.subtract, _primitive("-"), "``a - b``."),
+    binary_operator("multiply", np.multiply, _product_element, "``a * b``."),
+    binary_operator("divide", _quotient, _quotient_element, "``a / b``; integers towards zero."),
+    binary_operator("power", np.power, lambda a, b: call("pow", a, b), "``a ** b`` on floats.", refused="int"),
+    binary_operator("maximum", _larger, maximum, "The larger one, ``a > b ? a : b``."),
+    binary_operator("minimum", _smaller, minimum, "The smaller one, ``a < b ? a : b``."),
+    binary_operator("mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``."),
+    binary_operator("floor_divide", _floor_quotient, _floor_quotient_element, "``floor(a / b)``."),
+    binary_operator("floor_mod", _floor_remainder, _floor_remainder_element, "``a - floor(a / b) * b``."),
+    binary_operator(
+        "trunc_divide", _truncated_quotient, _truncated_quotient_element, "``trunc(a / b)``.",
+        relax=Expanded(trunc_divide_relax),
+    ),
+    binary_operator(
+        "trunc_mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``.",
+        relax=Expanded(lambda e, attrs, lhs, rhs: e.call("mod", lhs, rhs)),
+    ),
+    binary_operator("left_shift", np.left_shift, _primitive("<<"), "``a << b``.", refused="float"),
+    binary_operator("right_shift", np.right_shift, _primitive(">>"), "``a >> b``, arithmetic.", refused="float"),
+    binary_operator("bitwise_and", np.bitwise_and, _bitwise("&", "and"), "``a & b``.", refused="float"),
+    binary_operator("bitwise_or", np.bitwise_or, _bitwise("|", "or"), "``a | b``.", refused="float"),
+    binary_operator("bitwise_xor", np.bitwise_xor, _exclusive_or_element, "``a ^ b``.", refused="float"),
+    binary_operator(
+        "logical_xor", np.bitwise_xor, _exclusive_or_element, "Exclusive or; of every bit on integers.",
+        refused="float",
+    ),
+    _connective("logical_and", "and", np.logical_and, "Whether both are true; both are always evaluated."),
+    _connective("logical_or", "or", np.logical_or, "Whether one is true; both are always evaluated."),
+    _comparison("equal", "==", np.equal, "``a == b``."),
+    _comparison("not_equal", "!=", np.not_equal, "``a != b``."),
+    _comparison("less", "<", np.less, "``a < b``."),
+    _comparison("less_equal", "<=", np.less_equal, "``a <= b``."),
+    _comparison("greater", ">", np.greater, "``a > b``."),
+    _comparison("greater_equal", ">=", np.greater_equal, "``a >= b``."),
+    where,
+)  # fmt: skip

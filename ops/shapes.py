@@ -1,0 +1,135 @@
+"""What many operators' rules need: arguments that are tensors, axes, and broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from relay2relax.ops.record import Emit, OpError, V
+from relay2relax.ops.types import TensorType, TupleType, Type
+from relay2relax.tir.expr import IntImm, PrimExpr, Select
+from relay2relax.tir.extent import ANY, Extent, Shape, as_prim, equal, is_any, maximum, static
+
+
+def show(shape: Iterable[Extent]) -> str:
+    """Return a shape as error messages write it, e.g. ``(2, ?, n)``."""
+    return f"({', '.join(str(static(e)) if static(e) is not None else repr(e) for e in shape)})"
+
+
+def tensor(value: Type, argument: int = 0) -> TensorType:
+    """Return ``value`` where it is a tensor type; raises OpError where it is a tuple or a function."""
+    if isinstance(value, TensorType):
+        return value
+    what = f"a tuple of {len(value.fields)}" if isinstance(value, TupleType) else type(value).__name__
+    raise OpError(f"a tensor is expected, this is {what}", argument)
+
+
+def tensors(value: Type, argument: int = 0) -> tuple[TensorType, ...]:
+    """Return the fields of a tuple of tensors with one element type; raises OpError where that is not what it is."""
+    if not isinstance(value, TupleType):
+        raise OpError("a tuple of tensors is expected, this is one tensor", argument)
+    if not value.fields:
+        raise OpError("the tuple has no tensors", argument)
+    found = tuple(tensor(one, argument) for one in value.fields)
+    for one in found[1:]:
+        if one.dtype != found[0].dtype:
+            raise OpError(f"the tensors have element types {found[0].dtype} and {one.dtype}", argument)
+    return found
+
+
+def normal_axis(axis: int, rank: int, name: str = "axis") -> int:
+    """Return ``axis`` counted from the front; raises OpError where a tensor of ``rank`` has no such axis."""
+    if not -rank <= axis < rank:
+        raise OpError(f"{name} {axis} is outside of a tensor of rank {rank}", 0)
+    return axis % rank
+
+
+def normal_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
+    """Return ``axes`` counted from the front; raises OpError for one that does not exist or is given twice."""
+    found = tuple(normal_axis(axis, rank) for axis in axes)
+    if len(set(found)) != len(found):
+        raise OpError(f"an axis is given twice: {list(axes)}", 0)
+    return found
+
+
+def broadcast(*shapes: Sequence[Extent]) -> Shape:
+    """Return the shape that ``shapes`` broadcast to, aligned on the right.
+
+    An unknown extent that meets a known one other than 1 is taken to be 1 or that one; whoever runs the program sees.
+    Two symbolic extents give their maximum, for a legal program has them equal, or one of them 1. Raises OpError
+    where two static extents differ and neither is 1.
+    """
+    rank = max((len(shape) for shape in shapes), default=0)
+    result: list[Extent] = [1] * rank
+    # A dimension that only one shape has keeps its extent as it is written.
+    for offset, shape in ((rank - len(shape), shape) for shape in shapes):
+        for position, extent in enumerate(shape, offset):
+            result[position] = _meet(result[position], extent, position, shapes)
+    return tuple(result)
+
+
+def _meet(a: Extent, b: Extent, position: int, shapes: Sequence[Sequence[Extent]]) -> Extent:
+    first, second = static(a), static(b)
+    if first == 1:
+        return b
+    if second == 1:
+        return a
+    if is_any(a) or is_any(b):
+        return b if is_any(a) else a
+    if first is not None and second is not None:
+        if first != second:
+            listed = " and ".join(show(shape) for shape in shapes)
+            raise OpError(f"shapes {listed} do not broadcast: {first} and {second} meet in dimension {position}", 1)
+        return a
+    if first is not None or second is not None:
+        return a if first is not None else b
+    return a if equal(a, b) else maximum(a, b)
+
+
+def operand_indices(
+    shape: Sequence[PrimExpr], out: Sequence[Extent], indices: Sequence[PrimExpr]
+) -> tuple[PrimExpr, ...]:
+    """Return where an operand of ``shape`` is read for the element ``indices`` of the broadcast shape ``out``.
+
+    An extent that is not known to be the result's may be 1 when the program runs, so its index is chosen then.
+    """
+    offset = len(out) - len(shape)
+    found: list[PrimExpr] = []
+    for extent, target, index in zip(shape, out[offset:], indices[offset:], strict=True):
+        if static(extent) == 1:
+            found.append(IntImm(0))
+        elif static(extent) is not None or equal(extent, target):
+            found.append(index)
+        else:
+            found.append(Select(as_prim(extent).equal(1), IntImm(0), index))
+    return tuple(found)
+
+
+def concatenated(extents: Sequence[Sequence[Extent]], axis: int) -> Shape:
+    """Return the common shape of tensors beside ``axis``, with ``ANY`` at ``axis``; raises OpError where they differ.
+
+    An unknown extent beside a known one is that one.
+    """
+    result = list(extents[0])
+    for number, shape in enumerate(extents[1:], 1):
+        for position, extent in enumerate(shape):
+            if position == axis:
+                continue
+            if equal(result[position], extent) is False:
+                raise OpError(
+                    f"tensors of shapes {show(extents[0])} and {show(shape)} differ in dimension {position} "
+                    f"(tensor {number} of the tuple)",
+                    0,
+                )
+            if is_any(result[position]):
+                result[position] = extent
+    result[axis] = ANY
+    return tuple(result)
+
+
+def extent_value(e: Emit[V], extent: Extent, dtype: str) -> V:
+    """Return ``extent`` as a tensor of rank 0: a constant, or what the extent is when the program runs."""
+    value = static(extent)
+    if value is not None:
+        return e.const(value, dtype)
+    number = e.call("reshape", e.call("shape_to_tensor", e.shape((extent,))), e.shape(()))
+    return e.call("astype", number, dtype=dtype)
