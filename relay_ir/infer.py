@@ -1,0 +1,645 @@
+"""Type inference: every expression of a module gets its type.
+
+Each function of a module is inferred on its own, against what the others declare. One walk over the
+expressions gives each a :class:`TypeNode` and states what has to hold: equations, which are unified at
+once, and relations of operators and projections, which wait in a queue until the types of their arguments
+are known. What is left unknown at the end, and every mistake on the way, is reported together. The walk
+keeps its own stack, and operators are inferred once per (operator, attributes, argument types), so that a
+module of 100,000 calls is ordinary.
+
+The rules are those of TVM 0.18, its destructive unification included (see ``unify.py``).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, Union
+
+from typing_extensions import assert_never
+
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.source import SourceRange
+from relay2relax.ops.record import OpDef
+from relay2relax.ops.table import relay_op
+from relay2relax.relay_ir import infer_errors as errors
+from relay2relax.relay_ir.expr import (
+    Call,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    Op,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    children,
+)
+from relay2relax.relay_ir.infer_errors import TypeInferenceError
+from relay2relax.relay_ir.match_cases import pattern_text, unmatched_cases
+from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.types import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
+)
+from relay2relax.relay_ir.unify import (
+    BROKEN,
+    FunctionTerm,
+    RefTerm,
+    TupleTerm,
+    TypeNode,
+    Unifier,
+    find,
+    instantiate,
+    is_broken,
+    to_node,
+    type_parts,
+    unknowns,
+)
+
+_BOOL = TensorType((), "bool")
+_UNIT = TupleType(())
+
+
+def infer_type(mod: IRModule) -> IRModule:
+    """Return ``mod`` with ``types`` filled for every expression, and return types of its functions declared.
+
+    Expressions stay the same objects; a function of the module whose return type was missing, or changed by
+    unification, is a new ``Function`` around the same body. The types of variables and of local functions
+    are in the table only. Raises TypeInferenceError with every mistake of the module.
+    """
+    problems: list[Diagnostic] = list(_check_definitions(mod))
+    types: dict[Expr, Type] = {}
+    functions: dict[GlobalVar, Function] = {}
+    by_name = {var.name: function for var, function in mod.functions.items()}
+    cache: dict[_Key, _Inferred] = {}
+    for var, function in mod.functions.items():
+        inference = _Inference(mod, var.name, by_name, cache)
+        inference.run(function)
+        problems += inference.problems
+        if problems:
+            continue
+        inference.export(types)
+        found = types[function]
+        assert isinstance(found, FuncType)
+        if function.ret_type is None or function.ret_type != found.ret_type:
+            function = replace(function, ret_type=found.ret_type)
+            types[function] = found
+        functions[var] = function
+        types[var] = found
+    if problems:
+        raise TypeInferenceError(errors.in_source_order(list(dict.fromkeys(problems))), mod.source)
+    return replace(mod, functions=functions, types=types)
+
+
+def _check_definitions(mod: IRModule) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the types that the constructors of the module's data types take."""
+    for data in mod.type_definitions.values():
+        for constructor in data.constructors:
+            for ty in constructor.inputs:
+                for problem in _type_problems(mod, ty, set(data.type_vars)):
+                    where = mod.locations.get(constructor)
+                    note = f"in constructor {constructor.name} of type {data.header.name}"
+                    yield replace(problem, where=where, notes=(note,))
+
+
+def _type_problems(mod: IRModule, ty: Type, in_reach: set[TypeVar]) -> Iterator[Diagnostic]:
+    """Yield what is wrong with a type that was written down: names that mean nothing, wrong applications."""
+    stack: list[tuple[Type, set[TypeVar]]] = [(ty, in_reach)]
+    while stack:
+        part, reach = stack.pop()
+        match part:
+            case TypeVar(name) if part not in reach:
+                yield errors.unknown_type(name)
+            case GlobalTypeVar(name):
+                yield errors.unknown_type(name)
+            case TypeCall(func, args):
+                data = mod.type_definitions.get(func) if isinstance(func, GlobalTypeVar) else None
+                if data is None:
+                    yield errors.unknown_type(getattr(func, "name", "?"))
+                elif len(data.type_vars) != len(args):
+                    yield errors.wrong_type_arguments(data.header.name, len(data.type_vars), len(args))
+            case FuncType(_, _, type_params):
+                reach = reach | set(type_params)
+        stack.extend((one, reach) for one in reversed(type_parts(part)))
+
+
+@dataclass(slots=True, eq=False)
+class _OperatorRelation:
+    """The type of an operator call follows from its arguments' types."""
+
+    call: Call
+    op: OpDef
+    args: tuple[TypeNode, ...]
+    result: TypeNode
+    done: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _ProjectionRelation:
+    """The type of a projection is that of the tuple's field."""
+
+    expr: TupleGetItem
+    value: TypeNode
+    result: TypeNode
+    done: bool = False
+
+
+_Relation: TypeAlias = Union[_OperatorRelation, _ProjectionRelation]
+_Key: TypeAlias = tuple[OpDef, Any, tuple[Type, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Inferred:
+    """What an operator says of one combination of attributes and argument types.
+
+    ``same_as_input``: the result is the type of the only input itself; what is learnt of one is learnt of
+    both. ``operands``: what the operator demands of arguments, where that differs from their types.
+    """
+
+    result: Type
+    same_as_input: bool
+    operands: tuple[tuple[int, Type], ...]
+
+
+# Steps of the walk. An expression is visited before and finished after its parts; binders bind between.
+_VISIT, _BIND, _FINISH = 0, 1, 2
+
+
+class _Inference:
+    """The inference of one function of a module."""
+
+    def __init__(
+        self, mod: IRModule, name: str, functions: dict[str, Function], cache: dict[_Key, _Inferred]
+    ) -> None:
+        self.mod = mod
+        self.name = name
+        self.functions = functions
+        self.cache = cache
+        self.problems: list[Diagnostic] = []
+        self.nodes: dict[Expr, TypeNode] = {}
+        self.unifier = Unifier()
+        self.queue: deque[_Relation] = deque()
+        # Variables whose scope the walk has left, and the type parameters in reach.
+        self.closed: set[Var] = set()
+        self.type_params: set[TypeVar] = set()
+        self.stack: list[tuple[int, Expr]] = []
+
+    def run(self, function: Function) -> None:
+        """Infer the types of ``function`` and everything in it; mistakes end up in ``problems``."""
+        self._walk(function)
+        self._solve()
+        if not self.problems:
+            self._report_unresolved()
+
+    def export(self, types: dict[Expr, Type]) -> None:
+        """Add the types found to ``types``."""
+        freeze = self.unifier.freeze
+        for expr, node in self.nodes.items():
+            types[expr] = freeze(node)
+
+    # Mistakes
+
+    def _report(self, problem: Diagnostic, expr: Expr | None, where: SourceRange | None = None) -> None:
+        if where is None and expr is not None:
+            where = self.mod.locations.get(expr)
+        self.problems.append(errors.located(problem, where, expr, self.name))
+
+    def _unify(
+        self, expected: TypeNode, found: TypeNode, role: str, expr: Expr, within: Expr, formal: bool = False
+    ) -> None:
+        """Make two types equal, or report that ``expr``, which stands in ``within``, has the wrong one."""
+        conflict = self.unifier.unify(expected, found, assign_right=not formal)
+        if conflict is None:
+            return
+        resolve = self.unifier.resolve
+        # A variable's place is where it is bound; the mistake is where it is used.
+        where = None if isinstance(expr, (Var, GlobalVar)) else self.mod.locations.get(expr)
+        where = where or self.mod.locations.get(within)
+        self._report(errors.mismatch(role, resolve(expected), resolve(found), conflict.reason), within, where)
+
+    def _report_unresolved(self) -> None:
+        reported: set[TypeNode] = set()
+        nodes = self.nodes
+        for expr, node in nodes.items():
+            root = find(node)
+            if root.head is not None or root in reported:
+                continue
+            # What depends on an unknown type is unknown in consequence; the origin is reported.
+            if any(part in nodes and find(nodes[part]).head is None for part in children(expr)):
+                continue
+            reported.add(root)
+            self._report(errors.unresolved(expr), expr)
+
+    # The walk
+
+    def _walk(self, root: Expr) -> None:
+        stack = self.stack
+        stack.append((_VISIT, root))
+        while stack:
+            step, expr = stack.pop()
+            if step == _VISIT:
+                self._visit(expr)
+            elif step == _FINISH:
+                self.nodes[expr] = self._finish(expr)
+            elif isinstance(expr, Let):
+                self._bind_let(expr)
+            elif isinstance(expr, Match):
+                data = self.nodes[expr.data]
+                for clause in expr.clauses:
+                    self._bind_pattern(clause.lhs, data, expr)
+
+    def _visit(self, expr: Expr) -> None:
+        nodes = self.nodes
+        if expr in nodes:
+            if expr in self.closed:
+                assert isinstance(expr, Var)
+                self._report(errors.unbound(expr, closed=True), expr)
+            return
+        stack = self.stack
+        match expr:
+            case Call(op, args):
+                # Arguments come before the callee; an operator needs no visit.
+                stack.append((_FINISH, expr))
+                if not isinstance(op, Op):
+                    stack.append((_VISIT, op))
+                closed = self.closed
+                for arg in reversed(args):
+                    if arg not in nodes or arg in closed:
+                        stack.append((_VISIT, arg))
+            case Var():
+                self._report(errors.unbound(expr, closed=False), expr)
+                nodes[expr] = TypeNode(BROKEN)
+            case Let(var, value, body):
+                stack += ((_FINISH, expr), (_VISIT, body), (_BIND, expr), (_VISIT, value))
+                if isinstance(value, Function):
+                    self._bind(var, expr)
+            case Function(params, body, _, type_params):
+                self._solve()
+                self.type_params.update(type_params)
+                for param in params:
+                    self._bind(param, expr)
+                stack += ((_FINISH, expr), (_VISIT, body))
+            case Match(data, clauses):
+                stack.append((_FINISH, expr))
+                stack.extend((_VISIT, clause.rhs) for clause in reversed(clauses))
+                stack += ((_BIND, expr), (_VISIT, data))
+            case Constant() | GlobalVar() | Op() | Constructor():
+                nodes[expr] = self._finish(expr)
+            case Tuple() | TupleGetItem() | If() | RefCreate() | RefRead() | RefWrite():
+                stack.append((_FINISH, expr))
+                stack.extend((_VISIT, part) for part in reversed(children(expr)))
+            case _:
+                assert_never(expr)
+
+    def _finish(self, expr: Expr) -> TypeNode:
+        """Return the type of an expression whose parts have theirs."""
+        nodes = self.nodes
+        match expr:
+            case Call(Op(name), args):
+                return self._call_operator(expr, name, [nodes[arg] for arg in args])
+            case Call():
+                return self._call_function(expr)
+            case Constant():
+                return TypeNode(expr.tensor_type)
+            case Tuple(fields):
+                return TypeNode(TupleTerm(tuple(nodes[one] for one in fields)))
+            case TupleGetItem(value):
+                result = TypeNode()
+                self.queue.append(_ProjectionRelation(expr, nodes[value], result))
+                return result
+            case Let(var, _, body):
+                self.closed.add(var)
+                return nodes[body]
+            case If(condition, then, otherwise):
+                self._unify(TypeNode(_BOOL), nodes[condition], "the condition of `if`", condition, expr)
+                self._unify(nodes[then], nodes[otherwise], "the branches of `if`", otherwise, expr)
+                return nodes[then]
+            case Function():
+                return self._finish_function(expr)
+            case RefCreate(value):
+                return TypeNode(RefTerm(nodes[value]))
+            case RefRead(ref):
+                content = TypeNode()
+                self._unify(TypeNode(RefTerm(content)), nodes[ref], "what `ref_read` reads", ref, expr)
+                return content
+            case RefWrite(ref, value):
+                written = TypeNode(RefTerm(nodes[value]))
+                self._unify(nodes[ref], written, "what `ref_write` writes", value, expr)
+                return to_node(_UNIT)
+            case Match():
+                return self._finish_match(expr)
+            case GlobalVar(name):
+                return self._global(expr, name)
+            case Constructor():
+                return self._constructor(expr)
+            case Op(name):
+                self._report(errors.operator_as_value(name), expr)
+                return TypeNode(BROKEN)
+            case Var():
+                return nodes[expr]
+        assert_never(expr)
+
+    # Binders
+
+    def _declared(self, ty: Type | None, expr: Expr) -> TypeNode:
+        """Return the node of a type that the program declares (unknown where it declares none)."""
+        if ty is None:
+            return TypeNode()
+        if isinstance(ty, TensorType):
+            return TypeNode(ty)
+        problems = list(_type_problems(self.mod, ty, self.type_params))
+        for problem in problems:
+            self._report(problem, expr)
+        return TypeNode(BROKEN) if problems else to_node(ty)
+
+    def _bind(self, var: Var, binder: Expr) -> TypeNode:
+        if var in self.nodes:
+            self._report(errors.rebound(var), binder)
+            return self.nodes[var]
+        node = self._declared(var.type_annotation, var if var in self.mod.locations else binder)
+        self.nodes[var] = node
+        return node
+
+    def _bind_let(self, let: Let) -> None:
+        value = self.nodes[let.value]
+        if isinstance(let.value, Function):
+            declared = self.nodes[let.var]
+        elif let.var.type_annotation is None and let.var not in self.nodes:
+            self.nodes[let.var] = value
+            return
+        else:
+            declared = self._bind(let.var, let)
+        self._unify(declared, value, f"`%{let.var.name}`", let.value, let)
+
+    def _finish_function(self, function: Function) -> TypeNode:
+        nodes = self.nodes
+        body = nodes[function.body]
+        head = find(body).head
+        if isinstance(head, FunctionTerm) and head.type_params:
+            values = {param: TypeNode() for param in head.type_params}
+            args = tuple(instantiate(arg, values) for arg in head.args)
+            body = TypeNode(FunctionTerm(args, instantiate(head.ret, values)))
+        ret = body
+        if function.ret_type is not None:
+            ret = self._declared(function.ret_type, function)
+            self._unify(ret, body, "the result of the function", function.body, function)
+        self.closed.update(function.params)
+        self.type_params.difference_update(function.type_params)
+        return TypeNode(
+            FunctionTerm(tuple(nodes[param] for param in function.params), ret, function.type_params)
+        )
+
+    def _bind_pattern(self, root: Pattern, data: TypeNode, expr: Match) -> None:
+        work: list[tuple[Pattern, TypeNode]] = [(root, data)]
+        while work:
+            pattern, node = work.pop()
+            match pattern:
+                case PatternVar(var):
+                    self._unify(self._bind(var, expr), node, f"`%{var.name}`", expr.data, expr)
+                case PatternConstructor(constructor, patterns):
+                    function = self._instantiated(self._constructor(constructor))
+                    if function is None:
+                        continue
+                    self._unify(node, function.ret, f"the pattern `{constructor.name}`", expr.data, expr)
+                    if len(patterns) != len(function.args):
+                        self._report(errors.wrong_pattern(constructor, len(patterns)), expr)
+                    work.extend(zip(patterns, function.args, strict=False))
+                    work.extend((rest, TypeNode(BROKEN)) for rest in patterns[len(function.args) :])
+                case PatternTuple(patterns):
+                    fields = tuple(TypeNode() for _ in patterns)
+                    self._unify(node, TypeNode(TupleTerm(fields)), "the tuple pattern", expr.data, expr)
+                    work.extend(zip(patterns, fields, strict=True))
+                case PatternWildcard():
+                    pass
+                case _:
+                    assert_never(pattern)
+
+    def _finish_match(self, expr: Match) -> TypeNode:
+        nodes = self.nodes
+        result = TypeNode()
+        for clause in expr.clauses:
+            self._unify(result, nodes[clause.rhs], "the clauses of `match`", clause.rhs, expr)
+            stack: list[Pattern] = [clause.lhs]
+            while stack:
+                pattern = stack.pop()
+                if isinstance(pattern, PatternVar):
+                    self.closed.add(pattern.var)
+                elif isinstance(pattern, (PatternConstructor, PatternTuple)):
+                    stack.extend(pattern.patterns)
+        # Cases are counted only where the patterns themselves make sense.
+        if expr.complete and not self.problems:
+            cases = unmatched_cases(expr, self.mod.type_definitions)
+            if cases:
+                self._report(errors.unmatched([pattern_text(case) for case in cases]), expr)
+        return result
+
+    # Names
+
+    def _global(self, var: GlobalVar, name: str) -> TypeNode:
+        function = self.functions.get(name)
+        if function is None:
+            self._report(errors.unknown_global(name, tuple(self.functions)), var)
+            return TypeNode(BROKEN)
+        unknown = IncompleteType()
+        args = tuple(param.type_annotation or unknown for param in function.params)
+        return to_node(FuncType(args, function.ret_type or unknown, function.type_params))
+
+    def _constructor(self, constructor: Constructor) -> TypeNode:
+        data = self.mod.type_definitions.get(constructor.belong_to)
+        if data is None:
+            self._report(errors.unknown_type(constructor.belong_to.name), constructor)
+            return TypeNode(BROKEN)
+        made = TypeCall(data.header, data.type_vars)
+        return to_node(FuncType(constructor.inputs, made, data.type_vars))
+
+    # Calls
+
+    def _instantiated(self, callee: TypeNode, type_args: Sequence[Type] = ()) -> FunctionTerm | None:
+        """Return a function type with its type parameters replaced by ``type_args`` and unknowns."""
+        head = find(callee).head
+        if not isinstance(head, FunctionTerm):
+            return None
+        values = {
+            param: to_node(type_args[i]) if i < len(type_args) else TypeNode()
+            for i, param in enumerate(head.type_params)
+        }
+        args = tuple(instantiate(arg, values) for arg in head.args)
+        return FunctionTerm(args, instantiate(head.ret, values))
+
+    def _call_function(self, call: Call) -> TypeNode:
+        self._solve()
+        nodes = self.nodes
+        callee = find(nodes[call.op])
+        args = tuple(nodes[arg] for arg in call.args)
+        if callee.head is None:
+            function = FunctionTerm(args, TypeNode())
+            self._unify(callee, TypeNode(function), f"{errors.words(call.op)}", call.op, call)
+            return function.ret
+        type_params = callee.head.type_params if isinstance(callee.head, FunctionTerm) else ()
+        instance = self._instantiated(callee, call.type_args)
+        if instance is None:
+            if callee.head is not BROKEN:
+                self._report(errors.not_a_function(call.op, self.unifier.resolve(callee)), call)
+            return TypeNode(BROKEN)
+        if len(call.type_args) > len(type_params):
+            problem = errors.too_many_type_arguments(call.op, len(type_params), len(call.type_args))
+            self._report(problem, call)
+        if len(args) != len(instance.args):
+            names = self._parameter_names(call.op)
+            self._report(errors.wrong_count(call.op, names, str(len(instance.args)), len(args)), call)
+            return instance.ret
+        for i, (formal, actual) in enumerate(zip(instance.args, args, strict=True)):
+            role = f"argument {i + 1} of {errors.words(call.op)}"
+            self._unify(formal, actual, role, call.args[i], call, formal=True)
+        return instance.ret
+
+    def _parameter_names(self, callee: Expr) -> list[str]:
+        if isinstance(callee, GlobalVar):
+            callee = self.functions[callee.name]
+        return [f"%{param.name}" for param in callee.params] if isinstance(callee, Function) else []
+
+    def _call_operator(self, call: Call, name: str, args: list[TypeNode]) -> TypeNode:
+        op = relay_op(name)
+        if op is None:
+            self._report(errors.unknown_operator(name), call)
+            return TypeNode(BROKEN)
+        least = len(op.inputs) - op.variadic
+        if len(args) < least or (len(args) > least and not op.variadic):
+            expected = f"at least {least}" if op.variadic else str(least)
+            self._report(errors.wrong_count(call.op, op.inputs, expected, len(args)), call)
+            return TypeNode(BROKEN)
+        if not isinstance(call.attrs, op.attrs):
+            self._report(errors.wrong_attributes(op, call.attrs), call)
+            return TypeNode(BROKEN)
+        result = TypeNode()
+        self.queue.append(_OperatorRelation(call, op, tuple(args), result))
+        return result
+
+    # Relations
+
+    def _solve(self) -> None:
+        """Look at the queued relations, and again at those whose types became known, to the end."""
+        queue, unifier = self.queue, self.unifier
+        while queue:
+            relation = queue.popleft()
+            if not relation.done:
+                if isinstance(relation, _OperatorRelation):
+                    relation.done = self._relate_operator(relation)
+                else:
+                    relation.done = self._relate_projection(relation)
+                if not relation.done:
+                    waited = relation.args if isinstance(relation, _OperatorRelation) else (relation.value,)
+                    self._wait(relation, waited)
+            if unifier.woken:
+                queue.extend(unifier.woken)
+                unifier.woken = []
+
+    def _wait(self, relation: _Relation, nodes: Sequence[TypeNode]) -> None:
+        for unknown in unknowns(nodes):
+            if unknown.waiting is None:
+                unknown.waiting = [relation]
+            else:
+                unknown.waiting.append(relation)
+
+    def _relate_projection(self, relation: _ProjectionRelation) -> bool:
+        expr, value, result = relation.expr, find(relation.value), relation.result
+        match value.head:
+            case None:
+                return False
+            case TupleTerm(fields) if 0 <= expr.index < len(fields):
+                field = fields[expr.index]
+                self._unify(result, field, errors.words(expr), expr, expr)
+            case head:
+                if head is not BROKEN:
+                    found = self.unifier.resolve(value)
+                    self._report(errors.not_a_tuple(expr.tuple_value, expr.index, found), expr)
+                self.unifier.mark_broken(result)
+        return True
+
+    def _relate_operator(self, relation: _OperatorRelation) -> bool:
+        op, call = relation.op, relation.call
+        types = [self._known(node) for node in relation.args]
+        if None in types:
+            if is_broken(relation.args):
+                self.unifier.mark_broken(relation.result)
+                return True
+            if op.operands is None or not self._deduce_operands(relation, op, types):
+                return False
+            types = [self._known(node) for node in relation.args]
+            if None in types:
+                return False
+        known = tuple(ty for ty in types if ty is not None)
+        key = (op, call.attrs, known)
+        inferred = self.cache.get(key)
+        if inferred is None:
+            try:
+                inferred = self.cache[key] = _infer_operator(op, call.attrs, known)
+            except Relay2RelaxError as problem:
+                self._report(errors.refused(op, problem, call.args, known), call)
+                self.unifier.mark_broken(relation.result)
+                return True
+        node = relation.args[0] if inferred.same_as_input else to_node(inferred.result)
+        self._unify(node, relation.result, errors.words(call), call, call)
+        for index, demanded in inferred.operands:
+            self._unify_operand(relation, index, demanded)
+        return True
+
+    def _known(self, node: TypeNode) -> Type | None:
+        """Return the type of ``node`` if all of it is known (and sound)."""
+        node = find(node)
+        head = node.head
+        if isinstance(head, TensorType):
+            return head
+        if unknowns((node,)) or is_broken((node,)):
+            return None
+        return self.unifier.resolve(node)
+
+    def _deduce_operands(self, relation: _OperatorRelation, op: OpDef, types: list[Type | None]) -> bool:
+        """Let the operator say what follows for unknown arguments; returns whether anything did."""
+        assert op.operands is not None
+        try:
+            deduced = op.operands(relation.call.attrs, tuple(types))
+        except Relay2RelaxError as problem:
+            shown = [self.unifier.resolve(node) for node in relation.args]
+            self._report(errors.refused(op, problem, relation.call.args, shown), relation.call)
+            for node in relation.args:
+                for unknown in unknowns((node,)):
+                    self.unifier.mark_broken(unknown)
+            return True
+        news = [(i, ty) for i, ty in enumerate(deduced) if ty is not None and types[i] is None]
+        for index, demanded in news:
+            self._unify_operand(relation, index, demanded)
+        return bool(news)
+
+    def _unify_operand(self, relation: _OperatorRelation, index: int, demanded: Type) -> None:
+        call = relation.call
+        role = f"argument {index + 1} of {errors.words(call.op)}"
+        self._unify(relation.args[index], to_node(demanded), role, call.args[index], call)
+
+
+def _infer_operator(op: OpDef, attrs: Any, types: tuple[Type, ...]) -> _Inferred:
+    result = op.infer(attrs, *types)
+    same = len(types) == 1 and result is types[0]
+    demanded = op.operands(attrs, types) if op.operands is not None else ()
+    differing = tuple((i, ty) for i, ty in enumerate(demanded) if ty is not None and ty != types[i])
+    return _Inferred(result, same, differing)
