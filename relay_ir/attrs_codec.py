@@ -1,7 +1,7 @@
 """Attribute dataclasses as the field strings of Relay's JSON, and back.
 
-JSON stores every field as a string; what the string means follows from the kind that Relay declares for the field
-(``ops.attributes``): text itself, a number, or the index of another node.
+JSON stores every field as a string; what the string means follows from the kind that Relay declares for the
+field (``ops.attributes``): text itself, a number, or the index of another node.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ Resolve = Callable[[int], Any]
 _INT64 = range(-(2**63), 2**64)
 
 
-@lru_cache(maxsize=None)
 def attrs_class(type_key: str) -> type | None:
-    """Return the attribute dataclass that some record declares for ``type_key``; None where no record does."""
+    """Return the attribute dataclass that a record declares for ``type_key``; None where no record does."""
     return _classes().get(type_key)
 
 
-@lru_cache(maxsize=None)
-def attrs_key(cls: type) -> str:
+def attrs_key(cls: type[Any]) -> str:
     """Return the type key of an attribute dataclass, ``""`` for :class:`NoAttrs`.
 
     Raises KeyError for a class that no record declares.
@@ -46,7 +44,7 @@ def _keys() -> dict[type, str]:
     return {op.attrs: op.attrs_key for op in reversed(all_ops()) if op.attrs_key}
 
 
-# --- scalars as strings -------------------------------------------------------------------------------------------
+# --- scalars as strings -------------------------------------------------------------------------------------
 
 
 def parse_int(text: str) -> int:
@@ -88,7 +86,7 @@ _INLINE: dict[str, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
 }
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------------------------
 
 
 def _is_reference(field: AttrField, text: str, is_string_node: Callable[[int], bool]) -> bool:
@@ -100,9 +98,7 @@ def _is_reference(field: AttrField, text: str, is_string_node: Callable[[int], b
     return text.isascii() and text.isdigit() and (text == "0" or is_string_node(parse_int(text)))
 
 
-def references(
-    cls: type, fields: Mapping[str, str], is_string_node: Callable[[int], bool]
-) -> Iterator[int]:
+def references(cls: type, fields: Mapping[str, str], is_string_node: Callable[[int], bool]) -> Iterator[int]:
     """Yield the node indices that the fields of an attribute object refer to."""
     for field in attr_fields(cls):
         text = fields.get(field.name)
@@ -122,8 +118,8 @@ def decode_attrs(
 ) -> Any:
     """Return the attribute object of class ``cls`` that ``fields`` describe.
 
-    ``resolve`` maps a node index to the object that node stands for. A field that is absent takes its default;
-    unknown fields, which other versions declare, are ignored. Raises ParseError naming the field.
+    ``resolve`` maps a node index to the object that node stands for. A field that is absent takes its
+    default; unknown fields, which other versions declare, are ignored. Raises ParseError naming the field.
     """
     values: dict[str, Any] = {}
     for field in attr_fields(cls):
@@ -146,7 +142,7 @@ def decode_attrs(
 
 
 def coerce(field: AttrField, value: Any) -> Any:
-    """Return ``value`` in the form the dataclass keeps it; raises ParseError where it does not fit the field's kind.
+    """Return ``value`` in the form the dataclass keeps it; raises ParseError where it does not fit the kind.
 
     Accepts what both JSON nodes and Python callers give: lists for arrays, an ``IntImm`` of any width for an
     ``Integer``, a plain integer for a boxed one.
@@ -226,12 +222,13 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{type(value).__name__} {text[:40]}…"
 
 
-# --- writing ------------------------------------------------------------------------------------------------------
+# --- writing ------------------------------------------------------------------------------------------------
 
 
 def encode_attrs(attrs: Any) -> Iterator[tuple[str, str | None, Any]]:
-    """Yield (name, text, value) of every field: ``text`` of an inline field, else None and the referred value."""
-    for field in attr_fields(type(attrs)):
+    """Yield (name, text, value) of every field: text of an inline field, or None and the referred value."""
+    cls: type = type(attrs)
+    for field in attr_fields(cls):
         value = getattr(attrs, field.name)
         if field.kind in _INLINE:
             yield field.name, _INLINE[field.kind][1](value), None

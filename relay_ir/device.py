@@ -23,8 +23,8 @@ class Target:
 class VirtualDevice:
     """A device, or what is known of one: ``-1`` and ``""`` stand for "not constrained".
 
-    ``device_type`` is a DLPack device type. A device without any constraint is written as None where an expression
-    carries one.
+    ``device_type`` is a DLPack device type. A device without any constraint is written as None where an
+    expression carries one.
     """
 
     device_type: int = -1

@@ -24,9 +24,78 @@ from relay2relax.relay_ir.types import GlobalTypeVar, TensorType, Type, TypeVar
 
 
 class RelayExpr:
-    """Base of all expressions; user code may add operators to it through ``relay_ir.op``."""
+    """Base of all expressions; carries Python's operators, which make calls of Relay's.
+
+    A Python number or an array on the other side becomes a constant.
+    """
 
     __slots__ = ()
+
+    def __add__(self, other: Any) -> Call:
+        return _binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Call:
+        return _binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Call:
+        return _binary("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Call:
+        return _binary("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Call:
+        return _binary("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Call:
+        return _binary("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Call:
+        return _binary("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Call:
+        return _binary("divide", other, self)
+
+    def __neg__(self) -> Call:
+        return _apply("negative", self)
+
+    def __lt__(self, other: Any) -> Call:
+        return _binary("less", self, other)
+
+    def __le__(self, other: Any) -> Call:
+        return _binary("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Call:
+        return _binary("greater", self, other)
+
+    def __ge__(self, other: Any) -> Call:
+        return _binary("greater_equal", self, other)
+
+    def __call__(self, *args: Any) -> Call:
+        """Return the call of this function value; Python numbers and arrays become constants."""
+        from relay2relax.relay_ir.build import as_expr
+
+        return Call(as_expr(self), tuple(as_expr(arg) for arg in args))
+
+    def astype(self, dtype: str) -> Call:
+        """Return the value converted to ``dtype``."""
+        return _apply("cast", self, dtype=dtype)
+
+
+def _binary(name: str, left: Any, right: Any) -> Call:
+    from relay2relax.relay_ir.build import as_expr
+
+    return _apply(name, as_expr(left, like=right), as_expr(right, like=left))
+
+
+def _apply(name: str, *args: Any, **attrs: Any) -> Call:
+    from relay2relax.core.errors import UnsupportedError
+    from relay2relax.ops.table import relay_op
+    from relay2relax.relay_ir.build import call_op
+
+    record = relay_op(name)
+    if record is None:
+        raise UnsupportedError(f"the operator {name} is not known")
+    return call_op(record, args, attrs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

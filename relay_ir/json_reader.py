@@ -1,9 +1,9 @@
 """Relay's JSON graph format: documents into modules, expressions and metadata tables.
 
-A document is a flat list of nodes that refer to each other by index. Nodes are resolved in dependency order with a
-stack of our own, from the root; what the root does not reach is not looked at. Two references to one index become one
-Python object, so sharing survives. Reading is tolerant of what versions differ in: a missing reference is null, a
-missing number its default, unknown fields are ignored, strings may stand inline.
+A document is a flat list of nodes that refer to each other by index. Nodes are resolved in dependency order
+with a stack of our own, from the root; what the root does not reach is not looked at. Two references to one
+index become one Python object, so sharing survives. Reading is tolerant of what versions differ in: a missing
+reference is null, a missing number its default, unknown fields are ignored, strings may stand inline.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
@@ -23,7 +23,14 @@ from relay2relax.ops.attributes import BoxInt, NoAttrs
 from relay2relax.ops.table import relay_op
 from relay2relax.relay_ir import expr as ir
 from relay2relax.relay_ir import types as ty
-from relay2relax.relay_ir.attrs_codec import attrs_class, decode_attrs, parse_bool, parse_double, parse_int, references
+from relay2relax.relay_ir.attrs_codec import (
+    attrs_class,
+    decode_attrs,
+    parse_bool,
+    parse_double,
+    parse_int,
+    references,
+)
 from relay2relax.relay_ir.device import Target, VirtualDevice
 from relay2relax.relay_ir.json_schema import BINARY, FIELDS, INLINE, LEAVES
 from relay2relax.relay_ir.module import IRModule, TypeData
@@ -36,10 +43,11 @@ _ATTRS = "relay.attrs."
 
 
 def load_json(text: str) -> IRModule:
-    """Return the module of a ``save_json`` document; a function or expression becomes ``@main`` of a new module.
+    """Return the module of a ``save_json`` document; a function or expression becomes ``@main`` of a new
+    module.
 
-    Types that the document records fill ``IRModule.types``. Raises ParseError naming the node and field at fault,
-    and UnsupportedError for objects that are no part of Relay proper.
+    Types that the document records fill ``IRModule.types``. Raises ParseError naming the node and field at
+    fault, and UnsupportedError for objects that are no part of Relay proper.
     """
     reader = _Reader(text)
     root = reader.load()
@@ -70,7 +78,9 @@ def decode_nodes(text: str) -> dict[str, list[Any]]:
     if not isinstance(root, dict) or not all(
         isinstance(key, str) and isinstance(value, tuple) for key, value in root.items()
     ):
-        raise ParseError(f"the metadata section holds {_describe(root)}; expected a map from type keys to arrays")
+        raise ParseError(
+            f"the metadata section holds {_describe(root)}; expected a map from type keys to arrays"
+        )
     return {key: list(value) for key, value in root.items()}
 
 
@@ -172,7 +182,9 @@ class _Reader:
             self.fail(index, error.diagnostics[0].title)
         for other in found:
             if not 0 <= other < len(self.nodes):
-                self.fail(index, f"refers to node {other}, but the document has nodes 0 to {len(self.nodes) - 1}")
+                self.fail(
+                    index, f"refers to node {other}, but the document has nodes 0 to {len(self.nodes) - 1}"
+                )
         return iter(found)
 
     def _references(self, node: dict[str, Any]) -> Iterator[int]:
@@ -268,7 +280,11 @@ class _Reader:
             if kind == "skip":
                 continue
             try:
-                values[name] = self.inline(kind, given.get(name)) if kind in INLINE else self.reference(kind, given.get(name))
+                values[name] = (
+                    self.inline(kind, given.get(name))
+                    if kind in INLINE
+                    else self.reference(kind, given.get(name))
+                )
             except UnsupportedError:
                 raise
             except Relay2RelaxError as error:
@@ -323,11 +339,13 @@ class _Reader:
         if device is not None and not device.constrained:
             device = values["virtual_device_"] = None
         if device is not None and key not in ("relay.Var", "relay.Function"):
-            raise UnsupportedError(f"a {key} is placed on {device}; only parameters and functions can be placed")
+            raise UnsupportedError(
+                f"a {key} is placed on {device}; only parameters and functions can be placed"
+            )
         found = self.make(key, values)
         inferred = values.get("_checked_type_")
         if inferred is not None and isinstance(found, ir.RelayExpr):
-            self.types.setdefault(found, inferred)  # type: ignore[call-overload]
+            self.types.setdefault(cast("ir.Expr", found), inferred)
         return found
 
     def make(self, key: str, v: dict[str, Any]) -> Any:
@@ -338,7 +356,9 @@ class _Reader:
                 return ir.Call(v["op"], v["args"], _call_attrs(v["op"], v["attrs"]), v["type_args"], span)
             case "relay.Var":
                 if v["vid"] not in self.vars:
-                    self.vars[v["vid"]] = ir.Var(v["vid"].name, v["type_annotation"], span, v["virtual_device_"])
+                    self.vars[v["vid"]] = ir.Var(
+                        v["vid"].name, v["type_annotation"], span, v["virtual_device_"]
+                    )
                 return self.vars[v["vid"]]
             case "relay.Id":
                 return _Id(v["name_hint"])
@@ -354,7 +374,13 @@ class _Reader:
                 return ir.If(v["cond"], v["true_branch"], v["false_branch"], span)
             case "relay.Function":
                 return ir.Function(
-                    v["params"], v["body"], v["ret_type"], v["type_params"], v["attrs"] or {}, span, v["virtual_device_"]
+                    v["params"],
+                    v["body"],
+                    v["ret_type"],
+                    v["type_params"],
+                    v["attrs"] or {},
+                    span,
+                    v["virtual_device_"],
                 )
             case "GlobalVar":
                 return self.global_vars.setdefault(v["name_hint"], ir.GlobalVar(v["name_hint"], span))
@@ -389,7 +415,9 @@ class _Reader:
             case "DictAttrs":
                 return v["__dict__"] or {}
             case "VirtualDevice":
-                return VirtualDevice(v["device_type_int"], v["virtual_device_id"], v["target"], v["memory_scope"])
+                return VirtualDevice(
+                    v["device_type_int"], v["virtual_device_id"], v["target"], v["memory_scope"]
+                )
             case "Target":
                 return Target(
                     str(v["kind"]), v["tag"], v["keys"], v["attrs"] or {}, v["features"] or {}, v["host"]
@@ -426,13 +454,17 @@ class _Reader:
     def module(self, v: dict[str, Any]) -> IRModule:
         for key, value in v["functions"].items():
             if not isinstance(key, ir.GlobalVar):
-                raise ParseError(f"field 'functions': expected global variables as keys, found {_describe(key)}")
+                raise ParseError(
+                    f"field 'functions': expected global variables as keys, found {_describe(key)}"
+                )
             if not isinstance(value, ir.Function):
                 raise ParseError(f"field 'functions': @{key.name} is {_describe(value)}; expected a function")
         definitions = v["type_definitions"] or {}
         for key, value in definitions.items():
             if not isinstance(key, ty.GlobalTypeVar) or not isinstance(value, TypeData):
-                raise ParseError("field 'type_definitions': expected global type variables and their definitions")
+                raise ParseError(
+                    "field 'type_definitions': expected global type variables and their definitions"
+                )
         return IRModule(v["functions"], definitions, v["attrs"] or {}, self.types)
 
 
@@ -450,7 +482,9 @@ def _call_attrs(op: Any, attrs: Any) -> Any:
             raise ParseError(f"field 'attrs': the operator {record.name} needs {record.attrs_key}") from None
     if record is not None and not isinstance(attrs, (record.attrs, ir.OpaqueAttrs)):
         wanted = record.attrs_key or "no attributes"
-        raise ParseError(f"field 'attrs': the operator {record.name} takes {wanted}, found {_describe(attrs)}")
+        raise ParseError(
+            f"field 'attrs': the operator {record.name} takes {wanted}, found {_describe(attrs)}"
+        )
     return attrs
 
 
@@ -518,7 +552,9 @@ def _repr(node: dict[str, Any]) -> str:
             blob = base64.b64decode(node["repr_b64"], validate=True)
             (length,) = struct.unpack_from("<Q", blob)
         except (binascii.Error, ValueError, struct.error):
-            raise ParseError("field 'repr_b64' is not a base64 string of a length and that many bytes") from None
+            raise ParseError(
+                "field 'repr_b64' is not a base64 string of a length and that many bytes"
+            ) from None
         if length != len(blob) - 8:
             raise ParseError(f"field 'repr_b64' states {length} bytes and holds {len(blob) - 8}")
         return blob[8:].decode("utf-8", "surrogateescape")
@@ -540,7 +576,9 @@ def _document(text: str) -> tuple[list[dict[str, Any]], list[str], int]:
     except ValueError as error:
         raise ParseError(f"not a JSON document: {error}") from None
     if not isinstance(document, dict) or "nodes" not in document:
-        raise ParseError('not a Relay JSON document: expected an object with "root", "nodes" and "b64ndarrays"')
+        raise ParseError(
+            'not a Relay JSON document: expected an object with "root", "nodes" and "b64ndarrays"'
+        )
     root, nodes, blobs = document.get("root"), document["nodes"], document.get("b64ndarrays", [])
     if type(root) is not int:
         raise ParseError('"root": expected the index of a node')

@@ -1,7 +1,8 @@
 """Modules, expressions and metadata tables as Relay's JSON graph format, as TVM 0.18 writes and reads it.
 
-Nodes are numbered depth first from the root, with a stack of our own. An expression or variable becomes one node
-however often it is referred to; types, strings, spans and numbers, which are values, are written once each.
+Nodes are numbered depth first from the root, with a stack of our own. An expression or variable becomes one
+node however often it is referred to; types, strings, spans and numbers, which are values, are written once
+each.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import base64
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, Union
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
@@ -32,8 +33,8 @@ _BINARY_KEYS = {op: key for key, op in BINARY.items()} | {"/": "tir.Div"}
 def save_json(root: Any) -> str:
     """Return ``root``, a module or any object that the format can hold, as a document that TVM 0.18 loads.
 
-    Types that the module records are written as ``_checked_type_``. Raises UnsupportedError for objects the format,
-    or the attributes of an operator without record, cannot express.
+    Types that the module records are written as ``_checked_type_``. Raises UnsupportedError for objects the
+    format, or the attributes of an operator without record, cannot express.
     """
     types = root.types if isinstance(root, IRModule) else {}
     return _Writer(types).document(root)
@@ -75,7 +76,7 @@ class _Id:
 
 
 class _Node:
-    """A node of the document under construction; ``refs`` yields what must still be numbered."""
+    """A node of the document under construction."""
 
     __slots__ = ("data", "fields", "keys", "text", "type_key")
 
@@ -88,7 +89,7 @@ class _Node:
 
 
 # A reference to be filled in: the name of a field (None: an element of ``data``) and the object.
-_Reference = tuple["str | None", Any]
+_Reference: TypeAlias = tuple[Union[str, None], Any]
 
 
 class _Writer:
@@ -215,9 +216,11 @@ class _Writer:
 
 def _value_key(value: Any) -> Any:
     """Return what makes two values one node, None for objects that only are the same as themselves."""
-    if isinstance(value, (str, int, float)):
+    if isinstance(value, (str, int)):
         return type(value), value
-    if isinstance(value, (Span, VirtualDevice, _Leaf, ir.Op, tir.IntImm, tir.FloatImm, tir.StringImm, tir.AnyExtent)):
+    if isinstance(value, (float, tir.FloatImm)):
+        return type(value), repr(value)  # zeros of both signs are equal, but not the same
+    if isinstance(value, (Span, VirtualDevice, _Leaf, ir.Op, tir.IntImm, tir.StringImm, tir.AnyExtent)):
         return value
     # Type variables and the like compare by identity, so they are keys of their own.
     return value if isinstance(value, ty.Type) else None
@@ -289,7 +292,12 @@ def _fields_of(value: Any) -> tuple[str, dict[str, Any]] | None:
         case ir.PatternTuple(patterns):
             return "relay.PatternTuple", {"patterns": patterns}
         case ir.Constructor(name, inputs, belong_to, tag):
-            return "relay.Constructor", {"name_hint": name, "inputs": inputs, "belong_to": belong_to, "tag": tag}
+            return "relay.Constructor", {
+                "name_hint": name,
+                "inputs": inputs,
+                "belong_to": belong_to,
+                "tag": tag,
+            }
         case IRModule():
             return "IRModule", _module(value)
         case TypeData(header, type_vars, constructors):
@@ -399,10 +407,10 @@ def _blob(array: Array) -> str:
     # A multiple of three bytes encodes without padding, so the header can be encoded apart from the elements.
     cut = (-len(head)) % 3
     start = head + data[:cut].tobytes()
-    return base64.b64encode(start).decode("ascii") + base64.b64encode(memoryview(data[cut:])).decode("ascii")
+    return base64.b64encode(start).decode("ascii") + base64.b64encode(data[cut:].data).decode("ascii")
 
 
-# --- the dialect of TVM's JSON writer -----------------------------------------------------------------------------
+# --- the dialect of TVM's JSON writer -----------------------------------------------------------------------
 
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 

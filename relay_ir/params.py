@@ -1,6 +1,6 @@
 """Parameter files (``save_param_dict``), and binding their tensors to a function's parameters.
 
-    file ::= u64 magic, u64 reserved, u64 count, (u64 length, name) * count, u64 count, tensor * count
+file ::= u64 magic, u64 reserved, u64 count, (u64 length, name) * count, u64 count, tensor * count
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ import os
 import struct
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Union
-
-from typing_extensions import TypeAlias
+from typing import TypeAlias, Union
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
@@ -32,8 +30,9 @@ Source: TypeAlias = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]"]
 def load_params(source: Source) -> dict[str, Array]:
     """Return the tensors of a parameter file by name, in the file's order.
 
-    ``source`` is the content, or the path of a file, which is mapped into memory. The arrays are read-only views of
-    it; nothing is copied. Raises ParseError where the content is damaged, FileError where the file cannot be read.
+    ``source`` is the content, or the path of a file, which is mapped into memory. The arrays are read-only
+    views of it; nothing is copied. Raises ParseError where the content is damaged, FileError where the file
+    cannot be read.
     """
     if isinstance(source, (str, os.PathLike)):
         buffer = _map_file(source)
@@ -41,7 +40,9 @@ def load_params(source: Source) -> dict[str, Array]:
         buffer = memoryview(source)
     if len(buffer) < 24 or _count(buffer, 0) != LIST_MAGIC:
         found = bytes(buffer[:8]).hex() or "nothing"
-        raise ParseError(f"not a parameter file: expected it to begin with {LIST_MAGIC:#x}, found bytes {found}")
+        raise ParseError(
+            f"not a parameter file: expected it to begin with {LIST_MAGIC:#x}, found bytes {found}"
+        )
     number = _count(buffer, 16)
     offset = 24
     names: list[str] = []
@@ -49,7 +50,9 @@ def load_params(source: Source) -> dict[str, Array]:
         length = _count(buffer, offset)
         offset += 8
         if length > len(buffer) - offset:
-            raise ParseError(f"name {index} of {number}: expected {length} bytes, found {len(buffer) - offset}")
+            raise ParseError(
+                f"name {index} of {number}: expected {length} bytes, found {len(buffer) - offset}"
+            )
         names.append(bytes(buffer[offset : offset + length]).decode("utf-8", "surrogateescape"))
         offset += length
     tensors = _count(buffer, offset)
@@ -58,11 +61,15 @@ def load_params(source: Source) -> dict[str, Array]:
         raise ParseError(f"the file has {number} names and {tensors} tensors")
     params: dict[str, Array] = {}
     for name in names:
-        try:
-            params[name], offset = read_tensor(buffer, offset)
-        except Relay2RelaxError as error:
-            raise ParseError(f"parameter {name!r}: {error.diagnostics[0].title}") from None
+        params[name], offset = _tensor(buffer, offset, name)
     return params
+
+
+def _tensor(buffer: memoryview, offset: int, name: str) -> tuple[Array, int]:
+    try:
+        return read_tensor(buffer, offset)
+    except Relay2RelaxError as error:
+        raise ParseError(f"parameter {name!r}: {error.diagnostics[0].title}") from None
 
 
 def _map_file(path: str | os.PathLike[str]) -> memoryview:
@@ -72,7 +79,9 @@ def _map_file(path: str | os.PathLike[str]) -> memoryview:
                 return memoryview(b"")
             return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
-        raise FileError(f"cannot read {os.fspath(path)!r}: {getattr(error, 'strerror', None) or error}") from None
+        raise FileError(
+            f"cannot read {os.fspath(path)!r}: {getattr(error, 'strerror', None) or error}"
+        ) from None
 
 
 def _count(buffer: memoryview, offset: int) -> int:
@@ -95,16 +104,16 @@ def save_params(params: Mapping[str, Array]) -> bytes:
     parts.append(_COUNT.pack(len(names)))
     for name in names:
         head, data = write_tensor(params[name])
-        parts += [head, memoryview(data)]
+        parts += [head, data.data]
     return b"".join(parts)
 
 
 def bind_params(mod: IRModule, params: Mapping[str, Array], entry: str = "main") -> IRModule:
     """Return ``mod`` with the parameters of ``entry`` that ``params`` names replaced by constants.
 
-    As in TVM a name that no parameter has is left out of account. The constants are the arrays given, not copies.
-    Inferred types are forgotten. Raises Relay2RelaxError listing every tensor whose shape or dtype differs from its
-    parameter's annotation, and a name that several parameters share.
+    As in TVM a name that no parameter has is left out of account. The constants are the arrays given, not
+    copies. Inferred types are forgotten. Raises Relay2RelaxError listing every tensor whose shape or dtype
+    differs from its parameter's annotation, and a name that several parameters share.
     """
     var = mod.get_global_var(entry)
     function = mod.functions[var]
@@ -138,7 +147,8 @@ def _mismatch(param: Var, array: Array) -> str:
         return ""
     if isinstance(expected, TensorType):
         fits = expected.rank == given.rank and all(
-            is_any(want) or static(want) in (None, have) for want, have in zip(expected.shape, array.shape, strict=True)
+            is_any(want) or static(want) in (None, have)
+            for want, have in zip(expected.shape, array.shape, strict=True)
         )
         if fits and expected.dtype == of_array(array):
             return ""

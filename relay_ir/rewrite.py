@@ -1,7 +1,7 @@
 """Rebuilding expressions: the one walk that passes over Relay share. It keeps a stack of its own.
 
-Sharing survives: a node is rebuilt once, however many parents it has, and a node whose children did not change is
-returned as it is.
+Sharing survives: a node is rebuilt once, however many parents it has, and a node whose children did not
+change is returned as it is.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from relay2relax.relay_ir.expr import (
 
 
 def with_children(expr: Expr, given: Sequence[Expr]) -> Expr:
-    """Return ``expr`` with ``given`` in place of its direct sub-expressions (``children``); itself if none differs."""
+    """Return ``expr`` with ``given`` in place of its ``children``; ``expr`` itself where none differs."""
     if all(new is old for new, old in zip(given, children(expr), strict=True)):
         return expr
     match expr:
@@ -69,10 +69,9 @@ def with_children(expr: Expr, given: Sequence[Expr]) -> Expr:
     assert_never(expr)
 
 
-def rewrite(
-    root: Expr, visit: Callable[[Expr], Expr], start: Mapping[Expr, Expr] | None = None
-) -> Expr:
-    """Return ``root`` rebuilt bottom-up: each node, its children already rebuilt, is replaced by ``visit(node)``.
+def rewrite(root: Expr, visit: Callable[[Expr], Expr], start: Mapping[Expr, Expr] | None = None) -> Expr:
+    """Return ``root`` rebuilt bottom-up: each node, its children already rebuilt, is replaced by
+    ``visit(node)``.
 
     ``start`` says what some nodes become without being looked into.
     """

@@ -27,7 +27,9 @@ def read_tensor(buffer: memoryview, offset: int = 0) -> tuple[Array, int]:
     Raises ParseError where the blob is damaged, DTypeError for an element type that numpy cannot hold.
     """
     if offset + _HEAD.size > len(buffer):
-        raise ParseError(f"tensor at byte {offset}: expected {_HEAD.size} bytes of header, found {len(buffer) - offset}")
+        raise ParseError(
+            f"tensor at byte {offset}: expected {_HEAD.size} bytes of header, found {len(buffer) - offset}"
+        )
     magic, _, device, _, rank, code, width, lanes = _HEAD.unpack_from(buffer, offset)
     if magic != MAGIC:
         raise ParseError(f"tensor at byte {offset}: expected the mark {MAGIC:#x}, found {magic:#x}")
@@ -51,10 +53,13 @@ def read_tensor(buffer: memoryview, offset: int = 0) -> tuple[Array, int]:
         return np.broadcast_to(np.zeros((), np.bool_), shape), start
     if size != count * dtype.itemsize:
         raise ParseError(
-            f"tensor at byte {offset}: {tuple(shape)} of {name} takes {count * dtype.itemsize} bytes, stated are {size}"
+            f"tensor at byte {offset}: {tuple(shape)} of {name} takes {count * dtype.itemsize} bytes, "
+            f"stated are {size}"
         )
     if start + size > len(buffer):
-        raise ParseError(f"tensor at byte {offset}: expected {size} bytes of elements, found {len(buffer) - start}")
+        raise ParseError(
+            f"tensor at byte {offset}: expected {size} bytes of elements, found {len(buffer) - start}"
+        )
     if count == 0:
         return np.empty(shape, dtype), start
     array = np.frombuffer(buffer, dtype, count, start).reshape(shape)
