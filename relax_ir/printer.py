@@ -1,0 +1,336 @@
+"""Relax modules as TVMScript.
+
+    text = print_module(mod)                        # what TVM 0.25, 0.26 and 0.27 all read
+    text = print_module(mod, dialect="tvm-0.18")    # classic
+    text = script_file(mod)                         # the same as a Python file, with its imports
+
+The layout is TVM's: PrimFuncs, then Relax functions, each by name. Names become Python identifiers, unique
+where they are seen; :func:`script_names` says what became of the parameters' names. Nested functions and
+branches are written with a stack of generators, so depth does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
+from relay2relax.ops.attributes import attr_fields
+from relay2relax.ops.record import OpDef
+from relay2relax.relax_ir.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    CallDPSPacked,
+    CallTIR,
+    Constant,
+    Expr,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    If,
+    IRModule,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay2relax.relax_ir.names import NameSupply
+from relay2relax.relax_ir.script_dialect import Dialect, find_dialect
+from relay2relax.relax_ir.script_values import (
+    attribute_text,
+    constant_text,
+    extent_text,
+    info_text,
+    is_weak,
+    tuple_text,
+)
+from relay2relax.relax_ir.struct_info import StructInfo
+from relay2relax.tir import expr as tir
+from relay2relax.tir.names import identifier
+from relay2relax.tir.printer import print_prim_func, string_literal
+from relay2relax.tir.stmt import PrimFunc
+
+# Gives the name under which the reader finds a constant, or None where it is to be written out.
+NameConstant = Callable[[Constant], "str | None"]
+_Steps = Iterator["_Steps"]
+_INDENT = "    "
+
+
+def print_module(mod: IRModule, dialect: str = "tvm", name_constant: NameConstant | None = None) -> str:
+    """Return ``mod`` as TVMScript, without a newline at the end.
+
+    ``name_constant`` may give constants names that the reader of the text knows; others are written as lists.
+    Raises UnsupportedError for what the dialect has no words for.
+    """
+    chosen = find_dialect(dialect)
+    return "\n".join([*(f"# {line}" for line in chosen.imports), "", *_class(mod, chosen, name_constant)])
+
+
+def script_file(mod: IRModule, dialect: str = "tvm") -> str:
+    """Return ``mod`` as a Python file; importing it where TVM is installed gives ``Module``, an IRModule."""
+    chosen = find_dialect(dialect)
+    return "\n".join([*chosen.imports, "", "", *_class(mod, chosen, None), ""])
+
+
+def print_function(func: Function, name: str = "main", dialect: str = "tvm") -> str:
+    """Return one function as TVMScript; functions that it calls are named ``Module.<name>``."""
+    printer = _FunctionPrinter(find_dialect(dialect), lambda var: identifier(var.name), None, depth=0)
+    return "\n".join(printer.lines_of(func, identifier(name)))
+
+
+def parameter_names(func: Function) -> tuple[str, ...]:
+    """Return the names that the parameters of ``func`` have in its script, in order."""
+    supply = NameSupply()
+    return tuple(supply.fresh(identifier(param.name), "_") for param in func.params)
+
+
+def script_names(func: Function) -> dict[str, str]:
+    """Return what each parameter's own name became in the script; two of one name raise Relay2RelaxError."""
+    names = dict(zip((param.name for param in func.params), parameter_names(func), strict=True))
+    if len(names) != len(func.params):
+        twice = sorted({p.name for p in func.params if sum(q.name == p.name for q in func.params) > 1})
+        raise Relay2RelaxError(f"several parameters are called {', '.join(twice)}")
+    return names
+
+
+def global_names(mod: IRModule) -> dict[GlobalVar, str]:
+    """Return the names that the functions of ``mod`` have in its script."""
+    supply = NameSupply()
+    return {
+        var: supply.fresh(identifier(var.name), "_") for var in sorted(mod.functions, key=lambda v: v.name)
+    }
+
+
+def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) -> list[str]:
+    names = global_names(mod)
+    parts: list[list[str]] = []
+    functions: list[list[str]] = []
+    for var, name in names.items():
+        func = mod.functions[var]
+        if isinstance(func, PrimFunc):
+            parts.append(print_prim_func(func, name=name, dialect=dialect.name, indent=1))
+        else:
+            printer = _FunctionPrinter(dialect, names.__getitem__, name_constant, depth=1)
+            functions.append(printer.lines_of(func, name))
+    lines = ["@I.ir_module", "class Module:"]
+    if mod.attrs:
+        lines.append(f"{_INDENT}I.module_attrs({attribute_text(mod.attrs, _no_symbols)})")
+    for part in parts + functions:
+        lines += [*part, ""]
+    if not mod.functions:
+        return [*lines, f"{_INDENT}pass"]
+    return lines[:-1]
+
+
+def _no_symbols(var: tir.Var) -> str:
+    raise UnsupportedError(f"a module attribute cannot use the dimension {var.name}")
+
+
+class _FunctionPrinter:
+    """The text of one function; ``lines`` grows as bindings are written."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        global_name: Callable[[GlobalVar], str],
+        name_constant: NameConstant | None,
+        depth: int,
+    ) -> None:
+        self.dialect = dialect
+        self.global_name = global_name
+        self.name_constant = name_constant
+        self.depth = depth
+        self.lines: list[str] = []
+        self.supply = NameSupply()
+        self.names: dict[Var, str] = {}
+        self.symbols: dict[tir.Var, str] = {}
+        # Symbols and module that the function being written has to declare at its beginning.
+        self.declared: list[tir.Var] = []
+        self.calls_module = False
+        self.annotations: dict[StructInfo, str] = {}
+
+    def lines_of(self, func: Function, name: str) -> list[str]:
+        """Return the lines of ``func``."""
+        stack: list[_Steps] = [self.function(func, name)]
+        while stack:
+            inner = next(stack[-1], None)
+            if inner is None:
+                stack.pop()
+            else:
+                stack.append(inner)
+        return self.lines
+
+    def line(self, text: str) -> None:
+        self.lines.append(_INDENT * self.depth + text)
+
+    # Names.
+
+    def define(self, var: Var) -> str:
+        """Return a new name for ``var``."""
+        self.names[var] = self.supply.fresh(identifier(var.name), "_")
+        return self.names[var]
+
+    def symbol(self, var: tir.Var) -> str:
+        """Return the name of a symbolic dimension; one not met before is declared by the current function."""
+        if var not in self.symbols:
+            self.symbols[var] = self.supply.fresh(identifier(var.name), "_")
+            self.declared.append(var)
+        return self.symbols[var]
+
+    def info(self, info: StructInfo, quoted: bool = False) -> str:
+        if quoted:
+            return info_text(info, self.symbol, quoted)
+        if info not in self.annotations:
+            self.annotations[info] = info_text(info, self.symbol)
+        return self.annotations[info]
+
+    # Statements; what is nested is yielded, to be written before going on.
+
+    def function(self, func: Function, name: str) -> _Steps:
+        outer_declared, outer_calls = self.declared, self.calls_module
+        self.declared, self.calls_module = [], False
+        options = ["private=True"] if func.private else []
+        options += [] if func.pure else ["pure=False"]
+        self.line(f"@R.function({', '.join(options)})" if options else "@R.function")
+        # The parameters' names come first, so that no dimension takes one of them.
+        names = [self.define(param) for param in func.params]
+        params = [
+            f"{own}: {self.info(p.info, quoted=True)}" for own, p in zip(names, func.params, strict=True)
+        ]
+        self.line(f"def {name}({', '.join(params)}) -> {self.info(func.ret, quoted=True)}:")
+        self.depth += 1
+        start = len(self.lines)
+        yield self.sequence(func.body)
+        self.line(f"return {self.expr(func.body.body)}")
+        head = [f"{self.symbols[var]} = T.{var.dtype}()" for var in self.declared]
+        if func.attrs:
+            head.append(f"R.func_attr({attribute_text(func.attrs, self.symbol)})")
+        if self.calls_module:
+            head.append("cls = Module")
+        self.lines[start:start] = [_INDENT * self.depth + line for line in head]
+        self.depth -= 1
+        self.declared, self.calls_module = outer_declared, outer_calls
+
+    def sequence(self, seq: SeqExpr) -> _Steps:
+        for block in seq.blocks:
+            if block.dataflow:
+                self.line("with R.dataflow():")
+                self.depth += 1
+                yield self.bindings(block)
+                outputs = [self.names[b.var] for b in block.bindings if not b.var.dataflow]
+                self.line(f"R.output({', '.join(outputs)})")
+                self.depth -= 1
+            else:
+                yield self.bindings(block)
+
+    def bindings(self, block: BindingBlock) -> _Steps:
+        for binding in block.bindings:
+            match binding:
+                case MatchCast(var, value, info):
+                    source, target = self.expr(value), self.info(info)
+                    self.line(f"{self.define(var)} = R.match_cast({source}, {target})")
+                case Binding(var, If(condition, then, otherwise)):
+                    self.line(f"if {self.expr(condition)}:")
+                    name = self.define(var)
+                    yield self.branch(then, name, var.info)
+                    self.line("else:")
+                    yield self.branch(otherwise, name, var.info)
+                case Binding(var, Function() as local):
+                    yield self.function(local, self.define(var))
+                case Binding(var, value):
+                    text = self.expr(value)
+                    self.line(f"{self.define(var)}{self.annotation(var.info, value)} = {text}")
+
+    def branch(self, seq: SeqExpr, name: str, info: StructInfo) -> _Steps:
+        self.depth += 1
+        yield self.sequence(seq)
+        self.line(f"{name}{self.annotation(info, seq.body)} = {self.expr(seq.body)}")
+        self.depth -= 1
+
+    def annotation(self, info: StructInfo, value: Expr) -> str:
+        """Return the annotation of a variable bound to ``value``.
+
+        An annotation replaces what TVM infers, so one that says less is left out; but of a packed function
+        nothing can be inferred.
+        """
+        if isinstance(value, Call) and isinstance(value.op, ExternFunc):
+            return f": {self.info(info)}"
+        if isinstance(value, (CallTIR, CallDPSPacked)) or is_weak(info):
+            return ""
+        return f": {self.info(info)}"
+
+    # Expressions.
+
+    def expr(self, expr: Expr) -> str:
+        match expr:
+            case Var(name):
+                if expr not in self.names:
+                    raise Relay2RelaxError(f"the variable {name} is used where it is not defined")
+                return self.names[expr]
+            case Constant(data):
+                given = self.name_constant(expr) if self.name_constant is not None else None
+                return given if given is not None else constant_text(data)
+            case ShapeExpr(values):
+                return f"R.shape([{', '.join(extent_text(value, self.symbol) for value in values)}])"
+            case PrimValue(value):
+                return f"R.prim_value({extent_text(value, self.symbol)})"
+            case StringImm(value):
+                return f"R.str({string_literal(value)})"
+            case GlobalVar():
+                self.calls_module = True
+                return f"cls.{self.global_name(expr)}"
+            case ExternFunc(name):
+                return f"R.ExternFunc({string_literal(name)})"
+            case Tuple(fields):
+                return self.tuple(fields)
+            case TupleGetItem(value, index):
+                return f"{self.expr(value)}[{index}]"
+            case Call(OpDef() as op, args, attrs):
+                return self.operator(op, args, attrs)
+            case Call(ExternFunc(name), args):
+                return f"R.call_packed({', '.join([string_literal(name), *map(self.expr, args)])})"
+            case Call(GlobalVar() | Var() as callee, args):
+                return f"{self.expr(callee)}({', '.join(map(self.expr, args))})"
+            case CallTIR(func, args, out, tir_args):
+                given_args = [*args, *(PrimValue(arg) for arg in tir_args)]
+                return f"R.call_tir({self.expr(func)}, {self.destination(given_args, out)})"
+            case CallDPSPacked(name, args, out):
+                return f"R.call_dps_packed({string_literal(name)}, {self.destination(args, out)})"
+        raise UnsupportedError(f"TVMScript cannot say {type(expr).__name__} as part of an expression")
+
+    def tuple(self, fields: Sequence[Expr]) -> str:
+        return tuple_text([self.expr(field) for field in fields]) if fields else "R.tuple()"
+
+    def destination(self, args: Sequence[Expr], out: Sequence[StructInfo]) -> str:
+        """Return the arguments and results of a call that is given the memory of its results."""
+        infos = [self.info(info) for info in out]
+        result = infos[0] if len(infos) == 1 else f"[{', '.join(infos)}]"
+        return f"{self.tuple(args)}, {self.dialect.call_tir_out}{result}"
+
+    def operator(self, op: OpDef, args: Sequence[Expr], attrs: Any) -> str:
+        script = op.script
+        if script is None:
+            raise UnsupportedError(f"Relax has no operator for {op.name}")
+        if script.name in self.dialect.missing:
+            raise UnsupportedError(f"dialect {self.dialect.name} has no operator R.{script.name}")
+        texts = [self.expr(arg) for arg in args]
+        values = {field.name: getattr(attrs, field.name) for field in attr_fields(op.attrs)}
+        texts += [attribute_text(values[name], self.symbol) for name in script.positional]
+        for name, value in values.items():
+            if name in script.omit or name in script.positional or value is None or value == "":
+                continue
+            keyword = script.rename.get(name, name)
+            if (script.name, keyword) in self.dialect.implied:
+                implied = self.dialect.implied[script.name, keyword]
+                if value != implied:
+                    raise UnsupportedError(
+                        f"dialect {self.dialect.name} has R.{script.name} with {keyword}={implied!r} only"
+                    )
+                continue
+            texts.append(f"{keyword}={attribute_text(value, self.symbol)}")
+        return f"R.{script.name}({', '.join(texts)})"

@@ -1,0 +1,70 @@
+"""What the dialects of TVMScript spell differently in Relax; ``tir.printer`` has the same table for TensorIR.
+
+``tvm`` is the one text that TVM 0.25, 0.26 and 0.27 all read; ``tvm-0.18`` is the classic form, 0.16–0.19.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay2relax.core.errors import UnsupportedError
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One dialect.
+
+    ``missing`` are operators that the dialect's releases do not have, ``implied`` are keywords that they do
+    not have, with the value that is built into their operator.
+    """
+
+    name: str
+    tir: str
+    call_tir_out: str = ""
+    missing: frozenset[str] = frozenset()
+    implied: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """The imports that a script needs as a Python file."""
+        return (
+            "from tvm.script import ir as I",
+            f"from tvm.script import {self.tir} as T",
+            "from tvm.script import relax as R",
+        )
+
+
+DIALECTS = {
+    dialect.name: dialect
+    for dialect in (
+        Dialect("tvm", tir="tirx"),
+        Dialect(
+            "tvm-0.18",
+            tir="tir",
+            call_tir_out="out_sinfo=",
+            missing=frozenset(
+                {
+                    "atan2", "bucketize", "eye", "eye_like", "floor_mod", "gather_elements", "gather_nd",
+                    "hamming_window", "image.affine_grid", "image.grid_sample", "image.resize3d", "index_put",
+                    "index_tensor", "log_add_exp", "median", "meshgrid", "mod", "nn.batch_flatten",
+                    "nn.conv3d_transpose", "nn.instance_norm", "nn.pixel_shuffle", "nn.prelu", "nn.selu",
+                    "nn.softplus", "one_hot", "outer", "reverse_sequence", "size", "slice_scatter", "stack",
+                    "trunc",
+                    "vision.all_class_non_max_suppression", "vision.get_valid_counts",
+                    "vision.multibox_transform_loc", "vision.non_max_suppression", "vision.roi_align",
+                    "vision.roi_pool",
+                }
+            ),
+            implied={("nn.batch_norm", "training"): False, ("take", "mode"): "fast"},
+        ),
+    )
+}  # fmt: skip
+
+
+def find_dialect(name: str) -> Dialect:
+    """Return the dialect ``name``; raises UnsupportedError where there is none."""
+    if name not in DIALECTS:
+        raise UnsupportedError(f"unknown TVMScript dialect {name!r}; there are {', '.join(DIALECTS)}")
+    return DIALECTS[name]

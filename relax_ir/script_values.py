@@ -1,0 +1,178 @@
+"""How extents, struct info, constants and attributes are written in TVMScript."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.relax_ir.names import NameSupply
+from relay2relax.relax_ir.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from relay2relax.tir.expr import Binary, FloatImm, IntImm, PrimExpr, Var
+from relay2relax.tir.extent import Extent
+from relay2relax.tir.names import identifier
+from relay2relax.tir.printer import float_literal, string_literal
+
+Names = Callable[[Var], str]
+
+# A comparison binds weaker than arithmetic and does not chain; ``a - (b - c)`` needs its parentheses.
+_LEVELS = {"<": 1, "<=": 1, ">": 1, ">=": 1, "==": 1, "!=": 1, "+": 2, "-": 2, "*": 3, "//": 3, "%": 3}
+_ATOM = 4
+
+
+def extent_text(extent: Extent, names: Names, level: int = 0) -> str:
+    """Return ``extent`` as a dimension; ``names`` says what its variables are called.
+
+    Raises UnsupportedError for an expression that dimensions cannot be.
+    """
+    match extent:
+        case int():
+            return str(extent)
+        case IntImm(value, "int64"):
+            return str(value)
+        case IntImm(value, "bool"):
+            return f"T.bool({bool(value)})"
+        case IntImm(value, dtype):
+            return f"T.{dtype}({value})"
+        case FloatImm(value, dtype):
+            return f"T.{dtype}({float_literal(value)})"
+        case Var():
+            return names(extent)
+        case Binary(("min" | "max") as op, a, b):
+            return f"T.{op}({extent_text(a, names)}, {extent_text(b, names)})"
+        case Binary(op, a, b) if op in _LEVELS:
+            own = _LEVELS[op]
+            text = f"{extent_text(a, names, own + (own == 1))} {op} {extent_text(b, names, own + 1)}"
+            return f"({text})" if own < level else text
+    raise UnsupportedError(f"TVMScript cannot say {extent!r} in a shape")
+
+
+def _row(values: tuple[Extent, ...], names: Names, quoted: bool) -> list[str]:
+    texts = [extent_text(value, names) for value in values]
+    if not quoted:
+        return texts
+    return [string_literal(t) if isinstance(v, PrimExpr) and not isinstance(v, IntImm) else t
+            for t, v in zip(texts, values, strict=True)]  # fmt: skip
+
+
+def tuple_text(items: list[str]) -> str:
+    """Return a Python tuple of ``items``."""
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def info_text(info: StructInfo, names: Names, quoted: bool = False) -> str:
+    """Return ``info`` as an annotation; in signatures symbolic extents are ``quoted``."""
+    match info:
+        case TensorStructInfo(shape, dtype, ndim):
+            parts = [] if shape is None else [tuple_text(_row(shape, names, quoted))]
+            parts += [f"dtype={string_literal(dtype)}"] if dtype else []
+            parts += [f"ndim={ndim}"] if shape is None and ndim >= 0 else []
+            return f"R.Tensor({', '.join(parts)})" if parts else "R.Tensor"
+        case ShapeStructInfo(values, _) if values is not None:
+            return f"R.Shape([{', '.join(_row(values, names, quoted))}])"
+        case ShapeStructInfo(_, ndim):
+            return f"R.Shape(ndim={ndim})" if ndim >= 0 else "R.Shape"
+        case TupleStructInfo(fields):
+            inner = ", ".join(info_text(field, names, quoted) for field in fields)
+            return f"R.Tuple({inner})" if fields else "R.Tuple"
+        case PrimStructInfo(dtype):
+            return f"R.Prim({string_literal(dtype)})"
+        case ObjectStructInfo():
+            return "R.Object"
+        case FuncStructInfo(params, ret, purity) if params is not None:
+            inner = tuple_text([info_text(param, names, quoted) for param in params])
+            return f"R.Callable({inner}, {info_text(ret, names, quoted)}, {purity})"
+        case FuncStructInfo():
+            return "R.Callable"
+    raise UnsupportedError(f"TVMScript cannot say {info!r}")
+
+
+def print_struct_info(info: StructInfo) -> str:
+    """Return ``info`` as it stands in a signature, e.g. ``R.Tensor(("n", 4), dtype="float32")``."""
+    supply = NameSupply()
+    known: dict[Var, str] = {}
+
+    def names(var: Var) -> str:
+        if var not in known:
+            known[var] = supply.fresh(identifier(var.name), "_")
+        return known[var]
+
+    return info_text(info, names, quoted=True)
+
+
+def is_weak(info: StructInfo) -> bool:
+    """Whether something about ``info`` is unknown, so that as an annotation it could hide what TVM infers."""
+    match info:
+        case TensorStructInfo(shape, dtype):
+            return shape is None or not dtype
+        case ShapeStructInfo(values):
+            return values is None
+        case TupleStructInfo(fields):
+            return any(is_weak(field) for field in fields)
+        case FuncStructInfo(params):
+            return params is None
+    return isinstance(info, ObjectStructInfo)
+
+
+def number_text(value: Any) -> str:
+    """Return one element of an array so that TVM reads the same value; the shortest digits where they do."""
+    if isinstance(value, (np.bool_, np.integer)):
+        return str(value.item())
+    number = float(value)
+    if not math.isfinite(number):
+        return f'float("{number}")'
+    if isinstance(value, (np.float16, np.float32)):
+        short = str(value)
+        # The reader rounds twice, to float64 and from there, which is not always rounding once.
+        if type(value)(float(short)) == value:
+            return short
+    return repr(number)
+
+
+def constant_text(data: Array) -> str:
+    """Return ``R.const`` of a scalar or nested lists; raises UnsupportedError for what lists cannot say."""
+    dtype = of_array(data)
+    if data.ndim and data.size == 0 and data.shape[-1] != 0:
+        raise UnsupportedError(f"TVMScript has no constant of shape {data.shape}: nested lists cannot say it")
+    return f"R.const({_nested(data)}, {string_literal(dtype)})"
+
+
+def _nested(data: Array) -> str:
+    if data.ndim == 0:
+        return number_text(data[()])
+    if data.ndim == 1:
+        return f"[{', '.join(map(number_text, data))}]"
+    return f"[{', '.join(map(_nested, data))}]"
+
+
+def attribute_text(value: Any, names: Names) -> str:
+    """Return the value of an attribute; raises UnsupportedError for values that scripts cannot hold."""
+    match value:
+        case bool() | None:
+            return str(value)
+        case int():
+            return str(int(value))
+        case float():
+            return repr(value) if math.isfinite(value) else f'float("{value}")'
+        case str():
+            return string_literal(value)
+        case PrimExpr():
+            return extent_text(value, names)
+        case list() | tuple():
+            return f"[{', '.join(attribute_text(one, names) for one in value)}]"
+        case Mapping():
+            items = sorted(value.items())
+            return f"{{{', '.join(f'{string_literal(k)}: {attribute_text(v, names)}' for k, v in items)}}}"
+    raise UnsupportedError(f"TVMScript cannot say the attribute value {value!r}")
