@@ -6,12 +6,14 @@ Both translators, both executors and Relax's LegalizeOps lower through this one 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from relay2relax.ops.attributes import attr_fields
 from relay2relax.ops.record import OpDef
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
+from relay2relax.tir.expr import IntImm
 from relay2relax.tir.extent import Shape, as_prim
 from relay2relax.tir.stmt import PrimFunc
 
@@ -32,7 +34,8 @@ def lower_call(op: OpDef, attrs: Any, args: Sequence[Type | Shape], out: Type, n
     """Return the PrimFunc ``name`` that computes one call of ``op``.
 
     Parameters of the PrimFunc: the tensors among ``args`` (tuples flattened), then the tensors of ``out``; every
-    symbolic extent is a variable of the buffers' shapes. ``args`` hold tensor and tuple types, and extents for
+    symbolic extent is a variable of the buffers' shapes. The function's attributes ``op_name`` and ``op_attrs`` say what
+    it computes, so that a reader of the printed script knows. ``args`` hold tensor and tuple types, and extents for
     arguments that are shapes; no extent may be ``ANY``.
     """
     inputs: list[te.Tensor] = []
@@ -54,4 +57,25 @@ def lower_call(op: OpDef, attrs: Any, args: Sequence[Type | Shape], out: Type, n
     given = [placeholder(arg, hint) for arg, hint in zip(args, names, strict=True)]
     result = op.compute(attrs, out, *given)
     outputs = list(result) if isinstance(result, tuple) else [result]
-    return te.create_prim_func(inputs, outputs, name=name, origin=Origin(op, attrs, tuple(args)))
+    func = te.create_prim_func(inputs, outputs, name=name, origin=Origin(op, attrs, tuple(args)))
+    return replace(func, attrs={**func.attrs, **describe(op, attrs)})
+
+
+def describe(op: OpDef, attrs: Any) -> dict[str, Any]:
+    """Return operator name and attributes as plain values; attributes that are null are left out."""
+    values = {field.name: getattr(attrs, field.name) for field in attr_fields(op.attrs)}
+    plain = {name: _plain(value) for name, value in values.items() if value is not None}
+    return {"op_name": op.name, **({"op_attrs": plain} if plain else {})}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case tuple():
+            return [_plain(one) for one in value]
+        case bool() | float() | str():
+            return value
+        case int():
+            return int(value)
+        case IntImm(number):
+            return number
+    return repr(value)
