@@ -95,7 +95,13 @@ class Exporter:
             extra = {"output_padding": list(a.output_padding)} if name.endswith("transpose") else {}
             kind = "ConvTranspose" if extra else "Conv"
             return self.node(
-                kind, args, strides=list(a.strides), dilations=list(a.dilation), pads=pads, group=a.groups, **extra
+                kind,
+                args,
+                strides=list(a.strides),
+                dilations=list(a.dilation),
+                pads=pads,
+                group=a.groups,
+                **extra,
             )
         if name == "nn.max_pool2d":
             pads = list(a.padding)

@@ -15,7 +15,12 @@ def run() -> dict[str, dict[str, float]]:
         inference, typed = timed(lambda: relay_ir.infer_type(mod))  # noqa: B023
         lowering, _ = timed(lambda: translator.lower_to_tir(typed))  # noqa: B023
         through, _ = timed(lambda: translator.via_graph(typed))  # noqa: B023
-        results[case.name] = {"parse": reading, "infer": inference, "lower_to_tir": lowering, "via_graph": through}
+        results[case.name] = {
+            "parse": reading,
+            "infer": inference,
+            "lower_to_tir": lowering,
+            "via_graph": through,
+        }
         rows.append([case.name, *(f"{value:.3f}" for value in results[case.name].values())])
     if rows:
         table("Seconds per model", ["model", "parse", "infer", "lower_to_tir", "via_graph"], rows)

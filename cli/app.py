@@ -55,7 +55,11 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A Relay module: te
 Params = Annotated[Optional[Path], typer.Option("--params", help="A .params file with values for parameters of main.")]
 Dims = Annotated[
     Optional[list[str]],
-    typer.Option("--dims", metavar="NAME=DIM,…", help="Name `?` extents of an input, e.g. data=batch,_,_,_ (repeatable)."),
+    typer.Option(
+        "--dims",
+        metavar="NAME=DIM,…",
+        help="Name `?` extents of an input, e.g. data=batch,_,_,_ (repeatable).",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random values for inputs that are not given.")]
@@ -84,7 +88,8 @@ def compare(
     params: Params = None,
     inputs: Inputs = None,
     backend: Annotated[
-        Optional[list[Backend]], typer.Option("--backend", "-b", help="Backends to run on (repeatable) [default: numpy, c].")
+        Optional[list[Backend]],
+        typer.Option("--backend", "-b", help="Backends to run on (repeatable) [default: numpy, c]."),
     ] = None,
     seed: Seed = 0,
     dims: Dims = None,
@@ -120,7 +125,9 @@ def inspect(
     model: Model,
     params: Params = None,
     form: Annotated[GraphFormat, typer.Option("--format", "-f", help="Text, JSON or DOT.")] = GraphFormat.TEXT,
-    out: Annotated[Optional[Path], typer.Option("--out", "-o", help="Write to this file instead of the screen.")] = None,
+    out: Annotated[
+        Optional[Path], typer.Option("--out", "-o", help="Write to this file instead of the screen.")
+    ] = None,
 ) -> None:
     """Show the graph of MODEL."""
     from relay2relax.cli import inspect as command
@@ -154,7 +161,9 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     """Options of the command itself."""
 

@@ -51,7 +51,11 @@ def run(
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),
             "functions": len(relax.functions),
             "parameters": [
-                {"name": p.name, "script_name": names[p.name], "struct_info": relax_ir.print_struct_info(p.info)}
+                {
+                    "name": p.name,
+                    "script_name": names[p.name],
+                    "struct_info": relax_ir.print_struct_info(p.info),
+                }
                 for p in main.params
             ],
             "result": relax_ir.print_struct_info(main.ret),

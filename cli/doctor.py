@@ -56,9 +56,7 @@ def run(as_json: bool) -> None:
     """Print the findings."""
     found = findings()
     if as_json:
-        screen.print_json(
-            [{"name": f.name, "found": f.found, "ok": f.ok, "purpose": f.purpose} for f in found]
-        )
+        screen.print_json([{"name": f.name, "found": f.found, "ok": f.ok, "purpose": f.purpose} for f in found])
         return
     width = max(len(f.name) for f in found)
     second = max(len(f.found) for f in found)

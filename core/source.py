@@ -7,6 +7,8 @@ as ``span=name:line:column``.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from dataclasses import dataclass
 
 
@@ -34,9 +36,7 @@ class SequentialSpan(Span):
     def of(spans: tuple[Span, ...]) -> SequentialSpan:
         """Return the span that stands for ``spans``."""
         first = spans[0] if spans else Span("")
-        return SequentialSpan(
-            first.source_name, first.line, first.column, first.end_line, first.end_column, spans
-        )
+        return SequentialSpan(first.source_name, first.line, first.column, first.end_line, first.end_column, spans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,21 @@ class SourceRange:
 class SourceText:
     """A named text that can show excerpts of itself."""
 
-    __slots__ = ("_lines", "name", "text")
+    __slots__ = ("_lines", "_starts", "name", "text")
 
     def __init__(self, text: str, name: str = "<text>") -> None:
         self.text = text
         self.name = name
         self._lines: list[str] | None = None
+        self._starts: list[int] | None = None
+
+    def range(self, start: int, end: int) -> SourceRange:
+        """Return the range from offset ``start`` to offset ``end`` (exclusive) of the text."""
+        if self._starts is None:
+            self._starts = [0, *(found.end() for found in re.finditer("\n", self.text))]
+        line, end_line = bisect_right(self._starts, start), bisect_right(self._starts, end)
+        first, last = start - self._starts[line - 1] + 1, end - self._starts[end_line - 1] + 1
+        return SourceRange(self.name, line, first, end_line, last)
 
     def line(self, number: int) -> str:
         """Return line ``number`` (from 1) without its newline; empty past the end."""

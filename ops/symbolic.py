@@ -24,7 +24,9 @@ def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -
     known = [name for name, _ in params]
     for name in dims:
         if name not in known:
-            raise Relay2RelaxError(f"dims names {name!r}, but main has no such parameter; it has: {', '.join(known[:8])}")
+            raise Relay2RelaxError(
+                f"dims names {name!r}, but main has no such parameter; it has: {', '.join(known[:8])}"
+            )
     named: dict[str, Var] = {}
     taken = {name for names in dims.values() for name in names if name is not None}
 
@@ -44,7 +46,9 @@ def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -
         found: list[Extent] = []
         for position, (hint, extent) in enumerate(zip(names, shape, strict=True)):
             if hint is not None and not is_any(extent):
-                raise Relay2RelaxError(f"dims names dimension {position} of {name!r} {hint!r}, but its extent is {extent}")
+                raise Relay2RelaxError(
+                    f"dims names dimension {position} of {name!r} {hint!r}, but its extent is {extent}"
+                )
             if hint is not None and not hint.isidentifier():
                 raise Relay2RelaxError(f"dims: {hint!r} is no name for a dimension; use letters, digits and _")
             if not is_any(extent):

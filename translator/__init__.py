@@ -24,4 +24,12 @@ if TYPE_CHECKING:
     from relay2relax.translator.lowering import lower_to_tir
     from relay2relax.translator.through_graph import via_graph
 
-__all__ = ["Report", "available_backends", "compare", "flatten", "lower_to_tir", "make_arguments", "via_graph"]
+__all__ = [
+    "Report",
+    "available_backends",
+    "compare",
+    "flatten",
+    "lower_to_tir",
+    "make_arguments",
+    "via_graph",
+]

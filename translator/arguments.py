@@ -33,9 +33,7 @@ def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed
     if unknown:
         names = ", ".join(p.name for p in params[:8]) + (", …" if len(params) > 8 else "")
         raise Relay2RelaxError(f"main has no parameter {unknown[0]!r}; it has: {names}")
-    return [
-        given[p.name] if p.name in given else _random(mod.types[p], p.name, seed) for p in params
-    ]
+    return [given[p.name] if p.name in given else _random(mod.types[p], p.name, seed) for p in params]
 
 
 def _random(type_: Type, name: str, seed: int) -> Any:
@@ -43,8 +41,9 @@ def _random(type_: Type, name: str, seed: int) -> Any:
         case TupleType(fields):
             return tuple(_random(one, f"{name}.{i}", seed) for i, one in enumerate(fields))
         case TensorType(extents, dtype):
-            shape = tuple(DEFAULT_EXTENT if is_any(e) else static(e) for e in extents)
-            if any(extent is None for extent in shape):
+            found = [DEFAULT_EXTENT if is_any(e) else static(e) for e in extents]
+            shape = [extent for extent in found if extent is not None]
+            if len(shape) != len(found):
                 raise Relay2RelaxError(f"parameter {name!r} has a symbolic extent; give its value")
             rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
             target = numpy_dtype(dtype)

@@ -109,7 +109,11 @@ def compare(
 
     for backend in backends:
         if backend not in ("numpy", "tvm"):
-            add("relay", backend, running.create_executor("debug", mod, backend=backend).evaluate()(*arguments))
+            add(
+                "relay",
+                backend,
+                running.create_executor("debug", mod, backend=backend).evaluate()(*arguments),
+            )
     notes: list[str] = []
     for program, translate in (("lower_to_tir", lower_to_tir), ("via_graph", via_graph)):
         relax = translate(mod, dims=dims)

@@ -79,7 +79,16 @@ def test_compare_agrees_and_says_so(model: Path, params: Path, tmp_path: Path) -
 
 def test_run_gives_the_numbers(model: Path, params: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "in.npz", data=np.ones((1, 4), np.float32))
-    arguments = ["run", model, "--params", params, "--inputs", tmp_path / "in.npz", "--out", tmp_path / "res.npz"]
+    arguments = [
+        "run",
+        model,
+        "--params",
+        params,
+        "--inputs",
+        tmp_path / "in.npz",
+        "--out",
+        tmp_path / "res.npz",
+    ]
     for via in ("relay", "tir", "graph"):
         done = command(*arguments, "--via", via, "--json", cwd=tmp_path)
         assert done.returncode == 0, done.stderr

@@ -90,7 +90,10 @@ def test_params_file_binds(get_model_case: Any) -> None:
     assert_close(result, case.expected())
 
 
-@pytest.mark.parametrize("target", ["numpy", pytest.param("c", marks=pytest.mark.compiler), pytest.param("tvm", marks=pytest.mark.tvm)])
+@pytest.mark.parametrize(
+    "target",
+    ["numpy", pytest.param("c", marks=pytest.mark.compiler), pytest.param("tvm", marks=pytest.mark.tvm)],
+)
 def test_one_executable_serves_every_batch(get_model_case: Any, translate: Any, target: str) -> None:
     case = get_model_case("mlp_dynamic_batch")
     mod = typed(case)
