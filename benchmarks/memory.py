@@ -19,7 +19,8 @@ from relay2relax import graph, relay_ir, translator
 
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 text, path = open(sys.argv[1]).read(), sys.argv[2]
-translator.lower_to_tir(relay_ir.infer_type(relay_ir.parse("#[version = \\"0.0.5\\"]\\ndef @main(%x: Tensor[(1), float32]) { nn.relu(%x) }")))
+tiny = '#[version = "0.0.5"] def @main(%x: Tensor[(1), float32]) { nn.relu(%x) }'
+translator.lower_to_tir(relay_ir.infer_type(relay_ir.parse(tiny)))
 base = peak()
 content = open(path, "rb").read()
 params = relay_ir.load_params(content)

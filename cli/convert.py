@@ -59,7 +59,7 @@ def run(
                 for p in main.params
             ],
             "result": relax_ir.print_struct_info(main.ret),
-            "files": sorted(path.name for path in contents) + [f"{stem}.summary.json"],
+            "files": [*sorted(path.name for path in contents), f"{stem}.summary.json"],
             "seconds": round(time.perf_counter() - start, 3),
         }
         contents[out / f"{stem}.summary.json"] = (json.dumps(summary, indent=2) + "\n").encode()

@@ -1,4 +1,4 @@
-"""Unknown extents become symbolic dimensions: every ``?`` of an entry parameter a variable of its own, or a named one."""
+"""Unknown extents become symbolic dimensions: each ``?`` of an entry parameter a variable, its own or a named one."""
 
 from __future__ import annotations
 
