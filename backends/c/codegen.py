@@ -1,0 +1,479 @@
+"""From scheduled loops to C: one function per stage, one entry per PrimFunc.
+
+What arrives here holds no blocks any more: loops, stores, local buffers. Loops say how they run; a vectorised
+loop of a sum of products becomes vector arithmetic, any other one an ordinary loop that the compiler may
+vectorise. Names in C are made here, by position; no name of a program reaches the text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from relay2relax.backends.c.expression import (
+    Atom,
+    CExpr,
+    Conditional,
+    Convert,
+    Element,
+    Infix,
+    Invoke,
+    Prefix,
+    render,
+)
+from relay2relax.backends.c.header import C_TYPES, FUNCTIONS
+from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.tir.arith import simplify
+from relay2relax.tir.expr import (
+    Binary,
+    Buffer,
+    BufferLoad,
+    Call,
+    Cast,
+    FloatImm,
+    IntImm,
+    Not,
+    PrimExpr,
+    Select,
+    Var,
+    binary,
+)
+from relay2relax.tir.stmt import (
+    Allocate,
+    BufferStore,
+    Evaluate,
+    For,
+    If,
+    Let,
+    LoopKind,
+    Seq,
+    Stmt,
+    While,
+)
+from relay2relax.tir.visit import subexpressions, substitute, substitute_stmt
+
+# Temporaries up to this size live on the stack.
+_STACK_BYTES = 1 << 16
+_LOGICAL = {"and": "&&", "or": "||"}
+_DIVISIONS = {"//": "/", "%": "%", "truncdiv": "/", "truncmod": "%"}
+
+
+def c_type(dtype: str) -> str:
+    """Return the C type of an element; raises UnsupportedError for dtypes that C code is not made for."""
+    found = C_TYPES.get(dtype)
+    if found is None:
+        raise UnsupportedError(f"the C backend has no {dtype}; convert to float32 or use the numpy backend")
+    return found
+
+
+def flat_index(buffer: Buffer, indices: Sequence[PrimExpr]) -> PrimExpr:
+    """Return the row-major position of ``indices`` in ``buffer``, in canonical form."""
+    result: PrimExpr = IntImm(0)
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        result = binary("+", binary("*", result, extent), index)
+    return simplify(result)
+
+
+def is_natural(expr: PrimExpr, naturals: Container[Var]) -> bool:
+    """Whether ``expr`` is surely not negative, given the variables of which that is known."""
+    match expr:
+        case IntImm(value):
+            return value >= 0
+        case Var():
+            return expr in naturals
+        case Binary("+" | "*" | "//" | "%" | "min", a, b):
+            return is_natural(a, naturals) and is_natural(b, naturals)
+        case Binary("max", a, b):
+            return is_natural(a, naturals) or is_natural(b, naturals)
+        case Cast("int64", value):
+            return is_natural(value, naturals)
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A C function: its text with ``@`` for its name, and what it is called with."""
+
+    text: str
+    buffers: tuple[Buffer, ...]
+    scalars: tuple[Var, ...]
+
+
+def stage_kernel(stage: Stmt, extents: Iterable[Var]) -> Kernel:
+    """Return the C function of one stage; its parameters are the buffers and variables the stage does not
+    define.
+
+    ``extents`` are the variables among those that are extents, which are never negative.
+    """
+    return _Writer(extents).function(stage)
+
+
+class _Writer:
+    """Writes the C text of one stage."""
+
+    def __init__(self, extents: Iterable[Var]) -> None:
+        self.lines: list[str] = []
+        self.depth = 1
+        self.naturals = set(extents)
+        self.buffers: dict[Buffer, str] = {}
+        self.scalars: dict[Var, str] = {}
+        self.written: set[Buffer] = set()
+        self.names: dict[Var, str] = {}
+        self.local: dict[Buffer, str] = {}
+        self.registers: dict[Buffer, tuple[int, ...]] = {}
+        self.count = 0
+
+    def function(self, stage: Stmt) -> Kernel:
+        self.statement(stage)
+        params = []
+        for buffer, name in self.buffers.items():
+            const = "" if buffer in self.written else "const "
+            params.append(f"{const}{c_type(buffer.dtype)}* restrict {name}")
+        params += [f"{c_type(var.dtype)} {name}" for var, name in self.scalars.items()]
+        head = f"void @({', '.join(params) or 'void'}) {{"
+        text = "\n".join([head, *self.lines, "}"])
+        return Kernel(text, tuple(self.buffers), tuple(self.scalars))
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text)
+
+    def fresh(self, prefix: str) -> str:
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def base(self, buffer: Buffer) -> str:
+        found = self.local.get(buffer) or self.buffers.get(buffer)
+        if found is None:
+            found = self.buffers[buffer] = f"b{len(self.buffers)}"
+        return found
+
+    def variable(self, var: Var) -> str:
+        found = self.names.get(var) or self.scalars.get(var)
+        if found is None:
+            found = self.scalars[var] = f"n{len(self.scalars)}"
+        return found
+
+    # Statements
+
+    def statement(self, stmt: Stmt) -> None:
+        match stmt:
+            case Seq(stmts):
+                for part in stmts:
+                    self.statement(part)
+            case For():
+                self.loop(stmt)
+            case BufferStore(buffer, indices, value):
+                self.store(buffer, indices, value)
+            case Let(var, value, body):
+                name = self.names[var] = self.fresh("v")
+                self.scoped(f"const {c_type(value.dtype)} {name} = {self.text(value)};", body)
+            case If(condition, then, otherwise):
+                self.braced(f"if ({self.text(condition)})", then)
+                if otherwise is not None:
+                    self.braced("else", otherwise)
+            case While(condition, body):
+                self.braced(f"while ({self.text(condition)})", body)
+            case Allocate(buffer, body):
+                self.allocate(buffer, body)
+            case Evaluate(value):
+                raise UnsupportedError(f"the C backend has no statement {value!r}")
+            case _:
+                raise TypeError(f"{type(stmt).__name__} must be lowered before C is written")
+
+    def braced(self, head: str, body: Stmt) -> None:
+        self.line(head + " {")
+        self.depth += 1
+        self.statement(body)
+        self.depth -= 1
+        self.line("}")
+
+    def scoped(self, declaration: str, body: Stmt, close: str = "") -> None:
+        """Write a declaration and its scope in braces of their own: the names in it end there."""
+        self.line("{")
+        self.depth += 1
+        self.line(declaration)
+        self.statement(body)
+        if close:
+            self.line(close)
+        self.depth -= 1
+        self.line("}")
+
+    def loop(self, stmt: For) -> None:
+        extent = simplify(stmt.extent)
+        if stmt.kind is LoopKind.UNROLLED and isinstance(extent, IntImm):
+            for step in range(extent.value):
+                self.statement(substitute_stmt(stmt.body, {stmt.var: IntImm(step, stmt.var.dtype)}))
+            return
+        if stmt.kind is LoopKind.VECTORIZED and isinstance(extent, IntImm) and self.vector(stmt, extent.value):
+            return
+        if stmt.kind is LoopKind.PARALLEL:
+            deep, inner = 1, stmt.body
+            while isinstance(inner, For) and inner.kind is LoopKind.PARALLEL:
+                deep, inner = deep + 1, inner.body
+            self.line(f"R2R_PARALLEL({deep})")
+            self.parallel(stmt, deep)
+            return
+        if stmt.kind is LoopKind.VECTORIZED:
+            self.line("R2R_INDEPENDENT")
+        self.braced(self.loop_head(stmt), stmt.body)
+
+    def parallel(self, stmt: Stmt, deep: int) -> None:
+        assert isinstance(stmt, For)
+        if deep == 1:
+            self.braced(self.loop_head(stmt), stmt.body)
+            return
+        self.line(self.loop_head(stmt))
+        self.depth += 1
+        self.parallel(stmt.body, deep - 1)
+        self.depth -= 1
+
+    def loop_head(self, stmt: For) -> str:
+        type_, extent = c_type(stmt.var.dtype), self.text(simplify(stmt.extent))
+        name = self.names[stmt.var] = self.fresh("i")
+        self.naturals.add(stmt.var)
+        return f"for ({type_} {name} = 0; {name} < {extent}; ++{name})"
+
+    def store(self, buffer: Buffer, indices: Sequence[PrimExpr], value: PrimExpr) -> None:
+        text = self.text(value)
+        target = render(self.element(buffer, indices))
+        if buffer not in self.local:
+            self.written.add(buffer)
+        self.line(f"{target} = {text};")
+
+    def allocate(self, buffer: Buffer, body: Stmt) -> None:
+        type_ = c_type(buffer.dtype)
+        extents = [e.value if isinstance(e, IntImm) else None for e in buffer.shape]
+        static = [e for e in extents if e is not None]
+        if buffer.scope == "register":
+            self.register(buffer, static, body)
+            return
+        name = self.local[buffer] = self.fresh("t")
+        size = math.prod(static)
+        if len(static) == len(extents) and size * bits(buffer.dtype) // 8 <= _STACK_BYTES:
+            self.scoped(f"{type_} {name}[{max(size, 1)}] __attribute__((aligned(64)));", body)
+            return
+        count = binary("*", IntImm(1), IntImm(1))
+        for extent in buffer.shape:
+            count = binary("*", count, extent)
+        size_text = f"sizeof({type_}) * (size_t){render(self.parenthesised(simplify(count)))}"
+        self.scoped(f"{type_}* restrict {name} = malloc({size_text});", body, f"free({name});")
+
+    def parenthesised(self, expr: PrimExpr) -> CExpr:
+        value = self.expr(expr)
+        return value if isinstance(value, Atom) else Atom(f"({render(value)})")
+
+    def register(self, buffer: Buffer, extents: Sequence[int], body: Stmt) -> None:
+        """Declare one vector variable per row of ``buffer``: its accesses have constant indices once
+        unrolled.
+        """
+        name = self.local[buffer] = self.fresh("r")
+        self.registers[buffer] = tuple(extents)
+        count = math.prod(extents[:-1])
+        vector = f"{c_type(buffer.dtype)}x{extents[-1]}"
+        self.scoped(f"{vector} {', '.join(f'{name}_{i}' for i in range(count))};", body)
+
+    # Vector statements
+
+    def vector(self, stmt: For, lanes: int) -> bool:
+        """Write a vectorised loop around one store as a vector statement; say whether that was possible."""
+        if not isinstance(stmt.body, BufferStore) or lanes not in (2, 4, 8, 16):
+            return False
+        store = stmt.body
+        if not is_float(store.buffer.dtype):
+            return False
+        target = self.vector_place(store.buffer, store.indices, stmt.var, lanes)
+        value = self.vector_value(store.value, stmt.var, lanes)
+        if target is None or value is None or not target[1]:
+            return False
+        text, spread = value
+        vector = f"{c_type(store.buffer.dtype)}x{lanes}"
+        if not spread:
+            text = Infix("-", text, Atom(f"({vector}){{0}}"))
+        if store.buffer not in self.local:
+            self.written.add(store.buffer)
+        self.line(f"{render(target[0])} = {render(text)};")
+        return True
+
+    def vector_place(
+        self, buffer: Buffer, indices: Sequence[PrimExpr], lane: Var, lanes: int
+    ) -> tuple[CExpr, bool] | None:
+        """Return the elements as a C expression and whether it is a vector, or None where it cannot be one."""
+        vector = f"{c_type(buffer.dtype)}x{lanes}"
+        if buffer in self.registers:
+            *rows, last = indices
+            extents = self.registers[buffer]
+            if last != lane or lanes != extents[-1]:
+                return None
+            row = simplify(flat_index(Buffer("", tuple(IntImm(e) for e in extents[:-1])), rows))
+            if not isinstance(row, IntImm):
+                return None
+            return Atom(f"{self.local[buffer]}_{row.value}"), True
+        position = flat_index(buffer, indices)
+        stride = coefficient(position, lane)
+        if stride == 0:
+            return Element(self.base(buffer), self.expr(position)), False
+        start = simplify(without(position, lane))
+        if stride == 1:
+            address = Prefix("&", Element(self.base(buffer), self.expr(start)))
+            return Prefix("*", Convert(f"{vector}*", address)), True
+        return None
+
+    def vector_value(self, expr: PrimExpr, lane: Var, lanes: int) -> tuple[CExpr, bool] | None:
+        if not any(node is lane for node in subexpressions(expr)):
+            return self.expr(expr), False
+        match expr:
+            case BufferLoad(buffer, indices):
+                found = self.vector_place(buffer, indices, lane, lanes)
+                if found is not None and found[1] and buffer not in self.local:
+                    vector = f"{c_type(buffer.dtype)}x{lanes}"
+                    match found[0]:
+                        case Prefix("*", Convert(_, address)):
+                            return Prefix("*", Convert(f"const {vector}*", address)), True
+                return found
+            case Binary(("+" | "-" | "*" | "/") as op, a, b):
+                left, right = self.vector_value(a, lane, lanes), self.vector_value(b, lane, lanes)
+                if left is None or right is None:
+                    return None
+                return Infix(op, left[0], right[0]), left[1] or right[1]
+        return None
+
+    # Expressions
+
+    def text(self, expr: PrimExpr) -> str:
+        return render(self.expr(expr))
+
+    def element(self, buffer: Buffer, indices: Sequence[PrimExpr]) -> CExpr:
+        return Element(self.base(buffer), self.expr(flat_index(buffer, indices)))
+
+    def expr(self, expr: PrimExpr) -> CExpr:
+        match expr:
+            case IntImm() | FloatImm():
+                return literal(expr)
+            case Var():
+                return Atom(self.variable(expr))
+            case Binary():
+                return self.binary(expr)
+            case Not(a):
+                return Prefix("!", self.expr(a))
+            case Cast(dtype, value):
+                return self.cast(dtype, value)
+            case Select(condition, then, otherwise) | Call("if_then_else", (condition, then, otherwise)):
+                return Conditional(self.expr(condition), self.expr(then), self.expr(otherwise))
+            case Call():
+                return self.call(expr)
+            case BufferLoad(buffer, indices):
+                return self.element(buffer, indices)
+        raise UnsupportedError(f"the C backend has no expression {type(expr).__name__}")
+
+    def cast(self, dtype: str, value: PrimExpr) -> CExpr:
+        inner = self.expr(value)
+        if dtype == "bool":
+            return Infix("!=", inner, Atom("0"))
+        return Convert(c_type(dtype), inner)
+
+    def binary(self, expr: Binary) -> CExpr:
+        a, b, dtype = self.expr(expr.a), self.expr(expr.b), expr.a.dtype
+        type_ = c_type(dtype)
+        match expr.op:
+            case "and" | "or":
+                return Infix(_LOGICAL[expr.op], a, b)
+            case "min" | "max":
+                return Conditional(Infix("<" if expr.op == "min" else ">", a, b), a, b)
+            case "//" | "%" if is_float(dtype):
+                if expr.op == "%":
+                    return Invoke(f"r2r_floormod_{type_}", (a, b))
+                return Invoke("floorf" if dtype == "float32" else "floor", (Infix("/", a, b),))
+            case "//" | "%" if not is_unsigned(dtype) and not self.natural(expr.a, expr.b):
+                return Invoke(f"r2r_floor{'div' if expr.op == '//' else 'mod'}_{type_}", (a, b))
+            case "truncmod" if is_float(dtype):
+                return Invoke("fmodf" if dtype == "float32" else "fmod", (a, b))
+            case "truncdiv" if is_float(dtype):
+                return Invoke("truncf" if dtype == "float32" else "trunc", (Infix("/", a, b),))
+        value = Infix(_DIVISIONS.get(expr.op, expr.op), a, b)
+        # C widens small integers to int; the program's arithmetic wraps around in its own width.
+        if is_int(dtype) and bits(dtype) < 32 and expr.dtype != "bool":
+            return Convert(type_, value)
+        return value
+
+    def natural(self, a: PrimExpr, b: PrimExpr) -> bool:
+        return is_natural(a, self.naturals) and is_natural(b, self.naturals)
+
+    def call(self, expr: Call) -> CExpr:
+        args = tuple(self.expr(arg) for arg in expr.args)
+        dtype = expr.args[0].dtype if expr.args else expr.dtype
+        match expr.name:
+            case "likely":
+                return args[0]
+            case "bitwise_not":
+                return Convert(c_type(dtype), Prefix("~", args[0]))
+            case "popcount":
+                unsigned = Convert(c_type(f"uint{bits(dtype)}"), args[0])
+                return Convert(c_type(expr.dtype), Invoke("__builtin_popcountll", (unsigned,)))
+            case "abs" | "fabs" if is_int(dtype):
+                if is_unsigned(dtype):
+                    return args[0]
+                negative = Convert(c_type(dtype), Prefix("-", args[0]))
+                return Conditional(Infix("<", args[0], Atom("0")), negative, args[0])
+            case "pow" | "power" if is_int(dtype):
+                return Convert(c_type(dtype), Invoke("r2r_powi", args))
+            case "floor" | "ceil" | "round" | "trunc" | "nearbyint" if is_int(dtype):
+                return args[0]
+            case "isnan" | "isinf" | "isfinite" if is_int(dtype):
+                return Atom("1" if expr.name == "isfinite" else "0")
+        found = FUNCTIONS.get(expr.name)
+        if found is None or dtype not in ("float32", "float64"):
+            raise UnsupportedError(f"the C backend has no intrinsic T.{expr.name} of {dtype}")
+        return Invoke(found[0] if dtype == "float32" else found[1], args)
+
+
+def literal(expr: IntImm | FloatImm) -> CExpr:
+    """Return a constant in C's spelling; floats are written in hexadecimal, which is exact."""
+    if isinstance(expr, FloatImm):
+        suffix = "f" if expr.dtype == "float32" else ""
+        c_type(expr.dtype)
+        if math.isnan(expr.value):
+            return Atom("NAN")
+        if math.isinf(expr.value):
+            return Atom("INFINITY" if expr.value > 0 else "-INFINITY")
+        if expr.value == int(expr.value) and abs(expr.value) < 1e6:
+            return Atom(f"{expr.value:.1f}{suffix}")
+        return Atom(expr.value.hex() + suffix)
+    value = expr.value
+    if is_unsigned(expr.dtype):
+        return Atom(f"{value}{'ULL' if bits(expr.dtype) == 64 else 'U'}" if bits(expr.dtype) >= 32 else str(value))
+    if value == -(1 << 63):
+        return Atom("INT64_MIN")
+    return Atom(str(value) if -(1 << 31) < value < 1 << 31 else f"{value}LL")
+
+
+def coefficient(expr: PrimExpr, var: Var) -> int | None:
+    """Return the constant factor of ``var`` in ``expr``, or None where ``expr`` is not affine in it."""
+    match expr:
+        case Var():
+            return 1 if expr is var else 0
+        case Binary(("+" | "-") as op, a, b):
+            left, right = coefficient(a, var), coefficient(b, var)
+            if left is None or right is None:
+                return None
+            return left + right if op == "+" else left - right
+        case Binary("*", a, b):
+            left, right = coefficient(a, var), coefficient(b, var)
+            if left == 0 and right == 0:
+                return 0
+            if isinstance(a, IntImm) and right is not None:
+                return a.value * right
+            return b.value * left if isinstance(b, IntImm) and left is not None else None
+        case Cast("int64", value):
+            return coefficient(value, var)
+    return None if any(node is var for node in subexpressions(expr)) else 0
+
+
+def without(expr: PrimExpr, var: Var) -> PrimExpr:
+    """Return ``expr`` at ``var`` = 0."""
+    return substitute(expr, {var: IntImm(0, var.dtype)})
+
+
+def argument_names(kernel: Kernel, names: Mapping[Buffer, str], scalars: Mapping[Var, str]) -> str:
+    """Return the arguments of a call of ``kernel``, given what buffers and variables are called there."""
+    return ", ".join([*(names[b] for b in kernel.buffers), *(scalars[v] for v in kernel.scalars)])

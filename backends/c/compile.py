@@ -1,0 +1,186 @@
+"""The C compiler: found, asked what it can do, and run; shared objects are cached by content.
+
+A shared object's name is a hash of its source, the flags, and what the compiler says of itself and of the
+processor, so that an object is never loaded where it does not fit. Files appear whole or not at all (written
+aside, then renamed): several processes may compile the same module at once."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from relay2relax.core.errors import CompilerError, Diagnostic, FileError
+
+_FLAGS = (
+    "-std=gnu11",
+    "-O3",
+    "-march=native",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=fast",
+    "-fwrapv",
+    "-w",
+)
+_CANDIDATES = ("cc", "gcc", "clang")
+_HELP = (
+    "install gcc or clang, name a compiler in the environment variable CC, or install the extra: "
+    "pip install 'relay2relax[cc]'"
+)
+_OPENMP_TEST = "#include <omp.h>\nint r2r_threads(void) { return omp_get_max_threads(); }\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C compiler: how it is started, and the macros it predefines for this machine."""
+
+    command: tuple[str, ...]
+    macros: frozenset[str]
+    identity: str
+
+    @property
+    def lanes(self) -> int:
+        """How many float32 the widest vector register holds."""
+        if "__AVX512F__" in self.macros:
+            return 16
+        return 8 if "__AVX2__" in self.macros else 4
+
+    @property
+    def registers(self) -> int:
+        """How many vector registers there are."""
+        return 32 if {"__AVX512F__", "__aarch64__"} & self.macros else 16
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags every file is compiled with."""
+        wide = ("-mprefer-vector-width=512",) if "__AVX512F__" in self.macros else ()
+        return (*_FLAGS, *wide)
+
+
+def find_compiler() -> Compiler:
+    """Return the C compiler: ``CC``, else cc, gcc or clang, else the one in the ziglang wheel.
+
+    Raises CompilerError where there is none, or where it does not run.
+    """
+    return _examine(_command(os.environ.get("CC", ""), os.environ.get("PATH", "")))
+
+
+@lru_cache(maxsize=None)
+def _command(chosen: str, path: str) -> tuple[str, ...]:
+    if chosen.strip():
+        command = tuple(shlex.split(chosen))
+        if shutil.which(command[0], path=path) is None:
+            raise CompilerError(Diagnostic(f"the compiler {command[0]!r}, named by CC, was not found", help=_HELP))
+        return command
+    for name in _CANDIDATES:
+        if shutil.which(name, path=path) is not None:
+            return (name,)
+    if importlib.util.find_spec("ziglang") is not None:
+        return (sys.executable, "-m", "ziglang", "cc")
+    raise CompilerError(Diagnostic("no C compiler was found", help=_HELP))
+
+
+@lru_cache(maxsize=None)
+def _examine(command: tuple[str, ...]) -> Compiler:
+    arguments = [*command, "-march=native", "-dM", "-E", "-x", "c", os.devnull]
+    text = _run(arguments, "the C compiler does not run")
+    macros = frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
+    return Compiler(command, macros, hashlib.sha256(text.encode()).hexdigest())
+
+
+@lru_cache(maxsize=None)
+def supports_openmp(compiler: Compiler) -> bool:
+    """Whether the compiler builds and links OpenMP."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "test.c"
+        source.write_text(_OPENMP_TEST)
+        target = str(Path(folder) / "test.so")
+        try:
+            _run([*compiler.command, "-fopenmp", "-fPIC", "-shared", str(source), "-o", target], "")
+        except CompilerError:
+            return False
+    return True
+
+
+def _run(arguments: Sequence[str], title: str) -> str:
+    try:
+        done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise CompilerError(Diagnostic(f"{title}: {error}", help=_HELP)) from error
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()[:20]
+        raise CompilerError(Diagnostic(title, notes=(f"ran: {shlex.join(arguments)}", *lines), help=_HELP))
+    return done.stdout
+
+
+def cache_folder() -> Path:
+    """Return the folder of compiled objects: ``RELAY2RELAX_CACHE``, else the user's cache folder."""
+    given = os.environ.get("RELAY2RELAX_CACHE")
+    if given:
+        return Path(given)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("relay2relax", appauthor=False))
+
+
+def load_library(units: Sequence[str], parallel: bool) -> ctypes.CDLL:
+    """Compile C files into one shared object, unless the cache has it, and load it.
+
+    ``parallel`` says that the code asks for OpenMP; without it the same code runs on one core. Raises
+    CompilerError where the compiler is missing or refuses the code, FileError where the cache folder cannot
+    be written."""
+    compiler = find_compiler()
+    key = hashlib.sha256(compiler.identity.encode())
+    for part in (*compiler.command, *compiler.flags, str(parallel), *units):
+        key.update(part.encode())
+        key.update(b"\0")
+    folder = cache_folder()
+    target = folder / f"{key.hexdigest()[:40]}{'.dll' if os.name == 'nt' else '.so'}"
+    if not target.exists():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _build(compiler, units, parallel, folder, target)
+        except OSError as error:
+            raise FileError(f"cannot write the cache of compiled objects, {folder}: {error}") from error
+    try:
+        return ctypes.CDLL(str(target))
+    except OSError as error:
+        raise CompilerError(f"the compiled object does not load: {error}") from error
+
+
+def _build(compiler: Compiler, units: Sequence[str], parallel: bool, folder: Path, target: Path) -> None:
+    openmp = ("-fopenmp",) if parallel and supports_openmp(compiler) else ()
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+
+        def compile_unit(number: int) -> str:
+            source, product = Path(work) / f"unit{number}.c", Path(work) / f"unit{number}.o"
+            source.write_text(units[number])
+            arguments = [*compiler.command, *compiler.flags, *openmp, "-c", str(source), "-o", str(product)]
+            _run(arguments, "the C compiler refused generated code")
+            return str(product)
+
+        with ThreadPoolExecutor(_processors()) as pool:
+            products = list(pool.map(compile_unit, range(len(units))))
+        linked = Path(work) / target.name
+        arguments = [*compiler.command, "-shared", *openmp, *products, "-o", str(linked), "-lm"]
+        _run(arguments, "the C compiler could not link generated code")
+        os.replace(linked, target)
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

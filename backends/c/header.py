@@ -1,0 +1,184 @@
+"""The C text that every generated file begins with: types, integer division, and the intrinsic functions.
+
+Single-precision functions are written without branches and tables, so that the compiler can evaluate them for
+a whole vector at once; their polynomials are minimax approximations with errors of at most two units in the
+last place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+HEADER = r"""
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(_WIN32)
+#define R2R_EXPORT __declspec(dllexport)
+#else
+#define R2R_EXPORT __attribute__((visibility("default")))
+#endif
+#if defined(_OPENMP)
+#define R2R_PRAGMA(text) _Pragma(#text)
+#define R2R_PARALLEL(loops) R2R_PRAGMA(omp parallel for collapse(loops) schedule(static))
+#else
+#define R2R_PARALLEL(loops)
+#endif
+#if defined(__clang__)
+#define R2R_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define R2R_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+#define R2R_INLINE static inline __attribute__((always_inline, unused))
+#define R2R_VECTOR(type, lanes) \
+  typedef type type##x##lanes \
+      __attribute__((vector_size(lanes * sizeof(type)), aligned(sizeof(type)), may_alias))
+
+R2R_VECTOR(float, 2); R2R_VECTOR(float, 4); R2R_VECTOR(float, 8); R2R_VECTOR(float, 16);
+R2R_VECTOR(double, 2); R2R_VECTOR(double, 4); R2R_VECTOR(double, 8); R2R_VECTOR(double, 16);
+R2R_VECTOR(int32_t, 2); R2R_VECTOR(int32_t, 4); R2R_VECTOR(int32_t, 8); R2R_VECTOR(int32_t, 16);
+R2R_VECTOR(int64_t, 2); R2R_VECTOR(int64_t, 4); R2R_VECTOR(int64_t, 8); R2R_VECTOR(int64_t, 16);
+
+/* Division and remainder that round towards minus infinity. */
+#define R2R_FLOOR(type) \
+  R2R_INLINE type r2r_floordiv_##type(type a, type b) { \
+    type q = a / b; return (type)(q - ((a % b != 0) & ((a < 0) != (b < 0)))); } \
+  R2R_INLINE type r2r_floormod_##type(type a, type b) { \
+    type r = a % b; return (type)(r + (((r != 0) & ((r < 0) != (b < 0))) ? b : 0)); }
+R2R_FLOOR(int8_t) R2R_FLOOR(int16_t) R2R_FLOOR(int32_t) R2R_FLOOR(int64_t)
+R2R_INLINE float r2r_floormod_float(float a, float b) { return a - floorf(a / b) * b; }
+R2R_INLINE double r2r_floormod_double(double a, double b) { return a - floor(a / b) * b; }
+
+R2R_INLINE float r2r_bits_float(int32_t x) { float y; memcpy(&y, &x, sizeof y); return y; }
+R2R_INLINE int32_t r2r_float_bits(float x) { int32_t y; memcpy(&y, &x, sizeof y); return y; }
+
+/* exp: 2^n * e^r with r in [-ln2/2, ln2/2]; the power is applied in two factors, so that subnormal results
+and
+   infinity come out right. */
+R2R_INLINE float r2r_expf(float x) {
+  float c = x < -104.0f ? -104.0f : x;
+  c = c > 89.0f ? 89.0f : c;
+  float k = (c * 0x1.715476p+0f + 0x1.8p+23f) - 0x1.8p+23f;
+  float r = c - k * 0x1.62e4p-1f;
+  r = r - k * 0x1.7f7d1cp-20f;
+  float p = 0x1.6a234ep-10f;
+  p = p * r + 0x1.123a6cp-7f;
+  p = p * r + 0x1.5558f4p-5f;
+  p = p * r + 0x1.555490p-3f;
+  p = p * r + 0x1.fffffcp-2f;
+  p = (p * r) * r + r + 1.0f;
+  int32_t n = (int32_t)k, h = n >> 1;
+  p = p * r2r_bits_float((h + 127) << 23) * r2r_bits_float((n - h + 127) << 23);
+  return x != x ? x : p;
+}
+R2R_INLINE float r2r_tanhf(float x) {
+  float a = fabsf(x), z = a * a;
+  float p = -0x1.76abf6p-8f;
+  p = p * z + 0x1.5256cep-6f;
+  p = p * z + -0x1.b84448p-5f;
+  p = p * z + 0x1.110768p-3f;
+  p = p * z + -0x1.555534p-2f;
+  float small = a + a * (z * p);
+  float large = 1.0f - 2.0f / (r2r_expf(2.0f * (a > 10.0f ? 10.0f : a)) + 1.0f);
+  float y = a < 0.625f ? small : large;
+  return copysignf(x != x ? x : y, x);
+}
+R2R_INLINE float r2r_erff(float x) {
+  float a = fabsf(x), z = a * a;
+  float p = 0x1.5cd4aap-14f;
+  p = p * z + -0x1.aa3f2cp-11f;
+  p = p * z + 0x1.54c7f4p-8f;
+  p = p * z + -0x1.b80e90p-6f;
+  p = p * z + 0x1.ce2e0ap-4f;
+  p = p * z + -0x1.812742p-2f;
+  p = p * z + 0x1.06eba8p-3f;
+  float small = a + a * p;
+  float b = a > 4.0f ? 4.0f : a;
+  float q = -0x1.4b65e8p-18f;
+  q = q * b + 0x1.7e5ce2p-15f;
+  q = q * b + 0x1.9ff69ap-15f;
+  q = q * b + -0x1.800fc4p-9f;
+  q = q * b + 0x1.737e3ap-6f;
+  q = q * b + -0x1.af27f0p-4f;
+  q = q * b + -0x1.4570aep-1f;
+  q = q * b + -0x1.20e8c4p+0f;
+  float large = 1.0f - r2r_expf(b * q);
+  float y = a < 0.9277344f ? small : large;
+  return copysignf(x != x ? x : y, x);
+}
+R2R_INLINE float r2r_sigmoidf(float x) { return 1.0f / (1.0f + r2r_expf(-x)); }
+R2R_INLINE double r2r_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+R2R_INLINE float r2r_rsqrtf(float x) { return 1.0f / sqrtf(x); }
+R2R_INLINE double r2r_rsqrt(double x) { return 1.0 / sqrt(x); }
+R2R_INLINE float r2r_exp10f(float x) { return powf(10.0f, x); }
+R2R_INLINE double r2r_exp10(double x) { return pow(10.0, x); }
+R2R_INLINE int64_t r2r_powi(int64_t x, int64_t n) {
+  int64_t r = n < 0 ? (x == 1 ? 1 : x == -1 ? (n % 2 ? -1 : 1) : 0) : 1;
+  for (; n > 0; n >>= 1) { if (n & 1) r *= x; x *= x; }
+  return r;
+}
+"""
+
+# C type of an element; a bool is stored as a byte that is 0 or 1.
+C_TYPES: Mapping[str, str] = {
+    "float32": "float",
+    "float64": "double",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int32_t",
+    "int64": "int64_t",
+    "uint8": "uint8_t",
+    "uint16": "uint16_t",
+    "uint32": "uint32_t",
+    "uint64": "uint64_t",
+    "bool": "uint8_t",
+}
+
+_LIBM = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "exp2",
+    "expm1",
+    "floor",
+    "fmod",
+    "hypot",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "nearbyint",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "trunc",
+]
+# Intrinsic to the C function for float32 and for float64.
+FUNCTIONS: Mapping[str, tuple[str, str]] = {
+    **{name: (name + "f", name) for name in _LIBM},
+    "abs": ("fabsf", "fabs"),
+    "erf": ("r2r_erff", "erf"),
+    "exp": ("r2r_expf", "exp"),
+    "exp10": ("r2r_exp10f", "r2r_exp10"),
+    "fabs": ("fabsf", "fabs"),
+    "pow": ("powf", "pow"),
+    "power": ("powf", "pow"),
+    # Halves go to the even neighbour, as in the code that TVM makes of T.round.
+    "round": ("nearbyintf", "nearbyint"),
+    "rsqrt": ("r2r_rsqrtf", "r2r_rsqrt"),
+    "sigmoid": ("r2r_sigmoidf", "r2r_sigmoid"),
+    "tanh": ("r2r_tanhf", "tanh"),
+    "isfinite": ("isfinite", "isfinite"),
+    "isinf": ("isinf", "isinf"),
+    "isnan": ("isnan", "isnan"),
+}

@@ -1,0 +1,159 @@
+"""A set of PrimFuncs compiled into one shared object.
+
+A PrimFunc becomes one exported C function that calls one C function per stage, in order; stages that print
+alike share it. Temporaries live in an arena that the caller brings. An entry takes an array of addresses (the
+parameters' buffers, then the arena) and an array of the variables' values."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relay2relax.backends.binding import bind_call, integer
+from relay2relax.backends.c.codegen import argument_names, stage_kernel
+from relay2relax.backends.c.compile import find_compiler, load_library
+from relay2relax.backends.c.header import HEADER
+from relay2relax.backends.c.plan import ALIGNMENT, Arena, plan_memory
+from relay2relax.backends.c.schedule import schedule
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import ExecutionError
+from relay2relax.tir.expr import Binary, Buffer, IntImm, PrimExpr, Var
+from relay2relax.tir.stmt import PrimFunc
+from relay2relax.tir.visit import shape_variables
+
+# Kernels of this much text make one file; files are compiled side by side.
+_UNIT_CHARACTERS = 24000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How the C function of one PrimFunc is called."""
+
+    func: PrimFunc
+    symbol: str
+    variables: tuple[Var, ...]
+    arena: Arena
+
+
+class CompiledModule:
+    """PrimFuncs in machine code, called by name."""
+
+    def __init__(self, library: ctypes.CDLL, entries: Mapping[str, Entry]) -> None:
+        self._entries = entries
+        self._functions: dict[str, Any] = {}
+        for name, entry in entries.items():
+            function = getattr(library, entry.symbol)
+            function.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+            function.restype = None
+            self._functions[name] = function
+
+    def function(self, name: str) -> tuple[Entry, Any]:
+        """Return what is known of the function ``name``, and its C entry."""
+        if name not in self._entries:
+            raise ExecutionError(f"the compiled module has no function {name!r}")
+        return self._entries[name], self._functions[name]
+
+    def call(self, name: str, *arrays: Array, scalars: Sequence[int] = ()) -> None:
+        """Run ``name`` on its inputs, then its outputs, which are written in place.
+
+        Raises ExecutionError where an array does not fit its parameter.
+        """
+        entry, function = self.function(name)
+        values = bind_call(entry.func, arrays, scalars)
+        first = len(arrays) - entry.func.num_outputs
+        given = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
+        arena = aligned_bytes(integer(entry.arena.size, values))
+        addresses = (ctypes.c_void_p * (len(given) + 1))(*(array.ctypes.data for array in given), arena.ctypes.data)
+        numbers = (ctypes.c_int64 * max(len(entry.variables), 1))(*(values[v] for v in entry.variables))
+        function(addresses, numbers)
+        for array, used in zip(arrays[first:], given[first:], strict=True):
+            if used.ctypes.data != array.ctypes.data:
+                array[...] = used
+
+
+def aligned_bytes(size: int) -> Array:
+    """Return ``size`` bytes of memory whose address suits the widest vector."""
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size]
+
+
+def compile_prim_funcs(funcs: Sequence[PrimFunc]) -> CompiledModule:
+    """Compile ``funcs`` (of distinct names) into one shared object and load it.
+
+    Raises UnsupportedError for what C cannot express (float16, extern calls), CompilerError where the
+    compiler is missing or refuses the code."""
+    find_compiler()
+    units, entries = generate(funcs)
+    parallel = any("R2R_PARALLEL(" in unit.removeprefix(HEADER) for unit in units)
+    return CompiledModule(load_library(units, parallel), entries)
+
+
+def generate(funcs: Sequence[PrimFunc]) -> tuple[list[str], dict[str, Entry]]:
+    """Return the C files of ``funcs``, and by name how each is called."""
+    kernels: dict[str, str] = {}
+    bodies: list[str] = []
+    entries: dict[str, Entry] = {}
+    for number, func in enumerate(funcs):
+        entry, body = _entry(func, f"r2r_entry_{number}", kernels)
+        if func.name in entries:
+            raise ExecutionError(f"two functions are called {func.name!r}")
+        entries[func.name] = entry
+        bodies.append(body)
+    units: list[list[str]] = [[]]
+    size = 0
+    for text, name in kernels.items():
+        size += len(text)
+        if size > _UNIT_CHARACTERS and units[-1]:
+            units.append([])
+            size = len(text)
+        units[-1].append(text.replace("@", name, 1))
+    declarations = [text[: text.index(" {")].replace("@", name, 1) + ";" for text, name in kernels.items()]
+    return [
+        *("\n\n".join([HEADER, *unit]) + "\n" for unit in units if unit),
+        "\n\n".join([HEADER, *declarations, *bodies]) + "\n",
+    ], entries
+
+
+def _entry(func: PrimFunc, symbol: str, kernels: dict[str, str]) -> tuple[Entry, str]:
+    params = func.buffers
+    extents = shape_variables([*params, *func.root_buffers])
+    scheduled = schedule(func)
+    stages = [stage_kernel(stage, extents) for stage in scheduled]
+    lifetimes: dict[Buffer, tuple[int, int]] = {}
+    for step, kernel in enumerate(stages):
+        for buffer in kernel.buffers:
+            if buffer not in params:
+                lifetimes[buffer] = (lifetimes.get(buffer, (step, step))[0], step)
+    arena = plan_memory(lifetimes)
+    scalars = [p for p in func.params if p not in func.buffer_map]
+    variables = tuple(dict.fromkeys([*scalars, *(e for b in params for e in b.shape if isinstance(e, Var))]))
+    names = {var: f"n{number}" for number, var in enumerate(variables)}
+    lines = [f"R2R_EXPORT void {symbol}(void* const* a, const int64_t* s) {{"]
+    lines += [f"  const int64_t {name} = s[{number}];" for number, name in enumerate(names.values())]
+    places = {buffer: f"a[{number}]" for number, buffer in enumerate(params)}
+    for buffer, offset in arena.offsets.items():
+        places[buffer] = f"(char*)a[{len(params)}] + {_size_text(offset, names)}"
+    for kernel in stages:
+        name = kernels.setdefault(kernel.text, f"r2r_stage_{len(kernels)}")
+        lines.append(f"  {name}({argument_names(kernel, places, names)});")
+    lines.append("}")
+    return Entry(func, symbol, variables, arena), "\n".join(lines)
+
+
+def _size_text(size: PrimExpr, names: Mapping[Var, str]) -> str:
+    match size:
+        case IntImm(value):
+            return str(value)
+        case Var():
+            return names[size]
+        case Binary(("+" | "-" | "*" | "//" | "%") as op, a, b):
+            return f"({_size_text(a, names)} {'/' if op == '//' else op} {_size_text(b, names)})"
+        case Binary(("min" | "max") as op, a, b):
+            left, right = _size_text(a, names), _size_text(b, names)
+            return f"({left} {'<' if op == 'min' else '>'} {right} ? {left} : {right})"
+    raise ExecutionError(f"{size!r} is not an extent")

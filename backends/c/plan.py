@@ -1,0 +1,75 @@
+"""Where temporaries live: one arena, places reused once their last reader has run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from relay2relax.core.dtype import bits
+from relay2relax.tir.arith import simplify
+from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, binary
+
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """Byte offset of each temporary, and the size of it all; symbolic where extents are."""
+
+    offsets: Mapping[Buffer, PrimExpr]
+    size: PrimExpr
+
+
+def byte_size(buffer: Buffer) -> PrimExpr:
+    """Return the bytes of ``buffer``, rounded up to the alignment."""
+    size: PrimExpr = IntImm((bits(buffer.dtype) + 7) // 8)
+    for extent in buffer.shape:
+        size = binary("*", size, extent)
+    return simplify(binary("*", binary("//", binary("+", size, ALIGNMENT - 1), ALIGNMENT), ALIGNMENT))
+
+
+def plan_memory(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
+    """Return places for the buffers, given the first and last stage at which each is used.
+
+    Buffers of static size share memory first-fit, the largest placed first; buffers of one and the same
+    symbolic size take each other's places behind them."""
+    static: list[tuple[int, Buffer]] = []
+    symbolic: list[tuple[PrimExpr, Buffer]] = []
+    for buffer in lifetimes:
+        size = byte_size(buffer)
+        if isinstance(size, IntImm):
+            static.append((size.value, buffer))
+        else:
+            symbolic.append((size, buffer))
+    offsets: dict[Buffer, PrimExpr] = {}
+    end = 0
+    placed: list[tuple[int, int, Buffer]] = []
+    for size, buffer in sorted(static, key=lambda entry: -entry[0]):
+        taken = sorted((b, e) for b, e, other in placed if _overlap(lifetimes[buffer], lifetimes[other]))
+        start = 0
+        for low, high in taken:
+            if start + size <= low:
+                break
+            start = max(start, high)
+        placed.append((start, start + size, buffer))
+        offsets[buffer] = IntImm(start)
+        end = max(end, start + size)
+    total: PrimExpr = IntImm(end)
+    slots: dict[PrimExpr, list[tuple[PrimExpr, int]]] = {}
+    for size, buffer in sorted(symbolic, key=lambda entry: lifetimes[entry[1]][0]):
+        first, last = lifetimes[buffer]
+        free = slots.setdefault(size, [])
+        for number, (offset, until) in enumerate(free):
+            if until < first:
+                offsets[buffer] = offset
+                free[number] = (offset, last)
+                break
+        else:
+            offsets[buffer] = total
+            free.append((total, last))
+            total = simplify(binary("+", total, size))
+    return Arena(offsets, total)
+
+
+def _overlap(a: Sequence[int], b: Sequence[int]) -> bool:
+    return a[0] <= b[1] and b[0] <= a[1]
