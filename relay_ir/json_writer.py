@@ -48,6 +48,15 @@ def encode_metadata(table: Mapping[str, list[Any]]) -> str:
     return _Writer({}).document({key: tuple(objects) for key, objects in table.items()})
 
 
+def type_key(value: Any) -> str:
+    """Return the type key under which ``value`` is stored, the key of its table in a metadata section.
+
+    Raises UnsupportedError for an object that the format cannot hold.
+    """
+    node, _ = _Writer({}).describe(value)
+    return node.type_key
+
+
 @dataclass(frozen=True, slots=True)
 class _Leaf:
     """An object that is nothing but a text, e.g. a SourceName."""
@@ -64,15 +73,14 @@ class _Dictionary:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _SourceMap:
-    """The map of sources, which this product keeps empty."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Id:
     """The identity of a variable."""
 
     var: ir.Var
+
+
+# A module's map of source texts, which TVM demands and this product leaves empty.
+_SOURCE_MAP = object()
 
 
 class _Node:
@@ -152,6 +160,8 @@ class _Writer:
             node = _Node(leaf.type_key)
             node.text = leaf.text
             return node, ()
+        if value is _SOURCE_MAP:
+            return _Node("SourceMap"), (("source_map", {}),)
         if isinstance(value, (tuple, list)):
             return _Node("Array"), ((None, item) for item in value)
         if isinstance(value, Mapping):
@@ -216,6 +226,8 @@ class _Writer:
 
 def _value_key(value: Any) -> Any:
     """Return what makes two values one node, None for objects that only are the same as themselves."""
+    if isinstance(value, BoxInt):
+        return None  # an object of its own in TVM, and in the table of a metadata section
     if isinstance(value, (str, int)):
         return type(value), value
     if isinstance(value, (float, tir.FloatImm)):
@@ -306,8 +318,6 @@ def _fields_of(value: Any) -> tuple[str, dict[str, Any]] | None:
             return "DictAttrs", {"__dict__": entries}
         case ir.OpaqueAttrs("DictAttrs", fields):
             return "DictAttrs", {"__dict__": dict(fields)}
-        case _SourceMap():
-            return "SourceMap", {"source_map": {}}
         case SequentialSpan(name, line, column, end_line, end_column, spans):
             return "SequentialSpan", {"spans": spans}
         case Span(name, line, column, end_line, end_column):
@@ -336,7 +346,7 @@ def _module(mod: IRModule) -> dict[str, Any]:
         "type_definitions": mod.type_definitions,
         "global_var_map_": {var.name: var for var in mod.functions},
         "global_type_var_map_": {var.name: var for var in mod.type_definitions},
-        "source_map": _SourceMap(),
+        "source_map": _SOURCE_MAP,
         "attrs": _Dictionary(mod.attrs),
         "global_infos": {},
     }

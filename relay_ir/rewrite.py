@@ -6,7 +6,7 @@ change is returned as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from typing_extensions import assert_never
@@ -36,6 +36,11 @@ from relay2relax.relay_ir.expr import (
     Var,
     children,
 )
+
+
+def nodes(*roots: Expr) -> Iterator[Expr]:
+    """Yield every node reachable from ``roots`` once, each behind its sub-expressions."""
+    return post_order(roots, children)
 
 
 def with_children(expr: Expr, given: Sequence[Expr]) -> Expr:
@@ -116,7 +121,7 @@ def free_vars(root: Expr) -> tuple[Var, ...]:
     """Return the variables of ``root`` that nothing in it binds, in order of their first use."""
     used: list[Var] = []
     bound: set[Var] = set()
-    for node in post_order((root,), children):
+    for node in nodes(root):
         bound.update(binders(node))
         if isinstance(node, Var):
             used.append(node)

@@ -1,0 +1,41 @@
+"""From a network's body to a module with parameters."""
+
+from __future__ import annotations
+
+import math
+import zlib
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.relay_ir.expr import Expr, Function, GlobalVar, Var
+from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.rewrite import free_vars
+from relay2relax.relay_ir.types import TensorType
+
+
+def create_workload(body: Expr, inputs: tuple[str, ...] = ("data",)) -> tuple[IRModule, dict[str, Array]]:
+    """Return the module whose ``@main`` computes ``body``, and parameters for all its inputs but ``inputs``.
+
+    Parameters are annotated with static shapes. They are drawn from generators of our own that are seeded
+    with the parameter's name, so that every call gives the same values (TVM draws from numpy's global
+    generator). Weights are uniform within Xavier's bound ``sqrt(3 / mean of fan-in and fan-out)``; of the
+    others, names that end in ``bias``, ``beta`` or ``mean`` are zero, ``gamma`` and ``var`` one.
+    """
+    function = Function(free_vars(body), body)
+    params = {param.name: _initial(param) for param in function.params if param.name not in inputs}
+    return IRModule({GlobalVar("main"): function}), params
+
+
+def _initial(param: Var) -> Array:
+    assert isinstance(param.type_annotation, TensorType)
+    shape = tuple(extent for extent in param.type_annotation.shape if isinstance(extent, int))
+    dtype = numpy_dtype(param.type_annotation.dtype)
+    if param.name.endswith(("bias", "beta", "mean")):
+        return np.zeros(shape, dtype)
+    if param.name.endswith(("gamma", "var")):
+        return np.ones(shape, dtype)
+    rng = np.random.Generator(np.random.PCG64(zlib.crc32(param.name.encode())))
+    window = math.prod(shape[2:])
+    scale = math.sqrt(3.0 / ((shape[0] + shape[1]) * window / 2))
+    return rng.uniform(-scale, scale, shape).astype(dtype)

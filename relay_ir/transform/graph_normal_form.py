@@ -1,0 +1,61 @@
+"""Graph normal form: ``let`` gives way to sharing in the graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay2relax.relay_ir.expr import Expr, Function, Let, Var, children
+from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.transform.infrastructure import effectful_nodes, has_references, map_functions
+
+
+def recursive_lets(root: Function) -> set[Var]:
+    """Return the let-bound variables of ``root`` that occur in their own values."""
+    found: set[Var] = set()
+    used: set[Var] = set()
+    values: dict[Expr, list[Var]] = {}
+    for node in nodes(root):
+        if isinstance(node, Let):
+            values.setdefault(node.value, []).append(node.var)
+    # A value comes behind everything it uses, so a variable that was met before its value is complete is
+    # recursive.
+    for node in nodes(root):
+        if isinstance(node, Var):
+            used.add(node)
+        found.update(var for var in values.get(node, ()) if var in used)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ToGraphNormalForm:
+    """Put the value of every ``let`` in the place of its variable; a value used twice becomes a shared node.
+
+    A ``let`` stays where its value may have an effect, since effects happen in the order of the lets, and
+    where it binds a recursive function. Function literals stay literals.
+    """
+
+    def __call__(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` in graph normal form."""
+        careful = has_references(mod)
+        return map_functions(mod, lambda function: _normalise(function, careful))
+
+
+def _normalise(root: Function, careful: bool) -> Function:
+    recursive = recursive_lets(root)
+    effects = effectful_nodes(root) if careful else set()
+    values: dict[Expr, Expr] = {}
+    for node in nodes(root):
+        if isinstance(node, Let) and node.var not in recursive and node.value not in effects:
+            values[node.var] = node.value
+    done: dict[Expr, Expr] = {}
+    for node in nodes(root):
+        if node in values and values[node] in done:
+            done[node] = done[values[node]]
+        elif isinstance(node, Let) and node.var in values:
+            done[node] = done[node.body]
+        else:
+            done[node] = with_children(node, [done[child] for child in children(node)])
+    result = done[root]
+    assert isinstance(result, Function)
+    return result
