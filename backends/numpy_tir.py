@@ -389,9 +389,7 @@ def _accumulation(body: Stmt) -> tuple[str, Buffer, tuple[PrimExpr, ...], PrimEx
     if not isinstance(body, BufferStore):
         return None
     match body.value:
-        case Binary(op, BufferLoad(buffer, indices), source) | Binary(
-            op, source, BufferLoad(buffer, indices)
-        ):
+        case Binary(op, BufferLoad(buffer, indices), source) | Binary(op, source, BufferLoad(buffer, indices)):
             own = buffer is body.buffer and indices == body.indices
             if own and op in REDUCE and all(load.buffer is not buffer for load in loads(source)):
                 return op, buffer, indices, source

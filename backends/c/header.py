@@ -135,34 +135,10 @@ C_TYPES: Mapping[str, str] = {
     "bool": "uint8_t",
 }
 
-_LIBM = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "ceil",
-    "copysign",
-    "cos",
-    "cosh",
-    "exp2",
-    "expm1",
-    "floor",
-    "fmod",
-    "hypot",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "nearbyint",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "trunc",
-]
+_LIBM = (
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos", "cosh", "exp2", "expm1",
+    "floor", "fmod", "hypot", "log", "log10", "log1p", "log2", "nearbyint", "sin", "sinh", "sqrt", "tan", "trunc",
+)  # fmt: skip
 # Intrinsic to the C function for float32 and for float64.
 FUNCTIONS: Mapping[str, tuple[str, str]] = {
     **{name: (name + "f", name) for name in _LIBM},

@@ -36,11 +36,11 @@ def plan_memory(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
     static: list[tuple[int, Buffer]] = []
     symbolic: list[tuple[PrimExpr, Buffer]] = []
     for buffer in lifetimes:
-        size = byte_size(buffer)
-        if isinstance(size, IntImm):
-            static.append((size.value, buffer))
+        wanted = byte_size(buffer)
+        if isinstance(wanted, IntImm):
+            static.append((wanted.value, buffer))
         else:
-            symbolic.append((size, buffer))
+            symbolic.append((wanted, buffer))
     offsets: dict[Buffer, PrimExpr] = {}
     end = 0
     placed: list[tuple[int, int, Buffer]] = []
@@ -56,9 +56,9 @@ def plan_memory(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
         end = max(end, start + size)
     total: PrimExpr = IntImm(end)
     slots: dict[PrimExpr, list[tuple[PrimExpr, int]]] = {}
-    for size, buffer in sorted(symbolic, key=lambda entry: lifetimes[entry[1]][0]):
+    for extent, buffer in sorted(symbolic, key=lambda entry: lifetimes[entry[1]][0]):
         first, last = lifetimes[buffer]
-        free = slots.setdefault(size, [])
+        free = slots.setdefault(extent, [])
         for number, (offset, until) in enumerate(free):
             if until < first:
                 offsets[buffer] = offset
@@ -67,7 +67,7 @@ def plan_memory(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
         else:
             offsets[buffer] = total
             free.append((total, last))
-            total = simplify(binary("+", total, size))
+            total = simplify(binary("+", total, extent))
     return Arena(offsets, total)
 
 
