@@ -5,6 +5,7 @@ info of every expression, ``printer.py`` writes TVMScript.
 """
 
 from relay2relax.relax_ir.builder import BlockBuilder, BuilderError, call_op
+from relay2relax.relax_ir.check import WellFormedError, check_well_formed
 from relay2relax.relax_ir.expr import (
     Binding,
     BindingBlock,
@@ -28,6 +29,14 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.infer import Inference, StructInfoError
+from relay2relax.relax_ir.printer import (
+    parameter_names,
+    print_function,
+    print_module,
+    script_file,
+    script_names,
+)
+from relay2relax.relax_ir.script_values import print_struct_info
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -37,6 +46,7 @@ from relay2relax.relax_ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from relay2relax.relax_ir.structural_equal import first_difference, structural_equal
 
 __all__ = [
     "Binding",
@@ -70,5 +80,15 @@ __all__ = [
     "TupleGetItem",
     "TupleStructInfo",
     "Var",
+    "WellFormedError",
     "call_op",
+    "check_well_formed",
+    "first_difference",
+    "parameter_names",
+    "print_function",
+    "print_module",
+    "print_struct_info",
+    "script_file",
+    "script_names",
+    "structural_equal",
 ]

@@ -126,9 +126,7 @@ class BlockBuilder:
 
     # Functions of the module.
 
-    def declare(
-        self, name: str, params: Sequence[StructInfo], ret: StructInfo, pure: bool = True
-    ) -> GlobalVar:
+    def declare(self, name: str, params: Sequence[StructInfo], ret: StructInfo, pure: bool = True) -> GlobalVar:
         """Return the global variable of a function that is built later, so that it can be called before."""
         var = self._globals.get(name)
         if var is None:
@@ -136,9 +134,7 @@ class BlockBuilder:
         self._inference.declare(var, FuncStructInfo(tuple(params), ret, pure))
         return var
 
-    def add_func(
-        self, func: PrimFunc | Function, name_hint: str = "", key: Hashable | None = None
-    ) -> GlobalVar:
+    def add_func(self, func: PrimFunc | Function, name_hint: str = "", key: Hashable | None = None) -> GlobalVar:
         """Add ``func`` under a free name made of ``name_hint`` and return its global variable.
 
         A PrimFunc that is in the module already is not added again: one with the same ``key``, which is found
@@ -173,9 +169,12 @@ class BlockBuilder:
         return var
 
     def _find_alike(self, func: PrimFunc) -> GlobalVar | None:
+        candidates = self._alike.get(_outline(func))
+        if candidates is None:
+            return None
         from relay2relax.tir.structural_equal import structural_equal
 
-        for var in self._alike.get(_outline(func), ()):
+        for var in candidates:
             other = self._functions[var]
             if isinstance(other, PrimFunc) and structural_equal(replace(func, name=other.name), other):
                 return var
@@ -220,9 +219,7 @@ class BlockBuilder:
     ) -> GlobalVar:
         """Begin the function ``name``; one function is built at a time."""
         if self._function is not None:
-            raise BuilderError(
-                f"{name} begins inside of {self._function.var.name}; local functions are sequences"
-            )
+            raise BuilderError(f"{name} begins inside of {self._function.var.name}; local functions are sequences")
         var = self._globals.get(name)
         if var is None:
             var = self.declare(name, [param.info for param in params], ObjectStructInfo(), pure)

@@ -179,11 +179,7 @@ def _argument(op: OpDef, index: int, info: StructInfo) -> Type | Shape:
         return argument_type(info)
     except TypeError as error:
         name = op.inputs[min(index, len(op.inputs) - 1)].lstrip("*")
-        problem = (
-            f"a {symbols.kind(info)}"
-            if not isinstance(info, TensorStructInfo)
-            else "a tensor of unknown rank"
-        )
+        problem = f"a {symbols.kind(info)}" if not isinstance(info, TensorStructInfo) else "a tensor of unknown rank"
         raise StructInfoError(f"{op.name}: argument {name!r} is {problem}") from error
 
 

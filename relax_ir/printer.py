@@ -11,7 +11,7 @@ branches are written with a stack of generators, so depth does not matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
@@ -50,6 +50,7 @@ from relay2relax.relax_ir.script_values import (
     tuple_text,
 )
 from relay2relax.relax_ir.struct_info import StructInfo
+from relay2relax.relax_ir.visit import Steps, run
 from relay2relax.tir import expr as tir
 from relay2relax.tir.names import identifier
 from relay2relax.tir.printer import print_prim_func, string_literal
@@ -57,7 +58,6 @@ from relay2relax.tir.stmt import PrimFunc
 
 # Gives the name under which the reader finds a constant, or None where it is to be written out.
 NameConstant = Callable[[Constant], "str | None"]
-_Steps = Iterator["_Steps"]
 _INDENT = "    "
 
 
@@ -101,9 +101,7 @@ def script_names(func: Function) -> dict[str, str]:
 def global_names(mod: IRModule) -> dict[GlobalVar, str]:
     """Return the names that the functions of ``mod`` have in its script."""
     supply = NameSupply()
-    return {
-        var: supply.fresh(identifier(var.name), "_") for var in sorted(mod.functions, key=lambda v: v.name)
-    }
+    return {var: supply.fresh(identifier(var.name), "_") for var in sorted(mod.functions, key=lambda v: v.name)}
 
 
 def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) -> list[str]:
@@ -156,13 +154,7 @@ class _FunctionPrinter:
 
     def lines_of(self, func: Function, name: str) -> list[str]:
         """Return the lines of ``func``."""
-        stack: list[_Steps] = [self.function(func, name)]
-        while stack:
-            inner = next(stack[-1], None)
-            if inner is None:
-                stack.pop()
-            else:
-                stack.append(inner)
+        run(self.function(func, name))
         return self.lines
 
     def line(self, text: str) -> None:
@@ -191,7 +183,7 @@ class _FunctionPrinter:
 
     # Statements; what is nested is yielded, to be written before going on.
 
-    def function(self, func: Function, name: str) -> _Steps:
+    def function(self, func: Function, name: str) -> Steps:
         outer_declared, outer_calls = self.declared, self.calls_module
         self.declared, self.calls_module = [], False
         options = ["private=True"] if func.private else []
@@ -199,9 +191,7 @@ class _FunctionPrinter:
         self.line(f"@R.function({', '.join(options)})" if options else "@R.function")
         # The parameters' names come first, so that no dimension takes one of them.
         names = [self.define(param) for param in func.params]
-        params = [
-            f"{own}: {self.info(p.info, quoted=True)}" for own, p in zip(names, func.params, strict=True)
-        ]
+        params = [f"{own}: {self.info(p.info, quoted=True)}" for own, p in zip(names, func.params, strict=True)]
         self.line(f"def {name}({', '.join(params)}) -> {self.info(func.ret, quoted=True)}:")
         self.depth += 1
         start = len(self.lines)
@@ -216,7 +206,7 @@ class _FunctionPrinter:
         self.depth -= 1
         self.declared, self.calls_module = outer_declared, outer_calls
 
-    def sequence(self, seq: SeqExpr) -> _Steps:
+    def sequence(self, seq: SeqExpr) -> Steps:
         for block in seq.blocks:
             if block.dataflow:
                 self.line("with R.dataflow():")
@@ -228,7 +218,7 @@ class _FunctionPrinter:
             else:
                 yield self.bindings(block)
 
-    def bindings(self, block: BindingBlock) -> _Steps:
+    def bindings(self, block: BindingBlock) -> Steps:
         for binding in block.bindings:
             match binding:
                 case MatchCast(var, value, info):
@@ -246,7 +236,7 @@ class _FunctionPrinter:
                     text = self.expr(value)
                     self.line(f"{self.define(var)}{self.annotation(var.info, value)} = {text}")
 
-    def branch(self, seq: SeqExpr, name: str, info: StructInfo) -> _Steps:
+    def branch(self, seq: SeqExpr, name: str, info: StructInfo) -> Steps:
         self.depth += 1
         yield self.sequence(seq)
         self.line(f"{name}{self.annotation(info, seq.body)} = {self.expr(seq.body)}")

@@ -15,7 +15,7 @@ from relay2relax.relax_ir.struct_info import (
     TupleStructInfo,
 )
 from relay2relax.tir.expr import AnyExtent, Binary, Cast, PrimExpr, Var, binary, cast, children
-from relay2relax.tir.extent import ANY, Extent, as_prim, canonical, equal, is_any
+from relay2relax.tir.extent import ANY, Extent, as_prim, canonical, equal, is_any, static
 
 
 def extents(info: StructInfo) -> Iterator[Extent]:
@@ -159,9 +159,7 @@ def mismatch(expected: StructInfo, actual: StructInfo) -> str:
     return f"{kind(actual)}, expected {kind(expected)}"
 
 
-def _rows(
-    expected: tuple[Extent, ...] | None, actual: tuple[Extent, ...] | None, ndim: int, actual_ndim: int
-) -> str:
+def _rows(expected: tuple[Extent, ...] | None, actual: tuple[Extent, ...] | None, ndim: int, actual_ndim: int) -> str:
     if ndim >= 0 and actual_ndim >= 0 and ndim != actual_ndim:
         return f"rank {actual_ndim}, expected {ndim}"
     if expected is None or actual is None:
@@ -170,6 +168,17 @@ def _rows(
         if equal(one, other) is False:
             return f"dimension {axis} is {other!r}, expected {one!r}"
     return ""
+
+
+def is_opaque(info: StructInfo) -> bool:
+    """Whether nothing is known of values of ``info``, as of what a packed function returns."""
+    return isinstance(info, ObjectStructInfo)
+
+
+def static_extent(extent: Extent) -> Extent:
+    """Return a static extent as a plain int, as struct info has it; others as they are."""
+    value = static(extent)
+    return extent if value is None else value
 
 
 def kind(info: StructInfo) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from relay2relax.core.walk import post_order
@@ -26,6 +26,9 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
+
+# A walk that yields the walks over what is nested in it; see :func:`run`.
+Steps = Iterator["Steps"]
 
 LEAVES = (Var, Constant, ShapeExpr, PrimValue, StringImm, GlobalVar, ExternFunc)
 
@@ -75,9 +78,7 @@ def is_argument(expr: Expr) -> bool:
     if isinstance(expr, LEAVES):
         return True
     parts: list[Expr] = [expr]
-    return isinstance(expr, Tuple) and all(
-        isinstance(node, (*LEAVES, Tuple)) for node in post_order(parts, operands)
-    )
+    return isinstance(expr, Tuple) and all(isinstance(node, (*LEAVES, Tuple)) for node in post_order(parts, operands))
 
 
 def variables(expr: Expr) -> Iterator[Var]:
@@ -103,14 +104,15 @@ def sequences(expr: Expr) -> tuple[SeqExpr, ...]:
     return ()
 
 
-def all_sequences(roots: Iterable[SeqExpr]) -> Iterator[SeqExpr]:
-    """Yield ``roots`` and every sequence nested in them, outer ones first."""
-    stack = list(roots)[::-1]
+def run(steps: Steps) -> None:
+    """Carry out ``steps``; a walk that it yields is carried out before it goes on, at any depth of nesting."""
+    stack = [steps]
     while stack:
-        seq = stack.pop()
-        yield seq
-        inner = [one for binding in bindings(seq) for one in sequences(binding.value)]
-        stack += inner[::-1]
+        inner = next(stack[-1], None)
+        if inner is None:
+            stack.pop()
+        else:
+            stack.append(inner)
 
 
 def bindings(seq: SeqExpr) -> Iterator[Binding | MatchCast]:

@@ -1,0 +1,233 @@
+"""Whether two Relax programs are the same up to the names of variables, symbolic dimensions and spans.
+
+Functions are told apart by name, constants by dtype, shape and value (NaN equals NaN), attributes by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, is_float, of_array
+from relay2relax.ops.record import OpDef
+from relay2relax.relax_ir.expr import (
+    Binding,
+    Call,
+    CallDPSPacked,
+    CallTIR,
+    Constant,
+    Expr,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    If,
+    IRModule,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay2relax.relax_ir.struct_info import StructInfo
+from relay2relax.relax_ir.visit import Steps, operands, run
+from relay2relax.tir import expr as tir
+from relay2relax.tir.stmt import PrimFunc
+
+
+def structural_equal(a: IRModule | Function, b: IRModule | Function) -> bool:
+    """Whether ``a`` and ``b`` are the same program."""
+    return first_difference(a, b) is None
+
+
+def first_difference(a: IRModule | Function, b: IRModule | Function) -> str | None:
+    """Return where ``a`` and ``b`` differ first, in words, or None where they are the same program."""
+    try:
+        match a, b:
+            case IRModule(), IRModule():
+                _modules(a, b)
+            case Function(), Function():
+                run(_Comparison("function").function(a, b))
+            case _:
+                return f"a {type(a).__name__} and a {type(b).__name__}"
+    except _DifferenceError as difference:
+        return str(difference)
+    return None
+
+
+class _DifferenceError(Exception):
+    """Ends the comparison; its text says where and what."""
+
+
+def _modules(a: IRModule, b: IRModule) -> None:
+    first = {var.name: func for var, func in a.functions.items()}
+    second = {var.name: func for var, func in b.functions.items()}
+    if first.keys() != second.keys():
+        only = sorted(first.keys() ^ second.keys())
+        raise _DifferenceError(f"functions on one side only: {', '.join(only)}")
+    if dict(a.attrs) != dict(b.attrs):
+        raise _DifferenceError(f"module attributes {dict(a.attrs)} and {dict(b.attrs)}")
+    for name, func in first.items():
+        other = second[name]
+        match func, other:
+            case Function(), Function():
+                run(_Comparison(name).function(func, other))
+            case PrimFunc(), PrimFunc():
+                from relay2relax.tir.structural_equal import structural_equal as same_prim_func
+
+                if not same_prim_func(func, other):
+                    raise _DifferenceError(f"the PrimFuncs {name} differ")
+            case _:
+                raise _DifferenceError(f"{name} is a {type(func).__name__} and a {type(other).__name__}")
+
+
+class _Comparison:
+    """Compares two functions; variables of the second are found through those of the first."""
+
+    def __init__(self, name: str) -> None:
+        self.place = name
+        self.name = name
+        self.vars: dict[Var, Var] = {}
+        self.symbols: dict[tir.Var, tir.Var] = {}
+        self.taken: set[tir.Var] = set()
+
+    def require(self, same: bool, what: str) -> None:
+        if not same:
+            raise _DifferenceError(f"{self.place}: {what}")
+
+    def function(self, a: Function, b: Function) -> Steps:
+        self.require(len(a.params) == len(b.params), f"{len(a.params)} and {len(b.params)} parameters")
+        self.require(a.pure == b.pure, "one is pure, the other is not")
+        self.require(a.private == b.private, "one is private, the other is not")
+        self.require(dict(a.attrs) == dict(b.attrs), f"attributes {dict(a.attrs)} and {dict(b.attrs)}")
+        for one, other in zip(a.params, b.params, strict=True):
+            self.place = f"{self.name}, parameter {one.name}"
+            self.define(one, other)
+        yield self.sequence(a.body, b.body)
+        self.place = f"{self.name}, result"
+        self.value(a.ret, b.ret)
+
+    def define(self, a: Var, b: Var) -> None:
+        self.require(a.dataflow == b.dataflow, "one is seen in its block only, the other is not")
+        self.value(a.info, b.info)
+        self.vars[a] = b
+
+    def sequence(self, a: SeqExpr, b: SeqExpr) -> Steps:
+        shape_a = [(block.dataflow, len(block.bindings)) for block in a.blocks]
+        shape_b = [(block.dataflow, len(block.bindings)) for block in b.blocks]
+        self.require(shape_a == shape_b, "the blocks have different numbers of bindings")
+        for block, other_block in zip(a.blocks, b.blocks, strict=True):
+            for one, other in zip(block.bindings, other_block.bindings, strict=True):
+                self.place = f"{self.name}, binding {one.var.name}"
+                yield self.binding(one, other)
+        self.place = f"{self.name}, result"
+        self.expr(a.body, b.body)
+
+    def binding(self, a: Binding | MatchCast, b: Binding | MatchCast) -> Steps:
+        self.require(type(a) is type(b), f"{type(a).__name__} and {type(b).__name__}")
+        match a.value, b.value:
+            case Function() as one, Function() as other:
+                yield self.function(one, other)
+            case If(condition, then, otherwise), If(other_condition, other_then, other_otherwise):
+                self.expr(condition, other_condition)
+                yield self.sequence(then, other_then)
+                yield self.sequence(otherwise, other_otherwise)
+            case _:
+                self.expr(a.value, b.value)
+        if isinstance(a, MatchCast) and isinstance(b, MatchCast):
+            self.value(a.info, b.info)
+        self.define(a.var, b.var)
+
+    def expr(self, a: Expr, b: Expr) -> None:
+        """Compare two expressions; ``operands`` are leaves and tuples, walked with a stack."""
+        stack: list[tuple[Expr, Expr]] = [(a, b)]
+        while stack:
+            one, other = stack.pop()
+            self.node(one, other)
+            inner, other_inner = operands(one), operands(other)
+            self.require(len(inner) == len(other_inner), f"{len(inner)} and {len(other_inner)} operands")
+            stack += list(zip(inner, other_inner, strict=True))[::-1]
+
+    def node(self, a: Expr, b: Expr) -> None:
+        """Compare what ``a`` and ``b`` are themselves, apart from their operands."""
+        match a, b:
+            case Var(), Var():
+                self.require(self.vars.get(a, a) is b, f"variables {a.name} and {b.name}")
+            case Constant(data), Constant(other):
+                self.require(_same_data(data, other), "the constants differ")
+            case GlobalVar(name), GlobalVar(other_name):
+                self.require(name == other_name, f"functions {name} and {other_name}")
+            case Call(op, _, attrs), Call(other_op, _, other_attrs):
+                if not (isinstance(op, Var) and isinstance(other_op, Var)):
+                    self.require(_callee(op) == _callee(other_op), f"{_callee(op)} and {_callee(other_op)} are called")
+                self.value(attrs, other_attrs)
+            case CallTIR(func, _, out, tir_args), CallTIR(other_func, _, other_out, other_tir_args):
+                self.require(func.name == other_func.name, f"PrimFuncs {func.name} and {other_func.name}")
+                self.value((out, tir_args), (other_out, other_tir_args))
+            case CallDPSPacked(name, _, out), CallDPSPacked(other_name, _, other_out):
+                self.require(name == other_name, f"functions {name} and {other_name}")
+                self.value(out, other_out)
+            case Tuple(), Tuple():
+                pass
+            case TupleGetItem(_, index), TupleGetItem(_, other_index):
+                self.require(index == other_index, f"fields {index} and {other_index}")
+            case ShapeExpr(values), ShapeExpr(other_values):
+                self.value(values, other_values)
+            case PrimValue(value), PrimValue(other_value):
+                self.value(value, other_value)
+            case (StringImm(text), StringImm(other_text)) | (ExternFunc(text), ExternFunc(other_text)):
+                self.require(text == other_text, f"{text!r} and {other_text!r}")
+            case _:
+                raise _DifferenceError(f"{self.place}: a {type(a).__name__} and a {type(b).__name__}")
+
+    def value(self, a: Any, b: Any) -> None:
+        """Compare struct infos, extents and attributes, symbolic dimensions by the place where they came first."""
+        match a, b:
+            case tir.Var(), tir.Var():
+                if a not in self.symbols and b not in self.taken:
+                    self.symbols[a] = b
+                    self.taken.add(b)
+                self.require(self.symbols.get(a) is b, f"dimensions {a.name} and {b.name}")
+            case (str(), _) | (_, str()):
+                self.require(a == b, f"{a!r} and {b!r}")
+            case Sequence(), Sequence():
+                self.require(len(a) == len(b), f"{len(a)} and {len(b)} entries")
+                for one, other in zip(a, b, strict=True):
+                    self.value(one, other)
+            case _ if is_dataclass(a) and is_dataclass(b) and not isinstance(a, (OpDef, type)):
+                self.require(type(a) is type(b), _both(a, b))
+                for field in fields(a):
+                    self.value(getattr(a, field.name), getattr(b, field.name))
+            case Mapping(), Mapping():
+                self.require(dict(a) == dict(b), f"{a!r} and {b!r}")
+            case _:
+                self.require(a == b, _both(a, b))
+
+
+def _both(a: Any, b: Any) -> str:
+    if isinstance(a, StructInfo) and isinstance(b, StructInfo):
+        from relay2relax.relax_ir.script_values import print_struct_info
+
+        return f"{print_struct_info(a)} and {print_struct_info(b)}"
+    return f"{a!r} and {b!r}"
+
+
+def _callee(op: OpDef | GlobalVar | Var | ExternFunc) -> str:
+    match op:
+        case OpDef():
+            return f"operator {op.name}"
+        case GlobalVar(name) | ExternFunc(name):
+            return f"function {name}"
+        case Var():
+            return "a closure"
+
+
+def _same_data(a: Array, b: Array) -> bool:
+    if a is b:
+        return True
+    return of_array(a) == of_array(b) and bool(np.array_equal(a, b, equal_nan=is_float(of_array(a))))
