@@ -14,6 +14,7 @@ from relay2relax.core.errors import CompilerError
 from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, difference
 from relay2relax.relay_ir import IRModule, infer_type
 from relay2relax.translator.arguments import flatten, make_arguments
+from relay2relax.translator.bisection import first_difference
 from relay2relax.translator.lowering import lower_to_tir
 from relay2relax.translator.through_graph import via_graph
 
@@ -120,8 +121,7 @@ def compare(
         for backend in backends:
             machine = running.VirtualMachine(running.build(relax, target=backend))
             add(program, backend, machine["main"](*arguments))
-    if per_node:
-        from relay2relax.translator.bisect import first_difference
-
-        notes += [first_difference(mod, arguments, translate) for translate in (lower_to_tir, via_graph)]
+            if per_node:
+                found = first_difference(mod, arguments, translate, backend)
+                notes.append(f"{program} on {backend}: {found or 'every intermediate value agrees'}")
     return Report(tuple(rows), tuple(notes))
