@@ -12,7 +12,8 @@ floormod do, and ``truncdiv`` and ``truncmod`` are intrinsics of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Literal, TypeAlias, Union
 
 BinaryOp: TypeAlias = Literal[
@@ -127,12 +128,19 @@ class StringImm(PrimExpr):
         return "handle"
 
 
+_serials = count()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Var(PrimExpr):
-    """A scalar variable; its name is a hint, the object is its identity."""
+    """A scalar variable; its name is a hint, the object is its identity.
+
+    ``serial`` counts variables in the order of their making; canonical forms order namesakes by it.
+    """
 
     name: str
     dtype: str = "int64"
+    serial: int = field(init=False, repr=False, default_factory=_serials.__next__)
 
     def __repr__(self) -> str:
         return self.name

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias, Union
 
-from relay2relax.tir.arith import prove, simplify
+from relay2relax.tir.arith import EXTENTS, prove, simplify
 from relay2relax.tir.expr import AnyExtent, BinaryOp, IntImm, PrimExpr, binary
 
 Extent: TypeAlias = Union[int, PrimExpr]
@@ -44,7 +44,7 @@ def canonical(expr: Extent) -> Extent:
         return expr
     if isinstance(expr, AnyExtent):
         return ANY
-    simple = simplify(expr)
+    simple = simplify(expr, EXTENTS)
     return simple.value if isinstance(simple, IntImm) else simple
 
 
@@ -114,7 +114,9 @@ def equal(a: Extent, b: Extent) -> bool | None:
     """Whether the extents are equal: True or False where that is proved, None where it is not known."""
     if is_any(a) or is_any(b):
         return None
+    if a is b:
+        return True
     first, second = static(a), static(b)
     if first is not None and second is not None:
         return first == second
-    return prove(binary("==", as_prim(a), as_prim(b)))
+    return prove(binary("==", as_prim(a), as_prim(b)), EXTENTS)

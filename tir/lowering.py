@@ -126,9 +126,7 @@ class _Builder:
         first = op.bodies[0]
         reduce = first if isinstance(first, Reduce) else None
         if reduce is not None and len(op.bodies) != 1:
-            raise TIRError(
-                f"the compute {op.name} has several reductions; reduce tuples with one of several sources"
-            )
+            raise TIRError(f"the compute {op.name} has several reductions; reduce tuples with one of several sources")
         ranges = [(v, e, IterKind.SPATIAL) for v, e in zip(op.axes, op.shape, strict=True)]
         if reduce is not None:
             ranges += [(axis.var, axis.extent, IterKind.REDUCE) for axis in reduce.axes]
@@ -157,9 +155,7 @@ class _Builder:
         if reduce.condition is not None:
             test = self.expr(reduce.condition, values)
             neutral = [self.expr(i, values) for i in reduce.identity]
-            sources = [
-                Call("if_then_else", (test, s, i), s.dtype) for s, i in zip(sources, neutral, strict=True)
-            ]
+            sources = [Call("if_then_else", (test, s, i), s.dtype) for s, i in zip(sources, neutral, strict=True)]
         accumulators = [BufferLoad(target, place) for target in targets]
         combined = [self.expr(c, values) for c in reduce.combine(accumulators, sources)]
         return self.stores(targets, place, combined)
@@ -178,9 +174,7 @@ class _Builder:
             return BufferStore(targets[0], place, values[0])
         if separate:
             return Seq(tuple(BufferStore(t, place, v) for t, v in zip(targets, values, strict=True)))
-        temporaries = [
-            Var(f"v_{target.name}", value.dtype) for target, value in zip(targets, values, strict=True)
-        ]
+        temporaries = [Var(f"v_{target.name}", value.dtype) for target, value in zip(targets, values, strict=True)]
         body: Stmt = Seq(tuple(BufferStore(t, place, v) for t, v in zip(targets, temporaries, strict=True)))
         for var, value in zip(reversed(temporaries), reversed(values), strict=True):
             body = Let(var, value, body)
@@ -209,9 +203,7 @@ class _Builder:
         return nest
 
 
-def build_prim_func(
-    inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str, origin: Any = None
-) -> PrimFunc:
+def build_prim_func(inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str, origin: Any = None) -> PrimFunc:
     """Return the PrimFunc ``name`` with the buffers of ``inputs``, then of ``outputs``, as parameters.
 
     A variable of an extent or expression that is no dimension of any parameter on its own becomes a scalar
@@ -255,6 +247,4 @@ def build_prim_func(
     order = tuple(handles)
     func = PrimFunc(name, order, handles, body, tuple(temporaries), len(results), origin=origin)
     scalars = free_variables(func)
-    return (
-        replace(func, params=(*order[: len(sources)], *scalars, *order[len(sources) :])) if scalars else func
-    )
+    return replace(func, params=(*order[: len(sources)], *scalars, *order[len(sources) :])) if scalars else func

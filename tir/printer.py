@@ -250,9 +250,7 @@ class _Printer:
             case PrimExpr():
                 return self.expr(value)
             case Mapping():
-                return (
-                    f"{{{', '.join(f'{string_literal(k)}: {self.attribute(v)}' for k, v in value.items())}}}"
-                )
+                return f"{{{', '.join(f'{string_literal(k)}: {self.attribute(v)}' for k, v in value.items())}}}"
             case list() | tuple():
                 return f"[{', '.join(self.attribute(v) for v in value)}]"
         raise UnsupportedError(f"TVMScript cannot say the attribute value {value!r}")
@@ -398,9 +396,7 @@ def _plain(loop: For) -> bool:
     return loop.kind is LoopKind.SERIAL and not loop.annotations
 
 
-def print_prim_func(
-    func: PrimFunc, name: str | None = None, dialect: str = "tvm", indent: int = 0
-) -> list[str]:
+def print_prim_func(func: PrimFunc, name: str | None = None, dialect: str = "tvm", indent: int = 0) -> list[str]:
     """Return the lines of one ``@T.prim_func``, ``indent`` steps deep.
 
     Names become Python identifiers, unique where they are seen. Raises UnsupportedError for what the dialect

@@ -73,9 +73,7 @@ def _region(buffer: Buffer, places: list[tuple[PrimExpr, ...]], inner: set[Var])
     distinct = list(dict.fromkeys(places))
     return BufferRegion(
         buffer,
-        tuple(
-            _range([place[d] for place in distinct], extent, inner) for d, extent in enumerate(buffer.shape)
-        ),
+        tuple(_range([place[d] for place in distinct], extent, inner) for d, extent in enumerate(buffer.shape)),
     )
 
 

@@ -33,9 +33,7 @@ class Tensor:
         found = indices if isinstance(indices, tuple) else (indices,)
         if len(found) != len(self.shape):
             raise IndexError(f"{self.name} has {len(self.shape)} dimensions, {len(found)} indices were given")
-        return ProducerLoad(
-            self, tuple(i.var if isinstance(i, ReduceAxis) else convert(i, "int64") for i in found)
-        )
+        return ProducerLoad(self, tuple(i.var if isinstance(i, ReduceAxis) else convert(i, "int64") for i in found))
 
     def __call__(self, *indices: Index) -> ProducerLoad:
         return self[tuple(indices)]
@@ -140,9 +138,7 @@ def compute(shape: Sequence[Extent], body: Callable[..., Any], name: str = "T", 
     bodies = value if isinstance(value, tuple) else (value,)
     dtypes = [s.dtype for s in value.sources] if isinstance(value, Reduce) else [b.dtype for b in bodies]
     op = Compute(name, axes, extents, bodies)
-    results = tuple(
-        Tensor(f"{name}_{i}" if several else name, extents, dtype, op, i) for i, dtype in enumerate(dtypes)
-    )
+    results = tuple(Tensor(f"{name}_{i}" if several else name, extents, dtype, op, i) for i, dtype in enumerate(dtypes))
     return results if several else results[0]
 
 

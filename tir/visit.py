@@ -245,9 +245,7 @@ def map_block(
     )
     if same:
         return block
-    return replace(
-        block, iter_vars=axes, reads=reads, writes=writes, init=init, body=body, alloc_buffers=owned
-    )
+    return replace(block, iter_vars=axes, reads=reads, writes=writes, init=init, body=body, alloc_buffers=owned)
 
 
 def map_stmt(
@@ -271,9 +269,7 @@ def map_stmt(
     return change(stmt)
 
 
-def substitute_stmt(
-    stmt: Stmt, values: Mapping[Var, PrimExpr], buffers: Mapping[Buffer, Buffer] | None = None
-) -> Stmt:
+def substitute_stmt(stmt: Stmt, values: Mapping[Var, PrimExpr], buffers: Mapping[Buffer, Buffer] | None = None) -> Stmt:
     """Return ``stmt`` with variables (and buffers) replaced everywhere, regions and extents included."""
     return map_stmt(stmt, lambda expr: substitute(expr, values, buffers), None, buffers)
 

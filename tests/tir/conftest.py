@@ -33,8 +33,7 @@ def run_in_tvm() -> RunInTVM:
         compiled = tvm.compile(tvm.script.from_source(text), target="llvm")
         outputs = func.buffers[len(func.buffers) - func.num_outputs :]
         results = [
-            tvm.runtime.tensor(np.full(shape, 7, buffer.dtype))
-            for shape, buffer in zip(shapes, outputs, strict=True)
+            tvm.runtime.tensor(np.full(shape, 7, buffer.dtype)) for shape, buffer in zip(shapes, outputs, strict=True)
         ]
         arguments = [tvm.runtime.tensor(a) if isinstance(a, np.ndarray) else a for a in inputs]
         compiled[func.name](*arguments, *results)

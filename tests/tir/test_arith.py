@@ -1,0 +1,276 @@
+"""The canonical form is sound, idempotent and finds what is obvious; proofs never lie."""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from relay2relax.tir.arith import EXTENTS, coefficients, constant_difference, limits, prove, simplify
+from relay2relax.tir.expr import (
+    Binary,
+    Buffer,
+    IntImm,
+    Not,
+    PrimExpr,
+    Select,
+    Var,
+    binary,
+    cast,
+    const,
+    maximum,
+    minimum,
+)
+
+N, M, K, N2 = Var("n"), Var("m"), Var("k"), Var("n")
+VARIABLES = (N, M, K, N2)
+
+
+def truncated(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "min": min, "max": max, "truncdiv": truncated, "truncmod": lambda a, b: a - truncated(a, b) * b,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+    "!=": operator.ne, "and": lambda a, b: a and b, "or": lambda a, b: a or b,
+}  # fmt: skip
+
+
+def evaluate(expr: PrimExpr, values: dict[Var, int]) -> int:
+    match expr:
+        case IntImm(value):
+            return value
+        case Var():
+            return values[expr]
+        case Binary(op, a, b):
+            return int(OPERATORS[op](evaluate(a, values), evaluate(b, values)))
+        case Not(a):
+            return 1 - evaluate(a, values)
+        case Select(condition, a, b):
+            return evaluate(a if evaluate(condition, values) else b, values)
+    raise AssertionError(expr)
+
+
+leaves = st.one_of(
+    st.sampled_from(VARIABLES),
+    st.integers(-12, 24).map(lambda value: IntImm(value)),
+    st.sampled_from([2, 3, 4, 8, 12]).map(lambda value: IntImm(value)),
+)
+
+
+def larger(inner: st.SearchStrategy[PrimExpr]) -> st.SearchStrategy[PrimExpr]:
+    arithmetic = st.sampled_from(["+", "-", "*", "+", "*", "//", "%", "//", "%", "min", "max", "truncdiv", "truncmod"])
+    compared = st.builds(Binary, st.sampled_from(["<", "<=", "==", "!=", ">", ">="]), inner, inner)
+    return st.one_of(
+        st.builds(Binary, arithmetic, inner, inner),
+        st.builds(Binary, st.sampled_from(["//", "%"]), inner, st.sampled_from([2, 3, 4, 8, 12, -3]).map(IntImm)),
+        st.builds(Select, compared, inner, inner),
+    )
+
+
+integers = st.recursive(leaves, larger, max_leaves=10)
+conditions = st.builds(Binary, st.sampled_from(["<", "<=", "==", "!=", ">", ">="]), integers, integers)
+environments = st.fixed_dictionaries({var: st.integers(0, 15) for var in VARIABLES})
+wild = st.fixed_dictionaries({var: st.integers(-15, 15) for var in VARIABLES})
+
+
+def checked(expr: PrimExpr, values: dict[Var, int]) -> int | None:
+    try:
+        return evaluate(expr, values)
+    except ZeroDivisionError:
+        return None
+
+
+@settings(max_examples=400, deadline=None)
+@given(integers, st.lists(wild, min_size=4, max_size=4))
+def test_simplify_is_sound(expr: PrimExpr, points: list[dict[Var, int]]) -> None:
+    simple = simplify(expr)
+    for values in points:
+        expected = checked(expr, values)
+        if expected is not None:
+            assert evaluate(simple, values) == expected
+
+
+@settings(max_examples=400, deadline=None)
+@given(integers, st.lists(environments, min_size=4, max_size=4))
+def test_simplify_of_extents_is_sound(expr: PrimExpr, points: list[dict[Var, int]]) -> None:
+    simple = simplify(expr, EXTENTS)
+    for values in points:
+        expected = checked(expr, values)
+        if expected is not None:
+            assert evaluate(simple, values) == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(integers, st.booleans())
+def test_simplify_is_idempotent(expr: PrimExpr, extents: bool) -> None:
+    bounds = EXTENTS if extents else None
+    simple = simplify(expr, bounds)
+    assert simplify(simple, bounds) == simple
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(integers, min_size=2, max_size=5), st.randoms(use_true_random=False))
+def test_order_does_not_matter(parts: list[PrimExpr], random) -> None:
+    for op in ("+", "min", "max"):
+        first = parts[0]
+        for part in parts[1:]:
+            first = binary(op, first, part)
+        shuffled = list(parts)
+        random.shuffle(shuffled)
+        second = shuffled[0]
+        for part in shuffled[1:]:
+            second = binary(op, part, second)
+        if op == "+":
+            assert simplify(first) == simplify(second)
+
+
+@settings(max_examples=400, deadline=None)
+@given(conditions, st.lists(environments, min_size=4, max_size=4), st.integers(0, 3))
+def test_proofs_never_lie(condition: PrimExpr, points: list[dict[Var, int]], mode: int) -> None:
+    # Values of M and K go beyond neither constant nor symbolic limits in the modes that state them.
+    limited = {N: (0, 15), M: (0, 15), K: (0, 15), N2: (0, 15)}
+    symbolic = {N: (0, None), M: (0, N), K: (M, 15), N2: (0, N + M)}
+    bounds = (None, EXTENTS, limited, symbolic)[mode]
+    answer = prove(condition, bounds)
+    simple = simplify(condition, bounds)
+    low, high = limits(condition.a, bounds)
+    for values in points:
+        if mode == 3 and not (
+            values[M] <= values[N] and values[M] <= values[K] and values[N2] <= values[N] + values[M]
+        ):
+            continue
+        expected = checked(condition, values)
+        if expected is None:
+            continue
+        if answer is not None:
+            assert answer == bool(expected)
+        assert evaluate(simple, values) == expected
+        value = evaluate(condition.a, values)
+        assert low is None or low <= value
+        assert high is None or value <= high
+
+
+@pytest.mark.parametrize(
+    ("expr", "expected"),
+    [
+        (lambda: (N * 784) // 784, "n"),
+        (lambda: (N * 4) % 4, "0"),
+        (lambda: (N * 4 + 3) // 4, "n"),
+        (lambda: (N * 4 + 4) // 4, "n + 1"),
+        (lambda: (N * 4 + 7) % 4, "3"),
+        (lambda: (N * M) // M, "n"),
+        (lambda: (N * M * 6) // (M * 2), "n*3"),
+        (lambda: (N * M + M) // M, "n + 1"),
+        (lambda: (N * (M + 1)) // (M + 1), "n"),
+        (lambda: ((N + 1) * (M + 1)) // (M + 1), "n + 1"),
+        (lambda: (N // 2) // 3, "n//6"),
+        (lambda: (N % 12) % 4, "n%4"),
+        (lambda: (N % 12) // 4, "n//4%3"),
+        (lambda: (N // 4) * 4 + N % 4, "n"),
+        (lambda: (N // 12) * 12 + (N % 12) // 4 * 4 + N % 4, "n"),
+        (lambda: (N // M) * M + N % M, "n"),
+        (lambda: (N * 3 + 2 - 3) // 2 + 1, "n + (n + 1)//2"),
+        (lambda: (N * 6 + 4) // 4, "n + n//2 + 1"),
+        (lambda: (N * 2) // 4, "n//2"),
+        (lambda: (N * 2) % 4, "n%2*2"),
+        (lambda: minimum(N + 1, N), "n"),
+        (lambda: maximum(minimum(N, M), N), "n"),
+        (lambda: maximum(N, maximum(M, N + 2)), "max(m, n + 2)"),
+        (lambda: maximum(N - 1, -1), "n - 1"),
+        (lambda: minimum(M, minimum(N, M)), "min(m, n)"),
+        (lambda: (M + N) * 2 - M - N, "m + n"),
+        (lambda: N - M, "n - m"),
+        (lambda: 5 - N, "5 - n"),
+        (lambda: -N - 3, "n*-1 - 3"),
+        (lambda: binary("truncdiv", N * 6, const(4, "int64")), "n + n//2"),
+        (lambda: Select(N >= 0, N + 0, M), "n"),
+        (lambda: N * M * K - K * N * M, "0"),
+        (lambda: (N + M) * (N + M) - N * N - M * M, "m*n*2"),
+    ],
+)
+def test_canonical_forms(expr: Callable[[], PrimExpr], expected: str) -> None:
+    assert text(simplify(expr(), EXTENTS)) == expected
+
+
+def text(expr: PrimExpr) -> str:
+    """Return ``expr`` as Python would write it."""
+    match expr:
+        case IntImm(value):
+            return str(value)
+        case Var(name):
+            return name
+        case Binary(("min" | "max") as op, a, b):
+            return f"{op}({text(a)}, {text(b)})"
+        case Binary(("+" | "-") as op, a, b):
+            return f"{text(a)} {op} {text(b)}"
+        case Binary(op, a, b):
+            left, right = (f"({text(x)})" if isinstance(x, Binary) and x.op in "+-" else text(x) for x in (a, b))
+            return f"{left}{op}{right}"
+    raise AssertionError(expr)
+
+
+def test_proofs() -> None:
+    i, j = Var("i"), Var("j")
+    assert prove((N * 4).equal(4 * N)) is True
+    assert prove(N >= 0) is None
+    assert prove(N >= 0, EXTENTS) is True
+    assert prove(N < 0, EXTENTS) is False
+    assert prove((N * 2).equal(M * 2 + 1)) is False
+    assert prove((N * 2).not_equal(M * 2 + 1)) is True
+    assert prove(N.equal(M)) is None
+    assert prove(minimum(N + 1, M) <= M) is True
+    assert prove(maximum(N, M) - minimum(N, M) >= 0) is True
+    assert prove(minimum(N, M) < maximum(N + 1, M)) is True
+    assert prove(minimum(N, M) < maximum(N, M)) is None
+    assert prove((N % 7) < 7) is True
+    bounds = {i: (0, 3), j: (0, 15)}
+    assert prove(i * 16 + j < 64, bounds) is True
+    assert prove(i * 16 + j < 63, bounds) is None
+    rows = {i: (0, N - 1), j: (0, M - 1), N: (0, None), M: (0, None)}
+    assert prove(i < N, rows) is True
+    assert prove(i * M + j < N * M, rows) is True
+    assert prove(binary("and", i >= 0, i < N), rows) is True
+    assert simplify((i * M + j) // M, rows) == i
+    assert simplify((i * M + j) % M, rows) == j
+    assert simplify((i * 16 + j) // 16, bounds) == i
+    assert constant_difference((N // 4) * 4 + 3, N - N % 4) == 3
+    assert constant_difference(N, M) is None
+    assert limits(i * 4 - j, bounds) == (-15, 12)
+
+
+def test_names_and_age_order_the_terms() -> None:
+    older, newer, other = Var("x"), Var("x"), Var("a")
+    for expr in (newer + older + other, other + older + newer, older + (other + newer)):
+        simple = simplify(expr)
+        assert simple == Binary("+", Binary("+", other, older), newer)
+
+
+def test_dtypes_are_kept() -> None:
+    i = Var("i", "int32")
+    assert simplify(i * 4 // 4) == i
+    assert simplify((i + 1) * 2).dtype == "int32"
+    mixed = simplify(cast("int64", i * 2 // 2) + N)
+    assert mixed.dtype == "int64"
+    assert mixed == N + cast("int64", i)
+    byte = Var("b", "uint8")
+    wrapping = Binary("-", Binary("+", byte, const(1, "uint8")), const(1, "uint8"))
+    assert simplify(wrapping) is wrapping
+    buffer = Buffer("at", (N,), "int64")
+    assert simplify(buffer[N * 2 // 2] - buffer[N]) == IntImm(0)
+    assert coefficients(N * 4 + M + 3, [N]) == ({N: 4}, M + 3)
+    assert coefficients(N // 4 + M, [N]) is None
+
+
+def test_it_is_fast() -> None:
+    expr = (N * 784 + 3) // 784 + M * 2
+    start = time.perf_counter()
+    for _ in range(2000):
+        simplify(expr, EXTENTS)
+    assert time.perf_counter() - start < 2.0

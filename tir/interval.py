@@ -1,0 +1,116 @@
+"""Intervals of integers: the smallest and the largest value, None where there is no limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias, Union
+
+End: TypeAlias = Union[int, None]
+Interval: TypeAlias = tuple[End, End]
+ANYTHING: Interval = (None, None)
+
+
+def multiply(a: Interval, b: Interval) -> Interval:
+    """Return the interval of products."""
+    if a == (0, 0) or b == (0, 0):
+        return (0, 0)
+    corners = [x * y for x in a for y in b if x is not None and y is not None]
+    if len(corners) == 4:
+        return (min(corners), max(corners))
+    (low_a, high_a), (low_b, high_b) = a, b
+    if low_a is not None and low_b is not None and low_a >= 0 and low_b >= 0:
+        return (low_a * low_b, None)
+    if high_a is not None and low_b is not None and high_a <= 0 and low_b >= 0:
+        return (None, high_a * low_b)
+    if low_a is not None and high_b is not None and low_a >= 0 and high_b <= 0:
+        return (None, low_a * high_b)
+    if high_a is not None and high_b is not None and high_a <= 0 and high_b <= 0:
+        return (high_a * high_b, None)
+    return ANYTHING
+
+
+def least(a: Interval, b: Interval) -> Interval:
+    """Return the interval of the smaller value."""
+    return (both(a[0], b[0], min), known(a[1], b[1], min))
+
+
+def greatest(a: Interval, b: Interval) -> Interval:
+    """Return the interval of the larger value."""
+    return (known(a[0], b[0], max), both(a[1], b[1], max))
+
+
+def union(a: Interval, b: Interval) -> Interval:
+    """Return the interval of a value that is of ``a`` or of ``b``."""
+    return (both(a[0], b[0], min), both(a[1], b[1], max))
+
+
+def quotient(over: Interval, under: Interval) -> Interval:
+    """Return the interval of a floor division; a divisor that is not negative is at least one."""
+    if under[0] is None or under[0] < 0:
+        return ANYTHING
+    smallest = max(under[0], 1)
+    largest = None if under[1] is None else max(under[1], 1)
+    low, high = over
+    # The quotient lies furthest from zero at the smallest divisor, nearest to it at the largest.
+    if low is not None:
+        low = low // smallest if low < 0 else 0 if largest is None else low // largest
+    if high is not None:
+        high = high // smallest if high >= 0 else -1 if largest is None else high // largest
+    return (low, high)
+
+
+def remainder(over: Interval, under: Interval) -> Interval:
+    """Return the interval of a floor modulo; a divisor that is not negative is at least one."""
+    if under[0] is None or under[0] < 0:
+        return ANYTHING
+    high = None if under[1] is None else max(under[1], 1) - 1
+    if over[0] is not None and over[0] >= 0:
+        high = known(high, over[1], min)
+    return (0, high)
+
+
+def both(a: End, b: End, pick: Callable[[int, int], int]) -> End:
+    """Return the pick of two ends, None where one is not known."""
+    return None if a is None or b is None else pick(a, b)
+
+
+def known(a: End, b: End, pick: Callable[[int, int], int]) -> End:
+    """Return the pick of the ends that are known."""
+    if a is None or b is None:
+        return a if b is None else b
+    return pick(a, b)
+
+
+def _less(limits: Interval, never_zero: bool) -> bool | None:
+    low, high = limits
+    if high is not None and (high < 0 or (high == 0 and never_zero)):
+        return True
+    return False if low is not None and low >= 0 else None
+
+
+def _same(limits: Interval, never_zero: bool) -> bool | None:
+    low, high = limits
+    if low == 0 and high == 0:
+        return True
+    apart = never_zero or (low is not None and low > 0) or (high is not None and high < 0)
+    return False if apart else None
+
+
+def _negated(answer: bool | None) -> bool | None:
+    return None if answer is None else not answer
+
+
+def _turned(limits: Interval) -> Interval:
+    low, high = limits
+    return (None if high is None else -high, None if low is None else -low)
+
+
+# What the interval of ``a - b``, and whether it is known not to be zero, say about ``a op b``.
+DECIDE: dict[str, Callable[[Interval, bool], bool | None]] = {
+    "==": _same,
+    "!=": lambda limits, never_zero: _negated(_same(limits, never_zero)),
+    "<": _less,
+    ">=": lambda limits, never_zero: _negated(_less(limits, never_zero)),
+    ">": lambda limits, never_zero: _less(_turned(limits), never_zero),
+    "<=": lambda limits, never_zero: _negated(_less(_turned(limits), never_zero)),
+}

@@ -1,0 +1,129 @@
+"""Sums of products: the canonical form's data, and the arithmetic on it.
+
+A sum maps products of atoms to integer coefficients; a product is a sorted tuple of atoms, the empty one stands for
+the constant. The order depends on names and on the age of variables, never on where objects lie in memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from relay2relax.tir.expr import (
+    Binary,
+    BufferLoad,
+    Call,
+    Cast,
+    FloatImm,
+    IntImm,
+    Not,
+    PrimExpr,
+    Select,
+    Var,
+    children,
+)
+
+Term: TypeAlias = tuple[PrimExpr, ...]
+Sum: TypeAlias = dict[Term, int]
+
+
+def sort_key(expr: PrimExpr) -> tuple[Any, ...]:
+    """Return the sort key of an atom."""
+    match expr:
+        case Var(name):
+            return (0, name, expr.serial)
+        case IntImm(value):
+            return (1, value)
+        case FloatImm(float_value):
+            return (2, repr(float_value))
+        case Binary(op, a, b):
+            return (3, op, sort_key(a), sort_key(b))
+        case Call(name, args):
+            return (4, name, tuple(sort_key(arg) for arg in args))
+        case BufferLoad(buffer, indices):
+            return (5, buffer.name, tuple(sort_key(index) for index in indices))
+        case Cast() | Not() | Select():
+            return (6, type(expr).__name__, tuple(sort_key(part) for part in children(expr)))
+    return (7, repr(expr))
+
+
+def term_key(term: Term) -> tuple[Any, ...]:
+    """Return the sort key of a product: longer ones first."""
+    return (-len(term), tuple(sort_key(atom) for atom in term))
+
+
+def add(a: Sum, b: Sum, factor: int = 1) -> Sum:
+    """Return ``a + factor * b``."""
+    result = dict(a)
+    for term, count in b.items():
+        new = result.get(term, 0) + factor * count
+        if new:
+            result[term] = new
+        else:
+            result.pop(term, None)
+    return result
+
+
+def scale(a: Sum, factor: int) -> Sum:
+    """Return ``factor * a``."""
+    return {term: count * factor for term, count in a.items()} if factor else {}
+
+
+def constant_sum(value: int) -> Sum:
+    """Return the sum that is ``value``."""
+    return {(): value} if value else {}
+
+
+def atom_sum(expr: PrimExpr) -> Sum:
+    """Return the sum that is one atom."""
+    return {(expr,): 1}
+
+
+def product(a: Term, b: Term) -> Term:
+    """Return the product of two products."""
+    return tuple(sorted(a + b, key=sort_key)) if a and b else a or b
+
+
+def without(term: Term, part: Term) -> Term | None:
+    """Return ``term`` divided by ``part``, None where it is no factor."""
+    if not part:
+        return term
+    rest = list(term)
+    for atom in part:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return tuple(rest)
+
+
+def is_constant(a: Sum) -> bool:
+    """Whether ``a`` has no atoms."""
+    return not a or (len(a) == 1 and () in a)
+
+
+def truncated(value: int, by: int) -> int:
+    """Return the quotient of ``value`` by ``by`` rounded towards zero."""
+    return value // by if value >= 0 else -(-value // by)
+
+
+def build(terms: Sum, dtype: str) -> PrimExpr:
+    """Return the expression of a sum: positive terms before negative ones, the constant last."""
+    constant = terms.get((), 0)
+    order = sorted((t for t in terms if t), key=lambda t: (terms[t] < 0, term_key(t)))
+    if not order:
+        return IntImm(constant, dtype)
+    result: PrimExpr | None = None
+    if constant > 0 and terms[order[0]] < 0:
+        result, constant = IntImm(constant, dtype), 0
+    for term in order:
+        count = terms[term]
+        part = term[0]
+        for atom in term[1:]:
+            part = Binary("*", part, atom)
+        size = count if result is None else abs(count)
+        if size != 1:
+            part = Binary("*", part, IntImm(size, dtype))
+        result = part if result is None else Binary("+" if count > 0 else "-", result, part)
+    assert result is not None
+    if constant:
+        result = Binary("+" if constant > 0 else "-", result, IntImm(abs(constant), dtype))
+    return result
