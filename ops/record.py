@@ -53,6 +53,12 @@ class Emit(Protocol[V]):
     def item(self, value: V, index: int) -> V:
         """Emit a projection from a tuple."""
 
+    def constant_of(self, value: V) -> Array | None:
+        """Return the data of a constant, None for any other value."""
+
+    def as_tir(self, op: OpDef, attrs: Any, args: Sequence[V]) -> V:
+        """Emit ``call_tir`` of the operator's own PrimFunc: for a call that Relax's operators cannot express."""
+
 
 @dataclass(frozen=True, slots=True)
 class Script:
@@ -98,6 +104,8 @@ class OpDef:
                  ``out`` is the inferred type, its extents static or symbolic.
     ``relax``    what Relax has for it; None: only ``call_tir`` of its own PrimFunc.
     ``script``   how the operator is written in Relax, None where Relax does not have it.
+    ``declares_attrs``  False where Relay's operator carries ``attrs`` without declaring them (``unique``, ``cumsum``): its
+                 text then refers to them as ``meta[relay.attrs.…][i]``.
     """
 
     doc: str
@@ -113,6 +121,7 @@ class OpDef:
     relax: RelaxForm = None
     script: Script | None = None
     aliases: tuple[str, ...] = ()
+    declares_attrs: bool = True
 
     @property
     def name(self) -> str:

@@ -12,11 +12,13 @@ FAMILIES = (
     "broadcast",
     "reduce",
     "transform",
+    "indexing",
     "create",
     "convolution",
     "matmul",
     "pooling",
     "normalisation",
+    "padding",
 )
 
 
