@@ -58,6 +58,10 @@ class OpEmitter:
             return value.fields[index]
         return self.builder.emit(TupleGetItem(value, index))
 
+    def constant_of(self, value: Expr) -> Array | None:
+        """Return the data of a constant, None for any other value."""
+        return value.data if isinstance(value, Constant) else None
+
     # What the translators do.
 
     def as_relax(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> Expr:
