@@ -50,6 +50,9 @@ PadWidth: TypeAlias = Annotated[tuple[tuple[int, ...], ...], Kind("Array<Array<I
 # ``split``: a section count, or the places to cut at.
 Sections: TypeAlias = Annotated[Union[int, tuple[int, ...]], Kind("BoxInt|Array<BoxInt>")]
 
+# ``arange``: an expression of Relay, given once more as an input.
+Expr: TypeAlias = Annotated[Any, Kind("Expr")]
+
 
 @dataclass(frozen=True, slots=True)
 class NoAttrs:

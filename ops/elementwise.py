@@ -393,9 +393,7 @@ def per_axis_numpy(
 ) -> Array:
     """Return the rounded product, with a factor for each place along ``axes``."""
     m, ls, rs = (_along(data.shape, attrs.axes, one) for one in (multiplier, left, right))
-    return _rounded_product(
-        data, m, ls if attrs.is_lshift_required else 0, rs if attrs.is_rshift_required else 0
-    )
+    return _rounded_product(data, m, ls if attrs.is_lshift_required else 0, rs if attrs.is_rshift_required else 0)
 
 
 def per_axis_compute(

@@ -86,9 +86,7 @@ def reduce_type(attrs: ReduceAttrs, data: Type) -> Type:
     return TensorType(reduced_shape(found.shape, reduced_axes(attrs, found.rank), attrs.keepdims), found.dtype)
 
 
-def reduction(
-    shape: Shape, attrs: Any, data: te.Tensor, body: Callable[..., PrimExpr], name: str
-) -> Any:
+def reduction(shape: Shape, attrs: Any, data: te.Tensor, body: Callable[..., PrimExpr], name: str) -> Any:
     """Return the compute of ``shape`` that reduces ``data``.
 
     ``body(index, axes, place)`` is given a full index into ``data``, the axes of the reduction, and the index of the
@@ -132,7 +130,7 @@ def reducer(
     relax: Expanded | None = None,
     in_relax: bool = True,
 ) -> OpDef:
-    """Return the record of a reduction: ``function(data, axes, keepdims)`` on arrays, ``body(element, axes)`` on elements."""
+    """Return the record that applies ``function(data, axes, keepdims)`` to arrays, ``body(element, axes)`` to elements."""
 
     def numpy(attrs: ReduceAttrs, data: Array) -> Array:
         axes = reduced_axes(attrs, data.ndim)

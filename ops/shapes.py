@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from relay2relax.ops.record import Emit, OpError, V
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir.expr import IntImm, PrimExpr, Select
-from relay2relax.tir.extent import ANY, Extent, Shape, as_prim, equal, is_any, maximum, static
+from relay2relax.tir.extent import Extent, Shape, as_prim, equal, is_any, maximum, static
 
 
 def show(shape: Iterable[Extent]) -> str:
@@ -102,28 +102,6 @@ def operand_indices(
         else:
             found.append(Select(as_prim(extent).equal(1), IntImm(0), index))
     return tuple(found)
-
-
-def concatenated(extents: Sequence[Sequence[Extent]], axis: int) -> Shape:
-    """Return the common shape of tensors beside ``axis``, with ``ANY`` at ``axis``; raises OpError where they differ.
-
-    An unknown extent beside a known one is that one.
-    """
-    result = list(extents[0])
-    for number, shape in enumerate(extents[1:], 1):
-        for position, extent in enumerate(shape):
-            if position == axis:
-                continue
-            if equal(result[position], extent) is False:
-                raise OpError(
-                    f"tensors of shapes {show(extents[0])} and {show(shape)} differ in dimension {position} "
-                    f"(tensor {number} of the tuple)",
-                    0,
-                )
-            if is_any(result[position]):
-                result[position] = extent
-    result[axis] = ANY
-    return tuple(result)
 
 
 def extent_value(e: Emit[V], extent: Extent, dtype: str) -> V:

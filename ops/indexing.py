@@ -1,0 +1,562 @@
+"""Operators that join, cut and pick: concatenate, stack, split, take, slices.
+
+Results have the dtype of the data. ``numpy`` returns views where it can.
+Source of the semantics: TVM 0.18, ``src/relay/op/tensor/transform.cc`` and ``include/tvm/topi/transform.h``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array
+from relay2relax.ops.attributes import (
+    IndexExprArray,
+    Int,
+    Integer,
+    IntegerArray,
+    OptionalIndexExprArray,
+    OptionalInteger,
+    OptionalIntegerArray,
+    Sections,
+    String,
+)
+from relay2relax.ops.create import static_shape
+from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.reshaping import reshaped_index
+from relay2relax.ops.shapes import normal_axes, normal_axis, show, tensor, tensors
+from relay2relax.ops.slicing import AxisSlice, axis_slices
+from relay2relax.ops.transform import moved
+from relay2relax.ops.types import TensorType, TupleType, Type
+from relay2relax.tir import te
+from relay2relax.tir.expr import IntImm, PrimExpr, cast, if_then_else, maximum, minimum
+from relay2relax.tir.extent import (
+    ANY,
+    Extent,
+    Shape,
+    add,
+    as_prim,
+    equal,
+    floordiv,
+    floormod,
+    is_any,
+    mul,
+    product,
+    static,
+    sub,
+    total,
+)
+
+SOURCE = "TVM 0.18 src/relay/op/tensor/transform.cc"
+
+
+# Attribute classes
+
+
+@dataclass(frozen=True, slots=True)
+class ConcatenateAttrs:
+    """The axis along which the tensors are joined."""
+
+    axis: Int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StackAttrs:
+    """The place of the new axis."""
+
+    axis: Integer = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SplitAttrs:
+    """How many equal parts, or the places to cut at; along which axis."""
+
+    indices_or_sections: Sections
+    axis: Int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TakeAttrs:
+    """The axis that is indexed (None: the flattened tensor), the leading axes that both inputs share, and the mode."""
+
+    batch_dims: Integer = 0
+    axis: OptionalInteger = None
+    mode: String = "clip"
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxTakeAttrs:
+    """The axis that is indexed, and the mode."""
+
+    axis: OptionalInteger = None
+    mode: String = "fast"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StridedSliceAttrs:
+    """Places per axis, see ``slicing.axis_slices``."""
+
+    begin: OptionalIndexExprArray
+    end: OptionalIndexExprArray
+    strides: OptionalIndexExprArray
+    slice_mode: String = "end"
+    axes: OptionalIntegerArray
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxStridedSliceAttrs:
+    """Places per listed axis."""
+
+    axes: IntegerArray
+    begin: IndexExprArray
+    end: IndexExprArray
+    strides: OptionalIndexExprArray = None
+
+
+@dataclass(frozen=True, slots=True)
+class SliceLikeAttrs:
+    """The axes that are cut; None or none: all."""
+
+    axes: OptionalIntegerArray
+
+
+# concatenate, stack, split
+
+
+def concatenate_type(attrs: ConcatenateAttrs, data: Type) -> Type:
+    """Return the common shape with the sum of the extents along the axis.
+
+    An unknown extent beside known ones becomes known only if the axis itself is unknown, as TVM has it.
+    """
+    found = tensors(data)
+    rank = found[0].rank
+    for number, one in enumerate(found):
+        if one.rank != rank:
+            raise OpError(f"tensor {number} of the tuple has rank {one.rank}, the first has rank {rank}", 0)
+    axis = normal_axis(attrs.axis, rank)
+    along = total(one.shape[axis] for one in found) if len(found) > 1 else found[0].shape[axis]
+    return TensorType(
+        tuple(along if d == axis else _common(found, d, is_any(along)) for d in range(rank)), found[0].dtype
+    )
+
+
+def _common(found: Sequence[TensorType], dimension: int, unknown_axis: bool) -> Extent:
+    known = [one.shape[dimension] for one in found if not is_any(one.shape[dimension])]
+    for extent in known[1:]:
+        if equal(known[0], extent) is False:
+            shapes = ", ".join(show(one.shape) for one in found)
+            raise OpError(f"tensors of shapes {shapes} differ in dimension {dimension}", 0)
+    if len(known) == len(found) or (known and unknown_axis):
+        return known[0]
+    return ANY
+
+
+def concatenate_numpy(attrs: ConcatenateAttrs, data: tuple[Array, ...]) -> Array:
+    """Return the joined arrays."""
+    return np.concatenate(data, axis=attrs.axis)
+
+
+def concatenate_compute(attrs: ConcatenateAttrs, out: TensorType, data: tuple[te.Tensor, ...]) -> te.Tensor:
+    """Return each element from the tensor that its place along the axis falls into."""
+    axis = attrs.axis % data[0].rank
+    starts = [total(one.shape[axis] for one in data[:number]) for number in range(len(data))]
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        value: PrimExpr | None = None
+        for one, start in zip(reversed(data), reversed(starts), strict=True):
+            loaded = one[(*i[:axis], i[axis] - as_prim(start), *i[axis + 1 :])]
+            if value is None:
+                value = loaded
+            else:
+                value = if_then_else(i[axis] < as_prim(total((start, one.shape[axis]))), loaded, value)
+        assert value is not None
+        return value
+
+    result: te.Tensor = te.compute(out.shape, element, name="T_concat")
+    return result
+
+
+def stack_type(attrs: StackAttrs, data: Type) -> Type:
+    """Return the shape of the first tensor with a new axis."""
+    found = tensors(data)
+    first = found[0]
+    for number, one in enumerate(found[1:], 1):
+        same = len(one.shape) == first.rank
+        if not same or any(equal(a, b) is False for a, b in zip(one.shape, first.shape, strict=True)):
+            raise OpError(f"tensor {number} of the tuple has shape {show(one.shape)}, the first {show(first.shape)}", 0)
+    axis = normal_axis(attrs.axis, first.rank + 1)
+    return TensorType((*first.shape[:axis], len(found), *first.shape[axis:]), first.dtype)
+
+
+def stack_numpy(attrs: StackAttrs, data: tuple[Array, ...]) -> Array:
+    """Return the arrays along a new axis."""
+    return np.stack(data, axis=attrs.axis)
+
+
+def stack_compute(attrs: StackAttrs, out: TensorType, data: tuple[te.Tensor, ...]) -> te.Tensor:
+    """Return each element from the tensor that its place along the new axis names."""
+    axis = attrs.axis % out.rank
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        place = (*i[:axis], *i[axis + 1 :])
+        value: PrimExpr = data[-1][place]
+        for number in range(len(data) - 2, -1, -1):
+            value = if_then_else(i[axis].equal(number), data[number][place], value)
+        return value
+
+    result: te.Tensor = te.compute(out.shape, element, name="T_stack")
+    return result
+
+
+def _cuts(attrs: SplitAttrs, extent: Extent) -> list[tuple[Extent, Extent]]:
+    """Return the begin and the length of each part; raises OpError where the cuts do not fit."""
+    known = static(extent)
+    if isinstance(attrs.indices_or_sections, int):
+        count = int(attrs.indices_or_sections)
+        if count < 1:
+            raise OpError(f"a tensor cannot be split into {count} parts", 0)
+        if static(floormod(extent, count)) not in (0, None):
+            raise OpError(f"an extent of {known} cannot be split into {count} equal parts", 0)
+        length = floordiv(extent, count)
+        return [(mul(number, length), length) for number in range(count)]
+    places = [0, *(int(one) for one in attrs.indices_or_sections)]
+    for before, after in pairwise(places):
+        if after <= before:
+            raise OpError(f"the places to cut at must grow: {places[1:]}", 0)
+    if known is not None and places[-1] >= known:
+        raise OpError(f"an extent of {known} cannot be cut at {places[-1]}", 0)
+    ends: list[Extent] = [*places[1:], extent]
+    return [(begin, sub(end, begin)) for begin, end in zip(places, ends, strict=True)]
+
+
+def split_type(attrs: SplitAttrs, data: Type) -> Type:
+    """Return a tuple with a type for each part."""
+    found = tensor(data)
+    axis = normal_axis(attrs.axis, found.rank)
+    before, after = found.shape[:axis], found.shape[axis + 1 :]
+    cuts = _cuts(attrs, found.shape[axis])
+    return TupleType(tuple(TensorType((*before, length, *after), found.dtype) for _, length in cuts))
+
+
+def split_numpy(attrs: SplitAttrs, data: Array) -> tuple[Array, ...]:
+    """Return a view for each part."""
+    axis = normal_axis(attrs.axis, data.ndim)
+    cuts = [(static_shape(cut)) for cut in _cuts(attrs, data.shape[axis])]
+    front = (slice(None),) * axis
+    return tuple(data[(*front, slice(begin, begin + length))] for begin, length in cuts)
+
+
+def split_compute(attrs: SplitAttrs, out: TupleType, data: te.Tensor) -> tuple[te.Tensor, ...]:
+    """Return the parts, each from its place on."""
+    axis = attrs.axis % data.rank
+
+    def part(type_: Type, begin: Extent) -> te.Tensor:
+        start = as_prim(begin)
+        return moved(tensor(type_), data, lambda *i: (*i[:axis], i[axis] + start, *i[axis + 1 :]), "split")
+
+    cuts = _cuts(attrs, data.shape[axis])
+    return tuple(part(type_, begin) for type_, (begin, _) in zip(out.fields, cuts, strict=True))
+
+
+# take
+
+
+def _take_axis(attrs: Any, data_rank: int, indices_rank: int) -> tuple[int, int]:
+    """Return the axis that is indexed and the number of leading axes that both inputs share."""
+    if attrs.mode not in ("clip", "wrap", "fast", "nan"):
+        raise OpError(f"mode is {attrs.mode!r}; it may be 'clip', 'wrap' or 'fast'")
+    axis = normal_axis(attrs.axis, data_rank)
+    batch = getattr(attrs, "batch_dims", 0)
+    batch = batch + indices_rank if batch < 0 else batch
+    if not 0 <= batch <= min(axis, indices_rank):
+        raise OpError(f"batch_dims {attrs.batch_dims} does not fit axis {axis} and indices of rank {indices_rank}", 1)
+    return axis, batch
+
+
+def take_type(attrs: Any, data: Type, indices: Type) -> Type:
+    """Return the shape of ``data`` with the indexed axis replaced by the shape of ``indices``."""
+    found, places = tensor(data), tensor(indices, 1)
+    if attrs.axis is None:
+        return TensorType(places.shape, found.dtype)
+    axis, batch = _take_axis(attrs, found.rank, places.rank)
+    return TensorType((*found.shape[:axis], *places.shape[batch:], *found.shape[axis + 1 :]), found.dtype)
+
+
+def take_numpy(attrs: Any, data: Array, indices: Array) -> Array:
+    """Return the chosen elements; ``clip`` and ``fast`` move a place outside to the border, ``wrap`` counts on."""
+    mode = "wrap" if attrs.mode == "wrap" else "clip"
+    if indices.dtype.kind not in "iu":
+        indices = indices.astype(np.int64)
+    if attrs.axis is None:
+        return np.asarray(np.take(data.reshape(-1), indices, mode=mode))
+    axis, batch = _take_axis(attrs, data.ndim, indices.ndim)
+    if not batch:
+        return np.asarray(np.take(data, indices, axis=axis, mode=mode))
+    extent = data.shape[axis]
+    places = np.mod(indices, extent) if mode == "wrap" else np.clip(indices, 0, extent - 1)
+    count = int(np.prod(data.shape[:batch]))
+    rows = data.reshape(count, *data.shape[batch:])
+    # The batch and the taken places are indexed together; what lies between them comes after both, and is moved back.
+    rows = np.moveaxis(rows, axis - batch + 1, 1)
+    taken = rows[np.arange(count)[:, None], places.reshape(count, -1)]
+    taken = np.moveaxis(taken, 1, axis - batch + 1)
+    return taken.reshape((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :]))
+
+
+def take_compute(attrs: Any, out: TensorType, data: te.Tensor, indices: te.Tensor) -> te.Tensor:
+    """Return each element from the place that its index names; places outside are moved in, also in mode ``fast``."""
+
+    def inside(place: PrimExpr, extent: Extent) -> PrimExpr:
+        place = cast("int64", place)
+        if attrs.mode == "wrap":
+            return place % as_prim(extent)
+        return maximum(minimum(place, as_prim(sub(extent, 1))), IntImm(0))
+
+    if attrs.axis is None:
+        size = product(data.shape)
+
+        def flat(*i: PrimExpr) -> tuple[PrimExpr, ...]:
+            return reshaped_index(data.shape, (size,), (inside(indices[i], size),))
+
+        return moved(out, data, flat, "take")
+    axis, batch = _take_axis(attrs, data.rank, indices.rank)
+    count = indices.rank - batch
+
+    def place(*i: PrimExpr) -> tuple[PrimExpr, ...]:
+        chosen = indices[(*i[:batch], *i[axis : axis + count])]
+        return (*i[:axis], inside(chosen, data.shape[axis]), *i[axis + count :])
+
+    return moved(out, data, place, "take")
+
+
+def take_relax(e: Emit[V], attrs: TakeAttrs, data: V, indices: V) -> V:
+    """R.take has no batch axes, needs an axis, and its default mode is another."""
+    found = tensor(e.type_of(data))
+    if attrs.axis is None:
+        flat = data if found.rank == 1 else e.call("reshape", data, e.shape((product(found.shape),)))
+        return e.call("take", flat, indices, axis=0, mode=attrs.mode)
+    axis, batch = _take_axis(attrs, found.rank, tensor(e.type_of(indices), 1).rank)
+    if batch:
+        return e.as_tir(take, attrs, (data, indices))
+    return e.call("take", data, indices, axis=axis, mode=attrs.mode)
+
+
+# Slices
+
+
+def _slices(attrs: Any, shape: Shape) -> tuple[AxisSlice, ...]:
+    """Return what is taken of each sliced axis of a tensor of ``shape``."""
+    if attrs.begin is None or attrs.end is None:
+        raise OpError("begin or end is null; a slice with computed places is dyn.strided_slice", 0)
+    mode = getattr(attrs, "slice_mode", "end")
+    return axis_slices(shape, attrs.begin, attrs.end, attrs.strides or (), attrs.axes, mode)
+
+
+def strided_slice_type(attrs: Any, data: Type) -> Type:
+    """Return the shape with the length of each slice in the place of its axis."""
+    found = tensor(data)
+    shape = list(found.shape)
+    for one in _slices(attrs, found.shape):
+        shape[one.axis] = one.length
+    return TensorType(tuple(shape), found.dtype)
+
+
+def strided_slice_numpy(attrs: Any, data: Array) -> Array:
+    """Return a view."""
+    places = [slice(None)] * data.ndim
+    for one in _slices(attrs, data.shape):
+        begin, length = static_shape((one.begin, one.length))
+        end = begin + length * one.stride
+        # Before the first element, which Python writes as None.
+        places[one.axis] = slice(begin, None if end < 0 else end, one.stride) if length else slice(0, 0)
+    return data[tuple(places)]
+
+
+def strided_slice_compute(attrs: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
+    """Return each element from its place along the slices."""
+    slices = {one.axis: one for one in _slices(attrs, data.shape)}
+
+    def place(*i: PrimExpr) -> list[PrimExpr]:
+        return [
+            v * slices[axis].stride + as_prim(slices[axis].begin) if axis in slices else v for axis, v in enumerate(i)
+        ]
+
+    return moved(out, data, place, "strided_slice")
+
+
+def strided_slice_relax(e: Emit[V], attrs: StridedSliceAttrs, data: V) -> V:
+    """R.strided_slice lists axes, begins, ends and strides; all places are inside when they are written."""
+    slices = _slices(attrs, tensor(e.type_of(data)).shape)
+    if not slices:
+        return data
+    return e.call(
+        "strided_slice",
+        data,
+        axes=tuple(one.axis for one in slices),
+        begin=tuple(one.begin for one in slices),
+        end=tuple(_end(one) for one in slices),
+        strides=tuple(one.stride for one in slices),
+    )
+
+
+def _end(one: AxisSlice) -> Extent:
+    """Return the end of a slice as R.strided_slice takes it: one that lies before element 0 is far negative."""
+    end = add(one.begin, mul(one.length, one.stride))
+    known = static(end)
+    return -(2**31) + 1 if known is not None and known < 0 else end
+
+
+def _liked_axes(attrs: SliceLikeAttrs, rank: int, like_rank: int) -> tuple[int, ...]:
+    if attrs.axes:
+        axes = normal_axes(attrs.axes, rank)
+        if any(axis >= like_rank for axis in axes):
+            raise OpError(f"axes {list(attrs.axes)} are not all in a tensor of rank {like_rank}", 1)
+        return axes
+    if rank != like_rank:
+        raise OpError(f"without axes the ranks agree; these are {rank} and {like_rank}", 1)
+    return tuple(range(rank))
+
+
+def slice_like_type(attrs: SliceLikeAttrs, data: Type, shape_like: Type) -> Type:
+    """Return the shape with the listed axes cut to the extents of the other."""
+    found, like = tensor(data), tensor(shape_like, 1)
+    shape = list(found.shape)
+    for axis in _liked_axes(attrs, found.rank, like.rank):
+        before, after = static(shape[axis]), static(like.shape[axis])
+        if before is not None and after is not None and after > before:
+            raise OpError(f"axis {axis} has extent {before}; it cannot be cut to {after}", 1)
+        shape[axis] = like.shape[axis]
+    return TensorType(tuple(shape), found.dtype)
+
+
+def slice_like_numpy(attrs: SliceLikeAttrs, data: Array, shape_like: Array) -> Array:
+    """Return a view of the beginning of each listed axis."""
+    places = [slice(None)] * data.ndim
+    for axis in _liked_axes(attrs, data.ndim, shape_like.ndim):
+        places[axis] = slice(0, shape_like.shape[axis])
+    return data[tuple(places)]
+
+
+def slice_like_relax(e: Emit[V], attrs: SliceLikeAttrs, data: V, shape_like: V) -> V:
+    """A slice from 0 to the other's extents."""
+    found, like = tensor(e.type_of(data)), tensor(e.type_of(shape_like), 1)
+    axes = _liked_axes(attrs, found.rank, like.rank)
+    if not axes:
+        return data
+    ends = tuple(like.shape[axis] for axis in axes)
+    ones = (1,) * len(axes)
+    return e.call("strided_slice", data, axes=axes, begin=(0,) * len(axes), end=ends, strides=ones)
+
+
+# Records
+
+concatenate = OpDef(
+    relay="concatenate",
+    doc="Join the tensors of a tuple along an axis.",
+    source=f"{SOURCE}, concatenate",
+    inputs=("data",),
+    attrs=ConcatenateAttrs,
+    attrs_key="relay.attrs.ConcatenateAttrs",
+    infer=concatenate_type,
+    numpy=concatenate_numpy,
+    compute=concatenate_compute,
+    relax=SameOp(),
+    script=Script("concat"),
+)
+
+stack = OpDef(
+    relay="stack",
+    doc="Join the tensors of a tuple along a new axis.",
+    source=f"{SOURCE}, stack",
+    inputs=("data",),
+    attrs=StackAttrs,
+    attrs_key="relay.attrs.StackAttrs",
+    infer=stack_type,
+    numpy=stack_numpy,
+    compute=stack_compute,
+    relax=SameOp(),
+    script=Script("stack"),
+)
+
+split = OpDef(
+    relay="split",
+    doc="Cut along an axis: into equal parts, or at the listed places.",
+    source=f"{SOURCE}, split",
+    inputs=("data",),
+    attrs=SplitAttrs,
+    attrs_key="relay.attrs.SplitAttrs",
+    infer=split_type,
+    numpy=split_numpy,
+    compute=split_compute,
+    relax=SameOp(),
+    script=Script("split"),
+)
+
+take = OpDef(
+    relay="take",
+    doc="Pick along an axis, or from the flattened tensor; a place outside is moved in (clip) or counted on (wrap).",
+    source=f"{SOURCE}, take",
+    inputs=("data", "indices"),
+    attrs=TakeAttrs,
+    attrs_key="relay.attrs.TakeAttrs",
+    infer=take_type,
+    numpy=take_numpy,
+    compute=take_compute,
+    relax=Expanded(take_relax),
+)
+
+relax_take = OpDef(
+    doc="Pick along an axis.",
+    source="TVM 0.27 src/relax/op/tensor/index.cc",
+    inputs=("x", "indices"),
+    attrs=RelaxTakeAttrs,
+    infer=take_type,
+    numpy=take_numpy,
+    compute=take_compute,
+    relax=SameOp(),
+    script=Script("take"),
+)
+
+strided_slice = OpDef(
+    relay="strided_slice",
+    doc="Every ``stride``-th element from ``begin`` to ``end`` along each axis.",
+    source=f"{SOURCE}, strided_slice",
+    inputs=("data",),
+    attrs=StridedSliceAttrs,
+    attrs_key="relay.attrs.StridedSliceAttrs",
+    infer=strided_slice_type,
+    numpy=strided_slice_numpy,
+    compute=strided_slice_compute,
+    relax=Expanded(strided_slice_relax),
+)
+
+relax_strided_slice = OpDef(
+    doc="Every ``stride``-th element from ``begin`` to ``end`` along the listed axes.",
+    source="TVM 0.27 src/relax/op/tensor/index.cc",
+    inputs=("x",),
+    attrs=RelaxStridedSliceAttrs,
+    infer=strided_slice_type,
+    numpy=strided_slice_numpy,
+    compute=strided_slice_compute,
+    relax=SameOp(),
+    script=Script("strided_slice"),
+)
+
+slice_like = OpDef(
+    relay="slice_like",
+    doc="The beginning of each axis, as long as that of the second input, whose values are ignored.",
+    source=f"{SOURCE}, slice_like",
+    inputs=("data", "shape_like"),
+    attrs=SliceLikeAttrs,
+    attrs_key="relay.attrs.SliceLikeAttrs",
+    infer=slice_like_type,
+    numpy=slice_like_numpy,
+    compute=lambda attrs, out, data, shape_like: moved(out, data, lambda *i: i, "slice_like"),
+    relax=Expanded(slice_like_relax),
+)
+
+OPS = (concatenate, stack, split, take, relax_take, strided_slice, relax_strided_slice, slice_like)
