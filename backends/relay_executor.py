@@ -1,0 +1,114 @@
+"""Relay modules run directly: ``create_executor(kind, mod, backend).evaluate(entry)(*args, **params)``.
+
+Two kinds are TVM's ``debug`` and ``graph``. Both run the same code on the same machine (``relay_code.py``,
+``relay_machine.py``); ``graph`` admits only first-order dataflow, which TVM's graph executor would run, and says of
+everything else why it cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay2relax.backends.arguments import bind_arguments
+from relay2relax.backends.relay_dataflow import check_dataflow
+from relay2relax.backends.relay_kernels import (
+    CKernels,
+    NumpyKernels,
+    Signature,
+    SignatureKernels,
+    is_static,
+    static_signatures,
+    type_of,
+    typed,
+)
+from relay2relax.backends.relay_machine import Closure, Machine, Observer
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.types import Type
+from relay2relax.relay_ir.infer import infer_type
+from relay2relax.relay_ir.module import IRModule
+
+KINDS = ("debug", "graph")
+BACKENDS = ("numpy", "c")
+
+
+def create_executor(kind: str, mod: IRModule, backend: str = "numpy") -> Executor:
+    """Return an executor for ``mod``; types are inferred if they are not known yet.
+
+    ``kind`` is "debug" (the whole language) or "graph" (first-order dataflow); ``backend`` is "numpy" or "c". Raises
+    TypeInferenceError for an ill-typed module, UnsupportedError for a kind or backend that does not exist.
+    """
+    if kind not in KINDS:
+        raise UnsupportedError(f"there is no executor {kind!r} for Relay; expected one of {', '.join(KINDS)}")
+    if backend not in BACKENDS:
+        expected = ", ".join(BACKENDS)
+        raise UnsupportedError(f"the Relay executors have no backend {backend!r}; expected one of {expected}")
+    return Executor(kind, mod if mod.types else infer_type(mod), backend)
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """An executor for one module; ``mod`` has its types."""
+
+    kind: str
+    mod: IRModule
+    backend: str
+
+    def evaluate(self, entry: str = "main", observe: Observer | None = None) -> Evaluation:
+        """Return a function that runs ``entry``.
+
+        ``observe(expr, value)`` is called with every value that is computed, in order. Raises Relay2RelaxError where
+        the module has no such function, UnsupportedError where the executor cannot run it, CompilerError where "c"
+        finds no compiler.
+        """
+        var = self.mod.get_global_var(entry)
+        types = self.mod.types
+        if self.kind == "graph":
+            check_dataflow(self.mod, var)
+        kernels: NumpyKernels | CKernels = NumpyKernels()
+        if self.backend == "c":
+            kernels = CKernels()
+            kernels.prepare(static_signatures(types))
+        parameters = tuple((param.name, types[param]) for param in self.mod[var].params)
+        # Open extents become known with the arguments; where nothing branches, so do all shapes.
+        open_shapes = self.kind == "graph" and not all(is_static(ty) for _, ty in parameters)
+        machine = Machine(self.mod, kernels, observe)
+        return Evaluation(entry, parameters, machine.function(entry), open_shapes)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A function of a module, ready to run; calling it runs it.
+
+    Arguments are given by position, then by parameter name, and converted as ``arguments.bind_arguments`` says. Tensors
+    are returned as numpy arrays, tuples as Python tuples, ADT values and references as ``values`` declares them.
+    Results may share memory with arguments and constants.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, Type], ...]
+    closure: Closure
+    open_shapes: bool
+    _prepared: set[tuple[Type, ...]] = field(default_factory=set)
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        values = bind_arguments(self.name, self.parameters, args, params)
+        machine = self.closure.machine
+        if self.open_shapes and isinstance(machine.kernels, CKernels):
+            given = tuple(map(type_of, values))
+            if given not in self._prepared:
+                machine.kernels.prepare(_signatures(machine.mod, self.name, values))
+                self._prepared.add(given)
+        return machine.run(self.closure, values)
+
+
+def _signatures(mod: IRModule, name: str, values: Sequence[Any]) -> list[Signature]:
+    """Return what a straight-line function calls for these arguments, found by running it on their types."""
+    listing = SignatureKernels()
+    machine = Machine(mod, listing)
+    # Where a shape comes to depend on data the list ends; what comes after is compiled when it is met.
+    with suppress(UnsupportedError):
+        machine.run(machine.function(name), [typed(value) for value in values])
+    return listing.signatures

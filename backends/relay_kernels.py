@@ -1,0 +1,154 @@
+"""How the Relay executors compute operator calls: the records' numpy kernels, or C generated from their definitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from relay2relax.backends.c import CompiledModule, compile_prim_funcs
+from relay2relax.backends.relay_code import CallOperator
+from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.lower import lower_call
+from relay2relax.ops.record import OpDef
+from relay2relax.ops.table import relay_op
+from relay2relax.ops.types import TensorType, TupleType, Type
+from relay2relax.relay_ir.expr import Call, Expr, Op
+from relay2relax.tir.extent import static
+
+# An operator, its attributes, and the types of its arguments, all extents known.
+Signature: TypeAlias = tuple[OpDef, Any, tuple[Type, ...]]
+
+
+class NumpyKernels:
+    """Every call is the record's ``numpy``."""
+
+    def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
+        """Return the value of ``call``."""
+        return call.op.numpy(call.attrs, *args)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    module: CompiledModule
+    name: str
+    result: Type
+
+
+class CKernels:
+    """Every call is a C function for exactly its argument types; what was not prepared is compiled when it is met."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[Signature, _Compiled] = {}
+
+    def prepare(self, signatures: Iterable[Signature]) -> None:
+        """Compile what is new among ``signatures``, in one go.
+
+        Raises UnsupportedError where a result's shape depends on data or C cannot express the operator, and
+        CompilerError where the compiler is missing or refuses the code.
+        """
+        new = [one for one in dict.fromkeys(signatures) if one not in self._compiled]
+        results = [op.infer(attrs, *types) for op, attrs, types in new]
+        funcs = []
+        for number, ((op, attrs, types), result) in enumerate(zip(new, results, strict=True)):
+            if not is_static(result):
+                raise UnsupportedError(f"the shape of {op.name}'s result depends on data; use the numpy backend")
+            name = f"{re.sub('[^A-Za-z0-9]', '_', op.name)}_{number}"
+            funcs.append(lower_call(op, attrs, types, result, name))
+        if funcs:
+            module = compile_prim_funcs(funcs)
+            for signature, func, result in zip(new, funcs, results, strict=True):
+                self._compiled[signature] = _Compiled(module, func.name, result)
+
+    def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
+        """Return the value of ``call``."""
+        signature = (call.op, call.attrs, tuple(map(type_of, args)))
+        if signature not in self._compiled:
+            self.prepare((signature,))
+        compiled = self._compiled[signature]
+        fields = compiled.result.fields if isinstance(compiled.result, TupleType) else (compiled.result,)
+        outputs = [_empty(field) for field in fields]
+        compiled.module.call(compiled.name, *flatten(args), *outputs)
+        return tuple(outputs) if isinstance(compiled.result, TupleType) else outputs[0]
+
+
+class SignatureKernels:
+    """Runs a program on types instead of values, and lists what it calls."""
+
+    def __init__(self) -> None:
+        self.signatures: list[Signature] = []
+
+    def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
+        """Return the type of ``call``, tuples as Python tuples; raises UnsupportedError where it depends on data."""
+        types = tuple(map(type_of, args))
+        self.signatures.append((call.op, call.attrs, types))
+        result = call.op.infer(call.attrs, *types)
+        if not is_static(result):
+            raise UnsupportedError(f"the shape of {call.op.name}'s result depends on data")
+        return _parts(result)
+
+
+def static_signatures(types: Mapping[Expr, Type]) -> list[Signature]:
+    """Return the signatures of all operator calls in a module whose argument and result types are static."""
+    found: list[Signature] = []
+    for expr, result in types.items():
+        match expr:
+            case Call(Op(name), args, attrs):
+                op = relay_op(name)
+                given = tuple(types[arg] for arg in args)
+                if op is not None and is_static(result) and all(map(is_static, given)):
+                    found.append((op, attrs, given))
+    return found
+
+
+def is_static(ty: Type) -> bool:
+    """Whether ``ty`` is a tensor of static shape, or a tuple of such."""
+    match ty:
+        case TensorType(shape):
+            return all(static(extent) is not None for extent in shape)
+        case TupleType(fields):
+            return all(map(is_static, fields))
+    return False
+
+
+def type_of(value: Any) -> Type:
+    """Return the type of an array or a tuple of arrays; types stand for values of theirs."""
+    match value:
+        case np.ndarray():
+            return TensorType(value.shape, of_array(value))
+        case tuple():
+            return TupleType(tuple(map(type_of, value)))
+        case Type():
+            return value
+    raise UnsupportedError(f"an operator cannot take {value!r}")
+
+
+def typed(value: Any) -> Any:
+    """Return ``value`` with arrays replaced by their types, tuples kept: what ``SignatureKernels`` runs on."""
+    return tuple(map(typed, value)) if isinstance(value, tuple) else type_of(value)
+
+
+def flatten(values: Iterable[Any]) -> list[Array]:
+    """Return the arrays among ``values``, those in tuples included, in order."""
+    found: list[Array] = []
+    stack = list(values)[::-1]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, tuple):
+            stack.extend(reversed(value))
+        else:
+            found.append(value)
+    return found
+
+
+def _parts(ty: Type) -> Any:
+    return tuple(map(_parts, ty.fields)) if isinstance(ty, TupleType) else ty
+
+
+def _empty(ty: Type) -> Array:
+    assert isinstance(ty, TensorType)
+    return np.empty([static(extent) or 0 for extent in ty.shape], numpy_dtype(ty.dtype))
