@@ -142,12 +142,12 @@ def _floor_remainder_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     return binary("truncmod" if is_unsigned(a.dtype) else "%", a, b)
 
 
-def _larger(a: Array, b: Array) -> Any:
+def _larger(a: Any, b: Any) -> Any:
     # ``a > b ? a : b``: a NaN on the left gives the right operand, one on the right itself.
     return np.where(a > b, a, b) if is_float(of_array(a)) else np.maximum(a, b)
 
 
-def _smaller(a: Array, b: Array) -> Any:
+def _smaller(a: Any, b: Any) -> Any:
     return np.where(a < b, a, b) if is_float(of_array(a)) else np.minimum(a, b)
 
 

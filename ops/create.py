@@ -255,7 +255,7 @@ def _steps(start: Any, step: Any, count: int, dtype: str) -> Array:
 
 def arange_numpy(attrs: ArangeAttrs, start: Array, stop: Array, step: Array) -> Array:
     """Return ``start + i * step``, computed in the result's dtype."""
-    count = _length(start.item(), stop.item(), step.item())  # type: ignore[arg-type]
+    count = _length(start.item(), stop.item(), step.item())
     return _steps(start, step, count, attrs.dtype)
 
 

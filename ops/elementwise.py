@@ -143,17 +143,17 @@ def _keeping_integers(function: Callable[..., Any]) -> Callable[[Array], Any]:
     return lambda x: function(x) if is_float(of_array(x)) else x
 
 
-def _sigmoid(x: Array) -> Array:
+def _sigmoid(x: Any) -> Any:
     result = np.exp(np.negative(x), out=np.empty_like(x))
     np.add(result, x.dtype.type(1), out=result)
     return np.divide(x.dtype.type(1), result, out=result)
 
 
-def _rsqrt(x: Array) -> Array:
-    return np.asarray(x.dtype.type(1) / np.sqrt(x))
+def _rsqrt(x: Any) -> Any:
+    return x.dtype.type(1) / np.sqrt(x)
 
 
-def _sign(x: Array) -> Array:
+def _sign(x: Any) -> Any:
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
@@ -410,7 +410,7 @@ def per_axis_compute(
     def element(*i: PrimExpr) -> PrimExpr:
         place = tuple(i[axis] for axis in axes)
         one = const(1, "int64")
-        wide = Cast("int64", data[i])
+        wide: PrimExpr = Cast("int64", data[i])
         if attrs.is_lshift_required:
             wide = Cast("int64", data[i]) * binary("<<", one, cast("int64", left[place]))
         total: PrimExpr = const(31, "int64")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -168,7 +168,8 @@ def concatenate_compute(attrs: ConcatenateAttrs, out: TensorType, data: tuple[te
     def element(*i: PrimExpr) -> PrimExpr:
         value: PrimExpr | None = None
         for one, start in zip(reversed(data), reversed(starts), strict=True):
-            loaded = one[(*i[:axis], i[axis] - as_prim(start), *i[axis + 1 :])]
+            place = (*i[:axis], i[axis] - as_prim(start), *i[axis + 1 :])
+            loaded = one[place]
             if value is None:
                 value = loaded
             else:
@@ -245,9 +246,9 @@ def split_type(attrs: SplitAttrs, data: Type) -> Type:
 def split_numpy(attrs: SplitAttrs, data: Array) -> tuple[Array, ...]:
     """Return a view for each part."""
     axis = normal_axis(attrs.axis, data.ndim)
-    cuts = [(static_shape(cut)) for cut in _cuts(attrs, data.shape[axis])]
-    front = (slice(None),) * axis
-    return tuple(data[(*front, slice(begin, begin + length))] for begin, length in cuts)
+    cuts = [static_shape(cut) for cut in _cuts(attrs, data.shape[axis])]
+    places = [(slice(None),) * axis + (slice(begin, begin + length),) for begin, length in cuts]
+    return tuple(data[place] for place in places)
 
 
 def split_compute(attrs: SplitAttrs, out: TupleType, data: te.Tensor) -> tuple[te.Tensor, ...]:
@@ -286,9 +287,9 @@ def take_type(attrs: Any, data: Type, indices: Type) -> Type:
     return TensorType((*found.shape[:axis], *places.shape[batch:], *found.shape[axis + 1 :]), found.dtype)
 
 
-def take_numpy(attrs: Any, data: Array, indices: Array) -> Array:
+def take_numpy(attrs: Any, data: Array, indices: Any) -> Array:
     """Return the chosen elements; ``clip`` and ``fast`` move a place outside to the border, ``wrap`` counts on."""
-    mode = "wrap" if attrs.mode == "wrap" else "clip"
+    mode: Literal["wrap", "clip"] = "wrap" if attrs.mode == "wrap" else "clip"
     if indices.dtype.kind not in "iu":
         indices = indices.astype(np.int64)
     if attrs.axis is None:
@@ -302,7 +303,7 @@ def take_numpy(attrs: Any, data: Array, indices: Array) -> Array:
     rows = data.reshape(count, *data.shape[batch:])
     # The batch and the taken places are indexed together; what lies between them comes after both, and is moved back.
     rows = np.moveaxis(rows, axis - batch + 1, 1)
-    taken = rows[np.arange(count)[:, None], places.reshape(count, -1)]
+    taken = rows[np.arange(count)[:, None], places.reshape(count, int(np.prod(indices.shape[batch:])))]
     taken = np.moveaxis(taken, 1, axis - batch + 1)
     return taken.reshape((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :]))
 
@@ -327,8 +328,8 @@ def take_compute(attrs: Any, out: TensorType, data: te.Tensor, indices: te.Tenso
     count = indices.rank - batch
 
     def place(*i: PrimExpr) -> tuple[PrimExpr, ...]:
-        chosen = indices[(*i[:batch], *i[axis : axis + count])]
-        return (*i[:axis], inside(chosen, data.shape[axis]), *i[axis + count :])
+        chosen = (*i[:batch], *i[axis : axis + count])
+        return (*i[:axis], inside(indices[chosen], data.shape[axis]), *i[axis + count :])
 
     return moved(out, data, place, "take")
 

@@ -130,7 +130,7 @@ def reducer(
     relax: Expanded | None = None,
     in_relax: bool = True,
 ) -> OpDef:
-    """Return the record that applies ``function(data, axes, keepdims)`` to arrays, ``body(element, axes)`` to elements."""
+    """Return the record of ``function(data, axes, keepdims)`` on arrays and ``body(element, axes)`` on elements."""
 
     def numpy(attrs: ReduceAttrs, data: Array) -> Array:
         axes = reduced_axes(attrs, data.ndim)
@@ -187,7 +187,7 @@ def _sum(data: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
     return np.sum(data, axis=axes, dtype=data.dtype, keepdims=keepdims)
 
 
-def _prod(data: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _prod(data: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     return np.prod(data, axis=axes, dtype=data.dtype, keepdims=keepdims)
 
 
@@ -207,7 +207,7 @@ def _min(data: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
 # Mean
 
 
-def mean_numpy(attrs: ReduceAttrs, data: Array) -> Array:
+def mean_numpy(attrs: ReduceAttrs, data: Any) -> Array:
     """Return the sum divided by the count; integers divide towards zero, half precision sums in float32."""
     axes = reduced_axes(attrs, data.ndim)
     with np.errstate(all="ignore"):
@@ -421,7 +421,7 @@ def variance_type(attrs: VarianceAttrs, data: Type, mean: Type) -> Type:
     return TensorType(reduced_shape(found.shape, reduced_axes(attrs, found.rank), attrs.keepdims), found.dtype)
 
 
-def variance_numpy(attrs: VarianceAttrs, data: Array, mean: Array) -> Array:
+def variance_numpy(attrs: VarianceAttrs, data: Any, mean: Any) -> Array:
     """Return the mean of the squared distances from ``mean``."""
     axes = reduced_axes(attrs, data.ndim)
     count = int(np.prod([data.shape[axis] for axis in axes])) - int(attrs.unbiased)
