@@ -345,43 +345,66 @@ class _Compiler:
 
     def _evaluate(self, frame: _Frame, expr: Expr) -> None:
         """Write the code that puts ``expr`` into a register, if it is in none yet."""
-        if frame.find(expr) is not None:
-            return
-        needed: Sequence[Expr]
-        write = partial(self._write, frame, expr)
+        self._continue(frame, [expr])
+
+    def _continue(self, frame: _Frame, stack: list[Expr]) -> None:
+        """Evaluate what is on ``stack``, the top first; what needs steps of its own interrupts this and resumes it."""
+        find = frame.find
+        while stack:
+            expr = stack[-1]
+            if find(expr) is not None:
+                stack.pop()
+                continue
+            missing = [one for one in self._needed(expr) if find(one) is None]
+            if missing:
+                missing.reverse()
+                stack += missing
+                continue
+            match expr:
+                case Call() | Tuple() | TupleGetItem() | RefCreate() | RefRead() | RefWrite():
+                    self._write(frame, expr)
+                case Constant(data):
+                    frame.preload(expr, data)
+                case Constructor():
+                    frame.preload(expr, expr)
+                case GlobalVar(name):
+                    frame.code.globals.append((frame.preload(expr, None), name))
+                case Let() | If() | Match() | Function():
+                    self.tasks.append(partial(self._continue, frame, stack))
+                    self._construct(frame, expr)
+                    return
+                case Var(name):
+                    raise ExecutionError(f"variable `%{name}` is not bound where @{self.name} uses it")
+                case Op(name):
+                    raise UnsupportedError(f"the operator {name} is used as a value; wrap it in a function")
+                case _:
+                    assert_never(expr)
+
+    def _needed(self, expr: Expr) -> Sequence[Expr]:
+        """Return what has to be evaluated before ``expr``: its parts, and what its branches share with the outside."""
         match expr:
             case Call(Op(), args):
-                needed = args
+                return args
             case Call(op, args):
-                needed = (*args, op)
-            case Tuple() | TupleGetItem() | RefCreate() | RefRead() | RefWrite():
-                needed = children(expr)
-            case Function():
-                needed, write = self.hoisted.get(expr, ()), partial(self._closure, frame, expr)
+                return (*args, op)
+            case Function() | Let():
+                return self.hoisted.get(expr, ())
             case If(condition):
-                needed, write = (condition, *self.hoisted.get(expr, ())), partial(self._if, frame, expr)
+                return (condition, *self.hoisted.get(expr, ()))
             case Match(data):
-                needed, write = (data, *self.hoisted.get(expr, ())), partial(self._match, frame, expr)
+                return (data, *self.hoisted.get(expr, ()))
+        return children(expr)
+
+    def _construct(self, frame: _Frame, expr: Let | If | Match | Function) -> None:
+        match expr:
             case Let():
                 self._let(frame, expr)
-                return
-            case Constant(data):
-                frame.preload(expr, data)
-                return
-            case Constructor():
-                frame.preload(expr, expr)
-                return
-            case GlobalVar(name):
-                frame.code.globals.append((frame.preload(expr, None), name))
-                return
-            case Var(name):
-                raise ExecutionError(f"variable `%{name}` is not bound where @{self.name} uses it")
-            case Op(name):
-                raise UnsupportedError(f"the operator {name} is used as a value; wrap it in a function")
-            case _:
-                assert_never(expr)
-        self.tasks.append(write)
-        self.tasks.extend(partial(self._evaluate, frame, one) for one in reversed(needed))
+            case If():
+                self._if(frame, expr)
+            case Match():
+                self._match(frame, expr)
+            case Function():
+                self._closure(frame, expr)
 
     def _write(self, frame: _Frame, expr: Expr) -> None:
         """Write the instruction of a node whose parts are in registers."""

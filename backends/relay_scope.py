@@ -40,6 +40,8 @@ def hoisted_nodes(function: Function) -> dict[Expr, list[Expr]]:
     itself stands in.
     """
     order = [node for node in post_order((function.body,), children) if not _is_atom(node)]
+    if not any(isinstance(node, (If, Match, Function)) for node in order):
+        return {}
     root = _Scope(None, function, 0)
     scopes: dict[Expr, _Scope] = {function.body: root}
     uses: dict[Expr, list[_Scope]] = {}
