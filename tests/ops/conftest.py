@@ -1,0 +1,143 @@
+"""What the tests of operators share: a record's facets held against each other, and against real TVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relay2relax.backends.numpy_tir import evaluate_prim_func
+from relay2relax.core.dtype import numpy_dtype, of_array
+from relay2relax.core.tolerance import difference
+from relay2relax.ops import Expanded, OpDef, SameOp, TensorType, TupleType, Type, relax_op, relay_op
+from relay2relax.ops.lower import lower_call
+from relay2relax.tir.expr import Var
+
+
+class Eager:
+    """Carries out an expansion into Relax on arrays, with the Relax records' own values."""
+
+    def __init__(self, constants: Sequence[np.ndarray] = ()) -> None:
+        self.constants = constants
+        self.called: list[str] = []
+
+    def call(self, name: str, *args: Any, **attrs: Any) -> Any:
+        op = relax_op(name)
+        assert op is not None, f"no record for R.{name}"
+        self.called.append(name)
+        given = op.attrs(**attrs)
+        op.infer(given, *(arg if isinstance(arg, tuple) else type_of(arg) for arg in args))
+        return op.numpy(given, *args)
+
+    def type_of(self, value: Any) -> Type:
+        return type_of(value)
+
+    def const(self, value: Any, dtype: str) -> np.ndarray:
+        return np.asarray(value, numpy_dtype(dtype))
+
+    def shape(self, extents: Sequence[Any]) -> Any:
+        return tuple(extents)
+
+    def tuple(self, values: Sequence[Any]) -> Any:
+        return tuple(values)
+
+    def item(self, value: Any, index: int) -> Any:
+        return value[index]
+
+    def constant_of(self, value: Any) -> np.ndarray | None:
+        return value if any(value is one for one in self.constants) else None
+
+    def as_tir(self, op: OpDef, attrs: Any, args: Sequence[Any]) -> Any:
+        self.called.append("call_tir")
+        return op.numpy(attrs, *args)
+
+
+def type_of(value: Any) -> Type:
+    """Return the type of an array or a tuple of arrays."""
+    if isinstance(value, tuple):
+        return TupleType(tuple(type_of(one) for one in value))
+    return TensorType(value.shape, of_array(value))
+
+
+def flat(value: Any) -> list[np.ndarray]:
+    """Return the arrays of a value."""
+    return [one for field in value for one in flat(field)] if isinstance(value, tuple) else [value]
+
+
+def symbolic(type_: Type, extents: dict[int, Var]) -> Type:
+    """Return ``type_`` with a variable for each static extent that has one in ``extents``."""
+    match type_:
+        case TensorType(shape, dtype):
+            return TensorType(tuple(extents.get(e, e) if isinstance(e, int) else e for e in shape), dtype)
+        case TupleType(fields):
+            return TupleType(tuple(symbolic(one, extents) for one in fields))
+    return type_
+
+
+def run_record(
+    name: str, attrs: dict[str, Any], *args: Any, reduction: int = 1, batch: int | None = None, exact: bool = False
+) -> Any:
+    """Return the value of one call, its facets held against each other.
+
+    The value has the inferred type; the PrimFunc gives the same value, also where extents equal to ``batch`` are
+    symbolic; so does the expansion into Relax, to the bit where ``exact``. ``reduction`` is the length of the sums.
+    """
+    op = relay_op(name) or relax_op(name)
+    assert op is not None, f"no record for {name}"
+    given = op.attrs(**attrs)
+    types = [type_of(arg) for arg in args]
+    out = op.infer(given, *types)
+    before = [one.copy() for arg in args for one in flat(arg)]
+    value = op.numpy(given, *args)
+    assert type_of(value) == out
+    for one, old in zip((one for arg in args for one in flat(arg)), before, strict=True):
+        np.testing.assert_array_equal(one, old)
+
+    variants = [(types, out)]
+    if batch is not None:
+        extents = {batch: Var("n", "int64")}
+        open_types = [symbolic(one, extents) for one in types]
+        variants.append((open_types, op.infer(given, *open_types)))
+    for inputs, result in variants:
+        func = lower_call(op, given, inputs, result, "main")
+        outputs = [np.full(one.shape, 7, one.dtype) for one in flat(value)]
+        evaluate_prim_func(func, [one for arg in args for one in flat(arg)], outputs)
+        for actual, expected in zip(outputs, flat(value), strict=True):
+            found = difference(actual, expected, reduction)
+            assert found.agrees, f"the PrimFunc of {name} differs: {found}"
+
+    if op.relay is not None and isinstance(op.relax, (Expanded, SameOp)):
+        eager = Eager(args)
+        expanded = value if isinstance(op.relax, SameOp) else op.relax.expand(eager, given, *args)
+        for actual, expected in zip(flat(expanded), flat(value), strict=True):
+            found = difference(actual, expected, reduction)
+            assert found.agrees, f"the expansion of {name} differs: {found}"
+            assert not exact or np.array_equal(actual, expected), f"the expansion of {name} differs: {found}"
+    return value
+
+
+@pytest.fixture
+def run_op() -> Callable[..., Any]:
+    """The function :func:`run_record`."""
+    return run_record
+
+
+@pytest.fixture
+def eager() -> type[Eager]:
+    """The class that carries out expansions on arrays; its instances say which operators were called."""
+    return Eager
+
+
+def check_against(actual: Any, expected: Any, reduction: int = 1) -> None:
+    """Hold a value against one from outside (numpy, PyTorch, recorded)."""
+    for one, wanted in zip(flat(actual), flat(expected), strict=True):
+        found = difference(one, np.asarray(wanted), reduction)
+        assert found.agrees, str(found)
+
+
+@pytest.fixture
+def agrees() -> Callable[..., None]:
+    """The function :func:`check_against`."""
+    return check_against
