@@ -40,12 +40,12 @@ def save_json(root: Any) -> str:
     return _Writer(types).document(root)
 
 
-def encode_metadata(table: Mapping[str, list[Any]]) -> str:
+def encode_metadata(table: Mapping[str, list[Any]], types: Mapping[ir.Expr, ty.Type] | None = None) -> str:
     """Return the document of a metadata section: type key -> the objects that ``meta[key][index]`` means.
 
-    Raises like :func:`save_json`.
+    ``types`` are written as ``_checked_type_`` of the expressions among them. Raises like :func:`save_json`.
     """
-    return _Writer({}).document({key: tuple(objects) for key, objects in table.items()})
+    return _Writer(types or {}).document({key: tuple(objects) for key, objects in table.items()})
 
 
 def type_key(value: Any) -> str:

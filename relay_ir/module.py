@@ -53,12 +53,17 @@ class IRModule:
         return replace(self, functions={**self.functions, var: function}, types={})
 
     def astext(
-        self, show_meta_data: bool = True, annotate: Callable[[Expr], str] | None = None
+        self,
+        show_meta_data: bool = True,
+        annotate: Callable[[Expr], str] | None = None,
+        exact_floats: bool = False,
     ) -> str:
-        """Return the module as Relay text, as TVM 0.18 prints it."""
+        """Return the module as Relay text, as TVM 0.18 prints it; see ``printer.print_module``."""
         from relay2relax.relay_ir.printer import print_module
 
-        return print_module(self, show_meta_data=show_meta_data, annotate=annotate)
+        return print_module(self, show_meta_data, annotate, exact_floats=exact_floats)
 
     def __str__(self) -> str:
-        return self.astext(show_meta_data=False)
+        from relay2relax.relay_ir.printer import print_module
+
+        return print_module(self, show_meta_data=False, header=False)

@@ -1,0 +1,215 @@
+"""Relay's text as tokens.
+
+One pattern finds the next token and the blanks and comments before it. Names are read more widely than TVM's own
+reader does, because importers make names such as ``d1.3.weight``, ``aten::linear_0.bias`` or ``input:0`` which TVM
+prints and cannot read back; where that makes a text ambiguous (``%x.0``), the parser decides by the names in reach.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from relay2relax.core.errors import Diagnostic, ParseError
+from relay2relax.core.source import SequentialSpan, SourceRange, SourceText, Span
+
+# A comment without a comment inside. After a ``*`` that does not close it TVM skips one character, and so do we.
+_COMMENT = r"/\*[^*/]*(?:(?:\*(?!/)[\s\S]|/(?!\*))[^*/]*)*\*/"
+_BLANK = rf"(?:[ \t\n]|\r\n|//[^\n]*|{_COMMENT})*"
+_WORD = r"[A-Za-z_][A-Za-z0-9_/]*"
+# The characters of an importer's name go on past a dot, colon or dash only where another part follows.
+_NAME = r"(?:[^\W\d]|/(?![/*]))(?:[\w/]|[.\-#$~|^&'](?=[\w/])|::(?=\w)|:(?=\d))*"
+
+_TOKEN = re.compile(
+    rf"""{_BLANK}(?:
+    (?P<mark>=>|==|!=|<=|>=|->|[()\[\]{{}},.;:+*/<>=?]|-(?!-*(?:\d|(?:inf|nan)f)))
+  | (?P<graph>%\d+)
+  | (?P<local>%{_NAME})
+  | (?P<number>-*(?:\d[\d.eE+\-]*(?:[fi][\d.eE+\-]*)?|(?:inf|nan)f(?:16|32|64)?(?!\w)))
+  | (?P<meta>meta\[[^\]\n]*\]\[\d+\])
+  | (?P<name>match\?|{_WORD}(?:\.{_WORD})*)
+  | (?P<global>@{_NAME})
+  | (?P<string>"(?:[^"\\]|\\[\s\S])*")
+  | (?P<version>\#\[\s*version\s*=\s*"[^"\n]*"\s*\])
+  | (?P<metadata>\#\[\s*metadata\s*\])
+  | (?P<end>\Z)
+  | (?P<bad>[\s\S])
+    )""",
+    re.VERBOSE,
+).match  # fmt: skip
+
+_METADATA = re.compile(r"^#\[\s*metadata\s*\]", re.MULTILINE)
+_SPAN = re.compile(r"span=(.*?):(-?\d+):(-?\d+)(?=, span=| \*/| \])", re.DOTALL)
+_STRICT = re.compile(_WORD)
+
+KEYWORDS = {
+    word: word
+    for word in (
+        "let", "fn", "def", "if", "else", "type", "match", "match?", "extern", "free_var", "ref", "ref_read",
+        "ref_write", "True", "False", "_",
+    )
+}  # fmt: skip
+
+_DESCRIPTIONS = {
+    "graph": "a graph variable",
+    "local": "a local variable",
+    "global": "a global variable",
+    "number": "a number",
+    "name": "a name",
+    "string": "a string",
+    "meta": "a reference into the metadata",
+    "version": "a version line",
+    "metadata": "the metadata section",
+    "end": "the end of the text",
+}
+
+
+def describe(kind: str) -> str:
+    """Return how a kind of token is called in messages."""
+    return _DESCRIPTIONS.get(kind, f"`{kind}`")
+
+
+class Lexer:
+    """A text and the current token in it.
+
+    ``kind`` is the spelling of a mark or keyword, or else ``graph``, ``local``, ``global``, ``number``, ``name``,
+    ``string``, ``meta``, ``version``, ``metadata`` or ``end``; ``value`` is the token's text; ``previous_end`` is where
+    the token before it ended.
+    """
+
+    __slots__ = ("end", "kind", "previous_end", "problems", "source", "start", "text", "value")
+
+    def __init__(self, source: SourceText) -> None:
+        self.source = source
+        self.text = source.text
+        self.problems: list[Diagnostic] = []
+        self.end = self.previous_end = self.start = 0
+        self.kind = self.value = ""
+        self.advance()
+
+    def advance(self) -> None:
+        """Go on to the next token."""
+        self.previous_end = self.end
+        found = _TOKEN(self.text, self.end)
+        assert found is not None  # the last alternative takes anything
+        kind = found.lastgroup
+        assert kind is not None
+        self.start, self.end = found.span(kind)
+        self.value = value = found[kind]
+        if kind == "mark":
+            self.kind = value
+            if value == "/" and self.text.startswith("*", self.end):
+                self._nested_comment()
+        elif kind == "name":
+            self.kind = KEYWORDS.get(value, "name")
+        else:
+            self.kind = kind
+            if kind == "bad":
+                self._bad()
+
+    def peek(self) -> str:
+        """Return the kind of the token after the current one (``name`` for keywords)."""
+        found = _TOKEN(self.text, self.end)
+        assert found is not None
+        return found["mark"] or found.lastgroup or "end"
+
+    def shorten(self, end: int) -> None:
+        """Let the current token end at ``end``; the rest is read as tokens of its own."""
+        self.end = end
+        self.value = self.text[self.start : end]
+
+    def strict_end(self) -> int:
+        """Return where the current variable would end for TVM's reader."""
+        found = _STRICT.match(self.text, self.start + 1)
+        return found.end() if found is not None else self.start + 1
+
+    def _nested_comment(self) -> None:
+        """Skip a comment that holds comments."""
+        previous, opened = self.previous_end, self.start
+        at, depth = self.end + 1, 1
+        while depth:
+            found = re.compile(r"\*/|/\*|\*[\s\S]|\Z").search(self.text, at)
+            assert found is not None
+            if not found[0]:
+                self.fail("the comment is not closed", opened, opened + 2, "opened here")
+            depth += {"*/": -1, "/*": 1}.get(found[0], 0)
+            at = found.end()
+        self.end = at
+        self.advance()
+        self.previous_end = previous
+
+    def _bad(self) -> NoReturn:
+        if self.value == '"':
+            self.fail("the string is not closed", label="opened here")
+        if self.value == "#":
+            self.fail(
+                "unsupported attribute",
+                label="expected `#[version = \"0.0.5\"]` or `#[metadata]`",
+            )
+        if self.value in "%@":
+            self.fail(f"a name must follow `{self.value}`")
+        self.fail(f"unknown character {self.value!r}")
+
+    # --- places and mistakes ---
+
+    def where(self, start: int | None = None, end: int | None = None) -> SourceRange:
+        """Return the range between two offsets, that of the current token by default."""
+        first = self.start if start is None else start
+        last = self.end if end is None else end
+        return self.source.range(first, max(first, last))
+
+    def report(
+        self, title: str, start: int | None = None, end: int | None = None, label: str = "", help: str = ""
+    ) -> None:
+        """Note a mistake and go on."""
+        self.problems.append(Diagnostic(title, self.where(start, end), label, help=help))
+        if len(self.problems) >= 20:
+            raise ParseError(self.problems, self.source)
+
+    def fail(
+        self, title: str, start: int | None = None, end: int | None = None, label: str = "", help: str = ""
+    ) -> NoReturn:
+        """Raise ParseError with this mistake and those noted before."""
+        problem = Diagnostic(title, self.where(start, end), label, help=help)
+        raise ParseError([*self.problems, problem], self.source)
+
+    def unexpected(self, wanted: str, help: str = "") -> NoReturn:
+        """Raise ParseError: the current token is not what must stand here."""
+        found = describe(self.kind)
+        if self.kind in ("name", "number", "local", "global", "graph"):
+            found += f" `{self.value}`" if len(self.value) < 40 else ""
+        title = "the text ends too early" if self.kind == "end" else f"unexpected {found}"
+        self.fail(title, label=f"expected {wanted}", help=help)
+
+    def expect(self, kind: str, purpose: str = "") -> str:
+        """Return the text of the current token, which must be of ``kind``, and go on."""
+        if self.kind != kind:
+            self.unexpected(f"{describe(kind)} {purpose}".rstrip())
+        value = self.value
+        self.advance()
+        return value
+
+    def accept(self, kind: str) -> bool:
+        """Go on if the current token is of ``kind``; return whether it was."""
+        if self.kind != kind:
+            return False
+        self.advance()
+        return True
+
+    # --- comments that carry something ---
+
+    def span(self) -> Span | None:
+        """Return the span that a comment before the current token states, e.g. ``/* ty=… span=conv1:0:0 */``."""
+        if self.start - self.previous_end < 9:
+            return None
+        found = _SPAN.findall(self.text, self.previous_end, self.start)
+        if not found:
+            return None
+        spans = tuple(Span(name, int(line), int(column)) for name, line, column in found)
+        return spans[0] if len(spans) == 1 else SequentialSpan.of(spans)
+
+
+def metadata_offset(text: str) -> int:
+    """Return where the line ``#[metadata]`` stands, the length of the text where there is none."""
+    found = _METADATA.search(text)
+    return found.start() if found else len(text)

@@ -1,0 +1,127 @@
+"""Numbers and strings as Relay's text format spells them, read and written."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+
+from relay2relax.core.dtype import is_float
+
+Scalar = tuple[int | float | bool, str]
+
+# Suffixes of scalar constants; a dtype that is not listed is written as ``meta[relay.Constant][i]``.
+SUFFIXES = {
+    "int16": "i16",
+    "int32": "",
+    "int64": "i64",
+    "float16": "f16",
+    "float32": "f",
+    "float64": "f64",
+}
+
+_INTEGER = re.compile(r"(-*)(\d+)(?:i(16|32|64)?)?\Z")
+_FLOAT = re.compile(r"(-*)(\d+\.?\d*(?:[eE][+-]?\d+)?|inf|nan)f(16|32|64)?\Z")
+_LARGEST = {16: 65504.0, 32: 3.4028234663852886e38, 64: math.inf}
+
+
+class MalformedNumber(ValueError):
+    """A literal is not a number, or does not fit the width it states."""
+
+
+def read_number(text: str) -> Scalar:
+    """Return value and dtype of a literal; an integer without width is int32 if it fits, else int64.
+
+    A literal is a float only if it has the suffix ``f``. Raises MalformedNumber with what is wrong.
+    """
+    found = _INTEGER.match(text)
+    if found is not None:
+        signs, digits, width = found.groups()
+        if len(digits) > 20:
+            raise MalformedNumber("the number does not fit 64 bits")
+        value = -int(digits) if len(signs) % 2 else int(digits)
+        bits = int(width) if width else 32 if "i" in text or -(2**31) <= value < 2**31 else 64
+        if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+            raise MalformedNumber(f"the number does not fit {bits} bits")
+        return value, f"int{bits}"
+    found = _FLOAT.match(text)
+    if found is None:
+        hint = "; a float ends in f, as in 1.5f" if re.fullmatch(r"-*\d+\.?\d*(?:[eE][+-]?\d+)?", text) else ""
+        raise MalformedNumber(f"not a number{hint}")
+    signs, digits, width = found.groups()
+    bits = int(width or 32)
+    number = float(digits)
+    if abs(number) > _LARGEST[bits] and digits != "inf" or bits == 64 and math.isinf(number) and digits != "inf":
+        raise MalformedNumber(f"the number does not fit a float of {bits} bits")
+    return -number if len(signs) % 2 else number, f"float{bits}"
+
+
+def format_float(value: float, digits: int = 6) -> str:
+    """Return ``value`` as C++ streams print it: ``%g`` with ``digits`` significant digits."""
+    return f"{value:.{digits}g}"
+
+
+def format_scalar(value: int | float | bool, dtype: str, exact: bool = False) -> str:
+    """Return the literal of ``value``; floats have the 6 digits of TVM, with ``exact`` as many as they need."""
+    if dtype == "bool":
+        return "True" if value else "False"
+    if is_float(dtype):
+        return _digits(float(value), dtype, exact) + SUFFIXES[dtype]
+    return f"{int(value)}{SUFFIXES.get(dtype, '')}"
+
+
+def _digits(value: float, dtype: str, exact: bool) -> str:
+    if not exact:
+        return format_float(value)
+    if dtype == "float64":
+        return repr(value).removesuffix(".0")
+    # Nine digits tell any two float32 values apart, and hence any two float16 values.
+    return next(
+        short
+        for digits in (6, 7, 8, 9)
+        if float32(float(short := format_float(value, digits))) == float32(value) or digits == 9
+    )
+
+
+def float32(value: float) -> float:
+    """Return ``value`` rounded to float32."""
+    import numpy as np
+
+    return float(np.float32(value))
+
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\t": "\\t", "\r": "\\r", "\n": "\\n"}
+_UNSAFE = re.compile(r'["\\\x00-\x1f\x7f]|[^\x00-\x7f]')
+_ESCAPED = re.compile(r'\\(?:(["\\trn])|x([0-9A-F]{2}))')
+_PLAIN = {'"': b'"', "\\": b"\\", "t": b"\t", "r": b"\r", "n": b"\n"}
+
+
+@lru_cache(maxsize=4096)
+def quote(text: str) -> str:
+    """Return ``text`` as a string literal, escaped as TVM escapes it (other bytes as ``\\xHH`` of UTF-8)."""
+    return '"' + _UNSAFE.sub(_escape, text) + '"'
+
+
+def _escape(found: re.Match[str]) -> str:
+    char = found[0]
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    return "".join(f"\\x{byte:02X}" for byte in char.encode("utf-8", "surrogateescape"))
+
+
+def unquote(literal: str) -> str:
+    """Return the text of a string literal; what :func:`quote` escaped is undone.
+
+    TVM's own reader keeps escapes as they are, and so changes what its writer wrote; we read what was meant.
+    """
+    body = literal[1:-1]
+    if "\\" not in body:
+        return body
+    raw = bytearray()
+    last = 0
+    for found in _ESCAPED.finditer(body):
+        raw += body[last : found.start()].encode("utf-8", "surrogateescape")
+        raw += _PLAIN[found[1]] if found[1] else bytes([int(found[2], 16)])
+        last = found.end()
+    raw += body[last:].encode("utf-8", "surrogateescape")
+    return raw.decode("utf-8", "surrogateescape")

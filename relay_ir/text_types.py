@@ -1,0 +1,254 @@
+"""Types in Relay's text format, read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from relay2relax.core.dtype import DTypeError, to_code
+from relay2relax.relay_ir.lexer import Lexer
+from relay2relax.relay_ir.text_literals import MalformedNumber, format_scalar, read_number
+from relay2relax.relay_ir.text_metadata import MetadataReader
+from relay2relax.relay_ir.types import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
+)
+from relay2relax.tir.expr import AnyExtent, IntImm, PrimExpr
+from relay2relax.tir.extent import ANY, Extent
+
+MAX_DEPTH = 100
+
+# What a scalar type begins with; anything else is a type variable or the name of an ADT.
+_DTYPES = ("int", "uint", "float", "bool", "bfloat", "handle")
+_SHORT = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
+
+
+class TypeReader:
+    """Reads types; knows the type variables in reach and the ADTs mentioned so far."""
+
+    def __init__(self, lexer: Lexer, metadata: MetadataReader) -> None:
+        self.lexer = lexer
+        self.metadata = metadata
+        self.adts: dict[str, GlobalTypeVar] = {}
+        self._variables: dict[str, list[TypeVar]] = {}
+        self._trail: list[str] = []
+        self._depth = 0
+
+    def bind(self, var: TypeVar) -> None:
+        """Bring a type variable into reach."""
+        self._variables.setdefault(var.name, []).append(var)
+        self._trail.append(var.name)
+
+    def mark(self) -> int:
+        """Return the present extent of the scope, for :meth:`release`."""
+        return len(self._trail)
+
+    def release(self, mark: int) -> None:
+        """Forget the type variables bound since ``mark``."""
+        while len(self._trail) > mark:
+            self._variables[self._trail.pop()].pop()
+
+    def adt(self, name: str) -> GlobalTypeVar:
+        """Return the ADT ``name``, which its definition may follow."""
+        if name not in self.adts:
+            self.adts[name] = GlobalTypeVar(name)
+        return self.adts[name]
+
+    def parameters(self) -> tuple[TypeVar, ...]:
+        """Read ``[T, U]`` if it stands here, and bring the variables into reach."""
+        if self.lexer.kind != "[":
+            return ()
+        found = sequence(self.lexer, "[", "]", lambda: TypeVar(self.lexer.expect("name", "for a type variable")))
+        for var in found:
+            self.bind(var)
+        return tuple(found)
+
+    def read(self) -> Type:
+        """Read a type."""
+        lexer = self.lexer
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            lexer.fail(f"types are nested more than {MAX_DEPTH} deep")
+        try:
+            match lexer.kind:
+                case "name":
+                    return self._named()
+                case "(":
+                    return TupleType(tuple(sequence(lexer, "(", ")", self.read)))
+                case "fn":
+                    return self._function()
+                case "ref":
+                    lexer.advance()
+                    (value,) = self._exactly_one()
+                    return RefType(value)
+                case "_":
+                    lexer.advance()
+                    return IncompleteType()
+                case "meta":
+                    start, end = lexer.start, lexer.end
+                    found = self.metadata.take()
+                    if isinstance(found, Type):
+                        return found
+                    lexer.fail("this metadata object is not a type", start, end)
+            lexer.unexpected("a type")
+        finally:
+            self._depth -= 1
+
+    def _exactly_one(self) -> tuple[Type]:
+        start = self.lexer.start
+        found = sequence(self.lexer, "(", ")", self.read)
+        if len(found) != 1:
+            self.lexer.fail("a reference holds one type", start, self.lexer.previous_end)
+        return (found[0],)
+
+    def _named(self) -> Type:
+        lexer = self.lexer
+        name = lexer.value
+        if name == "Tensor" and lexer.peek() == "[":
+            return self._tensor()
+        stack = self._variables.get(name)
+        if not stack and name not in self.adts and name.startswith(_DTYPES):
+            return TensorType((), self._dtype())
+        lexer.advance()
+        if stack and lexer.kind != "[":
+            return stack[-1]
+        args = sequence(lexer, "[", "]", self.read) if lexer.kind == "[" else []
+        return TypeCall(stack[-1] if stack else self.adt(name), tuple(args))
+
+    def _tensor(self) -> Type:
+        lexer = self.lexer
+        lexer.advance()
+        lexer.expect("[", "after `Tensor`")
+        if lexer.kind != "(":
+            lexer.unexpected("`(` and the shape of the tensor")
+        shape = tuple(sequence(lexer, "(", ")", self.extent))
+        lexer.expect(",", "and the dtype of the tensor")
+        dtype = self._dtype()
+        lexer.expect("]", "to close the tensor type")
+        return TensorType(shape, dtype)
+
+    def _dtype(self) -> str:
+        start = self.lexer.start
+        written = self.lexer.expect("name", "for the dtype of the tensor")
+        name = _SHORT.get(written, written)
+        try:
+            to_code(name)
+        except DTypeError:
+            self.lexer.fail(f"unknown type {written!r}", start, start + len(written))
+        return name
+
+    def extent(self) -> Extent:
+        """Read a dimension."""
+        lexer = self.lexer
+        start, end = lexer.start, lexer.end
+        if lexer.kind == "number":
+            value, dtype = number(lexer)
+            if dtype.startswith("float"):
+                lexer.fail("a dimension is an integer", start, end)
+            return int(value) if dtype == "int32" else IntImm(int(value), dtype)
+        if lexer.accept("?"):
+            return ANY
+        if lexer.kind == "meta":
+            found = self.metadata.take()
+            if isinstance(found, (int, PrimExpr)):
+                return found
+            lexer.fail("this metadata object is not a dimension", start, end)
+        lexer.unexpected("a dimension: an integer, `?` or a metadata reference")
+
+    def _function(self) -> Type:
+        lexer = self.lexer
+        lexer.advance()
+        mark = self.mark()
+        variables = self.parameters()
+        args = sequence(lexer, "(", ")", self.read)
+        arrow(lexer)
+        result = self.read()
+        self.release(mark)
+        return FuncType(tuple(args), result, variables)
+
+
+def sequence(lexer: Lexer, opening: str, closing: str, item: Callable[[], Any]) -> list[Any]:
+    """Read ``item``s between delimiters, separated by commas; a trailing comma is allowed."""
+    start = lexer.start
+    lexer.expect(opening)
+    found = []
+    while lexer.kind != closing:
+        found.append(item())
+        if not lexer.accept(",") and lexer.kind != closing:
+            if lexer.kind == "end":
+                lexer.fail(f"`{opening}` is not closed", start, start + 1, f"expected `{closing}`")
+            lexer.unexpected(f"`,` or `{closing}`")
+    lexer.advance()
+    return found
+
+
+def arrow(lexer: Lexer) -> None:
+    """Read ``->``, whose parts TVM's reader takes for two tokens."""
+    if lexer.kind == "-" and lexer.peek() == ">":
+        lexer.advance()
+        lexer.advance()
+        return
+    lexer.expect("->", "and the type of the result")
+
+
+def number(lexer: Lexer) -> tuple[int | float | bool, str]:
+    """Read a number; a malformed one is noted and read as 0."""
+    try:
+        found = read_number(lexer.value)
+    except MalformedNumber as problem:
+        lexer.report(f"malformed number {lexer.value[:40]!r}", label=str(problem))
+        found = (0, "int32")
+    lexer.advance()
+    return found
+
+
+class TypeWriter:
+    """Writes types; texts of types are kept, since a program repeats few of them often."""
+
+    def __init__(self, refer: Callable[[Any], str]) -> None:
+        self._refer = refer
+        self._texts: dict[Type, str] = {}
+
+    def write(self, ty: Type) -> str:
+        """Return the text of a type."""
+        text = self._texts.get(ty)
+        if text is None:
+            text = self._texts[ty] = self._write(ty)
+        return text
+
+    def _write(self, ty: Type) -> str:
+        match ty:
+            case TensorType((), dtype):
+                return dtype
+            case TensorType(shape, dtype):
+                return f"Tensor[({', '.join(map(self.extent, shape))}), {dtype}]"
+            case TupleType(fields):
+                inner = ", ".join(map(self.write, fields))
+                return f"({inner},)" if len(fields) == 1 else f"({inner})"
+            case FuncType(arg_types, ret_type, type_params):
+                variables = f"[{', '.join(map(self.write, type_params))}]" if type_params else ""
+                return f"fn {variables}({', '.join(map(self.write, arg_types))}) -> {self.write(ret_type)}"
+            case RefType(value):
+                return f"ref({self.write(value)})"
+            case TypeVar(name) | GlobalTypeVar(name):
+                return name
+            case TypeCall(func, args):
+                return f"{self.write(func)}[{', '.join(map(self.write, args))}]"
+        return self._refer(ty)
+
+    def extent(self, extent: Extent) -> str:
+        """Return the text of a dimension."""
+        if isinstance(extent, int):
+            return str(extent)
+        if isinstance(extent, AnyExtent):
+            return "?"
+        if isinstance(extent, IntImm):
+            return format_scalar(extent.value, extent.dtype)
+        return self._refer(extent)
