@@ -130,6 +130,8 @@ class Grid:
                 return np.where(self._value(condition), self._value(then), self._value(otherwise))
             case Call("if_then_else", (condition, then, otherwise), _):
                 return self._guarded(condition, then, otherwise)
+            case Call("reinterpret", (value,), dtype):
+                return np.asarray(self._value(value)).view(numpy_dtype(dtype))
             case Call(name, args, _) if name in INTRINSICS:
                 return INTRINSICS[name](*(self._value(arg) for arg in args))
             case Call(name):

@@ -14,6 +14,8 @@ from relay2relax.core.tolerance import difference
 from relay2relax.ops import Expanded, OpDef, SameOp, TensorType, TupleType, Type, relax_op, relay_op
 from relay2relax.ops.lower import lower_call
 from relay2relax.tir.expr import Var
+from relay2relax.tir.extent import as_prim, canonical, static
+from relay2relax.tir.visit import substitute
 
 
 class Eager:
@@ -28,7 +30,7 @@ class Eager:
         assert op is not None, f"no record for R.{name}"
         self.called.append(name)
         given = op.attrs(**attrs)
-        op.infer(given, *(arg if isinstance(arg, tuple) else type_of(arg) for arg in args))
+        op.infer(given, *(argument_type(arg) for arg in args))
         return op.numpy(given, *args)
 
     def type_of(self, value: Any) -> Type:
@@ -61,9 +63,17 @@ def type_of(value: Any) -> Type:
     return TensorType(value.shape, of_array(value))
 
 
+def argument_type(arg: Any) -> Any:
+    """Return the type of an argument; a tuple of integers is a shape and stands for itself."""
+    is_shape = isinstance(arg, tuple) and all(isinstance(one, int) for one in arg)
+    return arg if is_shape else type_of(arg)
+
+
 def flat(value: Any) -> list[np.ndarray]:
-    """Return the arrays of a value."""
-    return [one for field in value for one in flat(field)] if isinstance(value, tuple) else [value]
+    """Return the arrays of a value; a shape has none."""
+    if isinstance(value, tuple):
+        return [one for field in value for one in flat(field)]
+    return [] if isinstance(value, int) else [value]
 
 
 def symbolic(type_: Type, extents: dict[int, Var]) -> Type:
@@ -73,21 +83,29 @@ def symbolic(type_: Type, extents: dict[int, Var]) -> Type:
             return TensorType(tuple(extents.get(e, e) if isinstance(e, int) else e for e in shape), dtype)
         case TupleType(fields):
             return TupleType(tuple(symbolic(one, extents) for one in fields))
+        case tuple():
+            return tuple(extents.get(e, e) for e in type_)
     return type_
 
 
 def run_record(
-    name: str, attrs: dict[str, Any], *args: Any, reduction: int = 1, batch: int | None = None, exact: bool = False
+    name: str | OpDef,
+    attrs: dict[str, Any],
+    *args: Any,
+    reduction: int = 1,
+    batch: int | Sequence[int] | None = None,
+    exact: bool = False,
 ) -> Any:
     """Return the value of one call, its facets held against each other.
 
     The value has the inferred type; the PrimFunc gives the same value, also where extents equal to ``batch`` are
     symbolic; so does the expansion into Relax, to the bit where ``exact``. ``reduction`` is the length of the sums.
+    Several extents may be symbolic at once. A record is given where Relay and Relax each have one of the name.
     """
-    op = relay_op(name) or relax_op(name)
+    op = name if isinstance(name, OpDef) else relay_op(name) or relax_op(name)
     assert op is not None, f"no record for {name}"
     given = op.attrs(**attrs)
-    types = [type_of(arg) for arg in args]
+    types = [argument_type(arg) for arg in args]
     out = op.infer(given, *types)
     before = [one.copy() for arg in args for one in flat(arg)]
     value = op.numpy(given, *args)
@@ -97,7 +115,8 @@ def run_record(
 
     variants = [(types, out)]
     if batch is not None:
-        extents = {batch: Var("n", "int64")}
+        sizes = [batch] if isinstance(batch, int) else batch
+        extents = {size: Var(f"n{number or ''}", "int64") for number, size in enumerate(sizes)}
         open_types = [symbolic(one, extents) for one in types]
         variants.append((open_types, op.infer(given, *open_types)))
     for inputs, result in variants:
@@ -141,3 +160,52 @@ def check_against(actual: Any, expected: Any, reduction: int = 1) -> None:
 def agrees() -> Callable[..., None]:
     """The function :func:`check_against`."""
     return check_against
+
+
+def check_record(
+    name: str | OpDef, args: Sequence[Any], expected: Any, *, symbols: bool = True, reduction: int = 1, **attrs: Any
+) -> None:
+    """Hold one call against ``expected``, which comes from outside: dtype, shape, value, and every facet.
+
+    With ``symbols`` the PrimFunc is also made with a variable for every extent above 1, equal extents sharing theirs,
+    and the type inferred over those variables is the expected one once their values are put in.
+    """
+    sizes = sorted({size for one in map(argument_type, args) for size in extents_of(one) if size > 1})
+    value = run_record(name, attrs, *args, reduction=reduction, batch=sizes if symbols and sizes else None)
+    assert type_of(value) == type_of(expected)
+    check_against(value, expected, reduction)
+    if symbols:
+        op = name if isinstance(name, OpDef) else relay_op(name) or relax_op(name)
+        assert op is not None
+        extents = {size: Var(f"n{size}") for size in sizes}
+        out = op.infer(op.attrs(**attrs), *(symbolic(argument_type(one), extents) for one in args))
+        values = {var: as_prim(size) for size, var in extents.items()}
+        for one, wanted in zip(types_of(out), flat(expected), strict=True):
+            found = [static(canonical(substitute(as_prim(extent), values))) for extent in one.shape]
+            assert found == list(wanted.shape), f"inferred {one.shape} over variables"
+
+
+def extents_of(type_: Any) -> list[int]:
+    """Return the extents of a type or of a shape."""
+    match type_:
+        case TensorType(shape, _):
+            return [e for e in shape if isinstance(e, int)]
+        case TupleType(fields):
+            return [size for one in fields for size in extents_of(one)]
+    return list(type_)
+
+
+def types_of(type_: Type) -> list[TensorType]:
+    """Return the tensor types of a type."""
+    match type_:
+        case TensorType():
+            return [type_]
+        case TupleType(fields):
+            return [one for field in fields for one in types_of(field)]
+    raise TypeError(f"no tensors in {type_!r}")
+
+
+@pytest.fixture
+def check() -> Callable[..., None]:
+    """The function :func:`check_record`."""
+    return check_record
