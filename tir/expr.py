@@ -146,6 +146,11 @@ class Var(PrimExpr):
         return self.name
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SizeVar(Var):
+    """A variable that Relay's files mark as an extent, that is as not negative."""
+
+
 @dataclass(frozen=True, slots=True)
 class AnyExtent(PrimExpr):
     """Relay's ``?``: an extent about which nothing is known; two of them are not known to be equal."""

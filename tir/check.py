@@ -1,0 +1,273 @@
+"""Whether a PrimFunc is legal: every mistake at once, each with the place in the program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from relay2relax.core import dtype as dt
+from relay2relax.core.errors import Diagnostic
+from relay2relax.tir.errors import TIRError
+from relay2relax.tir.expr import (
+    AnyExtent,
+    Binary,
+    Buffer,
+    BufferLoad,
+    Call,
+    Cast,
+    Not,
+    PrimExpr,
+    Select,
+    Var,
+    children,
+)
+from relay2relax.tir.stmt import (
+    Allocate,
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    Evaluate,
+    For,
+    If,
+    IterKind,
+    Let,
+    PrimFunc,
+    Seq,
+    Stmt,
+    While,
+)
+from relay2relax.tir.visit import expressions, loads, statements, variables
+
+_ONLY_INTEGERS = frozenset({"//", "%", "truncdiv", "truncmod", "&", "|", "^", "<<", ">>"})
+_ONLY_BOOLS = frozenset({"and", "or"})
+
+
+class _Checker:
+    """The mistakes so far, what can be seen at this place, and the names of the statements around it."""
+
+    def __init__(self) -> None:
+        self.mistakes: list[Diagnostic] = []
+        self.known: set[Var | Buffer] = set()
+        self.place: list[str] = []
+
+    def wrong(self, title: str, help: str = "") -> None:
+        where = f"in {' / '.join(self.place)}" if self.place else ""
+        self.mistakes.append(Diagnostic(title, label=where, help=help))
+
+    @contextmanager
+    def inside(self, place: str, *defined: Var | Buffer) -> Iterator[None]:
+        """Define names for what is done within; a variable that is bound there already is a mistake."""
+        for item in defined:
+            if isinstance(item, Buffer):
+                self.declare(item)
+            elif item in self.known:
+                self.wrong(f"the variable {item.name} is bound twice")
+        new = [item for item in defined if item not in self.known]
+        self.known.update(new)
+        self.place.append(place)
+        yield
+        self.place.pop()
+        self.known.difference_update(new)
+
+    def declare(self, buffer: Buffer) -> None:
+        if buffer in self.known:
+            self.wrong(f"the buffer {buffer.name} is declared twice")
+        for extent in buffer.shape:
+            if isinstance(extent, AnyExtent):
+                self.wrong(f"the buffer {buffer.name} has an extent about which nothing is known")
+            else:
+                self.index(extent, f"an extent of {buffer.name}")
+
+    # Expressions.
+
+    def index(self, expr: PrimExpr, what: str) -> None:
+        self.expr(expr)
+        if not dt.is_int(expr.dtype):
+            self.wrong(f"{what} has dtype {expr.dtype}, expected an integer")
+
+    def condition(self, expr: PrimExpr, what: str) -> None:
+        self.expr(expr)
+        if expr.dtype != "bool":
+            self.wrong(f"the condition of {what} has dtype {expr.dtype}, expected bool")
+
+    def access(self, buffer: Buffer, indices: Sequence[PrimExpr], what: str) -> None:
+        if buffer not in self.known:
+            self.wrong(f"{what} of {buffer.name}, which is not declared here")
+        if len(indices) != len(buffer.shape):
+            self.wrong(f"{what} of {buffer.name} with {len(indices)} indices; it has {len(buffer.shape)} dimensions")
+        for index in indices:
+            self.index(index, f"an index of {buffer.name}")
+
+    def expr(self, expr: PrimExpr) -> None:
+        match expr:
+            case Var(name):
+                if expr not in self.known:
+                    self.wrong(f"the variable {name} is not defined here")
+            case BufferLoad(buffer, indices):
+                self.access(buffer, indices, "a load")
+                return
+            case Binary(op, a, b):
+                if a.dtype != b.dtype:
+                    self.wrong(f"the operands of {op!r} have dtypes {a.dtype} and {b.dtype}")
+                elif op in _ONLY_BOOLS and a.dtype != "bool":
+                    self.wrong(f"{op!r} takes bools, not {a.dtype}")
+                elif op in _ONLY_INTEGERS and dt.is_float(a.dtype):
+                    self.wrong(f"{op!r} takes integers, not {a.dtype}")
+                elif op == "/" and not dt.is_float(a.dtype):
+                    self.wrong(f"'/' takes floats, not {a.dtype}", help="use '//' or 'truncdiv'")
+            case Not(a) if a.dtype != "bool":
+                self.wrong(f"a negation of {a.dtype}, expected bool")
+            case Cast(dtype, value) if "handle" in (dtype, value.dtype):
+                self.wrong("a conversion of a handle")
+            case Select(condition, a, b) | Call("if_then_else", (condition, a, b)):
+                if condition.dtype != "bool":
+                    self.wrong(f"the condition of a choice has dtype {condition.dtype}, expected bool")
+                if a.dtype != b.dtype or a.dtype != expr.dtype:
+                    self.wrong(f"the branches of a choice have dtypes {a.dtype} and {b.dtype}")
+            case AnyExtent():
+                self.wrong("an extent about which nothing is known")
+        for part in children(expr):
+            self.expr(part)
+
+    # Statements.
+
+    def stmt(self, stmt: Stmt) -> None:
+        match stmt:
+            case BufferStore(buffer, indices, value):
+                self.access(buffer, indices, "a store")
+                self.expr(value)
+                if value.dtype != buffer.dtype:
+                    self.wrong(f"a store of {value.dtype} into {buffer.name}, which holds {buffer.dtype}")
+            case Seq(stmts):
+                for one in stmts:
+                    self.stmt(one)
+            case For(var, extent, body):
+                self.index(extent, f"the extent of the loop {var.name}")
+                if var.dtype != extent.dtype:
+                    self.wrong(f"the loop {var.name} is {var.dtype}, its extent {extent.dtype}")
+                with self.inside(f"loop {var.name}", var):
+                    self.stmt(body)
+            case If(condition, then, otherwise):
+                self.condition(condition, "a branch")
+                self.stmt(then)
+                if otherwise is not None:
+                    self.stmt(otherwise)
+            case Let(var, value, body):
+                self.expr(value)
+                if value.dtype != var.dtype:
+                    self.wrong(f"{var.name} is {var.dtype}, its value {value.dtype}")
+                with self.inside(f"let {var.name}", var):
+                    self.stmt(body)
+            case While(condition, body):
+                self.condition(condition, "a while")
+                self.stmt(body)
+            case Evaluate(value):
+                self.expr(value)
+            case Allocate(buffer, body):
+                with self.inside(f"allocation {buffer.name}", buffer):
+                    self.stmt(body)
+            case BlockRealize():
+                self.realize(stmt)
+
+    def realize(self, stmt: BlockRealize) -> None:
+        block = stmt.block
+        if len(stmt.values) != len(block.iter_vars):
+            self.wrong(f"the block {block.name} has {len(block.iter_vars)} axes and {len(stmt.values)} values")
+        for axis, value in zip(block.iter_vars, stmt.values, strict=False):
+            self.index(value, f"the value of the axis {axis.var.name}")
+            self.index(axis.extent, f"the extent of the axis {axis.var.name}")
+            if not value.dtype == axis.var.dtype == axis.extent.dtype:
+                self.wrong(f"the axis {axis.var.name} is {axis.var.dtype}, its value {value.dtype}")
+        if stmt.predicate is not None:
+            self.condition(stmt.predicate, f"the block {block.name}")
+        with self.inside(f"block {block.name}", *(axis.var for axis in block.iter_vars), *block.alloc_buffers):
+            for region in (*block.reads, *block.writes):
+                self.region(region)
+            self.contents(block)
+            if block.init is not None:
+                self.stmt(block.init)
+            self.stmt(block.body)
+
+    def region(self, region: BufferRegion) -> None:
+        buffer = region.buffer
+        self.access(buffer, [one.begin for one in region.region], "a region")
+        for one in region.region:
+            self.index(one.extent, f"an extent of a region of {buffer.name}")
+
+    def contents(self, block: Block) -> None:
+        """Check what regions, init and reduction axes promise about the statements of ``block``."""
+        reduced = {axis.var for axis in block.iter_vars if axis.kind is IterKind.REDUCE}
+        if block.init is not None and not reduced:
+            self.wrong(f"the block {block.name} has an init, but no reduction axis")
+        stores: list[BufferStore] = []
+        read: set[Buffer] = set()
+        owned = set(block.alloc_buffers)
+        for part in (block.init, block.body):
+            if part is None:
+                continue
+            for node in statements(part):
+                match node:
+                    case BufferStore():
+                        stores.append(node)
+                    case Allocate(buffer):
+                        owned.add(buffer)
+                    case BlockRealize(block=inner):
+                        owned.update(inner.alloc_buffers)
+                for expr in expressions(node):
+                    read.update(load.buffer for load in loads(expr))
+        written = {store.buffer for store in stores}
+        for store in stores:
+            if block.init is not None and reduced.intersection(v for i in store.indices for v in variables(i)):
+                self.wrong(f"{store.buffer.name} is written at an index that a reduction axis changes")
+        for buffer in sorted(written - owned - {r.buffer for r in block.writes}, key=lambda b: b.name):
+            self.wrong(f"the block {block.name} writes {buffer.name}, which its regions do not say")
+        for buffer in sorted(read - written - owned - {r.buffer for r in block.reads}, key=lambda b: b.name):
+            self.wrong(f"the block {block.name} reads {buffer.name}, which its regions do not say")
+        accumulating = written & read - owned
+        if reduced and block.init is None and not accumulating:
+            self.wrong(f"the block {block.name} has reduction axes, but accumulates nothing")
+
+    def func(self, func: PrimFunc) -> None:
+        for param, count in Counter(func.params).items():
+            if count > 1:
+                self.wrong(f"the parameter {param.name} is given twice")
+        for param in func.params:
+            if (param.dtype == "handle") != (param in func.buffer_map):
+                expected = "a buffer" if param.dtype == "handle" else "no buffer"
+                self.wrong(f"the parameter {param.name} of dtype {param.dtype} must have {expected}")
+            self.known.add(param)
+        for var in func.buffer_map:
+            if var not in func.params:
+                self.wrong(f"{var.name} has a buffer, but is no parameter")
+        if not 0 <= func.num_outputs <= len(func.buffers):
+            self.wrong(f"{func.num_outputs} outputs are announced, there are {len(func.buffers)} buffers")
+        # A parameter's dimension that is a plain variable gives that variable its value.
+        self.known.update(e for buffer in func.buffers for e in buffer.shape if isinstance(e, Var))
+        for buffer in (*func.buffers, *func.root_buffers):
+            self.declare(buffer)
+            self.known.add(buffer)
+        self.stmt(func.body)
+        self.outputs(func)
+
+    def outputs(self, func: PrimFunc) -> None:
+        written = {node.buffer for node in statements(func.body) if isinstance(node, BufferStore)}
+        opaque = any(isinstance(node, Evaluate) for node in statements(func.body))
+        for buffer in func.buffers[len(func.buffers) - func.num_outputs :]:
+            if buffer not in written and not opaque:
+                self.wrong(f"the output {buffer.name} is never written")
+
+
+def check_prim_func(func: PrimFunc) -> None:
+    """Raise TIRError, which lists every mistake, unless ``func`` is legal.
+
+    Checked: variables and buffers are defined where they are used and bound once; ranks and dtypes of loads, stores,
+    operators and conditions; block axes and their values; regions name every buffer that a block touches; reductions
+    accumulate at places that their axes do not change; every output is written.
+    """
+    checker = _Checker()
+    checker.place.append(func.name)
+    checker.func(func)
+    if checker.mistakes:
+        raise TIRError(checker.mistakes)
