@@ -21,7 +21,7 @@ def run(
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
         values = files.load_params(params)
-        relay_ir.check_params(module, values)
+        relay_ir.bind_params(module, values)  # refuses values that do not fit, whether they are bound or not
     with screen.progress("translating"):
         named_dims = files.parse_dims(dims)
         bound = values if bind_params else None

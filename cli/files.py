@@ -26,17 +26,9 @@ def load_params(path: Path | None) -> dict[str, Array]:
     """Return the params in ``path`` as views of the mapped file; empty where no path is given."""
     if path is None:
         return {}
-    import mmap
-
     from relay2relax import relay_ir
 
-    try:
-        with open(path, "rb") as stream:
-            # A mapping keeps the weights on disk until they are used, and is never copied.
-            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:
-        raise FileError(f"cannot read params {path}: {error}") from error
-    return dict(relay_ir.load_params(memoryview(content)))
+    return relay_ir.load_params(path)
 
 
 def load_inputs(path: Path | None) -> dict[str, Array]:
