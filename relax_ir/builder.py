@@ -14,8 +14,8 @@
 
 * ``emit(expr, name_hint="", info=None)`` binds and returns the variable; nested expressions are bound first.
 * ``emit_output``, ``match_cast``, ``emit_func_output`` as in TVM.
-* ``add_func(func, name_hint, key=None)`` adds a function under a free name (``dense``, ``dense1``); a
-  PrimFunc that is there already – same ``key``, or structurally equal – is not added again.
+* ``add_func(func, name_hint)`` adds a function under a free name (``dense``, ``dense1``); a PrimFunc that is there
+  already, structurally, is not added again.
 * ``begin_sequence()``/``end_sequence(value)`` give a :class:`SeqExpr`: a branch of an If, or the body of a
   local Function.
 * ``begin_function``/``end_function``, ``begin_dataflow``/``end_dataflow`` do what the ``with`` forms do, for
@@ -60,9 +60,9 @@ from relay2relax.relax_ir.struct_info import (
     StructInfo,
 )
 from relay2relax.relax_ir.visit import LEAVES, operands, with_operands
-from relay2relax.tir.extent import static
 from relay2relax.tir.names import identifier
 from relay2relax.tir.stmt import PrimFunc
+from relay2relax.tir.structural_equal import structural_key
 
 
 class BuilderError(Relay2RelaxError):
@@ -117,8 +117,7 @@ class BlockBuilder:
         self._functions: dict[GlobalVar, Function | PrimFunc] = {}
         self._globals: dict[str, GlobalVar] = {}
         self._global_names = NameSupply()
-        self._by_key: dict[Hashable, GlobalVar] = {}
-        self._alike: dict[Hashable, list[GlobalVar]] = {}
+        self._alike: dict[Hashable, GlobalVar] = {}
         self._inference = Inference()
         self._names = NameSupply()
         self._stack: list[_Sequence] = []
@@ -134,51 +133,28 @@ class BlockBuilder:
         self._inference.declare(var, FuncStructInfo(tuple(params), ret, pure))
         return var
 
-    def add_func(self, func: PrimFunc | Function, name_hint: str = "", key: Hashable | None = None) -> GlobalVar:
+    def add_func(self, func: PrimFunc | Function, name_hint: str = "") -> GlobalVar:
         """Add ``func`` under a free name made of ``name_hint`` and return its global variable.
 
-        A PrimFunc that is in the module already is not added again: one with the same ``key``, which is found
-        in constant time, else one that is structurally equal.
+        A PrimFunc that is structurally equal to one of the module is not added again. Callers that make the same
+        PrimFunc over and over keep a table of their own, as ``OpEmitter`` does.
         """
-        if key is not None and key in self._by_key:
-            return self._by_key[key]
         if isinstance(func, PrimFunc):
-            found = self._find_alike(func)
-            if found is not None:
-                if key is not None:
-                    self._by_key[key] = found
-                return found
-            var = self._new_global(kernel_name(name_hint or func.name))
+            key = structural_key(func)
+            if key in self._alike:
+                return self._alike[key]
+            var = self._alike[key] = self._new_global(kernel_name(name_hint or func.name))
             self._functions[var] = func if func.name == var.name else replace(func, name=var.name)
-            self._alike.setdefault(_outline(func), []).append(var)
         else:
             var = self._new_global(identifier(name_hint or "func"))
             self._functions[var] = func
         self._inference.declare(var, function_info(func))
-        if key is not None:
-            self._by_key[key] = var
         return var
-
-    def find_func(self, key: Hashable) -> GlobalVar | None:
-        """Return the function that was added with ``key``, so that it need not be made again."""
-        return self._by_key.get(key)
 
     def _new_global(self, hint: str) -> GlobalVar:
         var = GlobalVar(self._global_names.fresh(hint))
         self._globals[var.name] = var
         return var
-
-    def _find_alike(self, func: PrimFunc) -> GlobalVar | None:
-        candidates = self._alike.get(_outline(func))
-        if candidates is None:
-            return None
-        from relay2relax.tir.structural_equal import structural_equal
-
-        for var in candidates:
-            other = self._functions[var]
-            if isinstance(other, PrimFunc) and structural_equal(replace(func, name=other.name), other):
-                return var
-        return None
 
     def get(self) -> IRModule:
         """Return the module; raises BuilderError where a declared function was not built."""
@@ -370,10 +346,3 @@ class BlockBuilder:
     def _as_result(self, value: Expr) -> Expr:
         value = self._normalised(value)
         return value if isinstance(value, (*LEAVES, Tuple)) else self.emit(value)
-
-
-def _outline(func: PrimFunc) -> Hashable:
-    """What structurally equal PrimFuncs have in common and is found at once: dtypes and static extents."""
-    return func.num_outputs, tuple(
-        (buffer.dtype, tuple(static(extent) for extent in buffer.shape)) for buffer in func.buffers
-    )

@@ -18,8 +18,10 @@ from relay2relax.ops.lower import lower_call
 from relay2relax.ops.record import Expanded, OpDef, SameOp
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.relax_ir.builder import BlockBuilder, call_op
-from relay2relax.relax_ir.expr import Call, CallTIR, Constant, Expr, ShapeExpr, Tuple, TupleGetItem
+from relay2relax.relax_ir.expr import Call, CallTIR, Constant, Expr, GlobalVar, ShapeExpr, Tuple, TupleGetItem
+from relay2relax.relax_ir.infer import argument_type
 from relay2relax.relax_ir.struct_info import TensorStructInfo, to_type
+from relay2relax.tir.expr import Var as PrimVar
 from relay2relax.tir.extent import Extent, Shape, is_any
 
 
@@ -29,6 +31,7 @@ class OpEmitter:
     def __init__(self, builder: BlockBuilder) -> None:
         self.builder = builder
         self.span: Span | None = None
+        self._functions: dict[Any, tuple[GlobalVar, tuple[PrimVar, ...]]] = {}
 
     # What an expansion may do.
 
@@ -83,30 +86,36 @@ class OpEmitter:
     def as_tir(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> Expr:
         """Emit a call of ``op`` as ``call_tir``; equal calls share one PrimFunc.
 
-        Raises UnsupportedError where the shape of the result depends on data.
+        Raises UnsupportedError where the shape of an argument or result is not known before the program runs.
         """
-        types = tuple(self._argument(arg) for arg in args)
+        types = tuple(self._argument(op, arg) for arg in args)
         out: Type = op.infer(attrs, *types)
         results = _tensors(out)
-        for one in results:
-            if any(is_any(extent) for extent in one.shape):
-                raise UnsupportedError(
-                    f"{op.name}: the shape of its result depends on data; TensorIR needs it beforehand"
-                )
+        for shape in (*(s for one in types for s in _shapes(one)), *(one.shape for one in results)):
+            if any(is_any(extent) for extent in shape):
+                raise UnsupportedError(f"{op.name}: a shape depends on data; TensorIR needs it beforehand")
         key = (op, attrs, types, out)
-        func = self.builder.find_func(key)
-        if func is None:
+        if key not in self._functions:
             hint = op.name.rsplit(".", 1)[-1]
-            func = self.builder.add_func(lower_call(op, attrs, types, out, hint), hint, key)
-        flat = tuple(field for arg in args if not isinstance(arg, ShapeExpr) for field in self._fields(arg))
+            func = lower_call(op, attrs, types, out, hint)
+            # Dimensions that no buffer's shape determines are passed as scalars.
+            scalars = tuple(param for param in func.params if param not in func.buffer_map)
+            self._functions[key] = self.builder.add_func(func, hint), scalars
+        callee, scalars = self._functions[key]
+        tensors = [arg for arg, type_ in zip(args, types, strict=True) if not isinstance(type_, tuple)]
+        flat = tuple(field for arg in tensors for field in self._fields(arg))
         infos = tuple(TensorStructInfo(one.shape, one.dtype) for one in results)
-        value = self.builder.emit(CallTIR(func, flat, infos, (), span))
+        value = self.builder.emit(CallTIR(callee, flat, infos, scalars, span or self.span))
         if isinstance(out, TupleType) and len(results) == 1:
             return Tuple((value,))
         return value
 
-    def _argument(self, arg: Expr) -> Type | Shape:
-        return arg.values if isinstance(arg, ShapeExpr) else self.type_of(arg)
+    def _argument(self, op: OpDef, arg: Expr) -> Type | Shape:
+        info = self.builder.struct_info(arg)
+        try:
+            return argument_type(info)
+        except TypeError as error:
+            raise UnsupportedError(f"{op.name}: {error}") from error
 
     def _fields(self, arg: Expr) -> Sequence[Expr]:
         """Return the tensors of an argument; a tuple's fields are projected one by one."""
@@ -114,6 +123,10 @@ class OpEmitter:
         if not isinstance(type_, TupleType):
             return (arg,)
         return tuple(field for i in range(len(type_.fields)) for field in self._fields(self.item(arg, i)))
+
+
+def _shapes(arg: Type | Shape) -> list[Shape]:
+    return [arg] if isinstance(arg, tuple) else [tensor.shape for tensor in _tensors(arg)]
 
 
 def _tensors(out: Type) -> list[TensorType]:

@@ -174,9 +174,7 @@ class _FunctionPrinter:
             self.declared.append(var)
         return self.symbols[var]
 
-    def info(self, info: StructInfo, quoted: bool = False) -> str:
-        if quoted:
-            return info_text(info, self.symbol, quoted)
+    def info(self, info: StructInfo) -> str:
         if info not in self.annotations:
             self.annotations[info] = info_text(info, self.symbol)
         return self.annotations[info]
@@ -191,8 +189,10 @@ class _FunctionPrinter:
         self.line(f"@R.function({', '.join(options)})" if options else "@R.function")
         # The parameters' names come first, so that no dimension takes one of them.
         names = [self.define(param) for param in func.params]
-        params = [f"{own}: {self.info(p.info, quoted=True)}" for own, p in zip(names, func.params, strict=True)]
-        self.line(f"def {name}({', '.join(params)}) -> {self.info(func.ret, quoted=True)}:")
+        known = set(self.symbols)
+        infos = [info_text(param.info, self.symbol, known) for param in func.params]
+        params = [f"{own}: {info}" for own, info in zip(names, infos, strict=True)]
+        self.line(f"def {name}({', '.join(params)}) -> {info_text(func.ret, self.symbol, known)}:")
         self.depth += 1
         start = len(self.lines)
         yield self.sequence(func.body)

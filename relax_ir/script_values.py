@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from relay2relax.relax_ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from relay2relax.relax_ir.symbols import variables
 from relay2relax.tir.expr import Binary, FloatImm, IntImm, PrimExpr, Var
 from relay2relax.tir.extent import Extent
 from relay2relax.tir.names import identifier
@@ -59,11 +60,11 @@ def extent_text(extent: Extent, names: Names, level: int = 0) -> str:
     raise UnsupportedError(f"TVMScript cannot say {extent!r} in a shape")
 
 
-def _row(values: tuple[Extent, ...], names: Names, quoted: bool) -> list[str]:
+def _row(values: tuple[Extent, ...], names: Names, known: Set[Var] | None) -> list[str]:
     texts = [extent_text(value, names) for value in values]
-    if not quoted:
+    if known is None:
         return texts
-    return [string_literal(t) if isinstance(v, PrimExpr) and not isinstance(v, IntImm) else t
+    return [t if set(variables(v)) <= known else string_literal(t)
             for t, v in zip(texts, values, strict=True)]  # fmt: skip
 
 
@@ -72,28 +73,31 @@ def tuple_text(items: list[str]) -> str:
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
-def info_text(info: StructInfo, names: Names, quoted: bool = False) -> str:
-    """Return ``info`` as an annotation; in signatures symbolic extents are ``quoted``."""
+def info_text(info: StructInfo, names: Names, known: Set[Var] | None = None) -> str:
+    """Return ``info`` as an annotation.
+
+    In a signature, where names are not defined yet, extents are quoted unless all their variables are ``known``.
+    """
     match info:
         case TensorStructInfo(shape, dtype, ndim):
-            parts = [] if shape is None else [tuple_text(_row(shape, names, quoted))]
+            parts = [] if shape is None else [tuple_text(_row(shape, names, known))]
             parts += [f"dtype={string_literal(dtype)}"] if dtype else []
             parts += [f"ndim={ndim}"] if shape is None and ndim >= 0 else []
             return f"R.Tensor({', '.join(parts)})" if parts else "R.Tensor"
         case ShapeStructInfo(values, _) if values is not None:
-            return f"R.Shape([{', '.join(_row(values, names, quoted))}])"
+            return f"R.Shape([{', '.join(_row(values, names, known))}])"
         case ShapeStructInfo(_, ndim):
             return f"R.Shape(ndim={ndim})" if ndim >= 0 else "R.Shape"
         case TupleStructInfo(fields):
-            inner = ", ".join(info_text(field, names, quoted) for field in fields)
+            inner = ", ".join(info_text(field, names, known) for field in fields)
             return f"R.Tuple({inner})" if fields else "R.Tuple"
         case PrimStructInfo(dtype):
             return f"R.Prim({string_literal(dtype)})"
         case ObjectStructInfo():
             return "R.Object"
         case FuncStructInfo(params, ret, purity) if params is not None:
-            inner = tuple_text([info_text(param, names, quoted) for param in params])
-            return f"R.Callable({inner}, {info_text(ret, names, quoted)}, {purity})"
+            inner = tuple_text([info_text(param, names, known) for param in params])
+            return f"R.Callable({inner}, {info_text(ret, names, known)}, {purity})"
         case FuncStructInfo():
             return "R.Callable"
     raise UnsupportedError(f"TVMScript cannot say {info!r}")
@@ -109,7 +113,7 @@ def print_struct_info(info: StructInfo) -> str:
             known[var] = supply.fresh(identifier(var.name), "_")
         return known[var]
 
-    return info_text(info, names, quoted=True)
+    return info_text(info, names, set())
 
 
 def is_weak(info: StructInfo) -> bool:

@@ -38,6 +38,7 @@ from relay2relax.relax_ir.struct_info import StructInfo
 from relay2relax.relax_ir.visit import Steps, operands, run
 from relay2relax.tir import expr as tir
 from relay2relax.tir.stmt import PrimFunc
+from relay2relax.tir.structural_equal import structural_key
 
 
 def structural_equal(a: IRModule | Function, b: IRModule | Function) -> bool:
@@ -78,9 +79,7 @@ def _modules(a: IRModule, b: IRModule) -> None:
             case Function(), Function():
                 run(_Comparison(name).function(func, other))
             case PrimFunc(), PrimFunc():
-                from relay2relax.tir.structural_equal import structural_equal as same_prim_func
-
-                if not same_prim_func(func, other):
+                if structural_key(func) != structural_key(other):
                     raise _DifferenceError(f"the PrimFuncs {name} differ")
             case _:
                 raise _DifferenceError(f"{name} is a {type(func).__name__} and a {type(other).__name__}")

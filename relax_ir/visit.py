@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from relay2relax.core.walk import post_order
@@ -102,6 +102,16 @@ def sequences(expr: Expr) -> tuple[SeqExpr, ...]:
         case Function(_, body):
             return (body,)
     return ()
+
+
+def all_sequences(roots: Iterable[SeqExpr]) -> Iterator[SeqExpr]:
+    """Yield ``roots`` and every sequence nested in them, outer ones first."""
+    stack = list(roots)[::-1]
+    while stack:
+        seq = stack.pop()
+        yield seq
+        inner = [one for binding in bindings(seq) for one in sequences(binding.value)]
+        stack += inner[::-1]
 
 
 def run(steps: Steps) -> None:

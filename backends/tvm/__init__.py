@@ -1,0 +1,14 @@
+"""Relax modules in a real apache-tvm: the module goes over as script text, is built there, and runs there.
+
+    executable = build(rx)                      # apache-tvm's own default pipeline for llvm
+    outputs = executable["main"](x, w)          # numpy in, numpy out
+    module = to_tvm(rx)                         # a tvm.IRModule, for whatever else TVM can do with it
+
+TVM is imported when one of these is called, not before. ``install.py`` says which releases of apache-tvm work
+with which of apache-tvm-ffi; ``executable.py`` builds and runs.
+"""
+
+from relay2relax.backends.tvm.executable import TvmExecutable, TvmFunction, build, to_tvm
+from relay2relax.backends.tvm.install import TvmError, installation_problem, tvm_available
+
+__all__ = ["TvmError", "TvmExecutable", "TvmFunction", "build", "installation_problem", "to_tvm", "tvm_available"]

@@ -1,0 +1,190 @@
+"""Building and running in apache-tvm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relay2relax.backends.arguments import bind_arguments
+from relay2relax.backends.tvm.install import TvmError, require_tvm
+from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.errors import Diagnostic, ExecutionError, Relay2RelaxError
+from relay2relax.ops.types import Type
+from relay2relax.relax_ir.expr import Constant, Function, IRModule
+from relay2relax.relax_ir.printer import global_names, print_module
+from relay2relax.relax_ir.struct_info import (
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    to_type,
+)
+from relay2relax.relax_ir.visit import all_sequences, bindings
+
+
+def to_tvm(mod: IRModule) -> Any:
+    """Return ``mod`` as a ``tvm.IRModule``.
+
+    The script is read by TVM's own parser; tensor constants do not go through the text. Raises TvmError where no
+    usable apache-tvm is installed, or it refuses the script.
+    """
+    require_tvm()
+    import tvm
+    from tvm import relax
+    from tvm.script import ir, tirx
+    from tvm.script import relax as relax_script
+
+    names: dict[str, Any] = {"I": ir, "R": relax_script, "T": tirx}
+    given: dict[Constant, str] = {}
+
+    def name_constant(constant: Constant) -> str | None:
+        if constant.data.ndim == 0:
+            return None
+        if constant not in given:
+            given[constant] = f"relay2relax_constant_{len(given)}"
+            names[given[constant]] = relax.const(constant.data, of_array(constant.data))
+        return given[constant]
+
+    text = print_module(mod, name_constant=name_constant)
+    with _translated("apache-tvm refuses the script"):
+        return tvm.script.from_source(text, extra_vars=names)
+
+
+def build(mod: IRModule, target: str = "llvm") -> TvmExecutable:
+    """Build ``mod`` with apache-tvm's default pipeline for its ``target``; raises TvmError."""
+    module = to_tvm(mod)
+    from tvm import relax
+
+    with _translated(f"apache-tvm cannot build the module for {target}"):
+        if _has_local_functions(mod):
+            module = relax.transform.LambdaLift()(module)
+        built = relax.build(module, target=target)
+    return TvmExecutable(mod, built)
+
+
+class TvmExecutable:
+    """A module built by apache-tvm; ``built`` is its ``relax.VMExecutable``."""
+
+    def __init__(self, module: IRModule, built: Any) -> None:
+        self.module = module
+        self.built = built
+        self._machine: Any = None
+
+    def __getitem__(self, name: str) -> TvmFunction:
+        """Return the function ``name``; raises ExecutionError where the module has no such Relax function."""
+        import tvm
+        from tvm import relax
+
+        names = {var.name: printed for var, printed in global_names(self.module).items()}
+        func = self.module.functions.get(self.module.get_global_var(name)) if name in names else None
+        if not isinstance(func, Function):
+            known = ", ".join(v.name for v, f in self.module.functions.items() if isinstance(f, Function))
+            raise ExecutionError(f"the module has no function {name!r}; it has: {known or 'none'}")
+        if self._machine is None:
+            with _translated("apache-tvm cannot load what it built"):
+                self._machine = relax.VirtualMachine(self.built, tvm.cpu())
+        return TvmFunction(name, func, self._machine[names[name]])
+
+    def stats(self) -> str:
+        """Return TVM's summary of the executable."""
+        return str(self.built.stats())
+
+    def as_text(self) -> str:
+        """Return TVM's listing of the executable's instructions."""
+        return str(self.built.as_text())
+
+    def save(self, path: str | Path) -> None:
+        """Write a shared library (``.so``) or archive (``.tar``), as the name of ``path`` says."""
+        with _translated(f"apache-tvm cannot write {path}"):
+            self.built.export_library(str(path))
+
+
+class TvmFunction:
+    """A function of a built module.
+
+    Calling it does three steps that a caller who measures time takes one by one: ``prepare`` copies arguments to TVM,
+    ``invoke`` runs, ``fetch`` copies results back.
+    """
+
+    def __init__(self, name: str, func: Function, packed: Any) -> None:
+        self.name = name
+        self._infos = [param.info for param in func.params]
+        self._parameters = [(param.name, _type(param.info)) for param in func.params]
+        self._packed = packed
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Run the function; tensors are arrays or have ``__dlpack__``, tuples are tuples of those.
+
+        Arguments are given in order or by parameter name, and take the dtype of their parameter. Raises ExecutionError
+        for arguments that do not fit, and for what fails while it runs.
+        """
+        return self.fetch(self.invoke(self.prepare(*args, **named)))
+
+    def prepare(self, *args: Any, **named: Any) -> list[Any]:
+        """Return the arguments as TVM's values."""
+        values = bind_arguments(self.name, self._parameters, args, named)
+        return [_to_tvm(value, info) for value, info in zip(values, self._infos, strict=True)]
+
+    def invoke(self, values: Sequence[Any]) -> Any:
+        """Run on what ``prepare`` returned; the result is TVM's."""
+        with _translated(f"{self.name} failed in apache-tvm", ExecutionError):
+            return self._packed(*values)
+
+    def fetch(self, result: Any) -> Any:
+        """Return a result of ``invoke`` as numpy arrays, tuples and numbers."""
+        return _from_tvm(result)
+
+
+def _type(info: StructInfo) -> Type:
+    try:
+        return to_type(info)
+    except TypeError:
+        # Shapes, scalars and functions are checked by TVM itself.
+        return Type()
+
+
+def _to_tvm(value: Any, info: StructInfo) -> Any:
+    import tvm
+    import tvm_ffi
+
+    match info:
+        case TensorStructInfo() if isinstance(value, np.ndarray):
+            return tvm.runtime.tensor(value)
+        case TupleStructInfo(fields) if isinstance(value, tuple):
+            return [_to_tvm(one, field) for one, field in zip(value, fields, strict=True)]
+        case ShapeStructInfo() if isinstance(value, (tuple, list)):
+            return tvm_ffi.Shape(tuple(value))
+    return value
+
+
+def _from_tvm(value: Any) -> Any:
+    import tvm
+    import tvm_ffi
+
+    if isinstance(value, tvm.runtime.Tensor):
+        array: Array = value.numpy()
+        return array
+    if isinstance(value, tvm_ffi.Shape):
+        return tuple(int(extent) for extent in value)
+    if isinstance(value, (tvm_ffi.Array, tuple, list)):
+        return tuple(_from_tvm(one) for one in value)
+    return value
+
+
+def _has_local_functions(mod: IRModule) -> bool:
+    roots = [func.body for func in mod.functions.values() if isinstance(func, Function)]
+    return any(isinstance(binding.value, Function) for seq in all_sequences(roots) for binding in bindings(seq))
+
+
+@contextmanager
+def _translated(title: str, kind: type[Relay2RelaxError] = TvmError) -> Iterator[None]:
+    """Turn whatever TVM raises into ``kind``, with the last lines of TVM's text, where it says what is wrong."""
+    try:
+        yield
+    except Exception as error:
+        lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
+        raise kind(Diagnostic(title, label=f"{type(error).__name__}: " + "\n  ".join(lines[-12:]))) from error
