@@ -31,9 +31,9 @@ def t(shape: tuple[Any, ...], dtype: str = "float32") -> TensorType:
     return TensorType(shape, dtype)
 
 
-@pytest.mark.parametrize("groups, channels, outputs", [(1, 3, 4), (2, 4, 6), (4, 4, 4), (4, 4, 8), (1, 1, 1)])
+@pytest.mark.parametrize(("groups", "channels", "outputs"), [(1, 3, 4), (2, 4, 6), (4, 4, 4), (4, 4, 8), (1, 1, 1)])
 @pytest.mark.parametrize(
-    "strides, padding, dilation",
+    ("strides", "padding", "dilation"),
     [((1, 1), (0, 0), (1, 1)), ((2, 1), (1, 2), (1, 1)), ((1, 2), (2, 2), (2, 1)), ((3, 3), (0, 1), (1, 1))],
 )
 def test_conv2d_agrees_with_pytorch(run_op, agrees, groups, channels, outputs, strides, padding, dilation):
@@ -44,7 +44,7 @@ def test_conv2d_agrees_with_pytorch(run_op, agrees, groups, channels, outputs, s
 
 
 @pytest.mark.parametrize(
-    "data_layout, kernel_layout, out_layout",
+    ("data_layout", "kernel_layout", "out_layout"),
     [
         ("NHWC", "HWIO", ""),
         ("NHWC", "HWOI", ""),
@@ -133,7 +133,7 @@ def test_conv2d_deduces_its_weight():
 
 
 @pytest.mark.parametrize(
-    "attrs, data, weight, argument, message",
+    ("attrs", "data", "weight", "argument", "message"),
     [
         ({}, (1, 3, 8, 8), (4, 2, 3, 3), 1, "the data has 3 channels, the weight takes 2"),
         ({"channels": 5}, (1, 3, 8, 8), (4, 3, 3, 3), 1, "4 output channels, channels is 5"),
@@ -162,7 +162,7 @@ CASES = list(itertools.product(
 ))  # fmt: skip
 
 
-@pytest.mark.parametrize("counts, strides_and_extra, padding, dilation, kernel", CASES)
+@pytest.mark.parametrize(("counts", "strides_and_extra", "padding", "dilation", "kernel"), CASES)
 def test_conv2d_transpose_agrees_with_pytorch(run_op, agrees, counts, strides_and_extra, padding, dilation, kernel):
     (groups, channels, outputs), (strides, extra) = counts, strides_and_extra
     x, w = normal(7, channels, 5, 6), normal(channels, outputs // groups, *kernel)
@@ -177,7 +177,8 @@ def test_conv2d_transpose_agrees_with_pytorch(run_op, agrees, counts, strides_an
 
 
 @pytest.mark.parametrize(
-    "data_layout, kernel_layout, out_layout", [("NHWC", "HWOI", ""), ("NCHW", "OIHW", "NHWC"), ("NHWC", "HWIO", "NCHW")]
+    ("data_layout", "kernel_layout", "out_layout"),
+    [("NHWC", "HWOI", ""), ("NCHW", "OIHW", "NHWC"), ("NHWC", "HWIO", "NCHW")],
 )
 def test_conv2d_transpose_layouts(run_op, agrees, data_layout, kernel_layout, out_layout):
     x, w = normal(2, 4, 5, 6), normal(4, 3, 3, 3)
