@@ -22,10 +22,10 @@ _exports = {
     "json_writer": ["save_json"],
     "loader": ["load"],
     "module": ["IRModule", "TypeData"],
-    "params": ["load_params", "save_params"],
+    "params": ["bind_params", "load_params", "save_params"],
     "parser": ["parse", "parse_expr"],
     "printer": ["print_expr", "print_module"],
-    "structural_equal": ["structural_equal"],
+    "equality": ["first_difference", "structural_equal"],
     "types": [
         "FuncType", "GlobalTypeVar", "IncompleteType", "Kind", "RefType", "TensorType", "TupleType", "Type", "TypeCall",
         "TypeRelation", "TypeVar",
@@ -73,10 +73,10 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.json_writer import save_json
     from relay2relax.relay_ir.loader import load
     from relay2relax.relay_ir.module import IRModule, TypeData
-    from relay2relax.relay_ir.params import load_params, save_params
+    from relay2relax.relay_ir.params import bind_params, load_params, save_params
     from relay2relax.relay_ir.parser import parse, parse_expr
     from relay2relax.relay_ir.printer import print_expr, print_module
-    from relay2relax.relay_ir.structural_equal import structural_equal
+    from relay2relax.relay_ir.equality import first_difference, structural_equal
     from relay2relax.relay_ir.types import (
         FuncType,
         GlobalTypeVar,
