@@ -75,6 +75,7 @@ from relay2relax.relay_ir.unify import (
     type_parts,
     unknowns,
 )
+from relay2relax.tir.extent import ANY, is_any
 
 _BOOL = TensorType((), "bool")
 _UNIT = TupleType(())
@@ -188,9 +189,7 @@ _VISIT, _BIND, _FINISH = 0, 1, 2
 class _Inference:
     """The inference of one function of a module."""
 
-    def __init__(
-        self, mod: IRModule, name: str, functions: dict[str, Function], cache: dict[_Key, _Inferred]
-    ) -> None:
+    def __init__(self, mod: IRModule, name: str, functions: dict[str, Function], cache: dict[_Key, _Inferred]) -> None:
         self.mod = mod
         self.name = name
         self.functions = functions
@@ -405,9 +404,7 @@ class _Inference:
             self._unify(ret, body, "the result of the function", function.body, function)
         self.closed.update(function.params)
         self.type_params.difference_update(function.type_params)
-        return TypeNode(
-            FunctionTerm(tuple(nodes[param] for param in function.params), ret, function.type_params)
-        )
+        return TypeNode(FunctionTerm(tuple(nodes[param] for param in function.params), ret, function.type_params))
 
     def _bind_pattern(self, root: Pattern, data: TypeNode, expr: Match) -> None:
         work: list[tuple[Pattern, TypeNode]] = [(root, data)]
@@ -640,6 +637,20 @@ class _Inference:
 def _infer_operator(op: OpDef, attrs: Any, types: tuple[Type, ...]) -> _Inferred:
     result = op.infer(attrs, *types)
     same = len(types) == 1 and result is types[0]
-    demanded = op.operands(attrs, types) if op.operands is not None else ()
-    differing = tuple((i, ty) for i, ty in enumerate(demanded) if ty is not None and ty != types[i])
-    return _Inferred(result, same, differing)
+    return _Inferred(result, same, tuple(_widened_operands(op, attrs, types)))
+
+
+def _widened_operands(op: OpDef, attrs: Any, types: tuple[Type, ...]) -> Iterator[tuple[int, Type]]:
+    """Yield the arguments whose extents the operator ties to unknown ones, with these extents unknown.
+
+    TVM's relations assign a weight the type that follows from the data; where that has a ``?``, the weight gets it.
+    """
+    if op.operands is None or not any(isinstance(ty, TensorType) and any(map(is_any, ty.shape)) for ty in types):
+        return
+    for index, ty in enumerate(types):
+        demanded = op.operands(attrs, (*types[:index], None, *types[index + 1 :]))[index]
+        if isinstance(ty, TensorType) and isinstance(demanded, TensorType) and demanded.rank == ty.rank:
+            pairs = zip(ty.shape, demanded.shape, strict=True)
+            widened = replace(ty, shape=tuple(ANY if is_any(wanted) else known for known, wanted in pairs))
+            if widened != ty:
+                yield index, widened

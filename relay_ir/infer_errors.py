@@ -8,8 +8,11 @@ from dataclasses import replace
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.source import SourceRange
 from relay2relax.ops.record import OpDef
+from relay2relax.ops.table import relay_names
 from relay2relax.relay_ir.expr import Call, Constant, Constructor, Expr, Function, GlobalVar, Op, Var
-from relay2relax.relay_ir.types import Type
+from relay2relax.relay_ir.text_attrs import suggestion
+from relay2relax.relay_ir.text_types import TypeWriter
+from relay2relax.relay_ir.types import IncompleteType, Type
 
 
 class TypeInferenceError(Relay2RelaxError):
@@ -36,10 +39,8 @@ def located(problem: Diagnostic, where: SourceRange | None, expr: Expr | None, f
 
 
 def type_text(ty: Type) -> str:
-    """Return ``ty`` in Relay's syntax, as messages quote it."""
-    from relay2relax.relay_ir.printer import print_type
-
-    return f"`{print_type(ty)}`"
+    """Return ``ty`` in Relay's syntax, as messages quote it; what is unknown is ``_``."""
+    return f"`{TypeWriter(lambda part: '_' if isinstance(part, IncompleteType) else repr(part)).write(ty)}`"
 
 
 def words(expr: Expr) -> str:
@@ -54,11 +55,7 @@ def words(expr: Expr) -> str:
         case Constant():
             return "the constant"
         case Call(op):
-            return (
-                f"the result of {words(op)}"
-                if isinstance(op, (Op, GlobalVar, Constructor, Var))
-                else "the call"
-            )
+            return f"the result of {words(op)}" if isinstance(op, (Op, GlobalVar, Constructor, Var)) else "the call"
         case Function():
             return "the function"
     return "the value"
@@ -79,8 +76,7 @@ def refused(op: OpDef, problem: Relay2RelaxError, args: Sequence[Expr], types: S
     message = problem.diagnostics[0].title
     names = [op.inputs[min(i, len(op.inputs) - 1)].lstrip("*") for i in range(len(args))] if op.inputs else []
     shown = [
-        f"{name}: {words(arg)} has type {type_text(ty)}"
-        for name, arg, ty in zip(names, args, types, strict=False)
+        f"{name}: {words(arg)} has type {type_text(ty)}" for name, arg, ty in zip(names, args, types, strict=False)
     ]
     return Diagnostic(f"{op.name} does not accept these arguments", label=message, help="; ".join(shown[:4]))
 
@@ -94,13 +90,8 @@ def wrong_count(callee: Expr, names: Sequence[str], expected: str, found: int) -
 
 def unknown_operator(name: str) -> Diagnostic:
     """No record describes the operator."""
-    from difflib import get_close_matches
-
-    from relay2relax.ops.table import relay_names
-
-    close = get_close_matches(name, relay_names(), n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else ""
-    return Diagnostic(f"unknown operator {name}", label="no operator of this name is known", help=hint)
+    label = "no operator of this name is known"
+    return Diagnostic(f"unknown operator {name}", label=label, help=suggestion(name, relay_names()))
 
 
 def wrong_attributes(op: OpDef, found: object) -> Diagnostic:
@@ -122,9 +113,7 @@ def operator_as_value(name: str) -> Diagnostic:
 
 def not_a_function(callee: Expr, found: Type) -> Diagnostic:
     """The callee of a call is no function."""
-    return Diagnostic(
-        f"{words(callee)} is called", label=f"this is no function: it has type {type_text(found)}"
-    )
+    return Diagnostic(f"{words(callee)} is called", label=f"this is no function: it has type {type_text(found)}")
 
 
 def too_many_type_arguments(callee: Expr, expected: int, found: int) -> Diagnostic:
@@ -135,11 +124,7 @@ def too_many_type_arguments(callee: Expr, expected: int, found: int) -> Diagnost
 
 def unbound(var: Var, closed: bool) -> Diagnostic:
     """A variable is used where it is not bound."""
-    label = (
-        "it is bound elsewhere, out of reach from here"
-        if closed
-        else "no parameter, `let` or pattern binds it"
-    )
+    label = "it is bound elsewhere, out of reach from here" if closed else "no parameter, `let` or pattern binds it"
     return Diagnostic(f"unbound variable `%{var.name}`", label=label)
 
 
@@ -154,16 +139,12 @@ def rebound(var: Var) -> Diagnostic:
 def unknown_global(name: str, known: Sequence[str]) -> Diagnostic:
     """A global is called that the module does not define."""
     has = ", ".join(f"@{one}" for one in sorted(known)[:8]) or "none"
-    return Diagnostic(
-        f"unknown function @{name}", label="the module does not define it", help=f"it defines: {has}"
-    )
+    return Diagnostic(f"unknown function @{name}", label="the module does not define it", help=f"it defines: {has}")
 
 
 def unknown_type(name: str) -> Diagnostic:
     """A type name or type variable has no meaning here."""
-    return Diagnostic(
-        f"unknown type `{name}`", label="no type definition or type parameter of this name is in reach"
-    )
+    return Diagnostic(f"unknown type `{name}`", label="no type definition or type parameter of this name is in reach")
 
 
 def wrong_type_arguments(name: str, expected: int, found: int) -> Diagnostic:
@@ -180,9 +161,7 @@ def unresolved(expr: Expr) -> Diagnostic:
     """Nothing determines the type of an expression."""
     what = words(expr)
     hint = f"annotate it, as in %{expr.name}: Tensor[(2, 3), float32]" if isinstance(expr, Var) else ""
-    return Diagnostic(
-        f"the type of {what} cannot be inferred", label="nothing here determines its type", help=hint
-    )
+    return Diagnostic(f"the type of {what} cannot be inferred", label="nothing here determines its type", help=hint)
 
 
 def wrong_pattern(constructor: Constructor, found: int) -> Diagnostic:
