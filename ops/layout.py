@@ -59,8 +59,15 @@ class Layout:
         return tuple(product(extent for axis, extent in pairs if axis.letter == letter) for letter in order)
 
     def shape(self, extents: Sequence[Extent], order: str) -> Shape:
-        """Return the shape, in this layout, of a tensor whose axes ``order`` have ``extents``."""
+        """Return the shape, in this layout, of a tensor whose axes ``order`` have ``extents``.
+
+        Raises OpError where a split axis is no multiple of its inner part.
+        """
         by_letter = dict(zip(order, extents, strict=True))
+        for letter, extent in by_letter.items():
+            size = static(extent)
+            if size is not None and size % self.factor(letter):
+                raise OpError(f"layout {self.name} cannot split axis {letter} of {size} elements")
         return tuple(axis.factor or floordiv(by_letter[axis.letter], self.factor(axis.letter)) for axis in self.axes)
 
     def to_order(self, array: Array, order: str) -> Array:

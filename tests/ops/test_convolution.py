@@ -145,6 +145,7 @@ def test_conv2d_deduces_its_weight():
         ({"data_layout": "NCXY"}, (1, 3, 8, 8), (4, 3, 3, 3), None, 'layout "NCXY"'),
         ({"kernel_layout": "OIHW4x"}, (1, 3, 8, 8), (4, 3, 3, 3), None, 'layout "OIHW4x"'),
         ({}, (1, 3, 2, 8), (4, 3, 9, 3), 0, "a window of 9 elements"),
+        ({"out_layout": "NCHW2c"}, (1, 3, 8, 8), (5, 3, 3, 3), None, "cannot split axis C of 5 elements"),
     ],
 )
 def test_conv2d_refuses(attrs, data, weight, argument, message):

@@ -1,0 +1,104 @@
+"""Operators of neural networks in a real apache-tvm: as Relax operators, and as PrimFuncs.
+
+One module holds a function for each case and form; TVM compiles it once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relay2relax import relax_ir
+from relay2relax.backends.tvm import build
+from relay2relax.core.tolerance import difference
+from relay2relax.ops import TensorType, relay_op
+from relay2relax.relax_ir.emitter import OpEmitter
+from relay2relax.relax_ir.struct_info import from_type
+
+RANDOM = np.random.default_rng(5)
+CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
+    ("nn.conv2d", {"padding": (1, 1), "strides": (2, 1), "dilation": (1, 2)}, [(1, 3, 7, 8), (4, 3, 3, 3)]),
+    ("nn.conv2d", {"groups": 2, "channels": 6, "out_layout": "NHWC"}, [(1, 4, 5, 6), (6, 2, 3, 3)]),
+    (
+        "nn.conv2d",
+        {"groups": 4, "channels": 8, "data_layout": "NHWC", "kernel_layout": "HWOI", "padding": (0, 1, 2, 1)},
+        [(1, 5, 6, 4), (3, 3, 4, 2)],
+    ),
+    ("nn.conv2d", {"data_layout": "NHWC", "kernel_layout": "HWIO"}, [(1, 5, 6, 4), (3, 3, 4, 5)]),
+    ("nn.conv2d", {"data_layout": "NCHW2c", "kernel_layout": "OIHW2i"}, [(1, 2, 5, 5, 2), (4, 2, 3, 3, 2)]),
+    ("nn.conv2d_transpose", {"strides": (2, 2), "padding": (1, 1), "output_padding": (1, 1)}, [(1, 3, 4, 5), (3, 4, 3, 3)]),
+    ("nn.conv2d_transpose", {"strides": (2, 2)}, [(1, 3, 4, 5), (3, 4, 2, 2)]),
+    (
+        "nn.conv2d_transpose",
+        {"groups": 2, "strides": (2, 3), "data_layout": "NHWC", "kernel_layout": "HWOI", "padding": (1, 0)},
+        [(1, 4, 5, 4), (3, 4, 3, 4)],
+    ),
+    ("nn.dense", {"units": 5}, [(2, 3), (5, 3)]),
+    ("nn.matmul", {"units": None, "transpose_a": True}, [(3, 2), (3, 5)]),
+    ("nn.batch_matmul", {"transpose_b": True}, [(1, 2, 3), (4, 5, 3)]),
+    ("nn.bias_add", {"axis": 1}, [(2, 3, 4), (3,)]),
+    ("nn.batch_flatten", {}, [(2, 3, 4)]),
+    ("nn.max_pool2d", {"pool_size": (3, 3), "strides": (2, 2), "padding": (1, 1)}, [(1, 2, 7, 8)]),
+    ("nn.max_pool2d", {"pool_size": (2, 2), "strides": (3, 3), "padding": (1, 1), "ceil_mode": True}, [(1, 2, 7, 8)]),
+    ("nn.avg_pool2d", {"pool_size": (3, 2), "strides": (2, 2), "padding": (1, 1)}, [(1, 2, 7, 8)]),
+    ("nn.avg_pool2d", {"pool_size": (2, 2), "strides": (3, 3), "padding": (1, 0), "ceil_mode": True}, [(1, 2, 7, 8)]),
+    (
+        "nn.avg_pool2d",
+        {
+            "pool_size": (3, 3), "strides": (3, 3), "padding": (1, 1), "ceil_mode": True, "count_include_pad": True,
+            "layout": "NHWC",
+        },
+        [(1, 7, 8, 2)],
+    ),
+    ("nn.global_avg_pool2d", {}, [(1, 2, 5, 6)]),
+    ("nn.global_max_pool2d", {"layout": "NHWC"}, [(1, 5, 6, 2)]),
+    ("nn.adaptive_avg_pool2d", {"output_size": (3, 2)}, [(1, 2, 6, 8)]),
+    ("nn.adaptive_avg_pool2d", {"output_size": (4, 3)}, [(1, 2, 6, 8)]),
+    ("nn.batch_norm", {"epsilon": 1e-3, "scale": False}, [(2, 3, 4), *[(3,)] * 4]),
+    ("nn.batch_norm", {"axis": -1}, [(2, 4, 3), *[(3,)] * 4]),
+    ("nn.layer_norm", {"center": False}, [(2, 4, 3), (3,), (3,)]),
+    ("nn.softmax", {"axis": 1}, [(2, 4, 3)]),
+    ("nn.log_softmax", {}, [(2, 4, 3)]),
+    ("nn.relu", {}, [(2, 4)]),
+    ("nn.leaky_relu", {"alpha": 0.1}, [(2, 4)]),
+    ("nn.dropout", {}, [(2, 4)]),
+    ("nn.pad", {"pad_width": ((0, 1), (2, 0))}, [(2, 4), ()]),
+    ("nn.pad", {"pad_width": ((0, 1), (2, 0)), "pad_mode": "edge"}, [(2, 4), ()]),
+    ("nn.pad", {"pad_width": ((0, 1), (2, 0)), "pad_mode": "reflect"}, [(2, 4), ()]),
+]  # fmt: skip
+
+
+def flat(value: Any) -> list[np.ndarray]:
+    return list(value) if isinstance(value, tuple) else [value]
+
+
+@pytest.mark.tvm
+def test_operators_in_tvm() -> None:
+    builder = relax_ir.BlockBuilder()
+    emitter = OpEmitter(builder)
+    expected: dict[str, tuple[list[np.ndarray], Any]] = {}
+    for number, (name, given, shapes) in enumerate(CASES):
+        op = relay_op(name)
+        assert op is not None
+        attrs = op.attrs(**given)
+        arrays = [np.abs(RANDOM.standard_normal(shape)).astype(np.float32) for shape in shapes]
+        for form in ("relax", "tir"):
+            params = [relax_ir.Var(f"x{i}", from_type(TensorType(shape))) for i, shape in enumerate(shapes)]
+            function = f"{form}_{number}"
+            with builder.function(function, params):
+                with builder.dataflow():
+                    emit = emitter.as_relax if form == "relax" else emitter.as_tir
+                    result = builder.emit_output(emit(op, attrs, params))
+                builder.emit_func_output(result)
+            expected[function] = arrays, op.numpy(attrs, *arrays)
+    module = builder.get()
+    relax_ir.check_well_formed(module)
+    executable = build(module)
+    for function, (arrays, value) in expected.items():
+        actual = flat(executable[function](*arrays))
+        for one, wanted in zip(actual, flat(value), strict=True):
+            name, given, _ = CASES[int(function.split("_")[1])]
+            found = difference(one, wanted, 64)
+            assert found.agrees, f"{function}: {name} {given}: {found}"
