@@ -1,1 +1,48 @@
-"""relay2relax.graph"""
+"""The graph between Relay and Relax: an MSC-style directed graph that loses nothing of Relay.
+
+    g, weights = graph.from_relay(mod)
+    graph.to_relay(g, weights)           # the module again
+    graph.to_relax(g, weights)           # a Relax module of high-level operators
+
+``model.py`` says what a graph is; reading begins there. Names load their modules when first used.
+"""
+
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+_exports = {
+    "dot": ["to_dot"],
+    "json_format": ["from_json", "to_json"],
+    "model": ["GraphError", "MSCGraph", "MSCJoint", "MSCPrim", "MSCTensor"],
+    "relax_export": ["to_relax"],
+    "relay_export": ["to_relay"],
+    "relay_import": ["from_relay"],
+    "text": ["to_text"],
+}
+
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs=_exports)
+
+if TYPE_CHECKING:
+    from relay2relax.graph.dot import to_dot
+    from relay2relax.graph.json_format import from_json, to_json
+    from relay2relax.graph.model import GraphError, MSCGraph, MSCJoint, MSCPrim, MSCTensor
+    from relay2relax.graph.relax_export import to_relax
+    from relay2relax.graph.relay_export import to_relay
+    from relay2relax.graph.relay_import import from_relay
+    from relay2relax.graph.text import to_text
+
+__all__ = [
+    "GraphError",
+    "MSCGraph",
+    "MSCJoint",
+    "MSCPrim",
+    "MSCTensor",
+    "from_json",
+    "from_relay",
+    "to_dot",
+    "to_json",
+    "to_relax",
+    "to_relay",
+    "to_text",
+]

@@ -1,0 +1,316 @@
+"""The graph between Relay and Relax, in the words of TVM's Multi-System Compiler (MSC).
+
+    graph  ::= MSCGraph(name, node*, prim*)
+    node   ::= MSCJoint(name, optype, operands, tensors in, tensors out, weights, attributes)
+    prim   ::= MSCPrim(name, optype, parents)            a symbolic extent
+    tensor ::= MSCTensor(name, dtype, shape)
+
+A node stands for one Relay expression and keeps what the expression has: typed attributes, span, annotations.
+The structure, names only, is a networkx graph beside the nodes (``MSCGraph.dag``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.source import Span
+from relay2relax.relay_ir.device import VirtualDevice
+from relay2relax.relay_ir.types import Type, TypeVar
+
+if TYPE_CHECKING:
+    import networkx
+
+INPUT, CONSTANT, TUPLE, GET_ITEM = "input", "constant", "tuple", "get_item"
+CALL, FUNCTION, GLOBAL = "call", "function", "global"
+
+
+class GraphError(Relay2RelaxError):
+    """A graph has no such node or tensor, or is not well formed."""
+
+
+@dataclass(frozen=True, slots=True)
+class MSCTensor:
+    """A tensor: what a node gives, or a weight that it holds.
+
+    ``shape`` has -1 where an extent is symbolic; then ``prims`` says every extent, a symbolic one by the name
+    of its prim, and is empty otherwise. ``alias`` is the name by which users know the tensor. A value that is
+    no tensor (a function) has the dtype ``"function"``.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...] = ()
+    layout: str = ""
+    prims: tuple[str, ...] = ()
+    alias: str = ""
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    def get_shape(self, with_prims: bool = False) -> tuple[int | str, ...]:
+        """Return the extents; with ``with_prims`` a symbolic one as the name of its prim instead of -1."""
+        if not (with_prims and self.prims):
+            return self.shape
+        return tuple(p if e < 0 else e for e, p in zip(self.shape, self.prims, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class MSCPrim:
+    """A symbolic extent: ``shape`` (dimension of a tensor), ``Int``, or an operator over other prims."""
+
+    name: str
+    optype: str
+    parents: tuple[str, ...] = ()
+    attrs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class InputAttrs:
+    """What an ``input`` stands for: parameter ``hint``, or a value ``captured`` from around a function."""
+
+    hint: str
+    annotation: Type | None = None
+    virtual_device: VirtualDevice | None = None
+    captured: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantAttrs:
+    """A constant; ``scalar`` shows its value where it has no dimensions (the weight is what counts)."""
+
+    scalar: float | int | bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GetItemAttrs:
+    """Which field of its operand a ``get_item`` gives."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallAttrs:
+    """A call of a function value, the first operand."""
+
+    type_args: tuple[Type, ...] = ()
+    attrs: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalAttrs:
+    """The name of a function of the module."""
+
+    global_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionAttrs:
+    """A function literal: its body is a graph, whose captured inputs are the node's operands, in order."""
+
+    graph: MSCGraph
+
+
+@dataclass(frozen=True, slots=True)
+class MSCJoint:
+    """A node.
+
+    ``operands`` names, in Relay's order, the nodes or held weights that the expression is applied to;
+    ``inputs`` are the tensors that the node operands give, one after the other. ``weights`` are held tensors
+    by role. ``attrs`` is the attribute dataclass of the operator's record, or one of the classes above.
+    """
+
+    index: int
+    name: str
+    optype: str
+    operands: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[MSCTensor, ...]
+    weights: Mapping[str, MSCTensor]
+    attrs: Any
+    scope: tuple[str, ...] = ()
+    span: Span | None = None
+    shared_ref: str = ""
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The nodes among the operands, each once."""
+        held = {tensor.name for tensor in self.weights.values()} if self.optype != CONSTANT else set()
+        return tuple(name for name in dict.fromkeys(self.operands) if name not in held)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a function says of itself beside its parameters and body."""
+
+    ret_type: Type | None = None
+    type_params: tuple[TypeVar, ...] = ()
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    span: Span | None = None
+    virtual_device: VirtualDevice | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class MSCGraph:
+    """A function as a graph; the nodes are in an order in which operands come first.
+
+    ``params``       the input nodes that are parameters, in the function's order.
+    ``captured``     the input nodes that a function literal takes from around itself.
+    ``result``       the node whose value the function returns; ``outputs`` are its tensors.
+    ``functions``    the other functions of the module, by name (of the entry function's graph only).
+    ``weight_spans`` spans of weights, by weight name, where a node holds the weight.
+    """
+
+    name: str
+    nodes: tuple[MSCJoint, ...]
+    params: tuple[str, ...]
+    result: str
+    prims: tuple[MSCPrim, ...] = ()
+    captured: tuple[str, ...] = ()
+    signature: Signature = field(default_factory=Signature)
+    functions: Mapping[str, MSCGraph] = field(default_factory=dict)
+    module_attrs: Mapping[str, Any] = field(default_factory=dict)
+    weight_spans: Mapping[str, Span] = field(default_factory=dict)
+
+    # --- structure ---
+
+    @cached_property
+    def dag(self) -> networkx.DiGraph[str]:
+        """The names of the nodes, with an edge from each operand to its user."""
+        import networkx
+
+        graph: networkx.DiGraph[str] = networkx.DiGraph(name=self.name)
+        for node in self.nodes:
+            graph.add_node(node.name)
+            graph.add_edges_from((parent, node.name) for parent in node.parents)
+        return graph
+
+    @cached_property
+    def _by_name(self) -> dict[str, MSCJoint]:
+        return {node.name: node for node in self.nodes}
+
+    @cached_property
+    def _tensors(self) -> dict[str, tuple[MSCTensor, MSCJoint]]:
+        """Tensors by name, and by alias where no tensor has that name, with the nodes they belong to."""
+        found: dict[str, tuple[MSCTensor, MSCJoint]] = {}
+        for node in self.nodes:
+            for tensor in (*node.outputs, *node.weights.values()):
+                found.setdefault(tensor.name, (tensor, node))
+        for tensor, node in list(found.values()):
+            if tensor.alias:
+                found.setdefault(tensor.alias, (tensor, node))
+        return found
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the tensors that go in."""
+        return tuple(tensor.name for name in self.params for tensor in self.find_node(name).outputs)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the tensors that come out."""
+        return tuple(tensor.name for tensor in self.find_node(self.result).outputs)
+
+    # --- queries ---
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def has_node(self, name: str) -> bool:
+        """Whether there is a node ``name``."""
+        return name in self._by_name
+
+    def find_node(self, name: str) -> MSCJoint:
+        """Return the node ``name``; raises GraphError where there is none."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise GraphError(f"the graph {self.name!r} has no node {name!r}") from None
+
+    def find_prim(self, name: str) -> MSCPrim:
+        """Return the prim ``name``; raises GraphError where there is none."""
+        for prim in self.prims:
+            if prim.name == name:
+                return prim
+        raise GraphError(f"the graph {self.name!r} has no prim {name!r}")
+
+    def has_tensor(self, name: str) -> bool:
+        """Whether there is a tensor of this name or alias."""
+        return name in self._tensors
+
+    def find_tensor(self, name: str) -> MSCTensor:
+        """Return the tensor ``name``, or the one with that alias; raises GraphError where there is none."""
+        return self._find_tensor(name)[0]
+
+    def find_producer(self, tensor: str) -> MSCJoint:
+        """Return the node that gives, or holds, a tensor; raises GraphError where there is no such tensor."""
+        return self._find_tensor(tensor)[1]
+
+    def _find_tensor(self, name: str) -> tuple[MSCTensor, MSCJoint]:
+        try:
+            return self._tensors[name]
+        except KeyError:
+            raise GraphError(f"the graph {self.name!r} has no tensor {name!r}") from None
+
+    def find_consumers(self, tensor: str) -> tuple[MSCJoint, ...]:
+        """Return the nodes that take a tensor in, in the order of the graph."""
+        name = self.find_tensor(tensor).name
+        producer = self.find_producer(name)
+        return tuple(node for node in self.children(producer.name) if name in node.inputs)
+
+    def parents(self, name: str) -> tuple[MSCJoint, ...]:
+        """Return the operands of node ``name``, each once."""
+        return tuple(self._by_name[parent] for parent in self.find_node(name).parents)
+
+    def children(self, name: str) -> tuple[MSCJoint, ...]:
+        """Return the users of node ``name``, in the order of the graph."""
+        self.find_node(name)
+        return tuple(self._by_name[child] for child in self.dag.successors(name))
+
+    def get_inputs(self) -> tuple[MSCTensor, ...]:
+        """Return the tensors that go in."""
+        return tuple(self.find_tensor(name) for name in self.inputs)
+
+    def get_outputs(self) -> tuple[MSCTensor, ...]:
+        """Return the tensors that come out."""
+        return self.find_node(self.result).outputs
+
+    def get_weights(self) -> Iterator[MSCTensor]:
+        """Yield the weights, each once."""
+        seen: set[str] = set()
+        for node in self.nodes:
+            for tensor in node.weights.values():
+                if tensor.name not in seen:
+                    seen.add(tensor.name)
+                    yield tensor
+
+    def subgraphs(self) -> Iterator[MSCGraph]:
+        """Yield this graph, those of its function literals, and those of the module's other functions."""
+        stack: list[MSCGraph] = [self]
+        while stack:
+            graph = stack.pop()
+            yield graph
+            stack += reversed(list(graph.functions.values()))
+            stack += [node.attrs.graph for node in reversed(graph.nodes) if isinstance(node.attrs, FunctionAttrs)]
+
+    def inspect(self) -> dict[str, Any]:
+        """Return a readable summary: inputs, outputs, and how many nodes and prims of each kind there are."""
+
+        def shown(tensor: MSCTensor) -> dict[str, Any]:
+            shape = list(tensor.get_shape(with_prims=True))
+            return {"name": tensor.alias, "shape": shape, "dtype": tensor.dtype, "layout": tensor.layout}
+
+        summary: dict[str, Any] = {
+            "inputs": [shown(tensor) for tensor in self.get_inputs()],
+            "outputs": [shown(tensor) for tensor in self.get_outputs()],
+            "nodes": {"total": len(self.nodes), **Counter(node.optype for node in self.nodes)},
+        }
+        if self.prims:
+            summary["prims"] = {"total": len(self.prims), **Counter(prim.optype for prim in self.prims)}
+        return summary

@@ -1,0 +1,354 @@
+"""From Relay to the graph, without loss: one node per expression, weights beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.source import Span
+from relay2relax.graph.model import (
+    CALL,
+    CONSTANT,
+    FUNCTION,
+    GET_ITEM,
+    GLOBAL,
+    INPUT,
+    TUPLE,
+    CallAttrs,
+    ConstantAttrs,
+    FunctionAttrs,
+    GetItemAttrs,
+    GlobalAttrs,
+    InputAttrs,
+    MSCGraph,
+    MSCJoint,
+    MSCTensor,
+    Signature,
+)
+from relay2relax.graph.scopes import Scope, operands, scopes_of
+from relay2relax.graph.shapes import PrimTable, has_any, leaves, symbolic_type
+from relay2relax.ops.attributes import NoAttrs
+from relay2relax.ops.symbolic import name_extents
+from relay2relax.relay_ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay2relax.relay_ir.infer import infer_type
+from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.params import bind_params
+from relay2relax.relay_ir.rewrite import nodes
+from relay2relax.relay_ir.transform import ToGraphNormalForm
+from relay2relax.relay_ir.types import FuncType, TensorType, TupleType, Type
+
+# Operators whose constant inputs MSC keeps inside the node, with the places and roles of those inputs.
+_CONVOLUTION = {1: "weight"}
+_NORMALISATION = {1: "gamma", 2: "beta"}
+_HELD: dict[str, Mapping[int, str]] = {
+    "nn.conv1d": _CONVOLUTION,
+    "nn.conv2d": _CONVOLUTION,
+    "nn.conv3d": _CONVOLUTION,
+    "nn.batch_norm": {1: "gamma", 2: "beta", 3: "mean", 4: "var"},
+    "nn.layer_norm": _NORMALISATION,
+    "nn.group_norm": _NORMALISATION,
+}
+_NO_HELD: Mapping[int, str] = {}
+_BLOCK = ("block",)
+
+
+def from_relay(
+    mod: IRModule, params: Mapping[str, Array] | None = None, entry: str = "main"
+) -> tuple[MSCGraph, dict[str, Array]]:
+    """Return ``entry`` of ``mod`` as a graph, and its weights by name; the arrays are the module's own, not
+    copies.
+
+    ``params`` are bound first, as ``relay_ir.bind_params`` does; the names they had become aliases of the
+    weights. ``let`` gives way to sharing (``ToGraphNormalForm``). Other functions of the module come along as
+    graphs of their own. Every ``?`` of an entry parameter becomes a named extent, and so does what shape
+    rules compute from it.
+
+    Raises TypeInferenceError for an ill-typed module, and UnsupportedError, listing every place, for what
+    graphs do not have: branches, matches, references, recursive lets, constructors.
+    """
+    if params:
+        mod = bind_params(mod, params, entry)
+    mod = ToGraphNormalForm()(mod)
+    _check(mod)
+    types = mod.types if mod.types else infer_type(mod).types
+    aliases = {id(array): name for name, array in (params or {}).items()}
+    builder = _Builder(types, aliases)
+    var = mod.get_global_var(entry)
+    functions = {other.name: f for other, f in mod.functions.items() if other is not var}
+    graph = builder.module(entry, mod.functions[var], functions, mod.attrs)
+    return graph, builder.weights
+
+
+def _check(mod: IRModule) -> None:
+    """Refuse, all at once, what the graph has no node for."""
+    problems: list[Diagnostic] = []
+    for var, function in mod.functions.items():
+        bound = {param for node in nodes(function) if isinstance(node, Function) for param in node.params}
+        for node in nodes(function):
+            values = () if isinstance(node, Function) else operands(node)
+            callee = node.op if isinstance(node, Call) else None
+            bare = [v for v in values if isinstance(v, Op) and v is not callee]
+            if isinstance(node, Var) and node not in bound:
+                title = f"@{var.name}: a graph cannot express the free variable %{node.name}"
+            elif not isinstance(node, (Var, Constant, Call, Tuple, TupleGetItem, Function, GlobalVar, Op)):
+                title = f"@{var.name}: a graph cannot express {type(node).__name__}"
+            elif bare:
+                title = f"@{var.name}: a graph cannot express the operator {bare[0].name} as a value"
+            else:
+                continue
+            problems.append(Diagnostic(title, mod.locations.get(node)))
+    if mod.type_definitions:
+        names = ", ".join(sorted(header.name for header in mod.type_definitions))
+        problems.append(Diagnostic(f"a graph cannot express algebraic data types ({names})"))
+    if problems:
+        raise UnsupportedError(list(dict.fromkeys(problems)), mod.source)
+
+
+class _Builder:
+    """One module: the names that are taken, and the weights met so far."""
+
+    def __init__(self, types: Mapping[Expr, Type], aliases: Mapping[int, str]) -> None:
+        self.types = types
+        self.aliases = aliases
+        self.weights: dict[str, Array] = {}
+        self.weight_names: dict[Constant, str] = {}
+        self.taken: set[str] = set()
+        self.counters: dict[str, int] = {}
+        self.symbolic: dict[Expr, Type] = {}
+
+    def fresh(self, hint: str) -> str:
+        """Return ``hint``, with a number behind it where the name is taken."""
+        name = hint
+        while name in self.taken:
+            self.counters[hint] = self.counters.get(hint, 0) + 1
+            name = f"{hint}_{self.counters[hint]}"
+        self.taken.add(name)
+        return name
+
+    def type_of(self, expr: Expr) -> Type:
+        """Return the type of ``expr``, symbolic where that is known."""
+        return self.symbolic.get(expr) or self.types.get(expr) or TupleType(())
+
+    # --- functions ---
+
+    def module(
+        self, name: str, entry: Function, functions: Mapping[str, Function], attrs: Mapping[str, object]
+    ) -> MSCGraph:
+        others: dict[str, MSCGraph] = {}
+        main = self.function(name, entry, others, attrs)
+        others.update((other, self.function(other, function, {}, {})) for other, function in functions.items())
+        return main
+
+    def function(
+        self, name: str, function: Function, others: Mapping[str, MSCGraph], attrs: Mapping[str, object]
+    ) -> MSCGraph:
+        scopes = scopes_of(function)
+        held = _held_constants(function)
+        inside: dict[Expr, Scope] = {scope.function: scope for scope in scopes}
+        graphs: dict[Function, _Scoped] = {}
+        for scope in scopes:
+            graphs[scope.function] = scoped = _Scoped(self, scope, inside, held)
+            scoped.nodes_of_scope()
+        # Names are given from the outside inwards, graphs are finished from the inside outwards.
+        finished: dict[Expr, MSCGraph] = {}
+        for scope in reversed(scopes):
+            scoped = graphs[scope.function]
+            outermost = scope.parent is None
+            finished[scope.function] = scoped.graph(
+                name if outermost else scoped.name, finished, others if outermost else {}, attrs if outermost else {}
+            )
+        return finished[function]
+
+
+def _held_constants(function: Function) -> set[Expr]:
+    """Return the constants of which every use is one that MSC keeps inside the using node."""
+    held: set[Expr] = set()
+    plain: set[Expr] = set()
+    for node in nodes(function):
+        if isinstance(node, Function):
+            plain.add(node.body)
+            continue
+        places = _held_places(node)
+        for place, child in enumerate(operands(node), -1):  # the callee comes first
+            if isinstance(child, Constant):
+                (held if place in places else plain).add(child)
+    return held - plain
+
+
+def _held_places(node: Expr) -> Mapping[int, str]:
+    if isinstance(node, Call) and isinstance(node.op, Op):
+        return _HELD.get(node.op.name, _NO_HELD)
+    return _NO_HELD
+
+
+class _Scoped:
+    """The graph of one function under construction."""
+
+    def __init__(self, builder: _Builder, scope: Scope, inside: Mapping[Expr, Scope], held: set[Expr]) -> None:
+        self.builder = builder
+        self.scope = scope
+        self.inside = inside
+        self.held = held
+        self.name = "" if scope.parent is None else builder.fresh("fn")
+        self.names: dict[Expr, str] = {}
+        self.weight_spans: dict[str, Span] = {}
+        self.prims = PrimTable()
+        self.made: list[tuple[Expr, MSCJoint]] = []
+        self.outputs: dict[str, tuple[MSCTensor, ...]] = {}
+
+    def nodes_of_scope(self) -> None:
+        """Make the nodes; what function literals hold is filled in by ``graph``."""
+        builder, function = self.builder, self.scope.function
+        typed = [(param.name, builder.types.get(param) or TupleType(())) for param in function.params]
+        for param, symbolic in zip(function.params, name_extents(typed), strict=True):
+            builder.symbolic[param] = symbolic
+            attrs = InputAttrs(param.name, param.type_annotation, param.virtual_device)
+            self.add(param, INPUT, builder.fresh(param.name), attrs, param.span)
+        for node in self.captures(self.scope):
+            hint = node.name if isinstance(node, Var) else "captured"
+            self.add(node, INPUT, builder.fresh(hint), InputAttrs(hint, captured=True), None)
+        for node in self.scope.members:
+            self.member(node)
+
+    def captures(self, scope: Scope) -> list[Expr]:
+        """Return what goes into a function literal as input; held weights are reached by name."""
+        return [node for node in scope.captured if node not in self.held]
+
+    def member(self, node: Expr) -> None:
+        builder = self.builder
+        match node:
+            case Constant(_, span):
+                weight = builder.weight_names.get(node)
+                if weight is None:
+                    weight = builder.weight_names[node] = builder.fresh("const")
+                    builder.weights[weight] = node.data
+                if node not in self.held:
+                    self.add(node, CONSTANT, weight, ConstantAttrs(_scalar(node.data)), span)
+                elif span is not None:
+                    self.weight_spans[weight] = span
+            case Call(Op(name), _, attrs, _, span):
+                self.add(node, name, builder.fresh(name.rsplit(".", 1)[-1]), attrs, span)
+            case Call(callee, _, attrs, type_args, span):
+                hint = callee.name if isinstance(callee, GlobalVar) else CALL
+                self.add(node, CALL, builder.fresh(hint), CallAttrs(type_args, attrs), span)
+            case Tuple(_, span):
+                self.add(node, TUPLE, builder.fresh(TUPLE), NoAttrs(), span)
+            case TupleGetItem(value, index, span):
+                hint = f"{self.names[value]}.{index}"
+                self.add(node, GET_ITEM, builder.fresh(hint), GetItemAttrs(index), span)
+            case GlobalVar(name, span):
+                self.add(node, GLOBAL, builder.fresh(f"@{name}"), GlobalAttrs(name), span)
+            case Function(_, _, _, _, _, span):
+                self.add(node, FUNCTION, builder.fresh(FUNCTION), NoAttrs(), span)
+            case _:
+                _unexpected(node)
+
+    def add(self, expr: Expr, optype: str, name: str, attrs: object, span: Span | None) -> None:
+        """Make the node ``name`` of ``expr``."""
+        self.names[expr] = name
+        places = _held_places(expr)
+        weights: dict[str, MSCTensor] = {}
+        refs: list[str] = []
+        values: Sequence[Expr] = () if optype == INPUT else operands(expr)
+        if optype == FUNCTION:
+            values = self.captures(self.inside[expr])
+        for place, value in enumerate(values, -1 if isinstance(expr, Call) else 0):
+            if isinstance(value, Op):
+                continue
+            if isinstance(value, Constant) and value in self.held:
+                weight = self.builder.weight_names[value]
+                weights[places[place]] = self.weight(value, weight)
+                refs.append(weight)
+            else:
+                refs.append(self.names[value])
+        if optype == CONSTANT and isinstance(expr, Constant):
+            weights = {"const": self.weight(expr, name)}
+        held = {tensor.name for tensor in weights.values()}
+        inputs = tuple(t.name for ref in refs if ref not in held for t in self.outputs[ref])
+        self.outputs[name] = self.tensors(expr, name, optype)
+        scope = () if optype in (INPUT, CONSTANT) else _BLOCK
+        node = MSCJoint(
+            len(self.made), name, optype, tuple(refs), inputs, self.outputs[name], weights, attrs, scope, span
+        )
+        self.made.append((expr, node))
+
+    def weight(self, constant: Constant, name: str) -> MSCTensor:
+        tensor = constant.tensor_type
+        alias = self.builder.aliases.get(id(constant.data), "")
+        return self.prims.tensor(name, tensor, name, 0, alias)
+
+    def tensors(self, expr: Expr, name: str, optype: str) -> tuple[MSCTensor, ...]:
+        """Return what a node gives: its value's tensors, or one tensor that stands for a function."""
+        builder = self.builder
+        known = builder.type_of(expr)
+        if expr not in builder.symbolic and has_any(known):
+            known = builder.symbolic[expr] = symbolic_type(expr, known, builder.type_of)
+        if isinstance(known, FuncType):
+            return (MSCTensor(f"{name}:0", "function"),)
+        parts: list[TensorType] = list(leaves(known))
+        several = len(parts) > 1
+        return tuple(
+            self.prims.tensor(
+                f"{name}:{place}",
+                part,
+                name,
+                place,
+                (f"{name}_{place}" if several else name) if self.is_public(expr, optype) else "",
+            )
+            for place, part in enumerate(parts)
+        )
+
+    def is_public(self, expr: Expr, optype: str) -> bool:
+        """Whether users know the value by name: what goes into the function and what comes out of it."""
+        return optype == INPUT or expr is self.scope.function.body
+
+    def graph(
+        self,
+        name: str,
+        finished: Mapping[Expr, MSCGraph],
+        others: Mapping[str, MSCGraph],
+        module_attrs: Mapping[str, object],
+    ) -> MSCGraph:
+        """Return the graph; ``finished`` has those of the function literals in it."""
+        function = self.scope.function
+        done = tuple(
+            replace(node, attrs=FunctionAttrs(finished[expr])) if node.optype == FUNCTION else node
+            for expr, node in self.made
+        )
+        return MSCGraph(
+            name,
+            done,
+            tuple(self.names[param] for param in function.params),
+            self.names[function.body],
+            tuple(self.prims.prims),
+            tuple(self.names[node] for node in self.captures(self.scope)),
+            Signature(function.ret_type, function.type_params, function.attrs, function.span, function.virtual_device),
+            others,
+            module_attrs,
+            self.weight_spans,
+        )
+
+
+def _scalar(data: Array) -> float | int | bool | None:
+    """Return the value of a tensor without dimensions; a float as the shortest decimal that is it in its dtype."""
+    if data.ndim:
+        return None
+    value: float | int | bool = data.item()
+    return float(str(data[()])) if isinstance(value, float) else value
+
+
+def _unexpected(node: Expr) -> NoReturn:
+    raise UnsupportedError(f"a graph cannot express {type(node).__name__}")
