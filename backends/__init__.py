@@ -1,1 +1,29 @@
-"""relay2relax.backends"""
+"""Execution: Relay executors, the Relax virtual machine, and the backends that run tensor programs.
+
+``create_executor`` runs Relay modules, ``build`` and ``VirtualMachine`` run Relax modules; both on numpy
+(``numpy_tir.py`` and the operators' own kernels), on generated C (``c/``) or in an installed apache-tvm (``tvm/``).
+"""
+
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "executable": ["Executable"],
+        "registry": ["register_func"],
+        "relay_executor": ["create_executor"],
+        "targets": ["build"],
+        "vm": ["VirtualMachine"],
+    },
+)
+
+if TYPE_CHECKING:
+    from relay2relax.backends.executable import Executable
+    from relay2relax.backends.registry import register_func
+    from relay2relax.backends.relay_executor import create_executor
+    from relay2relax.backends.targets import build
+    from relay2relax.backends.vm import VirtualMachine
+
+__all__ = ["Executable", "VirtualMachine", "build", "create_executor", "register_func"]

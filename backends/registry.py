@@ -1,0 +1,39 @@
+"""Functions that programs call by name: registered from Python, they write into their last arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from relay2relax.core.errors import ExecutionError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_functions: dict[str, Callable[..., Any]] = {}
+
+
+def register_func(name: str, override: bool = False) -> Callable[[F], F]:
+    """Register the decorated function as ``name``, for ``R.call_dps_packed`` and ``R.call_packed``.
+
+    It takes numpy arrays, which carry ``__dlpack__``, without copies; for ``call_dps_packed`` the results are its last
+    arguments, to be written in place. Raises ExecutionError where the name is taken and ``override`` is not set.
+    """
+
+    def register(function: F) -> F:
+        if name in _functions and not override:
+            raise ExecutionError(f"a function {name!r} is registered already; pass override=True to replace it")
+        _functions[name] = function
+        return function
+
+    return register
+
+
+def find_func(name: str) -> Callable[..., Any]:
+    """Return the function registered as ``name``; raises ExecutionError where there is none."""
+    found = _functions.get(name)
+    if found is None:
+        known = ", ".join(sorted(_functions)) or "none"
+        raise ExecutionError(
+            f"no function {name!r} is registered (registered: {known}); use backends.register_func({name!r})"
+        )
+    return found

@@ -1,0 +1,150 @@
+"""The shape heap of a function: a slot for every symbolic extent and for every extent computed from some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.relax_ir import expr as rx
+from relay2relax.relax_ir import symbols
+from relay2relax.relax_ir.visit import all_sequences, bindings, operands
+from relay2relax.tir.expr import AnyExtent, IntImm, PrimExpr, Var
+from relay2relax.tir.extent import Extent, as_prim
+from relay2relax.tir.visit import variables
+
+# Codes of match_shape and make_shape.
+EQUAL, STORE, IGNORE, EQUAL_SLOT = 0, 1, 2, 3
+VALUE, LOAD = 0, 1
+
+
+class ShapeHeap:
+    """Numbers the slots, and knows which are filled as the function is compiled from top to bottom."""
+
+    def __init__(self) -> None:
+        self._slots: dict[PrimExpr, int] = {}
+        self._filled: set[PrimExpr] = set()
+        self._known_from: dict[int, list[PrimExpr]] = {}
+
+    @property
+    def size(self) -> int:
+        """The number of slots."""
+        return len(self._slots)
+
+    @property
+    def slots(self) -> Mapping[Var, int]:
+        """Where the variables are."""
+        return {expr: slot for expr, slot in self._slots.items() if isinstance(expr, Var)}
+
+    def collect(self, func: rx.Function, params: Sequence[rx.Var], sizes: Mapping[rx.Var, Sequence[Extent]]) -> None:
+        """Give slots to all extents of ``func``; ``sizes`` are storage sizes by binding.
+
+        Raises UnsupportedError for an extent whose value nothing in the function tells.
+        """
+        known: set[Var] = set()
+        waiting: list[PrimExpr] = []
+
+        def meet(extent: Extent, where: object) -> None:
+            expr = as_prim(extent)
+            if isinstance(expr, (IntImm, AnyExtent)) or expr in self._slots:
+                return
+            self._slots[expr] = len(self._slots)
+            if not isinstance(expr, Var):
+                (self._known_from.setdefault(id(where), []) if _defined(expr, known) else waiting).append(expr)
+
+        infos = [param.info for param in params]
+        known.update(symbols.defined(infos))
+        for info in infos:
+            for extent in symbols.extents(info):
+                meet(extent, func)
+        point: object = func
+        for seq in all_sequences([func.body]):
+            for binding in bindings(seq):
+                if isinstance(binding, rx.MatchCast):
+                    known.update(symbols.defined([binding.info]))
+                    point = binding
+                    ready = [expr for expr in waiting if _defined(expr, known)]
+                    waiting = [expr for expr in waiting if expr not in ready]
+                    self._known_from.setdefault(id(point), []).extend(ready)
+                    for extent in symbols.extents(binding.info):
+                        meet(extent, point)
+                for extent in sizes.get(binding.var, ()):
+                    meet(extent, point)
+                for extent in _extents(binding.value):
+                    meet(extent, point)
+        for extent in symbols.extents(func.ret):
+            if _defined(as_prim(extent), known):
+                meet(extent, point)
+        free = [var.name for expr in self._slots for var in variables(expr) if var not in known]
+        if free:
+            raise UnsupportedError(f"nothing in the function tells the value of the symbolic extent {free[0]!r}")
+
+    def results(self, where: object) -> tuple[tuple[int, PrimExpr], ...]:
+        """Return the computed extents, with their slots, that are known from ``where`` on; they count as filled."""
+        found = self._known_from.pop(id(where), [])
+        self._filled.update(found)
+        return tuple((self._slots[expr], expr) for expr in found)
+
+    def match_code(self, extent: PrimExpr) -> tuple[int, int]:
+        """Return code and operand that compare an extent, or store it where it is met for the first time."""
+        if isinstance(extent, IntImm):
+            return EQUAL, extent.value
+        if extent in self._filled:
+            return EQUAL_SLOT, self._slots[extent]
+        if isinstance(extent, Var) and extent in self._slots:
+            self._filled.add(extent)
+            return STORE, self._slots[extent]
+        return IGNORE, 0
+
+    def load_code(self, extent: PrimExpr) -> tuple[int, int]:
+        """Return code and operand that bring an extent's value."""
+        if isinstance(extent, IntImm):
+            return VALUE, extent.value
+        return LOAD, self._slots[extent]
+
+    def knows(self, shape: Sequence[Extent]) -> bool:
+        """Whether the variables of ``shape`` have values."""
+        return all(var in self._filled for extent in shape for var in variables(as_prim(extent)))
+
+
+def attribute_extents(attrs: Any) -> Iterator[PrimExpr]:
+    """Yield the symbolic extents in the fields of an attribute object."""
+    stack = [getattr(attrs, one.name) for one in fields(attrs)]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, tuple):
+            stack += value
+        elif isinstance(value, PrimExpr):
+            yield value
+
+
+def attribute_variables(attrs: Any) -> tuple[Var, ...]:
+    """Return the variables of the symbolic extents in ``attrs``, each once."""
+    return tuple(dict.fromkeys(var for extent in attribute_extents(attrs) for var in variables(extent)))
+
+
+def _defined(expr: PrimExpr, known: set[Var]) -> bool:
+    return all(var in known for var in variables(expr))
+
+
+def _extents(value: rx.Expr) -> Iterator[Extent]:
+    """Yield the extents that running ``value`` asks for."""
+    stack: list[rx.Expr] = [value]
+    while stack:
+        one = stack.pop()
+        match one:
+            case rx.CallTIR(_, _, out, tir_args):
+                for info in out:
+                    yield from symbols.extents(info)
+                yield from tir_args
+            case rx.CallDPSPacked(_, _, out):
+                for info in out:
+                    yield from symbols.extents(info)
+            case rx.ShapeExpr(values):
+                yield from values
+            case rx.PrimValue(prim) if prim.dtype.startswith("int"):
+                yield prim
+            case rx.Call(_, _, attrs):
+                yield from attribute_variables(attrs)
+        stack += reversed(operands(one))

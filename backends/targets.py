@@ -1,0 +1,32 @@
+"""From a Relax module to something that runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relay2relax.backends.compiler import compile_module
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.relax_ir.expr import IRModule
+
+TARGETS = ("numpy", "c", "tvm")
+
+
+def build(module: IRModule, target: str = "numpy") -> Any:
+    """Return the executable of ``module`` on ``target``.
+
+    ``numpy`` needs nothing else; ``c`` compiles the kernels with the system's C compiler; ``tvm`` hands the module to
+    an installed apache-tvm. Raises UnsupportedError for another target and for what the target cannot express,
+    CompilerError where the C compiler is missing."""
+    match target:
+        case "numpy":
+            return compile_module(module, target)
+        case "c":
+            from relay2relax.backends.c.native import compile_native
+
+            fused, native = compile_native(module)
+            return compile_module(fused, target, native)
+        case "tvm":
+            from relay2relax.backends import tvm
+
+            return tvm.build(module)
+    raise UnsupportedError(f"there is no target {target!r}; there are: {', '.join(TARGETS)}")

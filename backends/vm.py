@@ -1,0 +1,316 @@
+"""The Relax virtual machine: a loop over instructions, with a stack of frames of its own.
+
+Before it runs, the machine turns every function into tuples it can step through quickly: constants become registers
+behind the function's own, and the arguments of a call a list of register numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relay2relax.backends.arguments import as_array
+from relay2relax.backends.binding import integer
+from relay2relax.backends.builtins import BUILTINS, INVOKE_CLOSURE, Closure
+from relay2relax.backends.bytecode import (
+    Arg,
+    Builtin,
+    Call,
+    ConstantRef,
+    DataType,
+    FunctionEntry,
+    FunctionRef,
+    Goto,
+    If,
+    Immediate,
+    Kernel,
+    OperatorCall,
+    Packed,
+    Register,
+    Ret,
+    ShapeFunction,
+    ShapeTuple,
+    VMFunction,
+)
+from relay2relax.backends.executable import Executable
+from relay2relax.backends.kernels import numpy_kernel, with_values
+from relay2relax.backends.registry import find_func
+from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.errors import ExecutionError
+
+if TYPE_CHECKING:
+    from relay2relax.backends.tvm import TvmExecutable
+
+_CALL, _ENTER, _RET, _GOTO, _IF = range(5)
+# What one step is: (_CALL, callable, argument places, destination), (_ENTER, function, places, destination), …
+Step = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """A function ready to run: its steps, and a register file with the constants in place."""
+
+    info: VMFunction
+    steps: tuple[Step, ...]
+    registers: tuple[Any, ...]
+    dtypes: tuple[Any, ...]
+    labels: tuple[str, ...]
+
+
+class VirtualMachine:
+    """Runs the functions of an executable: ``vm["main"](*args)``.
+
+    An executable of target tvm is run by TVM's own machine; it is looked up here in the same way.
+    """
+
+    def __init__(self, executable: Executable | TvmExecutable) -> None:
+        """Resolve every function the executable calls; raises ExecutionError for a name nobody registered."""
+        self._foreign = None if isinstance(executable, Executable) else executable
+        if not isinstance(executable, Executable):
+            return
+        self.executable = executable
+        self._callables: list[Callable[..., Any] | None] = [self._resolve(e) for e in executable.functions]
+        self._functions = [
+            self._prepare(entry) if isinstance(entry, VMFunction) else None for entry in executable.functions
+        ]
+        self._constants = {_base(c) for c in executable.constants if isinstance(c, np.ndarray)}
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """Return the function ``name``; raises ExecutionError where the executable has none."""
+        if self._foreign is not None:
+            return self._foreign[name]
+        for entry, function in zip(self.executable.functions, self._functions, strict=True):
+            if entry.name == name and function is not None:
+                return partial(self._invoke, function)
+        known = ", ".join(e.name for e in self.executable.functions if isinstance(e, VMFunction)) or "none"
+        raise ExecutionError(f"the executable has no function {name!r}; it has: {known}")
+
+    # Preparing
+
+    def _resolve(self, entry: FunctionEntry) -> Callable[..., Any] | None:
+        match entry:
+            case Builtin(name):
+                return BUILTINS.get(name)
+            case Packed(name):
+                return find_func(name)
+            case Kernel(_, func):
+                if self.executable.native is not None:
+                    return self.executable.native.kernel(func.name)  # type: ignore[no-any-return]
+                return numpy_kernel(func)
+            case OperatorCall():
+                return _operator(entry)
+            case ShapeFunction():
+                return _shape_function(entry)
+        return None
+
+    def _prepare(self, info: VMFunction) -> _Function:
+        registers: list[Any] = [None] * (info.registers + 2)
+        void, machine = info.registers, info.registers + 1
+        registers[machine] = self
+        places: dict[Arg, int] = {Register(-1): void, Register(-2): machine}
+
+        def place(arg: Arg) -> int:
+            if isinstance(arg, Register) and arg.number >= 0:
+                return arg.number
+            if arg not in places:
+                places[arg] = len(registers)
+                match arg:
+                    case Immediate(value):
+                        registers.append(value)
+                    case ConstantRef(index):
+                        registers.append(self.executable.constants[index])
+                    case _:
+                        registers.append(arg)
+            return places[arg]
+
+        steps: list[Step] = []
+        for position, instruction in enumerate(info.code):
+            match instruction:
+                case Call(destination, function, args):
+                    target = self._callables[function]
+                    where = tuple(place(arg) for arg in args)
+                    entry = self.executable.functions[function]
+                    if entry.name == INVOKE_CLOSURE:
+                        steps.append((_ENTER, None, where[1:], place(destination)))
+                    elif isinstance(entry, VMFunction):
+                        steps.append((_ENTER, function, where, place(destination)))
+                    elif target is None:
+                        raise ExecutionError(f"the machine has no function {entry.name}")
+                    else:
+                        steps.append((_CALL, target, where, place(destination)))
+                case Ret(register):
+                    steps.append((_RET, place(register)))
+                case Goto(offset):
+                    steps.append((_GOTO, position + offset))
+                case If(condition, offset):
+                    steps.append((_IF, place(condition), position + offset))
+        labels = tuple(f"{info.name}: argument `{name}`" for name in info.params)
+        return _Function(info, tuple(steps), tuple(registers), self._parameter_dtypes(info), labels)
+
+    def _parameter_dtypes(self, info: VMFunction) -> tuple[Any, ...]:
+        """Return the dtypes that arguments are converted to, read off the checks at the function's start."""
+        dtypes: list[Any] = [None] * len(info.params)
+        for instruction in info.code:
+            if not isinstance(instruction, Call):
+                break
+            name = self.executable.functions[instruction.function].name
+            match instruction.args:
+                case (Register(number), _, ConstantRef(index), _) if name == "vm.builtin.check_tensor_info":
+                    dtype = self.executable.constants[index]
+                    if number < len(dtypes) and isinstance(dtype, DataType) and dtype != "void":
+                        dtypes[number] = numpy_dtype(dtype)
+        return tuple(dtypes)
+
+    # Running
+
+    def _invoke(self, function: _Function, /, *args: Any, **named: Any) -> Any:
+        """Run a function on its arguments, in order or by name; results share no memory with them."""
+        info = function.info
+        if named or len(args) != len(info.params):
+            args = tuple(self._ordered(info, args, named))
+        given = [
+            value
+            if type(value) is np.ndarray and (dtype is None or value.dtype == dtype)
+            else _convert(value, dtype, name)
+            for value, dtype, name in zip(args, function.dtypes, function.labels, strict=True)
+        ]
+        result = self._run(function, given)
+        taken = set(self._constants)
+        for value in given:
+            taken.update(_bases(value))
+        return _own(result, taken)
+
+    def _ordered(self, info: VMFunction, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        rest = info.params[len(args) :]
+        names = ", ".join(info.params)
+        if len(args) > len(info.params) or any(name not in rest for name in named):
+            given = f"{len(args)} by position" + "".join(f", {name!r}" for name in named)
+            raise ExecutionError(f"{info.name} takes {len(info.params)} arguments ({names}); given: {given}")
+        missing = [name for name in rest if name not in named]
+        if missing:
+            raise ExecutionError(f"{info.name} ({names}): missing arguments: {', '.join(missing)}")
+        return [*args, *(named[name] for name in rest)]
+
+    def _run(self, function: _Function, args: Sequence[Any]) -> Any:
+        """Run ``function``; calls among Relax functions push frames here, not on Python's stack."""
+        registers = list(function.registers)
+        registers[: len(args)] = args
+        steps = function.steps
+        counter = 0
+        frames: list[tuple[list[Any], tuple[Step, ...], int, int]] = []
+        while True:
+            step = steps[counter]
+            match step[0]:
+                case 0:
+                    registers[step[3]] = step[1](*[registers[place] for place in step[2]])
+                    counter += 1
+                case 1:
+                    given = [registers[place] for place in step[2]]
+                    index = step[1]
+                    if index is None:
+                        index, given = self._callee(given)
+                    callee = self._functions[index]
+                    if callee is None:
+                        target = self._callables[index]
+                        assert target is not None
+                        registers[step[3]] = target(*given)
+                        counter += 1
+                        continue
+                    if len(given) != len(callee.info.params):
+                        raise ExecutionError(
+                            f"{callee.info.name} takes {len(callee.info.params)} arguments, {len(given)} were given"
+                        )
+                    frames.append((registers, steps, counter + 1, step[3]))
+                    registers = list(callee.registers)
+                    registers[: len(given)] = given
+                    steps, counter = callee.steps, 0
+                case 2:
+                    result = registers[step[1]]
+                    if not frames:
+                        return result
+                    registers, steps, counter, destination = frames.pop()
+                    registers[destination] = result
+                case 3:
+                    counter = step[1]
+                case _:
+                    counter = counter + 1 if registers[step[1]] else step[2]
+
+    def _callee(self, given: list[Any]) -> tuple[int, list[Any]]:
+        """Return the function that a closure stands for, and all its arguments."""
+        match given[0]:
+            case Closure(function, captured):
+                return function.index, [*given[1:], *captured]
+            case FunctionRef(index, _):
+                return index, given[1:]
+        raise ExecutionError(f"{type(given[0]).__name__} was called, which is not a function")
+
+
+def _operator(entry: OperatorCall) -> Callable[..., Any]:
+    """Return the record's kernel with its attributes; shapes reach it as plain tuples."""
+    op, attrs, extents = entry.op, entry.attrs, entry.extents
+
+    def run(*args: Any) -> Any:
+        given = [tuple(arg) if isinstance(arg, ShapeTuple) else arg for arg in args]
+        used = attrs
+        if extents:
+            used = with_values(attrs, dict(zip(extents, given.pop(), strict=True)))
+        with np.errstate(all="ignore"):
+            return op.numpy(used, *given)
+
+    return run
+
+
+def _shape_function(entry: ShapeFunction) -> Callable[..., Any]:
+    def run(heap: list[int]) -> None:
+        values = {var: heap[slot] for var, slot in entry.slots.items()}
+        for slot, expr in entry.results:
+            heap[slot] = integer(expr, values)
+
+    return run
+
+
+def _convert(value: Any, dtype: Any, what: str) -> Any:
+    """Return an argument as the parameter takes it: a tensor in its dtype, lists as tuples, numbers as they are."""
+    if dtype is not None and not isinstance(value, (tuple, Closure, FunctionRef)):
+        return as_array(value, "bool" if dtype == np.bool_ else dtype.name, what)
+    if isinstance(value, (list, tuple)) and not isinstance(value, ShapeTuple):
+        return tuple(_convert(one, None, what) for one in value)
+    if hasattr(value, "__dlpack__") and not isinstance(value, (np.ndarray, np.generic)):
+        return as_array(value, of_array(np.from_dlpack(value)), what)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _base(array: Array) -> int:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return id(array)
+
+
+def _bases(value: Any) -> set[int]:
+    if isinstance(value, np.ndarray):
+        return {_base(value)}
+    if isinstance(value, tuple):
+        return {base for one in value for base in _bases(one)}
+    return set()
+
+
+def _own(value: Any, taken: set[int]) -> Any:
+    """Return a result whose arrays share memory with no argument, no constant and not with each other."""
+    match value:
+        case np.ndarray():
+            base = _base(value)
+            if base in taken or not value.flags.writeable or not value.flags.c_contiguous:
+                value = value.copy()
+            taken.add(_base(value))
+            return value
+        case np.generic():
+            return np.asarray(value)
+        case ShapeTuple():
+            return value
+        case tuple():
+            return tuple(_own(one, taken) for one in value)
+    return value
