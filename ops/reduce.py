@@ -338,6 +338,9 @@ def _arg_compute(attrs: Any, out: TensorType, data: te.Tensor, largest: bool) ->
         return te.Reduce(combine, (const(0, out.dtype), edge), sources, axes)
 
     name = "T_argmax" if largest else "T_argmin"
+    if not reduced_axes(attrs, data.rank):
+        alone: te.Tensor = te.compute(out.shape, lambda *i: const(0, out.dtype), name=name)
+        return alone
     indices, _ = reduction(out.shape, attrs, data, element, f"{name}_search")
     result: te.Tensor = te.compute(out.shape, lambda *i: indices[i], name=name)
     return result

@@ -143,12 +143,12 @@ def reshape_relax(e: Emit[V], attrs: Any, data: V, *like: V) -> V:
 def relax_reshape_type(attrs: NoAttrs, data: Type, shape: Shape) -> Type:
     """Return the given shape, in which one -1 takes what is left."""
     found = tensor(data)
-    return TensorType(new_shape(found.shape, shape), found.dtype)
+    return TensorType(new_shape(found.shape, shape, allowzero=True), found.dtype)
 
 
 def relax_reshape_numpy(attrs: NoAttrs, data: Array, shape: Sequence[int]) -> Array:
     """Return the same elements in another shape."""
-    return data.reshape(static_shape(new_shape(data.shape, tuple(shape))))
+    return data.reshape(static_shape(new_shape(data.shape, tuple(shape), allowzero=True)))
 
 
 def _like_range(begin: int, end: int | None, rank: int, argument: int) -> tuple[int, int]:
