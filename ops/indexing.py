@@ -251,6 +251,13 @@ def split_numpy(attrs: SplitAttrs, data: Array) -> tuple[Array, ...]:
     return tuple(data[place] for place in places)
 
 
+def split_relax(e: Emit[V], attrs: SplitAttrs, data: V) -> V:
+    """Emit ``R.split``; one part is a tuple of the data itself, since TVM gives ``R.split`` into one no tuple."""
+    if attrs.indices_or_sections in (1, ()):
+        return e.tuple([data])
+    return e.call("split", data, indices_or_sections=attrs.indices_or_sections, axis=attrs.axis)
+
+
 def split_compute(attrs: SplitAttrs, out: TupleType, data: te.Tensor) -> tuple[te.Tensor, ...]:
     """Return the parts, each from its place on."""
     axis = attrs.axis % data.rank
@@ -305,7 +312,7 @@ def take_numpy(attrs: Any, data: Array, indices: Any) -> Array:
     rows = np.moveaxis(rows, axis - batch + 1, 1)
     taken = rows[np.arange(count)[:, None], places.reshape(count, int(np.prod(indices.shape[batch:])))]
     taken = np.moveaxis(taken, 1, axis - batch + 1)
-    return taken.reshape((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :]))
+    return np.asarray(taken.reshape((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :])))
 
 
 def take_compute(attrs: Any, out: TensorType, data: te.Tensor, indices: te.Tensor) -> te.Tensor:
@@ -493,7 +500,7 @@ split = OpDef(
     infer=split_type,
     numpy=split_numpy,
     compute=split_compute,
-    relax=SameOp(),
+    relax=Expanded(split_relax),
     script=Script("split"),
 )
 
