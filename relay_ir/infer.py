@@ -596,7 +596,7 @@ class _Inference:
                 self.unifier.mark_broken(relation.result)
                 return True
         node = relation.args[0] if inferred.same_as_input else to_node(inferred.result)
-        self._unify(node, relation.result, errors.words(call), call, call)
+        self._unify(relation.result, node, errors.words(call), call, call)
         for index, demanded in inferred.operands:
             self._unify_operand(relation, index, demanded)
         return True

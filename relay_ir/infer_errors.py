@@ -9,7 +9,18 @@ from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.source import SourceRange
 from relay2relax.ops.record import OpDef
 from relay2relax.ops.table import relay_names
-from relay2relax.relay_ir.expr import Call, Constant, Constructor, Expr, Function, GlobalVar, Op, Var
+from relay2relax.relay_ir.expr import (
+    Call,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from relay2relax.relay_ir.text_attrs import suggestion
 from relay2relax.relay_ir.text_types import TypeWriter
 from relay2relax.relay_ir.types import IncompleteType, Type
@@ -40,7 +51,11 @@ def located(problem: Diagnostic, where: SourceRange | None, expr: Expr | None, f
 
 def type_text(ty: Type) -> str:
     """Return ``ty`` in Relay's syntax, as messages quote it; what is unknown is ``_``."""
-    return f"`{TypeWriter(lambda part: '_' if isinstance(part, IncompleteType) else repr(part)).write(ty)}`"
+
+    def name(part: object) -> str:
+        return "_" if isinstance(part, IncompleteType) else getattr(part, "name", repr(part))
+
+    return f"`{TypeWriter(name).write(ty)}`"
 
 
 def words(expr: Expr) -> str:
@@ -58,6 +73,10 @@ def words(expr: Expr) -> str:
             return f"the result of {words(op)}" if isinstance(op, (Op, GlobalVar, Constructor, Var)) else "the call"
         case Function():
             return "the function"
+        case TupleGetItem(Var(name), index):
+            return f"`%{name}.{index}`"
+        case Tuple():
+            return "the tuple"
     return "the value"
 
 
@@ -160,7 +179,11 @@ def not_a_tuple(value: Expr, index: int, found: Type) -> Diagnostic:
 def unresolved(expr: Expr) -> Diagnostic:
     """Nothing determines the type of an expression."""
     what = words(expr)
-    hint = f"annotate it, as in %{expr.name}: Tensor[(2, 3), float32]" if isinstance(expr, Var) else ""
+    hint = ""
+    if isinstance(expr, Var):
+        hint = f"annotate it, as in %{expr.name}: Tensor[(2, 3), float32]"
+    elif isinstance(expr, Call) and isinstance(expr.op, GlobalVar):
+        hint = f"declare what @{expr.op.name} returns, as in -> Tensor[(2, 3), float32]"
     return Diagnostic(f"the type of {what} cannot be inferred", label="nothing here determines its type", help=hint)
 
 

@@ -217,6 +217,8 @@ class _Printer:
         constructors: Lines = []
         for one in data.constructors:
             inputs = f"({', '.join(map(self.type_writer.write, one.inputs))})" if one.inputs else ""
+            # TVM keeps this text for the constructor itself, wherever it is used as a function.
+            self.texts[one] = f"{one.name}{inputs}"
             constructors.append(f"{one.name}{inputs},")
         return [f"type {data.header.name}{variables} {{", constructors or [""], "}"]
 
@@ -233,8 +235,9 @@ class _Printer:
         if var.virtual_device is not None:
             parts.append(f" {{virtual_device={self.attributes.value(var.virtual_device)}}}")
         annotation = var.type_annotation
-        if annotation is None and self.binders_typed:
-            annotation = self.types.get(var)
+        if self.binders_typed:
+            # Inference may have changed what was declared: `(2)` becomes `(?)` where it meets one.
+            annotation = self.types.get(var, annotation)
         if annotation is not None:
             parts.append(f": {self.type_writer.write(annotation)}")
         if self.annotate is None:
@@ -388,9 +391,9 @@ class _Printer:
         if function.virtual_device is not None:
             params.append(f"virtual_device={self.attributes.value(function.virtual_device)}")
         ret_type = function.ret_type
-        if ret_type is None and self.binders_typed:
+        if self.binders_typed:
             inferred = self.types.get(function)
-            ret_type = inferred.ret_type if isinstance(inferred, FuncType) else None
+            ret_type = inferred.ret_type if isinstance(inferred, FuncType) else ret_type
         result = f"-> {self.type_writer.write(ret_type)} " if ret_type is not None else ""
         body = yield self._scope(function.body)
         return [f"{prefix}{variables}({', '.join(params)}) {result}{{", body, "}"]

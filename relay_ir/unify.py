@@ -127,9 +127,7 @@ def parts(node: TypeNode) -> tuple[TypeNode, ...]:
     return ()
 
 
-def fold(
-    root: Item, below: Callable[[Item], Sequence[Item]], build: Callable[[Item, list[Result]], Result]
-) -> Result:
+def fold(root: Item, below: Callable[[Item], Sequence[Item]], build: Callable[[Item, list[Result]], Result]) -> Result:
     """Return ``build(root, results of its parts)``, computed bottom-up; every occurrence of a part counts."""
     stack: list[tuple[Item, Iterator[Item], list[Result]]] = [(root, iter(below(root)), [])]
     while True:
@@ -290,7 +288,7 @@ class Unifier:
         match head, other:
             case TupleTerm(fields), TupleTerm(others):
                 if len(fields) != len(others):
-                    return f"tuples of {len(fields)} and {len(others)} fields"
+                    return f"a tuple of {len(fields)} fields meets one of {len(others)}"
                 return list(zip(fields, others, strict=True))
             case FunctionTerm() as f, FunctionTerm() as g:
                 return _function_pairs(f, g)
@@ -300,15 +298,15 @@ class Unifier:
                 if func is not other_func:
                     return "different data types"
                 if len(args) != len(other_args):
-                    return f"{len(args)} and {len(other_args)} type arguments"
+                    return f"{len(args)} type arguments meet {len(other_args)}"
                 return list(zip(args, other_args, strict=True))
         return [] if head is other else "different kinds of type"
 
     def _merge_tensors(self, s: TensorType, t: TensorType) -> TensorType | str:
         if s.dtype != t.dtype:
-            return f"dtypes {s.dtype} and {t.dtype}"
+            return f"dtypes {s.dtype} and {t.dtype} differ"
         if s.rank != t.rank:
-            return f"ranks {s.rank} and {t.rank}"
+            return f"ranks {s.rank} and {t.rank} differ"
         shape: list[Extent] = []
         for axis, (m, n) in enumerate(zip(s.shape, t.shape, strict=True)):
             merged = self._merge_extents(m, n)
@@ -390,7 +388,7 @@ def _polymorphism(head: Head) -> int:
 
 def _function_pairs(f: FunctionTerm, g: FunctionTerm) -> list[tuple[TypeNode, TypeNode]] | str:
     if len(f.args) != len(g.args):
-        return f"functions of {len(f.args)} and {len(g.args)} parameters"
+        return f"a function of {len(f.args)} parameters meets one of {len(g.args)}"
     if f.constraints != g.constraints:
         return "functions with different constraints"
     general, special = (f, g) if len(f.type_params) >= len(g.type_params) else (g, f)
