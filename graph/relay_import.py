@@ -96,8 +96,9 @@ def _check(mod: IRModule) -> None:
     """Refuse, all at once, what the graph has no node for."""
     problems: list[Diagnostic] = []
     for var, function in mod.functions.items():
-        bound = {param for node in nodes(function) if isinstance(node, Function) for param in node.params}
-        for node in nodes(function):
+        order = list(nodes(function))
+        bound = {param for node in order if isinstance(node, Function) for param in node.params}
+        for node in order:
             values = () if isinstance(node, Function) else operands(node)
             callee = node.op if isinstance(node, Call) else None
             bare = [v for v in values if isinstance(v, Op) and v is not callee]
@@ -155,8 +156,9 @@ class _Builder:
     def function(
         self, name: str, function: Function, others: Mapping[str, MSCGraph], attrs: Mapping[str, object]
     ) -> MSCGraph:
-        scopes = scopes_of(function)
-        held = _held_constants(function)
+        order = list(nodes(function))
+        scopes = scopes_of(function, order)
+        held = _held_constants(order)
         inside: dict[Expr, Scope] = {scope.function: scope for scope in scopes}
         graphs: dict[Function, _Scoped] = {}
         for scope in scopes:
@@ -173,11 +175,11 @@ class _Builder:
         return finished[function]
 
 
-def _held_constants(function: Function) -> set[Expr]:
+def _held_constants(order: Sequence[Expr]) -> set[Expr]:
     """Return the constants of which every use is one that MSC keeps inside the using node."""
     held: set[Expr] = set()
     plain: set[Expr] = set()
-    for node in nodes(function):
+    for node in order:
         if isinstance(node, Function):
             plain.add(node.body)
             continue

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from relay2relax.relay_ir.expr import Expr, Function, Op, Var, children
-from relay2relax.relay_ir.rewrite import nodes
 
 
 @dataclass(eq=False)
@@ -24,9 +23,11 @@ class Scope:
     depth: int = 0
 
 
-def scopes_of(root: Function) -> list[Scope]:
-    """Return the scope of ``root`` and those of its function literals, outer ones first."""
-    order = list(nodes(root))
+def scopes_of(root: Function, order: Sequence[Expr]) -> list[Scope]:
+    """Return the scope of ``root`` and those of its function literals, outer ones first.
+
+    ``order`` holds every node of ``root``, operands first.
+    """
     outermost = Scope(root)
     scopes: dict[Expr, Scope] = {root: outermost}
     home: dict[Expr, Scope] = {}

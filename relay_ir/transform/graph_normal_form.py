@@ -42,6 +42,8 @@ class ToGraphNormalForm:
 
 
 def _normalise(root: Function, careful: bool) -> Function:
+    if not any(isinstance(node, Let) for node in nodes(root)):
+        return root
     recursive = recursive_lets(root)
     effects = effectful_nodes(root) if careful else set()
     values: dict[Expr, Expr] = {}
