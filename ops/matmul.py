@@ -18,7 +18,7 @@ from relay2relax.ops.shapes import broadcast, normal_axis, operand_indices, tens
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, cast
-from relay2relax.tir.extent import ANY, Extent, equal, is_any, product
+from relay2relax.tir.extent import ANY, Extent, equal, is_any, maximum, product, static
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +219,8 @@ def batch_matmul_type(attrs: BatchMatmulAttrs, a: Type, b: Type) -> TensorType:
     (batch,) = broadcast((batch_a,), (batch_b,))
     if is_any(batch_a) or is_any(batch_b):
         batch = ANY
+    elif static(batch_a) is not None and static(batch_b) is not None:
+        batch = maximum(batch_a, batch_b)
     if equal(depth_a, depth_b) is False:
         raise OpError(f"the left matrices have {depth_a} columns, the right ones {depth_b} rows", 1)
     return TensorType((batch, rows, columns), attrs.out_dtype or left.dtype)

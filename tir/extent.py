@@ -51,7 +51,13 @@ def canonical(expr: Extent) -> Extent:
 def _apply(op: BinaryOp, a: Extent, b: Extent) -> Extent:
     if is_any(a) or is_any(b):
         return ANY
-    return canonical(binary(op, as_prim(a), as_prim(b)))
+    if isinstance(a, int) and isinstance(b, int):
+        return canonical(binary(op, as_prim(a), as_prim(b)))
+    # A plain int takes the dtype of the expression that it meets.
+    result = canonical(binary(op, a, b))
+    if isinstance(result, int) and static(a) is not None and static(b) is not None:
+        return IntImm(result, "int64")
+    return result
 
 
 def add(a: Extent, b: Extent) -> Extent:

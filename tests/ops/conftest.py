@@ -144,6 +144,12 @@ def run_op() -> Callable[..., Any]:
 
 
 @pytest.fixture
+def torch() -> Any:
+    """PyTorch, the witness of many expected values; tests that need it skip where it is absent."""
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
 def eager() -> type[Eager]:
     """The class that carries out expansions on arrays; its instances say which operators were called."""
     return Eager

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-import torch.nn.functional as F
 
 from relay2relax.ops import OpError, TensorType, relay_op
 from relay2relax.tir.expr import Var
@@ -36,9 +34,11 @@ def t(shape: tuple[Any, ...], dtype: str = "float32") -> TensorType:
     ("strides", "padding", "dilation"),
     [((1, 1), (0, 0), (1, 1)), ((2, 1), (1, 2), (1, 1)), ((1, 2), (2, 2), (2, 1)), ((3, 3), (0, 1), (1, 1))],
 )
-def test_conv2d_agrees_with_pytorch(run_op, agrees, groups, channels, outputs, strides, padding, dilation):
+def test_conv2d_agrees_with_pytorch(run_op, agrees, groups, channels, outputs, strides, padding, dilation, torch):
     x, w = normal(5, channels, 9, 8), normal(outputs, channels // groups, 3, 2)
-    expected = F.conv2d(torch.tensor(x), torch.tensor(w), None, strides, padding, dilation, groups).numpy()
+    expected = torch.nn.functional.conv2d(
+        torch.tensor(x), torch.tensor(w), None, strides, padding, dilation, groups
+    ).numpy()
     attrs = {"strides": strides, "padding": padding, "dilation": dilation, "groups": groups}
     agrees(run_op("nn.conv2d", attrs, x, w, reduction=54, batch=5), expected, 54)
 
@@ -53,9 +53,9 @@ def test_conv2d_agrees_with_pytorch(run_op, agrees, groups, channels, outputs, s
         ("HWCN", "OIHW", ""),
     ],
 )
-def test_conv2d_layouts(run_op, agrees, data_layout, kernel_layout, out_layout):
+def test_conv2d_layouts(run_op, agrees, data_layout, kernel_layout, out_layout, torch):
     x, w = normal(2, 4, 6, 5), normal(6, 2, 3, 3)
-    expected = F.conv2d(torch.tensor(x), torch.tensor(w), padding=1, groups=2).numpy()
+    expected = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w), padding=1, groups=2).numpy()
     attrs = {
         "padding": (1, 1), "groups": 2, "channels": 6, "kernel_size": (3, 3),
         "data_layout": data_layout, "kernel_layout": kernel_layout, "out_layout": out_layout,
@@ -66,9 +66,9 @@ def test_conv2d_layouts(run_op, agrees, data_layout, kernel_layout, out_layout):
     agrees(actual, laid_out(expected, "NCHW", out_layout or data_layout), 18)
 
 
-def test_conv2d_with_split_channels(run_op, agrees):
+def test_conv2d_with_split_channels(run_op, agrees, torch):
     x, w = normal(2, 8, 6, 5), normal(12, 8, 3, 3)
-    expected = F.conv2d(torch.tensor(x), torch.tensor(w)).numpy()
+    expected = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w)).numpy()
     attrs = {"data_layout": "NCHW4c", "kernel_layout": "OIHW4i6o", "out_layout": "NCHW6c", "channels": 12}
     x4 = x.reshape(2, 2, 4, 6, 5).transpose(0, 1, 3, 4, 2)
     w46 = w.reshape(2, 6, 2, 4, 3, 3).transpose(0, 2, 4, 5, 3, 1)
@@ -77,10 +77,12 @@ def test_conv2d_with_split_channels(run_op, agrees):
 
 
 @pytest.mark.parametrize("kernel_layout", ["OIHW", "HWOI", "HWIO"])
-def test_depthwise_kernel_with_multiplier(run_op, agrees, kernel_layout):
+def test_depthwise_kernel_with_multiplier(run_op, agrees, kernel_layout, torch):
     """A kernel (channels, multiplier): output ``c * multiplier + m`` is channel ``c`` under kernel ``[c, m]``."""
     x, w = normal(2, 4, 6, 5), normal(4, 2, 3, 3)
-    expected = F.conv2d(torch.tensor(x), torch.tensor(w.reshape(8, 1, 3, 3)), padding=1, groups=4).numpy()
+    expected = torch.nn.functional.conv2d(
+        torch.tensor(x), torch.tensor(w.reshape(8, 1, 3, 3)), padding=1, groups=4
+    ).numpy()
     attrs = {
         "padding": (1, 1), "groups": 4, "channels": 8, "kernel_size": (3, 3),
         "data_layout": "NHWC", "kernel_layout": kernel_layout,
@@ -89,12 +91,16 @@ def test_depthwise_kernel_with_multiplier(run_op, agrees, kernel_layout):
     agrees(actual, laid_out(expected, "NCHW", "NHWC"), 9)
 
 
-def test_padding_in_one_two_or_four_values(run_op, agrees):
+def test_padding_in_one_two_or_four_values(run_op, agrees, torch):
     x, w = normal(1, 2, 5, 6), normal(3, 2, 3, 3)
     for padding, sides in [((1,), (1, 1, 1, 1)), ((1, 2), (1, 2, 1, 2)), ((1, 0, 2, 3), (1, 0, 2, 3))]:
         top, left, bottom, right = sides
-        padded = F.pad(torch.tensor(x), (left, right, top, bottom))
-        agrees(run_op("nn.conv2d", {"padding": padding}, x, w, reduction=18), F.conv2d(padded, torch.tensor(w)), 18)
+        padded = torch.nn.functional.pad(torch.tensor(x), (left, right, top, bottom))
+        agrees(
+            run_op("nn.conv2d", {"padding": padding}, x, w, reduction=18),
+            torch.nn.functional.conv2d(padded, torch.tensor(w)),
+            18,
+        )
 
 
 def test_integers_are_summed_in_out_dtype(run_op):
@@ -164,10 +170,12 @@ CASES = list(itertools.product(
 
 
 @pytest.mark.parametrize(("counts", "strides_and_extra", "padding", "dilation", "kernel"), CASES)
-def test_conv2d_transpose_agrees_with_pytorch(run_op, agrees, counts, strides_and_extra, padding, dilation, kernel):
+def test_conv2d_transpose_agrees_with_pytorch(
+    run_op, agrees, counts, strides_and_extra, padding, dilation, kernel, torch
+):
     (groups, channels, outputs), (strides, extra) = counts, strides_and_extra
     x, w = normal(7, channels, 5, 6), normal(channels, outputs // groups, *kernel)
-    expected = F.conv_transpose2d(
+    expected = torch.nn.functional.conv_transpose2d(
         torch.tensor(x), torch.tensor(w), None, strides, padding, extra, groups, dilation
     ).numpy()
     attrs = {
@@ -181,9 +189,9 @@ def test_conv2d_transpose_agrees_with_pytorch(run_op, agrees, counts, strides_an
     ("data_layout", "kernel_layout", "out_layout"),
     [("NHWC", "HWOI", ""), ("NCHW", "OIHW", "NHWC"), ("NHWC", "HWIO", "NCHW")],
 )
-def test_conv2d_transpose_layouts(run_op, agrees, data_layout, kernel_layout, out_layout):
+def test_conv2d_transpose_layouts(run_op, agrees, data_layout, kernel_layout, out_layout, torch):
     x, w = normal(2, 4, 5, 6), normal(4, 3, 3, 3)
-    expected = F.conv_transpose2d(torch.tensor(x), torch.tensor(w), stride=2, padding=1).numpy()
+    expected = torch.nn.functional.conv_transpose2d(torch.tensor(x), torch.tensor(w), stride=2, padding=1).numpy()
     attrs = {
         "strides": (2, 2), "padding": (1, 1), "data_layout": data_layout, "kernel_layout": kernel_layout,
         "out_layout": out_layout,
@@ -205,11 +213,13 @@ def test_conv2d_transpose_types():
         TRANSPOSED.infer(TRANSPOSED.attrs(), t((1, 3, 4, 4)), t((2, 3, 3, 3)))
 
 
-def test_symbolic_image(run_op, agrees):
+def test_symbolic_image(run_op, agrees, torch):
     """Height and width may be symbolic too."""
     x, w = normal(2, 3, 11, 11), normal(4, 3, 3, 3)
     attrs = {"strides": (2, 2), "padding": (1, 1)}
-    expected = F.conv2d(torch.tensor(x), torch.tensor(w), stride=2, padding=1).numpy()
+    expected = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w), stride=2, padding=1).numpy()
     agrees(run_op("nn.conv2d", attrs, x, w, reduction=27, batch=11), expected, 27)
-    expected = F.conv_transpose2d(torch.tensor(x), torch.tensor(w.transpose(1, 0, 2, 3).copy()), stride=2, padding=1)
+    expected = torch.nn.functional.conv_transpose2d(
+        torch.tensor(x), torch.tensor(w.transpose(1, 0, 2, 3).copy()), stride=2, padding=1
+    )
     agrees(run_op("nn.conv2d_transpose", attrs, x, w.transpose(1, 0, 2, 3), reduction=27, batch=11), expected, 27)

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-import torch.nn.functional as F
 
 from relay2relax.ops import OpError, TensorType, relay_op
 from relay2relax.tir.expr import Var
@@ -98,12 +96,12 @@ def test_avg_pool(run_op, agrees, kernel, strides, dilation, padding, ceil_mode,
     agrees(run_op("nn.avg_pool2d", attrs, x, reduction=9, batch=9), expected, 9)
 
 
-def test_pools_agree_with_pytorch(run_op, agrees):
+def test_pools_agree_with_pytorch(run_op, agrees, torch):
     x = normal(2, 3, 9, 8)
     attrs = {"pool_size": (3, 3), "strides": (2, 2), "padding": (1, 1)}
-    agrees(run_op("nn.max_pool2d", attrs, x), F.max_pool2d(torch.tensor(x), 3, 2, 1).numpy())
+    agrees(run_op("nn.max_pool2d", attrs, x), torch.nn.functional.max_pool2d(torch.tensor(x), 3, 2, 1).numpy())
     for include in (False, True):
-        expected = F.avg_pool2d(torch.tensor(x), 3, 2, 1, count_include_pad=include).numpy()
+        expected = torch.nn.functional.avg_pool2d(torch.tensor(x), 3, 2, 1, count_include_pad=include).numpy()
         agrees(run_op("nn.avg_pool2d", {**attrs, "count_include_pad": include}, x, reduction=9), expected, 9)
 
 
@@ -115,10 +113,15 @@ def test_integer_pools(run_op, agrees):
     agrees(run_op("nn.avg_pool2d", attrs, x), reference(x, "avg", kernel, strides, (1, 1), padding))
 
 
-def test_split_channels_are_carried_along(run_op, agrees):
+def test_split_channels_are_carried_along(run_op, agrees, torch):
     x = normal(1, 2, 6, 6, 4)
     plain = x.transpose(0, 1, 4, 2, 3).reshape(1, 8, 6, 6)
-    expected = F.max_pool2d(torch.tensor(plain), 3, 2, 1).numpy().reshape(1, 2, 4, 3, 3).transpose(0, 1, 3, 4, 2)
+    expected = (
+        torch.nn.functional.max_pool2d(torch.tensor(plain), 3, 2, 1)
+        .numpy()
+        .reshape(1, 2, 4, 3, 3)
+        .transpose(0, 1, 3, 4, 2)
+    )
     attrs = {"pool_size": (3, 3), "strides": (2, 2), "padding": (1, 1), "layout": "NCHW4c"}
     agrees(run_op("nn.max_pool2d", attrs, x), expected)
     agrees(run_op("nn.global_max_pool2d", {"layout": "NCHW4c"}, x), x.max(axis=(2, 3), keepdims=True))
@@ -135,20 +138,20 @@ def test_global_pools(run_op, agrees, layout, axes):
 
 @pytest.mark.parametrize("size", [(1, 1), (2, 3), (3, 4), (6, 8), (5, 7), (7, 9), (2,), ()])
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-def test_adaptive_avg_pool(run_op, agrees, size, layout):
+def test_adaptive_avg_pool(run_op, agrees, size, layout, torch):
     x = normal(11, 2, 6, 8)
     target = {0: (6, 8), 1: size * 2, 2: size}[len(size)]
-    expected = F.adaptive_avg_pool2d(torch.tensor(x), target).numpy()
+    expected = torch.nn.functional.adaptive_avg_pool2d(torch.tensor(x), target).numpy()
     axes = ["NCHW".index(letter) for letter in layout]
     attrs = {"output_size": size, "layout": layout}
     actual = run_op("nn.adaptive_avg_pool2d", attrs, x.transpose(axes), reduction=48, batch=11)
     agrees(actual, expected.transpose(axes), 48)
 
 
-def test_adaptive_avg_pool_of_unknown_image(run_op, agrees):
+def test_adaptive_avg_pool_of_unknown_image(run_op, agrees, torch):
     """Height and width known at run time only: windows are as long as they may be, and guarded."""
     x = normal(1, 2, 7, 7)
-    expected = F.adaptive_avg_pool2d(torch.tensor(x), (3, 5)).numpy()
+    expected = torch.nn.functional.adaptive_avg_pool2d(torch.tensor(x), (3, 5)).numpy()
     agrees(run_op("nn.adaptive_avg_pool2d", {"output_size": (3, 5)}, x, reduction=9, batch=7), expected, 9)
 
 
