@@ -28,7 +28,11 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
     ),
     ("nn.conv2d", {"data_layout": "NHWC", "kernel_layout": "HWIO"}, [(1, 5, 6, 4), (3, 3, 4, 5)]),
     ("nn.conv2d", {"data_layout": "NCHW2c", "kernel_layout": "OIHW2i"}, [(1, 2, 5, 5, 2), (4, 2, 3, 3, 2)]),
-    ("nn.conv2d_transpose", {"strides": (2, 2), "padding": (1,), "output_padding": (1, 1)}, [(1, 3, 4, 5), (3, 4, 3, 3)]),
+    (
+        "nn.conv2d_transpose",
+        {"strides": (2, 2), "padding": (1, 1), "output_padding": (1, 1)},
+        [(1, 3, 4, 5), (3, 4, 3, 3)],
+    ),
     ("nn.conv2d_transpose", {"strides": (2, 2)}, [(1, 3, 4, 5), (3, 4, 2, 2)]),
     (
         "nn.conv2d_transpose",
