@@ -157,7 +157,8 @@ def _fill_value(value: Type, argument: int) -> TensorType:
 
 def full_type(attrs: InitOpAttrs, fill_value: Type) -> Type:
     """Return the shape of the attributes with their dtype, or that of the fill value."""
-    return TensorType(given_shape(attrs), attrs.dtype or _fill_value(fill_value, 0).dtype)
+    value = _fill_value(fill_value, 0)
+    return TensorType(given_shape(attrs), attrs.dtype or value.dtype)
 
 
 def full_numpy(attrs: InitOpAttrs, fill_value: Array) -> Array:
@@ -179,7 +180,8 @@ def full_relax(e: Emit[V], attrs: InitOpAttrs, fill_value: V) -> V:
 
 def relax_full_type(attrs: RelaxInitAttrs, shape: Shape, fill_value: Type) -> Type:
     """Return the given shape with the dtype of the attributes, or that of the fill value."""
-    return TensorType(tuple(shape), attrs.dtype or _fill_value(fill_value, 1).dtype)
+    value = _fill_value(fill_value, 1)
+    return TensorType(tuple(shape), attrs.dtype or value.dtype)
 
 
 def relax_full_numpy(attrs: RelaxInitAttrs, shape: tuple[int, ...], fill_value: Array) -> Array:
@@ -244,7 +246,15 @@ def _arange_extent(start: Any, stop: Any, step: Any) -> Extent:
 
 def arange_type(attrs: ArangeAttrs, start: Type, stop: Type, step: Type) -> Type:
     """Return one dimension, of unknown extent unless all three bounds are constants."""
+    for argument, one in enumerate((start, stop, step)):
+        if one != TensorType((), attrs.dtype):
+            raise OpError(f"a number of {attrs.dtype} is expected, as the dtype of the result says", argument)
     return TensorType((_arange_extent(attrs.start, attrs.stop, attrs.step),), attrs.dtype)
+
+
+def arange_operands(attrs: ArangeAttrs, types: tuple[Type | None, ...]) -> tuple[Type | None, ...]:
+    """Return three numbers of the result's dtype."""
+    return (TensorType((), attrs.dtype),) * 3
 
 
 def _steps(start: Any, step: Any, count: int, dtype: str) -> Array:
@@ -430,6 +440,7 @@ arange = OpDef(
     attrs=ArangeAttrs,
     attrs_key="relay.attrs.ArangeAttrs",
     infer=arange_type,
+    operands=arange_operands,
     numpy=arange_numpy,
     compute=arange_compute,
     relax=Expanded(arange_relax),

@@ -119,7 +119,7 @@ class RelaxStridedSliceAttrs:
 
 @dataclass(frozen=True, slots=True)
 class SliceLikeAttrs:
-    """The axes that are cut; None or none: all."""
+    """The axes that are cut; None or none: the leading ones that both tensors have."""
 
     axes: OptionalIntegerArray
 
@@ -424,9 +424,7 @@ def _liked_axes(attrs: SliceLikeAttrs, rank: int, like_rank: int) -> tuple[int, 
         if any(axis >= like_rank for axis in axes):
             raise OpError(f"axes {list(attrs.axes)} are not all in a tensor of rank {like_rank}", 1)
         return axes
-    if rank != like_rank:
-        raise OpError(f"without axes the ranks agree; these are {rank} and {like_rank}", 1)
-    return tuple(range(rank))
+    return tuple(range(min(rank, like_rank)))
 
 
 def slice_like_type(attrs: SliceLikeAttrs, data: Type, shape_like: Type) -> Type:

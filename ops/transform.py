@@ -284,9 +284,8 @@ def expand_dims_relax(e: Emit[V], attrs: ExpandDimsAttrs, data: V) -> V:
 def _broadcast_type(data: Type, shape: Shape) -> Type:
     found = tensor(data)
     target = tuple(shape)
-    if len(found.shape) > len(target) or any(
-        equal(a, b) is False for a, b in zip(broadcast(found.shape, target), target, strict=True)
-    ):
+    met = broadcast(found.shape, target)
+    if len(met) > len(target) or any(equal(a, b) is False for a, b in zip(met, target, strict=True)):
         raise OpError(f"shape {show(found.shape)} does not broadcast to {show(target)}", 0)
     return TensorType(target, found.dtype)
 

@@ -42,7 +42,7 @@ def test_full(check: Any) -> None:
     full = relay_op("full")
     assert full is not None
     with pytest.raises(OpError, match="rank 1"):
-        full.infer(full.attrs(shape=(2,)), TensorType((1,)))
+        full.infer(full.attrs(shape=(2,), dtype="int8"), TensorType((1,)))
 
 
 def test_written_extents_are_kept() -> None:
@@ -77,6 +77,9 @@ def test_arange_of_computed_bounds() -> None:
     np.testing.assert_array_equal(arange.numpy(attrs, np.array(1), np.array(9), np.array(3)), [1, 4, 7])
     with pytest.raises(UnsupportedError, match="computed when the program runs"):
         arange.relax.expand(None, attrs, None, None, None)
+    with pytest.raises(OpError, match="a number of int32") as caught:
+        arange.infer(attrs, scalar, TensorType((), "float32"), scalar)
+    assert caught.value.argument == 1
     with pytest.raises(OpError, match="step of arange is 0"):
         arange.numpy(attrs, np.array(1), np.array(9), np.array(0))
 

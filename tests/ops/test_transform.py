@@ -202,10 +202,10 @@ def test_broadcast_to(check: Any) -> None:
     check("broadcast_to", [x], np.broadcast_to(x, (5, 2, 3, 4)), shape=(5, 2, 3, 4), symbols=False)
     check(relax_op("broadcast_to"), [x, (5, 2, 3, 4)], np.broadcast_to(x, (5, 2, 3, 4)))
     check("broadcast_to_like", [x, np.zeros((5, 2, 3, 4), np.int8)], np.broadcast_to(x, (5, 2, 3, 4)))
-    shape = (IntImm(1), IntImm(5))
-    assert record("broadcast_to").infer(record("broadcast_to").attrs(shape=shape), TensorType((5,))).shape == shape
+    wide = record("broadcast_to").attrs(shape=(IntImm(2), IntImm(5), IntImm(4)))
+    assert record("broadcast_to").infer(wide, TensorType((5, 1))).shape == (IntImm(2), IntImm(5), IntImm(4))
     for bad in ((2, 3, 5), (3, 4)):
-        with pytest.raises(OpError, match="(does|do) not broadcast"):
+        with pytest.raises(OpError, match="not broadcast"):
             record("broadcast_to").infer(record("broadcast_to").attrs(shape=bad), TensorType((2, 3, 4)))
 
 
@@ -401,5 +401,6 @@ def test_slices_follow_numpy(extent: int, begin: int, end: int, stride: int, sym
 def test_slice_like(check: Any) -> None:
     check("slice_like", [X, np.zeros((1, 2, 3), np.int8)], X[:1, :2, :3], axes=None)
     check("slice_like", [X, np.zeros((9, 2), np.int8)], X[:, :2], axes=(1,))
+    check("slice_like", [X, np.zeros((1, 2), np.int8)], X[:1, :2], axes=None)
     with pytest.raises(OpError, match="cannot be cut to 9"):
         record("slice_like").infer(record("slice_like").attrs((0,)), TensorType((2, 3)), TensorType((9,)))
