@@ -13,9 +13,9 @@ The rules are those of TVM 0.18, its destructive unification included (see ``uni
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, Union
+from typing import TypeAlias, Union
 
 from typing_extensions import assert_never
 
@@ -24,6 +24,7 @@ from relay2relax.core.source import SourceRange
 from relay2relax.ops.record import OpDef
 from relay2relax.ops.table import relay_op
 from relay2relax.relay_ir import infer_errors as errors
+from relay2relax.relay_ir.declared_types import definition_problems, type_problems
 from relay2relax.relay_ir.expr import (
     Call,
     Constant,
@@ -49,11 +50,11 @@ from relay2relax.relay_ir.expr import (
     children,
 )
 from relay2relax.relay_ir.infer_errors import TypeInferenceError
+from relay2relax.relay_ir.infer_operator import Inferred, Signature, infer_operator
 from relay2relax.relay_ir.match_cases import pattern_text, unmatched_cases
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.types import (
     FuncType,
-    GlobalTypeVar,
     IncompleteType,
     TensorType,
     TupleType,
@@ -72,10 +73,8 @@ from relay2relax.relay_ir.unify import (
     instantiate,
     is_broken,
     to_node,
-    type_parts,
     unknowns,
 )
-from relay2relax.tir.extent import ANY, is_any
 
 _BOOL = TensorType((), "bool")
 _UNIT = TupleType(())
@@ -88,11 +87,11 @@ def infer_type(mod: IRModule) -> IRModule:
     unification, is a new ``Function`` around the same body. The types of variables and of local functions
     are in the table only. Raises TypeInferenceError with every mistake of the module.
     """
-    problems: list[Diagnostic] = list(_check_definitions(mod))
+    problems: list[Diagnostic] = list(definition_problems(mod))
     types: dict[Expr, Type] = {}
     functions: dict[GlobalVar, Function] = {}
     by_name = {var.name: function for var, function in mod.functions.items()}
-    cache: dict[_Key, _Inferred] = {}
+    cache: dict[Signature, Inferred] = {}
     for var, function in mod.functions.items():
         inference = _Inference(mod, var.name, by_name, cache)
         inference.run(function)
@@ -110,38 +109,6 @@ def infer_type(mod: IRModule) -> IRModule:
     if problems:
         raise TypeInferenceError(errors.in_source_order(list(dict.fromkeys(problems))), mod.source)
     return replace(mod, functions=functions, types=types)
-
-
-def _check_definitions(mod: IRModule) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the types that the constructors of the module's data types take."""
-    for data in mod.type_definitions.values():
-        for constructor in data.constructors:
-            for ty in constructor.inputs:
-                for problem in _type_problems(mod, ty, set(data.type_vars)):
-                    where = mod.locations.get(constructor)
-                    note = f"in constructor {constructor.name} of type {data.header.name}"
-                    yield replace(problem, where=where, notes=(note,))
-
-
-def _type_problems(mod: IRModule, ty: Type, in_reach: set[TypeVar]) -> Iterator[Diagnostic]:
-    """Yield what is wrong with a type that was written down: names that mean nothing, wrong applications."""
-    stack: list[tuple[Type, set[TypeVar]]] = [(ty, in_reach)]
-    while stack:
-        part, reach = stack.pop()
-        match part:
-            case TypeVar(name) if part not in reach:
-                yield errors.unknown_type(name)
-            case GlobalTypeVar(name):
-                yield errors.unknown_type(name)
-            case TypeCall(func, args):
-                data = mod.type_definitions.get(func) if isinstance(func, GlobalTypeVar) else None
-                if data is None:
-                    yield errors.unknown_type(getattr(func, "name", "?"))
-                elif len(data.type_vars) != len(args):
-                    yield errors.wrong_type_arguments(data.header.name, len(data.type_vars), len(args))
-            case FuncType(_, _, type_params):
-                reach = reach | set(type_params)
-        stack.extend((one, reach) for one in reversed(type_parts(part)))
 
 
 @dataclass(slots=True, eq=False)
@@ -166,20 +133,6 @@ class _ProjectionRelation:
 
 
 _Relation: TypeAlias = Union[_OperatorRelation, _ProjectionRelation]
-_Key: TypeAlias = tuple[OpDef, Any, tuple[Type, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Inferred:
-    """What an operator says of one combination of attributes and argument types.
-
-    ``same_as_input``: the result is the type of the only input itself; what is learnt of one is learnt of
-    both. ``operands``: what the operator demands of arguments, where that differs from their types.
-    """
-
-    result: Type
-    same_as_input: bool
-    operands: tuple[tuple[int, Type], ...]
 
 
 # Steps of the walk. An expression is visited before and finished after its parts; binders bind between.
@@ -189,7 +142,9 @@ _VISIT, _BIND, _FINISH = 0, 1, 2
 class _Inference:
     """The inference of one function of a module."""
 
-    def __init__(self, mod: IRModule, name: str, functions: dict[str, Function], cache: dict[_Key, _Inferred]) -> None:
+    def __init__(
+        self, mod: IRModule, name: str, functions: dict[str, Function], cache: dict[Signature, Inferred]
+    ) -> None:
         self.mod = mod
         self.name = name
         self.functions = functions
@@ -366,7 +321,7 @@ class _Inference:
             return TypeNode()
         if isinstance(ty, TensorType):
             return TypeNode(ty)
-        problems = list(_type_problems(self.mod, ty, self.type_params))
+        problems = list(type_problems(self.mod, ty, self.type_params))
         for problem in problems:
             self._report(problem, expr)
         return TypeNode(BROKEN) if problems else to_node(ty)
@@ -590,7 +545,7 @@ class _Inference:
         inferred = self.cache.get(key)
         if inferred is None:
             try:
-                inferred = self.cache[key] = _infer_operator(op, call.attrs, known)
+                inferred = self.cache[key] = infer_operator(op, call.attrs, known)
             except Relay2RelaxError as problem:
                 self._report(errors.refused(op, problem, call.args, known), call)
                 self.unifier.mark_broken(relation.result)
@@ -632,25 +587,3 @@ class _Inference:
         call = relation.call
         role = f"argument {index + 1} of {errors.words(call.op)}"
         self._unify(relation.args[index], to_node(demanded), role, call.args[index], call)
-
-
-def _infer_operator(op: OpDef, attrs: Any, types: tuple[Type, ...]) -> _Inferred:
-    result = op.infer(attrs, *types)
-    same = len(types) == 1 and result is types[0]
-    return _Inferred(result, same, tuple(_widened_operands(op, attrs, types)))
-
-
-def _widened_operands(op: OpDef, attrs: Any, types: tuple[Type, ...]) -> Iterator[tuple[int, Type]]:
-    """Yield the arguments whose extents the operator ties to unknown ones, with these extents unknown.
-
-    TVM's relations assign a weight the type that follows from the data; where that has a ``?``, the weight gets it.
-    """
-    if op.operands is None or not any(isinstance(ty, TensorType) and any(map(is_any, ty.shape)) for ty in types):
-        return
-    for index, ty in enumerate(types):
-        demanded = op.operands(attrs, (*types[:index], None, *types[index + 1 :]))[index]
-        if isinstance(ty, TensorType) and isinstance(demanded, TensorType) and demanded.rank == ty.rank:
-            pairs = zip(ty.shape, demanded.shape, strict=True)
-            widened = replace(ty, shape=tuple(ANY if is_any(wanted) else known for known, wanted in pairs))
-            if widened != ty:
-                yield index, widened
