@@ -126,12 +126,14 @@ def alloc_storage(_machine: Any, size: ShapeTuple, _device: int, _dtype: str, _s
 
 def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: str) -> Array:
     """Return a tensor in ``storage``."""
-    return np.ndarray(shape, numpy_dtype(dtype), storage, offset)
+    placed: Array = np.ndarray(shape, numpy_dtype(dtype), storage, offset)
+    return placed
 
 
 def reshape(value: Array, shape: ShapeTuple) -> Array:
     """Return the same elements in another shape, without a copy where they lie in order."""
-    return np.asarray(value).reshape(shape)
+    viewed: Array = value.reshape(shape)
+    return viewed
 
 
 def read_if_cond(value: Any) -> int:

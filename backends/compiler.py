@@ -226,11 +226,10 @@ class _FunctionCompiler:
 
     def finish(self, value: rx.Expr) -> None:
         register = self.register(value)
-        ret = self.func.ret
-        if isinstance(ret, si.TensorStructInfo) and ret.shape is not None:
-            if any(static(extent) is None for extent in ret.shape) and self.heap.knows(ret.shape):
-                context = f"ErrorContext(fn={self.name}, loc=return, annotation={_annotation(ret)}) "
-                self.match(register, ret.shape, context)
+        shape = self.func.ret.shape if isinstance(self.func.ret, si.TensorStructInfo) else None
+        if shape is not None and any(static(e) is None for e in shape) and self.heap.knows(shape):
+            context = f"ErrorContext(fn={self.name}, loc=return, annotation={_annotation(self.func.ret)}) "
+            self.match(register, shape, context)
         self.code.append(Ret(register))
 
     def check(

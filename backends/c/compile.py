@@ -48,8 +48,12 @@ class Compiler:
     """A C compiler: how it is started, and the macros it predefines for this machine."""
 
     command: tuple[str, ...]
+    version: str
     macros: frozenset[str]
     identity: str
+
+    def __str__(self) -> str:
+        return f"{self.version} ({shlex.join(self.command)})"
 
     @property
     def lanes(self) -> int:
@@ -98,7 +102,9 @@ def _examine(command: tuple[str, ...]) -> Compiler:
     arguments = [*command, "-march=native", "-dM", "-E", "-x", "c", os.devnull]
     text = _run(arguments, "the C compiler does not run")
     macros = frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
-    return Compiler(command, macros, hashlib.sha256(text.encode()).hexdigest())
+    said = next((line.split('"')[1] for line in text.splitlines() if "__VERSION__" in line), "of unknown version")
+    version = said if "lang" in said.lower() else f"gcc {said}"
+    return Compiler(command, version, macros, hashlib.sha256(text.encode()).hexdigest())
 
 
 @lru_cache(maxsize=None)

@@ -7,7 +7,7 @@ parameters' buffers, then the arena) and an array of the variables' values."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,32 @@ class CompiledModule:
         if name not in self._entries:
             raise ExecutionError(f"the compiled module has no function {name!r}")
         return self._entries[name], self._functions[name]
+
+    def kernel(self, name: str) -> Callable[..., None]:
+        """Return ``name`` as a function of inputs, scalars and outputs, all of the right shapes."""
+        entry, function = self.function(name)
+        func = entry.func
+        count = len(func.buffers)
+        inputs, scalars = count - func.num_outputs, len(func.params) - count
+        where = [
+            next((n, d) for n, b in enumerate(func.buffers) for d, e in enumerate(b.shape) if e is var)
+            for var in entry.variables[scalars:]
+        ]
+        addresses, numbers = ctypes.c_void_p * (count + 1), ctypes.c_int64 * max(len(entry.variables), 1)
+        size = entry.arena.size
+        fixed = aligned_bytes(size.value) if isinstance(size, IntImm) else None
+
+        def run(*args: Any) -> None:
+            arrays = (*args[:inputs], *args[inputs + scalars :])
+            values = [*args[inputs : inputs + scalars], *(arrays[n].shape[d] for n, d in where)]
+            arena = fixed
+            if arena is None:
+                arena = aligned_bytes(integer(size, dict(zip(entry.variables, values, strict=True))))
+            given = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
+            pointers = [a.__array_interface__["data"][0] for a in given]
+            function(addresses(*pointers, arena.ctypes.data), numbers(*values))
+
+        return run
 
     def call(self, name: str, *arrays: Array, scalars: Sequence[int] = ()) -> None:
         """Run ``name`` on its inputs, then its outputs, which are written in place.
