@@ -4,6 +4,7 @@ Begin with ``expr.py`` and ``struct_info.py``; ``builder.py`` makes modules, ``i
 info of every expression, ``printer.py`` writes TVMScript.
 """
 
+from relay2relax.relax_ir import transform
 from relay2relax.relax_ir.builder import BlockBuilder, BuilderError, call_op
 from relay2relax.relax_ir.check import WellFormedError, check_well_formed
 from relay2relax.relax_ir.expr import (
@@ -91,4 +92,5 @@ __all__ = [
     "script_file",
     "script_names",
     "structural_equal",
+    "transform",
 ]

@@ -111,9 +111,12 @@ class _Signature:
 
 
 class BlockBuilder:
-    """Builds one IRModule; every step takes constant time, however long the function is."""
+    """Builds one IRModule; every step takes constant time, however long the function is.
 
-    def __init__(self) -> None:
+    Given a ``module``, the new one has its PrimFuncs, and its Relax functions are declared, to be built again.
+    """
+
+    def __init__(self, module: IRModule | None = None) -> None:
         self._functions: dict[GlobalVar, Function | PrimFunc] = {}
         self._globals: dict[str, GlobalVar] = {}
         self._global_names = NameSupply()
@@ -122,6 +125,13 @@ class BlockBuilder:
         self._names = NameSupply()
         self._stack: list[_Sequence] = []
         self._function: _Signature | None = None
+        for var, func in module.functions.items() if module is not None else ():
+            self._global_names.reserve(var.name)
+            self._globals[var.name] = var
+            self._inference.declare(var, function_info(func))
+            if isinstance(func, PrimFunc):
+                self._functions[var] = func
+                self._alike[structural_key(func)] = var
 
     # Functions of the module.
 
@@ -303,6 +313,14 @@ class BlockBuilder:
             raise BuilderError("emit_output outside of a dataflow block")
         value = self._normalised(expr)
         return self._bind(value, name_hint, self.struct_info(value), output=True)
+
+    def new_var(self, name_hint: str, info: StructInfo) -> Var:
+        """Return a variable to be bound later by :meth:`bind`: a local function that calls itself needs its own."""
+        return self._fresh(name_hint, info, False, None)
+
+    def bind(self, var: Var, expr: Expr) -> None:
+        """Bind ``var``, which :meth:`new_var` made, to ``expr``."""
+        self._current.pending.append(Binding(var, self._normalised(expr)))
 
     def match_cast(self, value: Expr, info: StructInfo, name_hint: str = "") -> Var:
         """Bind ``value`` cast to ``info``; new variables among the extents of ``info`` are bound by this."""

@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
-from relay2relax.ops.record import OpDef
 from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import (
     Binding,
     BindingBlock,
-    Call,
     CallTIR,
     Expr,
-    ExternFunc,
     Function,
     GlobalVar,
     If,
@@ -31,7 +28,7 @@ from relay2relax.relax_ir.expr import (
 )
 from relay2relax.relax_ir.infer import Inference, StructInfoError, unify
 from relay2relax.relax_ir.script_values import print_struct_info
-from relay2relax.relax_ir.struct_info import FuncStructInfo, PrimStructInfo, StructInfo, TensorStructInfo
+from relay2relax.relax_ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
 from relay2relax.relax_ir.visit import Steps, is_argument, operands, run, variables
 from relay2relax.tir import expr as tir
 from relay2relax.tir.extent import Extent
@@ -115,7 +112,7 @@ class _Checker:
     def one_binding(self, binding: Binding | MatchCast, dataflow: bool) -> Steps:
         value = binding.value
         if dataflow and isinstance(value, (If, Function)):
-            self.report(f"a dataflow block contains a {type(value).__name__}")
+            self.report(f"a dataflow block contains a {'branch' if isinstance(value, If) else 'local function'}")
         self.uses(value)
         match value:
             case If(condition, then, otherwise):
@@ -129,9 +126,9 @@ class _Checker:
                 self.binding = binding.var
             case CallTIR():
                 self.call_tir(value)
-        if dataflow and not self.is_pure(value):
+        if dataflow and not self.inference.is_pure(value):
             self.report("a dataflow block contains a call that may have effects")
-        elif self.pure and not self.is_pure(value):
+        elif self.pure and not self.inference.is_pure(value):
             self.report("a pure function contains a call that may have effects")
         actual = self.info(value)
         if isinstance(binding, MatchCast):
@@ -206,20 +203,6 @@ class _Checker:
                 pass
             case info:
                 self.report(f"a condition is a rank-0 bool, this is {print_struct_info(info)}")
-
-    def is_pure(self, expr: Expr) -> bool:
-        match expr:
-            case Call(OpDef(), _):
-                return True
-            case Call(ExternFunc(), _):
-                return False
-            case Call(GlobalVar() | Var() as callee, _):
-                try:
-                    info = self.inference.of(callee)
-                except StructInfoError:
-                    return True  # reported where the call's struct info is inferred
-                return not isinstance(info, FuncStructInfo) or info.purity
-        return True
 
     def call_tir(self, call: CallTIR) -> None:
         func = self.mod.functions.get(call.func)

@@ -84,8 +84,14 @@ class OpEmitter:
         return self.as_tir(op, attrs, args, span)
 
     def as_tir(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> Expr:
-        """Emit a call of ``op`` as ``call_tir``; equal calls share one PrimFunc.
+        """Emit a call of ``op`` as ``call_tir``; what cannot be is said at :meth:`tir_call`."""
+        value = self.tir_call(op, attrs, args, span or self.span)
+        return Tuple((self.builder.emit(value.fields[0]),)) if isinstance(value, Tuple) else self.builder.emit(value)
 
+    def tir_call(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> CallTIR | Tuple:
+        """Return a call of ``op`` as ``call_tir``, not bound yet; equal calls share one PrimFunc.
+
+        An operator whose result is a tuple of one gives a tuple of the call.
         Raises UnsupportedError where the shape of an argument or result is not known before the program runs.
         """
         types = tuple(self._argument(op, arg) for arg in args)
@@ -105,10 +111,8 @@ class OpEmitter:
         tensors = [arg for arg, type_ in zip(args, types, strict=True) if not isinstance(type_, tuple)]
         flat = tuple(field for arg in tensors for field in self._fields(arg))
         infos = tuple(TensorStructInfo(one.shape, one.dtype) for one in results)
-        value = self.builder.emit(CallTIR(callee, flat, infos, scalars, span or self.span))
-        if isinstance(out, TupleType) and len(results) == 1:
-            return Tuple((value,))
-        return value
+        call = CallTIR(callee, flat, infos, scalars, span)
+        return Tuple((call,)) if isinstance(out, TupleType) and len(results) == 1 else call
 
     def _argument(self, op: OpDef, arg: Expr) -> Type | Shape:
         info = self.builder.struct_info(arg)

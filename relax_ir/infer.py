@@ -92,6 +92,17 @@ class Inference:
                 found[node] = self._node(node, found)
         return self._node(expr, found)
 
+    def is_pure(self, expr: Expr) -> bool:
+        """Whether evaluating ``expr`` itself has no effects; of branches inside it nothing is said."""
+        match expr:
+            case Call(ExternFunc(), _):
+                return False
+            case Call(GlobalVar() as callee, _):
+                return callee not in self._globals or self._globals[callee].purity
+            case Call(Var(_, FuncStructInfo() as info), _):
+                return info.purity
+        return True
+
     def _node(self, expr: Expr, found: Mapping[Expr, StructInfo]) -> StructInfo:
         def info(operand: Expr) -> StructInfo:
             return operand.info if isinstance(operand, (Var, Constant)) else found[operand]
@@ -107,7 +118,7 @@ class Inference:
                 assert not isinstance(callee, (OpDef, ExternFunc))
                 name, signature = callee.name, self._node(callee, found)
                 if not isinstance(signature, FuncStructInfo):
-                    raise StructInfoError(f"{name} is called, but is a {symbols.kind(signature)}")
+                    raise StructInfoError(f"{name} is called, but is {symbols.kind(signature)}")
                 return _apply(name, signature, tuple(info(arg) for arg in args))
             case CallTIR(_, _, out) | CallDPSPacked(_, _, out):
                 return out[0] if len(out) == 1 else TupleStructInfo(out)
@@ -179,7 +190,7 @@ def _argument(op: OpDef, index: int, info: StructInfo) -> Type | Shape:
         return argument_type(info)
     except TypeError as error:
         name = op.inputs[min(index, len(op.inputs) - 1)].lstrip("*")
-        problem = f"a {symbols.kind(info)}" if not isinstance(info, TensorStructInfo) else "a tensor of unknown rank"
+        problem = symbols.kind(info) if not isinstance(info, TensorStructInfo) else "a tensor of unknown rank"
         raise StructInfoError(f"{op.name}: argument {name!r} is {problem}") from error
 
 
@@ -187,7 +198,7 @@ def _project(info: StructInfo, index: int) -> StructInfo:
     if isinstance(info, ObjectStructInfo):
         return info
     if not isinstance(info, TupleStructInfo):
-        raise StructInfoError(f"field {index} is taken of a {symbols.kind(info)}")
+        raise StructInfoError(f"field {index} is taken of {symbols.kind(info)}")
     if not 0 <= index < len(info.fields):
         raise StructInfoError(f"field {index} is taken of a tuple with {len(info.fields)} fields")
     return info.fields[index]

@@ -131,6 +131,7 @@ class _Comparison:
         self.require(type(a) is type(b), f"{type(a).__name__} and {type(b).__name__}")
         match a.value, b.value:
             case Function() as one, Function() as other:
+                self.vars[a.var] = b.var  # a local function may call itself
                 yield self.function(one, other)
             case If(condition, then, otherwise), If(other_condition, other_then, other_otherwise):
                 self.expr(condition, other_condition)

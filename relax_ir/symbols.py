@@ -182,5 +182,15 @@ def static_extent(extent: Extent) -> Extent:
 
 
 def kind(info: StructInfo) -> str:
-    """Return what ``info`` describes, in a word: tensor, shape, tuple, …"""
-    return type(info).__name__.removesuffix("StructInfo").lower()
+    """Return what ``info`` describes: a tensor, a shape, …"""
+    return _KINDS[type(info)]
+
+
+_KINDS: dict[type[StructInfo], str] = {
+    TensorStructInfo: "a tensor",
+    ShapeStructInfo: "a shape",
+    TupleStructInfo: "a tuple",
+    PrimStructInfo: "a scalar",
+    ObjectStructInfo: "an object",
+    FuncStructInfo: "a function",
+}

@@ -1,0 +1,119 @@
+"""DeadCodeElimination: what nothing uses is left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from relay2relax.core.walk import post_order
+from relay2relax.relax_ir.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    CallTIR,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    IRModule,
+    MatchCast,
+    SeqExpr,
+    Var,
+)
+from relay2relax.relax_ir.infer import Inference
+from relay2relax.relax_ir.visit import all_sequences, bindings, operands, sequences, variables
+
+
+@dataclass(frozen=True, slots=True)
+class DeadCodeElimination:
+    """Remove bindings without effect that nothing uses, and private functions that nothing calls.
+
+    A ``match_cast`` stays: it is a check.
+    """
+
+    def __call__(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` without dead code."""
+        inference = Inference(mod)
+        kept = {
+            var: _without_dead_bindings(func, inference) if isinstance(func, Function) else func
+            for var, func in mod.functions.items()
+        }
+        live = _reachable(replace(mod, functions=kept))
+        return replace(mod, functions={var: func for var, func in kept.items() if var in live})
+
+
+def _without_dead_bindings(func: Function, inference: Inference) -> Function:
+    order = list(all_sequences([func.body]))
+    uses = Counter(var for seq in order for var in _used(seq))
+    by_var = {binding.var: binding for seq in order for binding in bindings(seq)}
+    dead: set[Var] = set()
+    waiting = [var for var in by_var if not uses[var]]
+    while waiting:
+        var = waiting.pop()
+        binding = by_var[var]
+        if var in dead or isinstance(binding, MatchCast) or not _removable(binding.value, inference):
+            continue
+        dead.add(var)
+        gone = list(all_sequences(sequences(binding.value)))
+        # What is inside goes with it; its uses end, and its own variables need no look any more.
+        dead |= {inner.var for seq in gone for inner in bindings(seq)}
+        for used in (*variables(binding.value), *(one for seq in gone for one in _used(seq))):
+            uses[used] -= 1
+            if not uses[used] and used in by_var:
+                waiting.append(used)
+    if not dead:
+        return func
+    made: dict[SeqExpr, SeqExpr] = {}
+    for seq in reversed(order):
+        blocks = (BindingBlock(tuple(_kept(block, dead, made)), block.dataflow) for block in seq.blocks)
+        made[seq] = SeqExpr(tuple(block for block in blocks if block.bindings), seq.body)
+    return replace(func, body=made[func.body])
+
+
+def _used(seq: SeqExpr) -> Iterator[Var]:
+    for binding in bindings(seq):
+        yield from variables(binding.value)
+    yield from variables(seq.body)
+
+
+def _removable(value: Expr, inference: Inference) -> bool:
+    inner = (binding for seq in all_sequences(sequences(value)) for binding in bindings(seq))
+    return inference.is_pure(value) and all(
+        not isinstance(binding, MatchCast) and inference.is_pure(binding.value) for binding in inner
+    )
+
+
+def _kept(block: BindingBlock, dead: set[Var], made: dict[SeqExpr, SeqExpr]) -> Iterator[Binding | MatchCast]:
+    for binding in block.bindings:
+        if binding.var in dead:
+            continue
+        match binding:
+            case Binding(var, If(condition, then, otherwise)):
+                yield Binding(var, If(condition, made[then], made[otherwise]))
+            case Binding(var, Function() as local):
+                yield Binding(var, replace(local, body=made[local.body]))
+            case _:
+                yield binding
+
+
+def _reachable(mod: IRModule) -> set[GlobalVar]:
+    roots = [var for var, func in mod.functions.items() if not func.private]
+    return set(post_order(roots, lambda var: _called(mod, var)))
+
+
+def _called(mod: IRModule, var: GlobalVar) -> list[GlobalVar]:
+    func = mod.functions.get(var)
+    if not isinstance(func, Function):
+        return []
+    found: list[GlobalVar] = []
+    for seq in all_sequences([func.body]):
+        for expr in (*(binding.value for binding in bindings(seq)), seq.body):
+            for node in post_order([expr], operands):
+                if isinstance(node, GlobalVar):
+                    found.append(node)
+                elif isinstance(node, CallTIR):
+                    found.append(node.func)
+                elif isinstance(node, Call) and isinstance(node.op, GlobalVar):
+                    found.append(node.op)
+    return found

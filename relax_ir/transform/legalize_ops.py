@@ -1,0 +1,29 @@
+"""LegalizeOps: every call of an operator becomes ``call_tir`` of a PrimFunc made from the operator's record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay2relax.ops.record import OpDef
+from relay2relax.relax_ir.expr import Call, Expr, IRModule
+from relay2relax.relax_ir.transform.rewriter import Rewriter
+
+
+@dataclass(frozen=True, slots=True)
+class LegalizeOps:
+    """Lower operator calls; equal calls share one PrimFunc.
+
+    Raises UnsupportedError for a call whose shapes are not known before the program runs.
+    """
+
+    def __call__(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` without operator calls."""
+        return _Legalizer(mod).module()
+
+
+class _Legalizer(Rewriter):
+    def value(self, value: Expr) -> Expr:
+        match value:
+            case Call(OpDef() as op, args, attrs, span):
+                return self.emitter.tir_call(op, attrs, args, span)
+        return value

@@ -1,0 +1,159 @@
+"""Carrying the functions of a module over into a new one, binding by binding.
+
+Everything is built anew by a BlockBuilder, so struct info follows from what the bindings became. Functions keep their
+GlobalVars, PrimFuncs stay, names are kept where they are free. A pass says what it does differently by overriding
+:meth:`Rewriter.value` or :meth:`Rewriter.params`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from relay2relax.relax_ir import symbols
+from relay2relax.relax_ir.builder import BlockBuilder
+from relay2relax.relax_ir.emitter import OpEmitter
+from relay2relax.relax_ir.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    CallDPSPacked,
+    CallTIR,
+    Expr,
+    ExternFunc,
+    Function,
+    If,
+    IRModule,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    ShapeExpr,
+    Var,
+)
+from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo
+from relay2relax.relax_ir.visit import Steps, operands, run, sequences, with_operands
+from relay2relax.tir import expr as tir
+from relay2relax.tir.extent import Extent, as_prim
+
+
+class Rewriter:
+    """Builds a module from ``mod``; one rewriter is used once."""
+
+    def __init__(self, mod: IRModule) -> None:
+        self.mod = mod
+        self.builder = BlockBuilder(mod)
+        self.emitter = OpEmitter(self.builder)
+        self.values: dict[Var, Expr] = {}
+        self.extents: dict[tir.Var, Extent] = {}
+        self._sequences: dict[SeqExpr, SeqExpr] = {}
+
+    def module(self) -> IRModule:
+        """Return the new module."""
+        for var, func in self.mod.functions.items():
+            if isinstance(func, Function):
+                self.extents = {}
+                params, attrs = self.params(var.name, func)
+                self.builder.begin_function(var.name, params, attrs, private=func.private, pure=func.pure)
+                run(self._blocks(func.body))
+                self.builder.emit_func_output(self.expr(func.body.body))
+                self.builder.end_function()
+        return replace(self.builder.get(), attrs=self.mod.attrs)
+
+    # What a pass overrides.
+
+    def params(self, name: str, func: Function) -> tuple[Sequence[Var], dict[str, Any]]:
+        """Return parameters and attributes of the new function ``name``."""
+        return func.params, dict(func.attrs)
+
+    def value(self, value: Expr) -> Expr:
+        """Return what ``value`` becomes; its operands are those of the new function already."""
+        return value
+
+    # Walking.
+
+    def _blocks(self, seq: SeqExpr) -> Steps:
+        for block in seq.blocks:
+            if block.dataflow:
+                self.builder.begin_dataflow()
+            yield self._bindings(block)
+            if block.dataflow:
+                self.builder.end_dataflow()
+
+    def _bindings(self, block: BindingBlock) -> Steps:
+        for binding in block.bindings:
+            var, value = binding.var, binding.value
+            if isinstance(value, Function):
+                yield self._local(var, value)
+                continue
+            for inner in sequences(value):
+                self.builder.begin_sequence()
+                yield self._blocks(inner)
+                self._sequences[inner] = self.builder.end_sequence(self.expr(inner.body))
+            self.values[var] = self._bind(binding, block.dataflow)
+
+    def _local(self, var: Var, func: Function) -> Steps:
+        # A local function may call itself, so its variable is there before its body.
+        own = self.builder.new_var(var.name, symbols.substitute(var.info, self.extents))
+        self.values[var] = own
+        params = func.params
+        if self.extents:
+            params = tuple(replace(p, info=symbols.substitute(p.info, self.extents)) for p in func.params)
+            self.values.update(zip(func.params, params, strict=True))
+        self.builder.begin_sequence()
+        yield self._blocks(func.body)
+        body = self.builder.end_sequence(self.expr(func.body.body))
+        ret = symbols.substitute(func.ret, self.extents)
+        self.builder.bind(own, replace(func, params=params, body=body, ret=ret))
+
+    def _bind(self, binding: Binding | MatchCast, dataflow: bool) -> Expr:
+        var = binding.var
+        if isinstance(binding, MatchCast):
+            info = symbols.substitute(binding.info, self.extents)
+            return self.builder.match_cast(self.expr(binding.value), info, var.name)
+        value = self.value(self._nested(binding.value))
+        if dataflow and not var.dataflow:
+            return self.builder.emit_output(value, var.name)
+        packed = isinstance(value, Call) and isinstance(value.op, ExternFunc)
+        given = symbols.substitute(var.info, self.extents) if packed else None
+        return self.builder.emit(value, var.name, given)
+
+    def _nested(self, value: Expr) -> Expr:
+        if isinstance(value, If):
+            then, otherwise = (self._sequences[branch] for branch in sequences(value))
+            return If(self.expr(value.condition), then, otherwise)
+        return self.expr(value)
+
+    def expr(self, expr: Expr) -> Expr:
+        """Return ``expr`` with the values of the new function in it."""
+        if isinstance(expr, Var):
+            return self.values.get(expr, expr)
+        new = [self.values.get(one, one) if isinstance(one, Var) else self.expr(one) for one in operands(expr)]
+        moved = with_operands(expr, new) if new else expr
+        return self._with_extents(moved) if self.extents else moved
+
+    def _with_extents(self, expr: Expr) -> Expr:
+        match expr:
+            case ShapeExpr(values):
+                return ShapeExpr(tuple(symbols.substitute_extent(value, self.extents) for value in values))
+            case PrimValue(value):
+                return PrimValue(as_prim(symbols.substitute_extent(value, self.extents)))
+            case CallTIR(_, _, out, tir_args):
+                args = tuple(as_prim(symbols.substitute_extent(arg, self.extents)) for arg in tir_args)
+                return replace(expr, out=tuple(self._info(one) for one in out), tir_args=args)
+            case CallDPSPacked(_, _, out):
+                return replace(expr, out=tuple(self._info(one) for one in out))
+            case Call(_, _, attrs) if is_dataclass(attrs) and not isinstance(attrs, type):
+                changed = {field.name: self._attribute(getattr(attrs, field.name)) for field in fields(attrs)}
+                return replace(expr, attrs=replace(attrs, **changed))
+        return expr
+
+    def _info(self, info: TensorStructInfo) -> TensorStructInfo:
+        new: StructInfo = symbols.substitute(info, self.extents)
+        assert isinstance(new, TensorStructInfo)
+        return new
+
+    def _attribute(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(self._attribute(one) for one in value)
+        return symbols.substitute_extent(value, self.extents) if isinstance(value, tir.PrimExpr) else value

@@ -1,0 +1,110 @@
+"""Struct info of expressions, where the operators' own rules do not say it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from relay2relax import relax_ir as rx
+from relay2relax.relax_ir import FuncStructInfo, Inference, StructInfoError, TensorStructInfo, Var, call_op, symbols
+from relay2relax.tir import expr as tir
+
+N, M = tir.Var("n"), tir.Var("m")
+
+
+def tensor(*shape: tir.PrimExpr | int, dtype: str = "float32") -> TensorStructInfo:
+    return TensorStructInfo(shape, dtype)
+
+
+def test_operators_take_shapes_and_tuples() -> None:
+    infer = Inference()
+    data = Var("x", tensor(N, 4))
+    assert infer.of(call_op("reshape", data, rx.ShapeExpr((N * 4,)))) == tensor(N * 4)
+    shape = Var("shape", rx.ShapeStructInfo((2, N * 2)))
+    assert infer.of(call_op("reshape", data, shape)) == tensor(2, N * 2)
+    joined = infer.of(call_op("concat", rx.Tuple((data, data)), axis=1))
+    assert joined == tensor(N, 8)
+
+
+def test_unknown_shapes_stay_unknown() -> None:
+    infer = Inference()
+    data = Var("x", TensorStructInfo(None, "float32", 2))
+    assert infer.of(call_op("negative", data)) == TensorStructInfo(None, "float32", 2)
+    with pytest.raises(StructInfoError, match="is a tensor of unknown rank"):
+        infer.of(call_op("negative", Var("y", TensorStructInfo())))
+    with pytest.raises(StructInfoError, match="is an object"):
+        infer.of(call_op("negative", Var("y", rx.ObjectStructInfo())))
+
+
+def test_deep_nesting_needs_no_stack() -> None:
+    value: rx.Expr = Var("x", tensor(2))
+    for _ in range(5000):
+        value = call_op("negative", value)
+    assert Inference().of(value) == tensor(2)
+
+
+def test_calls_bind_dimensions() -> None:
+    infer = Inference()
+    callee = rx.GlobalVar("f")
+    signature = FuncStructInfo((tensor(N, M), tensor(M)), rx.TupleStructInfo((tensor(N + M), tensor(M * 2, 3))))
+    infer.declare(callee, signature)
+    k = tir.Var("k")
+    result = infer.of(rx.Call(callee, (Var("a", tensor(k, 4)), Var("b", tensor(4)))))
+    assert result == rx.TupleStructInfo((tensor(k + 4), tensor(8, 3)))
+    unknown = infer.of(rx.Call(callee, (Var("a", TensorStructInfo(None, "float32", 2)), Var("b", tensor(5)))))
+    assert unknown == rx.TupleStructInfo((TensorStructInfo(None, "float32", 1), tensor(10, 3)))
+    for args, problem in [
+        ((tensor(k, 4), tensor(5)), "argument 1: dimension 0 is 5, expected 4"),
+        ((tensor(k, 4), tensor(4, dtype="int64")), "argument 1: dtype int64, expected float32"),
+        ((tensor(k), tensor(4)), "argument 0: rank 1, expected 2"),
+        ((tensor(k, 4),), "1 arguments given, it takes 2"),
+    ]:
+        with pytest.raises(StructInfoError, match=problem):
+            infer.of(rx.Call(callee, tuple(Var("v", info) for info in args)))
+
+
+def test_projections() -> None:
+    infer = Inference()
+    pair = Var("pair", rx.TupleStructInfo((tensor(2), tensor(3))))
+    assert infer.of(rx.TupleGetItem(pair, 1)) == tensor(3)
+    assert infer.of(rx.TupleGetItem(Var("any", rx.ObjectStructInfo()), 7)) == rx.ObjectStructInfo()
+    with pytest.raises(StructInfoError, match="field 2 is taken of a tuple with 2 fields"):
+        infer.of(rx.TupleGetItem(pair, 2))
+    with pytest.raises(StructInfoError, match="field 0 is taken of a tensor"):
+        infer.of(rx.TupleGetItem(Var("t", tensor(2)), 0))
+
+
+def test_leaves() -> None:
+    infer = Inference()
+    assert infer.of(rx.Constant(np.zeros((2, 0), "int8"))) == tensor(2, 0, dtype="int8")
+    assert infer.of(rx.ShapeExpr((N, 2))) == rx.ShapeStructInfo((N, 2))
+    assert infer.of(rx.PrimValue(N + 1)) == rx.PrimStructInfo("int64", N + 1)
+    with pytest.raises(StructInfoError, match="no function 'f'"):
+        infer.of(rx.GlobalVar("f"))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "both"),
+    [
+        (tensor(N, 2), tensor(N, 2), tensor(N, 2)),
+        (tensor(N + N), tensor(N * 2), tensor(N + N)),
+        (tensor(N, 2), tensor(M, 2), TensorStructInfo(None, "float32", 2)),
+        (tensor(2), tensor(2, 2), TensorStructInfo(None, "float32")),
+        (tensor(2), tensor(2, dtype="int8"), tensor(2, dtype="")),
+        (rx.ShapeStructInfo((2,)), rx.ShapeStructInfo((3,)), rx.ShapeStructInfo(None, 1)),
+        (rx.PrimStructInfo("int64", N), rx.PrimStructInfo("int64", M), rx.PrimStructInfo("int64")),
+        (tensor(2), rx.ShapeStructInfo((2,)), rx.ObjectStructInfo()),
+    ],
+)
+def test_join(a: rx.StructInfo, b: rx.StructInfo, both: rx.StructInfo) -> None:
+    assert symbols.join(a, b) == both
+    pair_a, pair_b = rx.TupleStructInfo((a, a)), rx.TupleStructInfo((b, a))
+    assert symbols.join(pair_a, pair_b) == rx.TupleStructInfo((both, a))
+
+
+def test_branches_meet_without_their_own_dimensions() -> None:
+    flag, data = Var("flag", tensor(dtype="bool")), Var("x", TensorStructInfo(None, "float32", 1))
+    cast = Var("y", tensor(M))
+    block = rx.BindingBlock((rx.MatchCast(cast, data, cast.info),))
+    branch = rx.SeqExpr((block,), cast)
+    assert Inference().of(rx.If(flag, branch, branch)) == TensorStructInfo(None, "float32", 1)

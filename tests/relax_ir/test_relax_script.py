@@ -1,0 +1,195 @@
+"""Relax modules as text; what TVM makes of the text is in ``tests/backends/test_tvm_target.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relay2relax import relax_ir as rx
+from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
+from relay2relax.relax_ir import BlockBuilder, TensorStructInfo, Var, call_op
+from relay2relax.relax_ir.script_values import attribute_text, constant_text, extent_text, number_text
+from relay2relax.tir import expr as tir
+
+Golden = Callable[[str, str], None]
+
+
+def test_mlp(mlp: rx.IRModule, golden_text: Golden) -> None:
+    golden_text("mlp.py.txt", mlp.script())
+
+
+def test_classic_dialect(mlp: rx.IRModule, golden_text: Golden) -> None:
+    golden_text("mlp_classic.py.txt", mlp.script("tvm-0.18"))
+
+
+def test_everything(everything: rx.IRModule, golden_text: Golden) -> None:
+    golden_text("everything.py.txt", everything.script())
+
+
+@pytest.mark.tvm
+def test_tvm_reads_both(mlp: rx.IRModule, everything: rx.IRModule) -> None:
+    import tvm
+
+    for module in (mlp, everything):
+        parsed = tvm.script.from_source(module.script())
+        assert {var.name_hint for var in parsed.get_global_vars()} == {var.name for var in module.functions}
+
+
+def test_script_file_has_real_imports(mlp: rx.IRModule) -> None:
+    text = rx.script_file(mlp)
+    assert text.startswith("from tvm.script import ir as I\nfrom tvm.script import tirx as T\n")
+    assert text.endswith("return gv\n")
+    compile(text, "script", "exec")
+
+
+def test_names_of_parameters() -> None:
+    names = ["d1.3.weight", "d1_3_weight", "class", "onnx::Conv_92", "/d1/Conv", "3", "", "R", "x"]
+    params = tuple(Var(name, TensorStructInfo((2,), "float32")) for name in names)
+    func = rx.Function(params, rx.SeqExpr((), params[0]), params[0].info)
+    printed = rx.script_names(func)
+    assert list(printed) == names
+    assert all(name.isidentifier() for name in printed.values())
+    assert len(set(printed.values())) == len(names)
+    assert printed["d1.3.weight"] == "d1_3_weight"
+    header = rx.print_function(func).splitlines()[1].partition(" -> ")[0]
+    assert [part.rpartition(" ")[2].rpartition("(")[2] for part in header.split(": ")[:-1]] == list(printed.values())
+
+
+def test_parameters_keep_their_names_from_dimensions() -> None:
+    n = tir.Var("n")
+    params = (Var("x", TensorStructInfo((n,), "float32")), Var("n", TensorStructInfo((), "int64")))
+    func = rx.Function(params, rx.SeqExpr((), params[0]), params[0].info)
+    assert rx.script_names(func) == {"x": "x", "n": "n"}
+    assert 'def main(x: R.Tensor(("n_1",), dtype="float32"), n: ' in rx.print_function(func)
+
+
+def test_two_parameters_of_one_name_have_no_table() -> None:
+    params = tuple(Var("x", TensorStructInfo((2,), "float32")) for _ in range(2))
+    func = rx.Function(params, rx.SeqExpr((), params[0]), params[0].info)
+    assert rx.parameter_names(func) == ("x", "x_1")
+    with pytest.raises(Relay2RelaxError, match="several parameters are called x"):
+        rx.script_names(func)
+
+
+A, B = tir.Var("a"), tir.Var("b")
+
+
+@pytest.mark.parametrize(
+    ("extent", "text"),
+    [
+        (3, "3"),
+        (A + 1, "a + 1"),
+        (A - (B - 1), "a - (b - 1)"),
+        ((A + B) * 2, "(a + b) * 2"),
+        (A * B // 2 % 3, "a * b // 2 % 3"),
+        (tir.Binary("*", A, tir.Binary("*", B, A)), "a * (b * a)"),
+        (tir.Binary("//", A, tir.Binary("//", B, A)), "a // (b // a)"),
+        (tir.minimum(A, 4) + 1, "T.min(a, 4) + 1"),
+        (tir.Binary(">", A + 1, tir.IntImm(3)), "a + 1 > 3"),
+        (tir.Binary("==", tir.Binary(">", A, B), tir.Binary(">", B, A)), "(a > b) == (b > a)"),
+        (tir.IntImm(5, "int32"), "T.int32(5)"),
+        (tir.FloatImm(0.5, "float32"), "T.float32(0.5)"),
+    ],
+)
+def test_extents(extent: Any, text: str) -> None:
+    assert extent_text(extent, lambda var: var.name) == text
+
+
+def test_extents_that_scripts_cannot_say() -> None:
+    with pytest.raises(UnsupportedError, match="cannot say"):
+        extent_text(tir.Call("exp", (A,), "int64"), lambda var: var.name)
+
+
+@pytest.mark.parametrize(
+    ("info", "text"),
+    [
+        (TensorStructInfo((A, 4), "float32"), 'R.Tensor(("a", 4), dtype="float32")'),
+        (TensorStructInfo((), "bool"), 'R.Tensor((), dtype="bool")'),
+        (TensorStructInfo((2,)), "R.Tensor((2,))"),
+        (TensorStructInfo(None, "int8", 2), 'R.Tensor(dtype="int8", ndim=2)'),
+        (TensorStructInfo(), "R.Tensor"),
+        (rx.ShapeStructInfo((A + 1, 3)), 'R.Shape(["a + 1", 3])'),
+        (rx.ShapeStructInfo(None, 2), "R.Shape(ndim=2)"),
+        (rx.ShapeStructInfo(), "R.Shape"),
+        (rx.TupleStructInfo((TensorStructInfo((), "int8"), rx.ObjectStructInfo())),
+         'R.Tuple(R.Tensor((), dtype="int8"), R.Object)'),
+        (rx.TupleStructInfo(), "R.Tuple"),
+        (rx.PrimStructInfo("int64"), 'R.Prim("int64")'),
+        (rx.FuncStructInfo((TensorStructInfo(),), rx.TupleStructInfo()), "R.Callable((R.Tensor,), R.Tuple, True)"),
+        (rx.FuncStructInfo(None, rx.ObjectStructInfo()), "R.Callable"),
+    ],
+)  # fmt: skip
+def test_struct_info(info: rx.StructInfo, text: str) -> None:
+    assert rx.print_struct_info(info) == text
+
+
+def test_numbers_are_exact() -> None:
+    rng = np.random.default_rng(1)
+    for dtype, bits in (("float32", np.uint32), ("float16", np.uint16), ("float64", np.uint64)):
+        drawn = rng.integers(0, np.iinfo(bits).max, 2000, dtype=bits, endpoint=True).view(dtype)
+        for value in drawn[np.isfinite(drawn)]:
+            assert np.array(float(number_text(value)), dtype).tobytes() == value.tobytes()
+    assert number_text(np.float32(0.1)) == "0.1"
+    assert number_text(np.float64(0.1)) == "0.1"
+    assert number_text(np.float32(-np.inf)) == 'float("-inf")'
+    assert number_text(np.int64(-(2**63))) == str(-(2**63))
+    assert number_text(np.bool_(True)) == "True"
+
+
+def test_constants() -> None:
+    assert constant_text(np.array([[1, 2]], "int8")) == 'R.const([[1, 2]], "int8")'
+    assert constant_text(np.array(True)) == 'R.const(True, "bool")'
+    assert constant_text(np.zeros((2, 0), "float32")) == 'R.const([[], []], "float32")'
+    with pytest.raises(UnsupportedError, match=r"no constant of shape \(0, 3\)"):
+        constant_text(np.zeros((0, 3), "float32"))
+
+
+def test_attributes() -> None:
+    value = {"b": [1, 2.5, "x", None, True], "a": {"inf": float("inf")}}
+    assert attribute_text(value, lambda var: var.name) == (
+        '{"a": {"inf": float("inf")}, "b": [1, 2.5, "x", None, True]}'
+    )
+    with pytest.raises(UnsupportedError, match="cannot say the attribute value"):
+        attribute_text(object(), lambda var: var.name)
+
+
+def test_constants_may_have_names(mlp: rx.IRModule) -> None:
+    bound = rx.transform.BindParams("main", {"onnx::Add_92": np.zeros(3, "float32")})(mlp)
+    assert "R.add(lv1, W)" in rx.print_module(bound, name_constant=lambda constant: "W")
+    assert 'R.add(lv1, R.const([0.0, 0.0, 0.0], "float32"))' in bound.script()
+
+
+def test_an_operator_that_a_dialect_lacks() -> None:
+    data = Var("x", TensorStructInfo((2,), "float32"))
+    bb = BlockBuilder()
+    with bb.function("main", [data]):
+        bb.emit_func_output(call_op("trunc", data))
+    assert "R.trunc(x)" in bb.get().script()
+    with pytest.raises(UnsupportedError, match=r"dialect tvm-0\.18 has no operator R\.trunc"):
+        bb.get().script("tvm-0.18")
+    with pytest.raises(UnsupportedError, match="unknown TVMScript dialect 'c'"):
+        bb.get().script("c")
+
+
+def test_branches_nest_deeply() -> None:
+    flag = Var("flag", TensorStructInfo((), "bool"))
+    data = Var("x", TensorStructInfo((2,), "float32"))
+    depth = 3000
+    bb = BlockBuilder()
+    bb.begin_function("main", [flag, data])
+    for _ in range(depth):
+        bb.begin_sequence()
+    value: rx.Expr = data
+    for _ in range(depth):
+        then = bb.end_sequence(value)
+        bb.begin_sequence()
+        value = bb.emit(rx.If(flag, then, bb.end_sequence(data)))
+    bb.emit_func_output(value)
+    bb.end_function()
+    module = bb.get()
+    rx.check_well_formed(module)
+    assert rx.structural_equal(module, module)
+    assert module.script().count("if flag:") == depth
