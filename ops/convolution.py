@@ -27,6 +27,7 @@ from relay2relax.ops.attributes import (
 )
 from relay2relax.ops.layout import Layout, parse_layout
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
+from relay2relax.ops.shapes import tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.ops.windows import (
     Window,
@@ -138,11 +139,10 @@ def _read(attrs: ConvAttrs) -> _Call:
 
 def _extents(type_: Type, layout: Layout, order: str, what: str, argument: int) -> Shape:
     """Return the extents of a tensor in ``order``; raises OpError where it is no tensor of the layout's rank."""
-    if not isinstance(type_, TensorType):
-        raise OpError(f"{what} must be a tensor", argument)
-    if type_.rank != layout.rank:
-        raise OpError(f"{what} has {type_.rank} dimensions, layout {layout.name} needs {layout.rank}", argument)
-    return layout.extents(type_.shape, order)
+    found = tensor(type_, argument)
+    if found.rank != layout.rank:
+        raise OpError(f"{what} has {found.rank} dimensions, layout {layout.name} needs {layout.rank}", argument)
+    return layout.extents(found.shape, order)
 
 
 def _multiplies(call: _Call, channels: Extent, kernel: Shape) -> bool:
@@ -203,9 +203,8 @@ def conv_type(attrs: Conv2DAttrs, data: Type, weight: Type) -> TensorType:
         windows = call.windows(_kernel_extents(kernel[2:]))
         positions = tuple(w.positions(e) for w, e in zip(windows, spatial, strict=True))
         check_positions(positions, spatial, windows)
-    assert isinstance(data, TensorType)
     shape = call.out.shape((batch, outputs, *positions), call.data_order)
-    return TensorType(shape, attrs.out_dtype or data.dtype)
+    return TensorType(shape, attrs.out_dtype or tensor(data).dtype)
 
 
 def conv_operands(attrs: Conv2DAttrs, types: tuple[Type | None, ...]) -> tuple[Type | None, ...]:
@@ -215,9 +214,8 @@ def conv_operands(attrs: Conv2DAttrs, types: tuple[Type | None, ...]) -> tuple[T
         return types
     call = _read(attrs)
     channels = _extents(data, call.data, call.data_order, "the data", 0)[1]
-    assert isinstance(data, TensorType)
     kernel = (attrs.channels, floordiv(channels, call.groups), *attrs.kernel_size)
-    return data, TensorType(call.kernel.shape(kernel, call.kernel_order), data.dtype)
+    return data, TensorType(call.kernel.shape(kernel, call.kernel_order), tensor(data).dtype)
 
 
 def conv_numpy(attrs: Conv2DAttrs, data: Array, weight: Array) -> Array:
@@ -346,11 +344,6 @@ def _to_layout(e: Emit[V], value: V, source: Layout, target: Layout) -> V:
 # Transposed convolution.
 
 
-def _kernel_of_transposed(call: _Call, weight: Type) -> Shape:
-    """Return the kernel's extents with all output channels: (O of one group, I of all groups, *spatial)."""
-    return _extents(weight, call.kernel, call.kernel_order, "the weight", 1)
-
-
 def _transposed_extent(extent: Extent, window: Window, output_padding: int) -> Extent:
     if is_any(extent):
         return extent
@@ -369,7 +362,8 @@ def conv_transpose_type(attrs: Conv2DTransposeAttrs, data: Type, weight: Type) -
     """Return the type of a transposed convolution."""
     call = _read(attrs)
     batch, channels, *spatial = _extents(data, call.data, call.data_order, "the data", 0)
-    kernel = _kernel_of_transposed(call, weight)
+    # Here O counts the output channels of one group, I the input channels of all groups.
+    kernel = _extents(weight, call.kernel, call.kernel_order, "the weight", 1)
     _check_kernel(attrs, kernel[2:])
     if equal(channels, kernel[1]) is False:
         raise OpError(f"the data has {channels} channels, the weight takes {kernel[1]}", 1)
@@ -385,9 +379,8 @@ def conv_transpose_type(attrs: Conv2DTransposeAttrs, data: Type, weight: Type) -
     else:
         windows = call.windows(_kernel_extents(kernel[2:]))
         positions = tuple(_transposed_extent(*c) for c in zip(spatial, windows, extra, strict=True))
-    assert isinstance(data, TensorType)
     shape = call.out.shape((batch, outputs, *positions), call.data_order)
-    return TensorType(shape, attrs.out_dtype or data.dtype)
+    return TensorType(shape, attrs.out_dtype or tensor(data).dtype)
 
 
 def conv_transpose_operands(attrs: Conv2DTransposeAttrs, types: tuple[Type | None, ...]) -> tuple[Type | None, ...]:
@@ -397,9 +390,8 @@ def conv_transpose_operands(attrs: Conv2DTransposeAttrs, types: tuple[Type | Non
         return types
     call = _read(attrs)
     channels = _extents(data, call.data, call.data_order, "the data", 0)[1]
-    assert isinstance(data, TensorType)
     kernel = (floordiv(attrs.channels, call.groups), channels, *attrs.kernel_size)
-    return data, TensorType(call.kernel.shape(kernel, call.kernel_order), data.dtype)
+    return data, TensorType(call.kernel.shape(kernel, call.kernel_order), tensor(data).dtype)
 
 
 def conv_transpose_numpy(attrs: Conv2DTransposeAttrs, data: Array, weight: Array) -> Array:

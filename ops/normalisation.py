@@ -166,7 +166,6 @@ def batch_norm_compute(
 ) -> tuple[te.Tensor, ...]:
     """Return the normalised data and the statistics to keep; each channel's factor is computed once."""
     axis, dtype = attrs.axis % data.rank, data.dtype
-    kept_mean, kept_var = mean, var
     if isinstance(attrs, RelaxBatchNormAttrs) and attrs.training:
         others = [d for d in range(data.rank) if d != axis]
         batch_mean = _mean(data, others, lambda value, at: value, "batch_mean")

@@ -6,6 +6,7 @@ axes are reduced one axis after the other.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, of_array
+from relay2relax.ops import reduce
 from relay2relax.ops.attributes import Bool, IndexExprArray, InlineString, String
 from relay2relax.ops.layout import Layout, parse_layout
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
-from relay2relax.ops.reduce import ReduceAttrs
+from relay2relax.ops.reduce import ReduceAttrs, extremum_relax, mean_relax
 from relay2relax.ops.shapes import tensor
-from relay2relax.ops.table import relay_op
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.ops.windows import (
     Window,
@@ -91,6 +92,7 @@ class AdaptivePool2DAttrs:
 
 PoolAttrs = MaxPool2DAttrs | AvgPool2DAttrs
 _SPATIAL = "HW"
+_REDUCTIONS = {op.relay: op for op in reduce.OPS}
 _SOURCE = "Relay's pooling relations and TOPI's pooling of TVM 0.18"
 
 
@@ -159,12 +161,11 @@ def _over_windows(
         after = max(window.after, window.reach(out, extent))
         x = np.moveaxis(pad_array(np.moveaxis(x, axis, -1), [window.before], [after], value), -1, axis)
         index: list[Any] = [slice(None)] * x.ndim
-        result: Array | None = None
-        for tap in range(window.kernel):
+        index[axis] = window.places(0, out)
+        result = np.array(x[tuple(index)])
+        for tap in range(1, window.kernel):
             index[axis] = window.places(tap, out)
-            under = x[tuple(index)]
-            result = np.array(under) if result is None else combine(result, under, out=result)
-        assert result is not None
+            combine(result, x[tuple(index)], out=result)
         x = result
         places.append((axis, out, window))
     return x, places
@@ -176,9 +177,7 @@ def max_pool_numpy(attrs: MaxPool2DAttrs, data: Array) -> Array:
 
 
 def _lowest(dtype: str) -> float:
-    smallest = min_value(dtype)
-    assert isinstance(smallest, (IntImm, FloatImm))
-    return smallest.value
+    return typing.cast("IntImm | FloatImm", min_value(dtype)).value
 
 
 def avg_pool_numpy(attrs: AvgPool2DAttrs, data: Array) -> Array:
@@ -202,9 +201,7 @@ def _divide(total: Any, count: Any) -> Array:
     return np.asarray(np.sign(wide) * (np.abs(wide) // count), total.dtype)
 
 
-def _padded_image(
-    attrs: PoolAttrs, out: TensorType, data: te.Tensor, value: PrimExpr
-) -> tuple[te.Tensor, Layout, tuple[Window, ...]]:
+def _padded_image(attrs: PoolAttrs, data: te.Tensor, value: PrimExpr) -> tuple[te.Tensor, Layout, tuple[Window, ...]]:
     layout, windows = _layout(attrs.layout, attrs.out_layout), _windows(attrs)
     before = [0] * data.rank
     after: list[Extent] = [0] * data.rank
@@ -234,14 +231,14 @@ def _under(
 
 def max_pool_compute(attrs: MaxPool2DAttrs, out: TensorType, data: te.Tensor) -> Any:
     """Return the largest element of each window of the padded data."""
-    x, layout, windows = _padded_image(attrs, out, data, min_value(data.dtype))
+    x, layout, windows = _padded_image(attrs, data, min_value(data.dtype))
     taps, index = _under(layout, windows)
     return te.compute(out.shape, lambda *at: te.max(x[index(at)], taps), "max_pool2d")
 
 
 def avg_pool_compute(attrs: AvgPool2DAttrs, out: TensorType, data: te.Tensor) -> Any:
     """Return the sum of each window of the padded data, then the quotient by the elements that count."""
-    x, layout, windows = _padded_image(attrs, out, data, const(0, data.dtype))
+    x, layout, windows = _padded_image(attrs, data, const(0, data.dtype))
     taps, index = _under(layout, windows)
     total = te.compute(out.shape, lambda *at: te.sum(x[index(at)], taps), "avg_pool2d_sum")
 
@@ -326,23 +323,16 @@ def _as_reduction(attrs: GlobalPool2DAttrs) -> ReduceAttrs:
     return ReduceAttrs(axis=tuple(layout.position(letter) for letter in _SPATIAL), keepdims=True)
 
 
-def global_pool(name: str, reduction: str, doc: str) -> OpDef:
-    """Return the record of a pooling that is ``reduction`` over the spatial axes."""
-
-    def record() -> OpDef:
-        found = relay_op(reduction)
-        assert found is not None
-        return found
+def global_pool(name: str, reduction: str, form: Expanded, doc: str) -> OpDef:
+    """Return the record of a pooling that is ``reduction`` over the spatial axes; ``form`` is its form in Relax."""
 
     def numpy(attrs: GlobalPool2DAttrs, data: Array) -> Any:
-        return record().numpy(_as_reduction(attrs), data)
+        return _REDUCTIONS[reduction].numpy(_as_reduction(attrs), data)
 
     def compute(attrs: GlobalPool2DAttrs, out: TensorType, data: te.Tensor) -> Any:
-        return record().compute(_as_reduction(attrs), out, data)
+        return _REDUCTIONS[reduction].compute(_as_reduction(attrs), out, data)
 
     def relax(e: Emit[V], attrs: GlobalPool2DAttrs, data: V) -> Any:
-        form = record().relax
-        assert isinstance(form, Expanded)
         return form.expand(e, _as_reduction(attrs), data)
 
     return OpDef(
@@ -507,7 +497,7 @@ adaptive_avg_pool2d = OpDef(
 OPS: tuple[OpDef, ...] = (
     max_pool2d,
     avg_pool2d,
-    global_pool("nn.global_max_pool2d", "max", "The largest element of each image and channel."),
-    global_pool("nn.global_avg_pool2d", "mean", "The mean of each image and channel."),
+    global_pool("nn.global_max_pool2d", "max", extremum_relax("max"), "The largest element of each image and channel."),
+    global_pool("nn.global_avg_pool2d", "mean", Expanded(mean_relax), "The mean of each image and channel."),
     adaptive_avg_pool2d,
 )
