@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeAlias, Union
 
 from typing_extensions import assert_never
@@ -299,15 +299,22 @@ class _Frame:
                     return False
 
 
-def _registers(instruction: Instruction) -> tuple[int, ...]:
+def _registers(instruction: Instruction) -> list[int]:
     """Return the registers that an instruction touches."""
-    found: list[int] = []
-    for one in fields(instruction):
-        if one.name in ("target", "source", "callee", "value"):
-            found.append(getattr(instruction, one.name))
-        elif one.name in ("args", "captured"):
-            found += getattr(instruction, one.name)
-    return tuple(found)
+    kind: type[object] = type(instruction)
+    single, several = _register_fields(kind)
+    found = [getattr(instruction, name) for name in single]
+    for name in several:
+        found += getattr(instruction, name)
+    return found
+
+
+@lru_cache(maxsize=None)
+def _register_fields(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the fields of a kind of instruction that name one register, and those that name several."""
+    names = [one.name for one in fields(kind)]
+    single = tuple(name for name in names if name in ("target", "source", "callee", "value"))
+    return single, tuple(name for name in names if name in ("args", "captured"))
 
 
 class _Compiler:

@@ -25,6 +25,7 @@ from relay2relax.backends.relay_kernels import (
     typed,
 )
 from relay2relax.backends.relay_machine import Closure, Machine, Observer
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.types import Type
 from relay2relax.relay_ir.infer import infer_type
@@ -56,6 +57,7 @@ class Executor:
     mod: IRModule
     backend: str
 
+    @collection_paused()
     def evaluate(self, entry: str = "main", observe: Observer | None = None) -> Evaluation:
         """Return a function that runs ``entry``.
 

@@ -19,6 +19,7 @@ from typing import TypeAlias, Union
 
 from typing_extensions import assert_never
 
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.source import SourceRange
 from relay2relax.ops.record import OpDef
@@ -80,6 +81,7 @@ _BOOL = TensorType((), "bool")
 _UNIT = TupleType(())
 
 
+@collection_paused()
 def infer_type(mod: IRModule) -> IRModule:
     """Return ``mod`` with ``types`` filled for every expression, and return types of its functions declared.
 
