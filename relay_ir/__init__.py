@@ -1,20 +1,23 @@
 """Relay: its programs as data, its text and JSON, type inference, passes and workloads.
 
-``expr.py`` and ``types.py`` hold the grammar; ``module.py`` what a program is made of. ``parse`` reads text, ``load`` any
-file, ``infer_type`` finds the types; names load their modules when first used.
+``expr.py`` and ``types.py`` hold the grammar; ``module.py`` what a program is made of. ``parse`` reads text, ``load``
+any file, ``infer_type`` finds the types. Names load their modules when they are first used.
 """
 
 from typing import TYPE_CHECKING
 
 import lazy_loader
 
+# The names of each module; below, type checkers are told the same.
 _exports = {
     "build": ["Any", "const", "var"],
     "device": ["Target", "VirtualDevice"],
+    "equality": ["first_difference", "structural_equal"],
     "expr": [
-        "Call", "Clause", "Constant", "Constructor", "Expr", "Function", "GlobalVar", "If", "Let", "Match", "Op",
-        "OpaqueAttrs", "Pattern", "PatternConstructor", "PatternTuple", "PatternVar", "PatternWildcard", "RefCreate",
-        "RefRead", "RefWrite", "RelayExpr", "Tuple", "TupleGetItem", "Var", "children",
+        "Call", "Clause", "Constant", "Constructor", "Expr", "Function", "GlobalVar", "If", "Let",
+        "Match", "Op", "OpaqueAttrs", "Pattern", "PatternConstructor", "PatternTuple", "PatternVar",
+        "PatternWildcard", "RefCreate", "RefRead", "RefWrite", "RelayExpr", "Tuple", "TupleGetItem",
+        "Var", "children",
     ],
     "infer": ["infer_type"],
     "infer_errors": ["TypeInferenceError"],
@@ -25,10 +28,9 @@ _exports = {
     "params": ["bind_params", "load_params", "save_params"],
     "parser": ["parse", "parse_expr"],
     "printer": ["print_expr", "print_module"],
-    "equality": ["first_difference", "structural_equal"],
     "types": [
-        "FuncType", "GlobalTypeVar", "IncompleteType", "Kind", "RefType", "TensorType", "TupleType", "Type", "TypeCall",
-        "TypeRelation", "TypeVar",
+        "FuncType", "GlobalTypeVar", "IncompleteType", "Kind", "RefType", "TensorType", "TupleType",
+        "Type", "TypeCall", "TypeRelation", "TypeVar",
     ],
 }  # fmt: skip
 
@@ -37,56 +39,63 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 )
 
 if TYPE_CHECKING:
-    from relay2relax.relay_ir import op, testing, transform
-    from relay2relax.relay_ir.build import Any, const, var
-    from relay2relax.relay_ir.device import Target, VirtualDevice
-    from relay2relax.relay_ir.expr import (
-        Call,
-        Clause,
-        Constant,
-        Constructor,
-        Expr,
-        Function,
-        GlobalVar,
-        If,
-        Let,
-        Match,
-        Op,
-        OpaqueAttrs,
-        Pattern,
-        PatternConstructor,
-        PatternTuple,
-        PatternVar,
-        PatternWildcard,
-        RefCreate,
-        RefRead,
-        RefWrite,
-        RelayExpr,
-        Tuple,
-        TupleGetItem,
-        Var,
-        children,
-    )
-    from relay2relax.relay_ir.infer import infer_type
-    from relay2relax.relay_ir.infer_errors import TypeInferenceError
-    from relay2relax.relay_ir.json_reader import load_json
-    from relay2relax.relay_ir.json_writer import save_json
-    from relay2relax.relay_ir.loader import load
-    from relay2relax.relay_ir.module import IRModule, TypeData
-    from relay2relax.relay_ir.params import bind_params, load_params, save_params
-    from relay2relax.relay_ir.parser import parse, parse_expr
-    from relay2relax.relay_ir.printer import print_expr, print_module
-    from relay2relax.relay_ir.equality import first_difference, structural_equal
-    from relay2relax.relay_ir.types import (
-        FuncType,
-        GlobalTypeVar,
-        IncompleteType,
-        Kind,
-        RefType,
-        TensorType,
-        TupleType,
-        Type,
-        TypeCall,
-        TypeRelation,
-        TypeVar,
-    )
+    from relay2relax.relay_ir import op as op
+    from relay2relax.relay_ir import testing as testing
+    from relay2relax.relay_ir import transform as transform
+    from relay2relax.relay_ir.build import Any as Any
+    from relay2relax.relay_ir.build import const as const
+    from relay2relax.relay_ir.build import var as var
+    from relay2relax.relay_ir.device import Target as Target
+    from relay2relax.relay_ir.device import VirtualDevice as VirtualDevice
+    from relay2relax.relay_ir.equality import first_difference as first_difference
+    from relay2relax.relay_ir.equality import structural_equal as structural_equal
+    from relay2relax.relay_ir.expr import Call as Call
+    from relay2relax.relay_ir.expr import Clause as Clause
+    from relay2relax.relay_ir.expr import Constant as Constant
+    from relay2relax.relay_ir.expr import Constructor as Constructor
+    from relay2relax.relay_ir.expr import Expr as Expr
+    from relay2relax.relay_ir.expr import Function as Function
+    from relay2relax.relay_ir.expr import GlobalVar as GlobalVar
+    from relay2relax.relay_ir.expr import If as If
+    from relay2relax.relay_ir.expr import Let as Let
+    from relay2relax.relay_ir.expr import Match as Match
+    from relay2relax.relay_ir.expr import Op as Op
+    from relay2relax.relay_ir.expr import OpaqueAttrs as OpaqueAttrs
+    from relay2relax.relay_ir.expr import Pattern as Pattern
+    from relay2relax.relay_ir.expr import PatternConstructor as PatternConstructor
+    from relay2relax.relay_ir.expr import PatternTuple as PatternTuple
+    from relay2relax.relay_ir.expr import PatternVar as PatternVar
+    from relay2relax.relay_ir.expr import PatternWildcard as PatternWildcard
+    from relay2relax.relay_ir.expr import RefCreate as RefCreate
+    from relay2relax.relay_ir.expr import RefRead as RefRead
+    from relay2relax.relay_ir.expr import RefWrite as RefWrite
+    from relay2relax.relay_ir.expr import RelayExpr as RelayExpr
+    from relay2relax.relay_ir.expr import Tuple as Tuple
+    from relay2relax.relay_ir.expr import TupleGetItem as TupleGetItem
+    from relay2relax.relay_ir.expr import Var as Var
+    from relay2relax.relay_ir.expr import children as children
+    from relay2relax.relay_ir.infer import infer_type as infer_type
+    from relay2relax.relay_ir.infer_errors import TypeInferenceError as TypeInferenceError
+    from relay2relax.relay_ir.json_reader import load_json as load_json
+    from relay2relax.relay_ir.json_writer import save_json as save_json
+    from relay2relax.relay_ir.loader import load as load
+    from relay2relax.relay_ir.module import IRModule as IRModule
+    from relay2relax.relay_ir.module import TypeData as TypeData
+    from relay2relax.relay_ir.params import bind_params as bind_params
+    from relay2relax.relay_ir.params import load_params as load_params
+    from relay2relax.relay_ir.params import save_params as save_params
+    from relay2relax.relay_ir.parser import parse as parse
+    from relay2relax.relay_ir.parser import parse_expr as parse_expr
+    from relay2relax.relay_ir.printer import print_expr as print_expr
+    from relay2relax.relay_ir.printer import print_module as print_module
+    from relay2relax.relay_ir.types import FuncType as FuncType
+    from relay2relax.relay_ir.types import GlobalTypeVar as GlobalTypeVar
+    from relay2relax.relay_ir.types import IncompleteType as IncompleteType
+    from relay2relax.relay_ir.types import Kind as Kind
+    from relay2relax.relay_ir.types import RefType as RefType
+    from relay2relax.relay_ir.types import TensorType as TensorType
+    from relay2relax.relay_ir.types import TupleType as TupleType
+    from relay2relax.relay_ir.types import Type as Type
+    from relay2relax.relay_ir.types import TypeCall as TypeCall
+    from relay2relax.relay_ir.types import TypeRelation as TypeRelation
+    from relay2relax.relay_ir.types import TypeVar as TypeVar

@@ -14,6 +14,7 @@ from typing import Any
 from relay2relax.core.errors import ParseError
 from relay2relax.ops.attributes import AttrField, BoxInt, NoAttrs, attr_fields
 from relay2relax.ops.table import all_ops
+from relay2relax.relay_ir.expr import RelayExpr
 from relay2relax.tir.expr import IntImm, PrimExpr
 
 Resolve = Callable[[int], Any]
@@ -218,6 +219,8 @@ def _describe(kind: str) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, RelayExpr):  # whose repr is as large as the program
+        return f"an expression ({type(value).__name__})"
     text = repr(value)
     return text if len(text) <= 60 else f"{type(value).__name__} {text[:40]}…"
 

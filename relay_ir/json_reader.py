@@ -510,8 +510,10 @@ def _make_scalar(key: str, v: dict[str, Any]) -> Any:
             return tir.FloatImm(v["value"], dtype)
         case "tir.Any":
             return ANY
-        case "tir.Var" | "tir.SizeVar":
+        case "tir.Var":
             return tir.Var(v["name"], dtype)
+        case "tir.SizeVar":
+            return tir.SizeVar(v["name"], dtype)
         case "tir.StringImm":
             return tir.StringImm(v["value"])
         case "tir.Not":

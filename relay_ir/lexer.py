@@ -26,7 +26,7 @@ _TOKEN = re.compile(
   | (?P<graph>%\d+)
   | (?P<local>%{_NAME})
   | (?P<number>-*(?:\d[\d.eE+\-]*(?:[fi][\d.eE+\-]*)?|(?:inf|nan)f(?:16|32|64)?(?!\w)))
-  | (?P<meta>meta\[[^\]\n]*\]\[\d+\])
+  | (?P<meta>meta\[[^\]\n]*\]\[\d{{1,9}}\])
   | (?P<name>match\?|{_WORD}(?:\.{_WORD})*)
   | (?P<global>@{_NAME})
   | (?P<string>"(?:[^"\\]|\\[\s\S])*")
@@ -39,8 +39,12 @@ _TOKEN = re.compile(
 ).match  # fmt: skip
 
 _METADATA = re.compile(r"^#\[\s*metadata\s*\]", re.MULTILINE)
-_SPAN = re.compile(r"span=(.*?):(-?\d+):(-?\d+)(?=, span=| \*/| \])", re.DOTALL)
+_PLACE = re.compile(r"(.*):(-?\d{1,9}):(-?\d{1,9})", re.DOTALL)
+_IN_COMMENT = re.compile(r"\*/|/\*|\*[\s\S]|\Z")
 _STRICT = re.compile(_WORD)
+
+# Levels of nesting that are read; each takes up to six calls of Python's thousand.
+MAX_DEPTH = 100
 
 KEYWORDS = {
     word: word
@@ -77,7 +81,7 @@ class Lexer:
     the token before it ended.
     """
 
-    __slots__ = ("end", "kind", "previous_end", "problems", "source", "start", "text", "value")
+    __slots__ = ("depth", "end", "kind", "previous_end", "problems", "source", "start", "text", "value")
 
     def __init__(self, source: SourceText) -> None:
         self.source = source
@@ -85,6 +89,7 @@ class Lexer:
         self.problems: list[Diagnostic] = []
         self.end = self.previous_end = self.start = 0
         self.kind = self.value = ""
+        self.depth = 0
         self.advance()
 
     def advance(self) -> None:
@@ -128,7 +133,7 @@ class Lexer:
         previous, opened = self.previous_end, self.start
         at, depth = self.end + 1, 1
         while depth:
-            found = re.compile(r"\*/|/\*|\*[\s\S]|\Z").search(self.text, at)
+            found = _IN_COMMENT.search(self.text, at)
             assert found is not None
             if not found[0]:
                 self.fail("the comment is not closed", opened, opened + 2, "opened here")
@@ -144,7 +149,7 @@ class Lexer:
         if self.value == "#":
             self.fail(
                 "unsupported attribute",
-                label="expected `#[version = \"0.0.5\"]` or `#[metadata]`",
+                label='expected `#[version = "0.0.5"]` or `#[metadata]`',
             )
         if self.value in "%@":
             self.fail(f"a name must follow `{self.value}`")
@@ -181,6 +186,22 @@ class Lexer:
         title = "the text ends too early" if self.kind == "end" else f"unexpected {found}"
         self.fail(title, label=f"expected {wanted}", help=help)
 
+    def unclosed(self, opening: str, start: int, wanted: str) -> NoReturn:
+        """Raise ParseError: ``wanted`` must stand here, in the bracket that was opened at offset ``start``."""
+        if self.kind == "end":
+            self.fail(f"the text ends too early: `{opening}` is not closed", start, start + 1, "opened here")
+        self.unexpected(wanted)
+
+    def enter(self, what: str, help: str = "") -> None:
+        """Count one more level of nesting; raises ParseError where there are too many."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.fail(f"{what} are nested more than {MAX_DEPTH} deep", help=help)
+
+    def leave(self) -> None:
+        """Count one level of nesting less."""
+        self.depth -= 1
+
     def expect(self, kind: str, purpose: str = "") -> str:
         """Return the text of the current token, which must be of ``kind``, and go on."""
         if self.kind != kind:
@@ -202,10 +223,14 @@ class Lexer:
         """Return the span that a comment before the current token states, e.g. ``/* ty=… span=conv1:0:0 */``."""
         if self.start - self.previous_end < 9:
             return None
-        found = _SPAN.findall(self.text, self.previous_end, self.start)
-        if not found:
+        begin = self.text.find(" span=", self.previous_end, self.start)
+        if begin < 0:
             return None
-        spans = tuple(Span(name, int(line), int(column)) for name, line, column in found)
+        shown = self.text[begin + 6 : self.text.find(" */", begin)]
+        places = [_PLACE.fullmatch(part) for part in shown.removesuffix(" ]").split(", span=")]
+        spans = tuple(Span(place[1], int(place[2]), int(place[3])) for place in places if place)
+        if len(spans) != len(places):
+            return None  # a remark of somebody else's
         return spans[0] if len(spans) == 1 else SequentialSpan.of(spans)
 
 

@@ -12,9 +12,7 @@ Nested scopes are visited by generators that a loop drives, so that neither long
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import Any, Union
-
-from typing_extensions import TypeAlias
+from typing import Any, TypeAlias, Union
 
 from relay2relax.core.dtype import of_array
 from relay2relax.core.source import SequentialSpan, Span
@@ -139,13 +137,21 @@ def _drive(visit: Visit) -> Any:
     """Run a generator, and those it yields, to the end; each receives what the one it yielded returned."""
     stack, value = [visit], None
     while stack:
-        try:
-            stack.append(stack[-1].send(value))
-            value = None
-        except StopIteration as done:
+        finished, value = _advance(stack[-1], value)
+        if finished:
             stack.pop()
-            value = done.value
+        else:
+            stack.append(value)
+            value = None
     return value
+
+
+def _advance(visit: Visit, value: Any) -> tuple[bool, Any]:
+    """Send ``value`` into a generator; return whether it ended, and what it returned or yielded."""
+    try:
+        return False, visit.send(value)
+    except StopIteration as done:
+        return True, done.value
 
 
 def _dataflow_children(expr: Expr) -> Iterable[Expr]:
@@ -203,14 +209,14 @@ class _Printer:
         TVM's inference writes the types it finds into variables and functions, ours keeps all in one table. A table
         that knows only part of a program came with it (from JSON), and its binders are as they are.
         """
-        self.uses = uses = {}
+        uses: dict[Expr, int] = {}
         complete = bool(self.types)
         for expr in post_order((root,), children):
             for child in children(expr):
                 uses[child] = uses.get(child, 0) + 1
             if isinstance(expr, _COMMENTED) and expr not in self.types:
                 complete = False
-        self.binders_typed = complete
+        self.uses, self.binders_typed = uses, complete
 
     def _type_definition(self, data: TypeData) -> Lines:
         variables = f"[{', '.join(var.name for var in data.type_vars)}]" if data.type_vars else ""
@@ -427,9 +433,10 @@ class _Printer:
         return [f"match{'' if expr.complete else '?'} ({data}) {{", clauses or [""], "}"]
 
     def _reference(self, word: str, *args: Expr) -> Visit:
-        texts = []
+        texts: list[str] = []
         for arg in args:
-            texts.append((yield self._print(arg, False)))
+            text = yield self._print(arg, False)
+            texts.append(text)
         return f"{word}({', '.join(texts)})"
 
     def _pattern(self, pattern: Pattern) -> str:

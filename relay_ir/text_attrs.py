@@ -15,7 +15,7 @@ from relay2relax.relay_ir.expr import Call, Expr, Op, OpaqueAttrs
 from relay2relax.relay_ir.lexer import Lexer
 from relay2relax.relay_ir.text_literals import format_scalar, quote, unquote
 from relay2relax.relay_ir.text_metadata import MetadataReader
-from relay2relax.relay_ir.text_types import MAX_DEPTH, number, sequence
+from relay2relax.relay_ir.text_types import number, sequence
 from relay2relax.tir.expr import AnyExtent, FloatImm, IntImm, StringImm
 
 TYPE_KEY = "attrs_type_key"
@@ -44,7 +44,6 @@ class AttributeReader:
         self._lexer = lexer
         self._metadata = metadata
         self._atom = atom
-        self._depth = 0
         self._defaults: dict[OpDef, Any] = {}
 
     def starts(self) -> bool:
@@ -85,11 +84,9 @@ class AttributeReader:
         if kind == "meta":
             return self._metadata.take()
         if kind in ("[", "("):
-            self._depth += 1
-            if self._depth > MAX_DEPTH:
-                lexer.fail(f"attributes are nested more than {MAX_DEPTH} deep")
+            lexer.enter("attributes")
             found = self._bracketed(kind)
-            self._depth -= 1
+            lexer.leave()
             return found
         if kind in ("local", "graph", "global", "fn"):
             return self._atom()
@@ -195,7 +192,8 @@ class AttributeWriter:
 
     def _differing(self, attrs: Any) -> Iterator[str]:
         """Yield the fields that have no default or differ from it."""
-        for field in attr_fields(type(attrs)):
+        cls: type = type(attrs)
+        for field in attr_fields(cls):
             value = getattr(attrs, field.name)
             if field.required or not self._same(value, field.default):
                 yield f"{field.name}={self._field(field.kind, value)}"
@@ -243,5 +241,3 @@ class AttributeWriter:
             case StringImm(text):
                 return quote(text)
         return self._refer(value)
-
-

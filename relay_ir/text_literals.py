@@ -51,7 +51,7 @@ def read_number(text: str) -> Scalar:
     signs, digits, width = found.groups()
     bits = int(width or 32)
     number = float(digits)
-    if abs(number) > _LARGEST[bits] and digits != "inf" or bits == 64 and math.isinf(number) and digits != "inf":
+    if digits != "inf" and (math.isinf(number) or abs(number) > _LARGEST[bits]):
         raise MalformedNumber(f"the number does not fit a float of {bits} bits")
     return -number if len(signs) % 2 else number, f"float{bits}"
 

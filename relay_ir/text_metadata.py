@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from relay2relax.core.errors import ParseError, Relay2RelaxError
+from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.relay_ir.expr import Expr
 from relay2relax.relay_ir.lexer import Lexer, metadata_offset
 from relay2relax.relay_ir.types import Type

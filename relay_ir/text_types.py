@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,10 +24,10 @@ from relay2relax.relay_ir.types import (
 from relay2relax.tir.expr import AnyExtent, IntImm, PrimExpr
 from relay2relax.tir.extent import ANY, Extent
 
-MAX_DEPTH = 100
-
 # What a scalar type begins with; anything else is a type variable or the name of an ADT.
 _DTYPES = ("int", "uint", "float", "bool", "bfloat", "handle")
+# Most types are repeated many times; those without symbols are read once.
+_PLAIN = re.compile(r"Tensor\[\((?:[\d?]+(?:, [\d?]+)*)?\), \w+\]")
 _SHORT = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
 
 
@@ -39,7 +40,7 @@ class TypeReader:
         self.adts: dict[str, GlobalTypeVar] = {}
         self._variables: dict[str, list[TypeVar]] = {}
         self._trail: list[str] = []
-        self._depth = 0
+        self._plain: dict[str, Type] = {}
 
     def bind(self, var: TypeVar) -> None:
         """Bring a type variable into reach."""
@@ -73,40 +74,36 @@ class TypeReader:
     def read(self) -> Type:
         """Read a type."""
         lexer = self.lexer
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            lexer.fail(f"types are nested more than {MAX_DEPTH} deep")
-        try:
-            match lexer.kind:
-                case "name":
-                    return self._named()
-                case "(":
-                    return TupleType(tuple(sequence(lexer, "(", ")", self.read)))
-                case "fn":
-                    return self._function()
-                case "ref":
-                    lexer.advance()
-                    (value,) = self._exactly_one()
-                    return RefType(value)
-                case "_":
-                    lexer.advance()
-                    return IncompleteType()
-                case "meta":
-                    start, end = lexer.start, lexer.end
-                    found = self.metadata.take()
-                    if isinstance(found, Type):
-                        return found
-                    lexer.fail("this metadata object is not a type", start, end)
-            lexer.unexpected("a type")
-        finally:
-            self._depth -= 1
+        if lexer.kind == "name":
+            return self._named()
+        lexer.enter("types")
+        found = self._compound()
+        lexer.leave()
+        return found
 
-    def _exactly_one(self) -> tuple[Type]:
-        start = self.lexer.start
-        found = sequence(self.lexer, "(", ")", self.read)
-        if len(found) != 1:
-            self.lexer.fail("a reference holds one type", start, self.lexer.previous_end)
-        return (found[0],)
+    def _compound(self) -> Type:
+        lexer = self.lexer
+        start, end = lexer.start, lexer.end
+        match lexer.kind:
+            case "(":
+                return TupleType(tuple(sequence(lexer, "(", ")", self.read)))
+            case "fn":
+                return self._function()
+            case "ref":
+                lexer.advance()
+                values = sequence(lexer, "(", ")", self.read)
+                if len(values) != 1:
+                    lexer.fail("a reference holds one type", start, lexer.previous_end)
+                return RefType(values[0])
+            case "_":
+                lexer.advance()
+                return IncompleteType()
+            case "meta":
+                found = self.metadata.take()
+                if isinstance(found, Type):
+                    return found
+                lexer.fail("this metadata object is not a type", start, end)
+        lexer.unexpected("a type")
 
     def _named(self) -> Type:
         lexer = self.lexer
@@ -119,10 +116,25 @@ class TypeReader:
         lexer.advance()
         if stack and lexer.kind != "[":
             return stack[-1]
+        lexer.enter("types")
         args = sequence(lexer, "[", "]", self.read) if lexer.kind == "[" else []
+        lexer.leave()
         return TypeCall(stack[-1] if stack else self.adt(name), tuple(args))
 
     def _tensor(self) -> Type:
+        lexer = self.lexer
+        plain = _PLAIN.match(lexer.text, lexer.start)
+        if plain is None:
+            return self._any_tensor()
+        found = self._plain.get(plain[0])
+        if found is None:
+            found = self._plain[plain[0]] = self._any_tensor()
+        else:
+            lexer.shorten(plain.end())
+            lexer.advance()
+        return found
+
+    def _any_tensor(self) -> Type:
         lexer = self.lexer
         lexer.advance()
         lexer.expect("[", "after `Tensor`")
@@ -182,9 +194,7 @@ def sequence(lexer: Lexer, opening: str, closing: str, item: Callable[[], Any]) 
     while lexer.kind != closing:
         found.append(item())
         if not lexer.accept(",") and lexer.kind != closing:
-            if lexer.kind == "end":
-                lexer.fail(f"`{opening}` is not closed", start, start + 1, f"expected `{closing}`")
-            lexer.unexpected(f"`,` or `{closing}`")
+            lexer.unclosed(opening, start, f"`,` or `{closing}`")
     lexer.advance()
     return found
 
@@ -220,7 +230,9 @@ class TypeWriter:
         """Return the text of a type."""
         text = self._texts.get(ty)
         if text is None:
-            text = self._texts[ty] = self._write(ty)
+            text = self._write(ty)
+            if "meta[" not in text:  # objects of the metadata are told apart though they be equal
+                self._texts[ty] = text
         return text
 
     def _write(self, ty: Type) -> str:
