@@ -12,8 +12,8 @@ that touches it. What an inner function uses of the outer ones is captured when 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeAlias, Union
 
 from typing_extensions import assert_never
@@ -301,20 +301,11 @@ class _Frame:
 
 def _registers(instruction: Instruction) -> list[int]:
     """Return the registers that an instruction touches."""
-    kind: type[object] = type(instruction)
-    single, several = _register_fields(kind)
-    found = [getattr(instruction, name) for name in single]
-    for name in several:
-        found += getattr(instruction, name)
+    one = (getattr(instruction, name, None) for name in ("target", "source", "callee", "value"))
+    found = [register for register in one if register is not None]
+    for name in ("args", "captured"):
+        found += getattr(instruction, name, ())
     return found
-
-
-@lru_cache(maxsize=None)
-def _register_fields(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the fields of a kind of instruction that name one register, and those that name several."""
-    names = [one.name for one in fields(kind)]
-    single = tuple(name for name in names if name in ("target", "source", "callee", "value"))
-    return single, tuple(name for name in names if name in ("args", "captured"))
 
 
 class _Compiler:
