@@ -198,7 +198,9 @@ def _logical_not(x: Array) -> Any:
 
 
 def _bitwise_not_element(x: PrimExpr) -> PrimExpr:
-    return Not(x) if x.dtype == "bool" else call("bitwise_not", x)
+    if x.dtype == "bool":
+        return Not(x)
+    return binary("^", x, max_value(x.dtype) if is_unsigned(x.dtype) else const(-1, x.dtype))
 
 
 def _negative_element(x: PrimExpr) -> PrimExpr:
