@@ -2,7 +2,8 @@
 
 Checked are: variables (defined once, before use, dataflow ones inside their block only), A-normal form, functions
 (known, called with what they take), struct info (what a variable claims follows from what it is bound to), symbolic
-dimensions (introduced by a parameter or a match_cast), purity, and what ``call_tir`` passes to its PrimFunc.
+dimensions (introduced by a parameter or a match_cast), purity, what ``call_tir`` passes to its PrimFunc, and the
+PrimFuncs themselves.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from relay2relax.relax_ir.script_values import print_struct_info
 from relay2relax.relax_ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
 from relay2relax.relax_ir.visit import Steps, is_argument, operands, run, variables
 from relay2relax.tir import expr as tir
+from relay2relax.tir.check import check_prim_func
+from relay2relax.tir.errors import TIRError
 from relay2relax.tir.extent import Extent
 from relay2relax.tir.stmt import PrimFunc
 
@@ -43,9 +46,14 @@ def check_well_formed(mod: IRModule) -> None:
     """Raise WellFormedError, listing every mistake, unless ``mod`` is well formed."""
     checker = _Checker(mod)
     for var, func in mod.functions.items():
+        checker.where, checker.binding = var.name, None
         if isinstance(func, Function):
-            checker.where = var.name
             run(checker.function(func))
+            continue
+        try:
+            check_prim_func(func)
+        except TIRError as error:
+            checker.mistakes += error.diagnostics
     if checker.mistakes:
         raise WellFormedError(checker.mistakes)
 

@@ -38,9 +38,6 @@ class NameSupply:
         self._taken: set[str] = set()
         self._next: dict[str, int] = {}
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._taken
-
     def reserve(self, name: str) -> None:
         """Let nobody else have ``name``."""
         self._taken.add(name)

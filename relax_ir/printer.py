@@ -225,7 +225,7 @@ class _FunctionPrinter:
                     source, target = self.expr(value), self.info(info)
                     self.line(f"{self.define(var)} = R.match_cast({source}, {target})")
                 case Binding(var, If(condition, then, otherwise)):
-                    self.line(f"if {self.expr(condition)}:")
+                    self.line(f"if {self.condition(condition)}:")
                     name = self.define(var)
                     yield self.branch(then, name, var.info)
                     self.line("else:")
@@ -241,6 +241,11 @@ class _FunctionPrinter:
         yield self.sequence(seq)
         self.line(f"{name}{self.annotation(info, seq.body)} = {self.expr(seq.body)}")
         self.depth -= 1
+
+    def condition(self, condition: Expr) -> str:
+        if isinstance(condition, PrimValue):
+            return extent_text(condition.value, self.symbol)
+        return self.expr(condition)
 
     def annotation(self, info: StructInfo, value: Expr) -> str:
         """Return the annotation of a variable bound to ``value``.

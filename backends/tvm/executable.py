@@ -79,15 +79,15 @@ class TvmExecutable:
         import tvm
         from tvm import relax
 
-        names = {var.name: printed for var, printed in global_names(self.module).items()}
-        func = self.module.functions.get(self.module.get_global_var(name)) if name in names else None
-        if not isinstance(func, Function):
-            known = ", ".join(v.name for v, f in self.module.functions.items() if isinstance(f, Function))
-            raise ExecutionError(f"the module has no function {name!r}; it has: {known or 'none'}")
+        functions = {var.name: (var, f) for var, f in self.module.functions.items() if isinstance(f, Function)}
+        if name not in functions:
+            known = ", ".join(functions) or "none"
+            raise ExecutionError(f"the module has no function {name!r}; it has: {known}")
+        var, func = functions[name]
         if self._machine is None:
             with _translated("apache-tvm cannot load what it built"):
                 self._machine = relax.VirtualMachine(self.built, tvm.cpu())
-        return TvmFunction(name, func, self._machine[names[name]])
+        return TvmFunction(name, func, self._machine[global_names(self.module)[var]])
 
     def stats(self) -> str:
         """Return TVM's summary of the executable."""

@@ -157,6 +157,32 @@ def test_branches_functions_shapes_and_match_cast() -> None:
 
 
 @pytest.mark.tvm
+def test_scalar_conditions_and_kernels_without_inputs() -> None:
+    n = tir.Var("n")
+    data = Var("x", TensorStructInfo((n,), "float32"))
+    iota = te.create_prim_func([], [te.compute((3,), lambda i: tir.cast("float32", i), "iota")], name="iota")
+    bb = BlockBuilder()
+    with bb.function("main", [data]):
+        with bb.dataflow():
+            bb.emit(call_op("negative", data))
+        with bb.dataflow():
+            info = TensorStructInfo((3,), "float32")
+            numbers = bb.emit_output(rx.CallTIR(bb.add_func(iota), (), (info,)))
+        bb.begin_sequence()
+        then = bb.end_sequence(call_op("add", data, data))
+        bb.begin_sequence()
+        long = rx.PrimValue(tir.Binary(">", n, tir.IntImm(3)))
+        chosen = bb.emit(rx.If(long, then, bb.end_sequence(data)))
+        bb.emit_func_output(rx.Tuple((numbers, chosen)))
+    main = tvm_backend.build(bb.get())["main"]
+    for length, factor in ((3, 1), (4, 2)):
+        ones = np.ones(length, np.float32)
+        first, second = main(ones)
+        np.testing.assert_array_equal(first, [0, 1, 2])
+        np.testing.assert_array_equal(second, ones * factor)
+
+
+@pytest.mark.tvm
 def test_tuples_scalars_and_shapes_as_arguments() -> None:
     n = tir.Var("n")
     pair = Var("pair", rx.TupleStructInfo((TensorStructInfo((n,), "float32"), TensorStructInfo((n,), "float32"))))

@@ -168,6 +168,14 @@ def test_call_tir_fits_its_prim_func() -> None:
     assert problems(replace(good, func=rx.GlobalVar("none"))) == ["the module has no function none"]
 
 
+def test_prim_funcs_are_checked_too() -> None:
+    data = te.placeholder((2,), "float32", "data")
+    func = te.create_prim_func([data], [te.compute((2,), lambda i: data[i], "out")], name="copy")
+    broken = replace(func, buffer_map={}, params=())
+    with pytest.raises(WellFormedError, match="copy"):
+        rx.check_well_formed(rx.IRModule({rx.GlobalVar("copy"): broken}))
+
+
 def test_functions_that_are_missing() -> None:
     x, y = Var("x", F32), Var("y", F32)
     block = BindingBlock((Binding(y, rx.Call(rx.GlobalVar("f"), (x,))),))
