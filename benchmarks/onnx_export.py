@@ -41,7 +41,7 @@ class Exporter:
     def constant(self, value: np.ndarray) -> str:
         """Return the name of an initialiser."""
         name = self.fresh()
-        self.initialisers.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        self.initialisers.append(numpy_helper.from_array(np.require(value, requirements="C"), name))
         return name
 
     def node(self, kind: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any) -> Any:
@@ -111,7 +111,11 @@ class Exporter:
                 ceil_mode=int(a.ceil_mode),
             )  # fmt: skip
         if name == "nn.batch_norm":
-            return (self.node("BatchNormalization", args, epsilon=a.epsilon), args[3], args[4])
+            size = [types[call.args[1]].shape[0]]
+            gamma = args[1] if a.scale else self.constant(np.ones(size, np.float32))
+            beta = args[2] if a.center else self.constant(np.zeros(size, np.float32))
+            normalised = self.node("BatchNormalization", [args[0], gamma, beta, *args[3:]], epsilon=a.epsilon)
+            return (normalised, args[3], args[4])
         if name == "nn.bias_add":
             rank = len(shape)
             trailing = rank - (a.axis % rank) - 1
