@@ -11,7 +11,7 @@ narrower or unsigned types, which wrap, are left alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias, Union
 
 from relay2relax.tir import interval
@@ -90,7 +90,8 @@ class _Algebra:
             case IntImm(value):
                 return constant_sum(value)
             case Var():
-                return atom_sum(expr)
+                low, high = self.bounds.get(expr, ANYTHING)
+                return constant_sum(low) if isinstance(low, int) and low == high else atom_sum(expr)
             case Binary("+", a, b):
                 return self.joined(add(self.sum(a), self.sum(b)))
             case Binary("-", a, b):
@@ -333,9 +334,22 @@ class _Algebra:
         for term, count in terms.items():
             part = self.term_interval(term, count)[side]
             if part is None:
-                return None
+                rounded = self.rounded(terms, side)
+                return None if rounded is None else self.limit(rounded, side, depth)
             total += part
         return total
+
+    def rounded(self, terms: Sum, side: int) -> Sum | None:
+        """Return ``terms`` with one ``x // d * d`` replaced by its limit: by ``x``, or by ``x - d + 1``."""
+        for term, count in terms.items():
+            match term:
+                case (Binary("//", x, IntImm(divisor)),) if divisor > 0 and count % divisor == 0:
+                    over = self.sum(x)
+                    if (count > 0) == (side == 0):
+                        over = add(over, constant_sum(1 - divisor))
+                    rest = {t: c for t, c in terms.items() if t != term}
+                    return add(rest, over, count // divisor)
+        return None
 
     def term_interval(self, term: Term, count: int) -> Interval:
         result: Interval = (count, count)
@@ -520,22 +534,24 @@ def limits(expr: PrimExpr, bounds: Bounds | None = None) -> tuple[int | None, in
     return _Algebra(bounds).expr_interval(expr)
 
 
-def coefficients(expr: PrimExpr, variables: Sequence[Var]) -> tuple[dict[Var, int], PrimExpr] | None:
-    """Return ``expr`` as integer multiples of ``variables`` plus a rest without them, None where it is not such."""
-    found: dict[Var, int] = {}
+def parted(
+    expr: PrimExpr, variables: Iterable[Var], bounds: Bounds | None = None
+) -> tuple[list[tuple[int, PrimExpr]], PrimExpr] | None:
+    """Return ``expr`` as (multiples of atoms that mention ``variables``, the rest), None where it is no such sum."""
+    found: list[tuple[int, PrimExpr]] = []
     rest: Sum = {}
-    wanted = set(variables)
-    for term, count in _Algebra(None).sum(expr).items():
-        if len(term) == 1 and isinstance(term[0], Var) and term[0] in wanted:
-            found[term[0]] = count
-        elif any(_mentions(atom, wanted) for atom in term):
-            return None
-        else:
+    wanted = frozenset(variables)
+    for term, count in _Algebra(bounds).sum(expr).items():
+        if not any(_mentions(atom, wanted) for atom in term):
             rest[term] = count
+        elif len(term) == 1:
+            found.append((count, term[0]))
+        else:
+            return None
     return found, build(rest, expr.dtype)
 
 
-def _mentions(expr: PrimExpr, wanted: set[Var]) -> bool:
+def _mentions(expr: PrimExpr, wanted: frozenset[Var]) -> bool:
     if isinstance(expr, Var):
         return expr in wanted
     return any(_mentions(part, wanted) for part in children(expr))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relay2relax.tir.arith import EXTENTS, coefficients, constant_difference, limits, prove, simplify
+from relay2relax.tir.arith import EXTENTS, constant_difference, limits, parted, prove, simplify
 from relay2relax.tir.expr import (
     Binary,
     Buffer,
@@ -235,6 +235,9 @@ def test_proofs() -> None:
     assert prove(i * 16 + j < 63, bounds) is None
     rows = {i: (0, N - 1), j: (0, M - 1), N: (0, None), M: (0, None)}
     assert prove(i < N, rows) is True
+    assert prove((N + 3) // 4 * 4 >= N) is True
+    assert prove(N // 4 * 4 <= N) is True
+    assert prove((N + 2) // 4 * 4 >= N) is None
     assert prove(i * M + j < N * M, rows) is True
     assert prove(binary("and", i >= 0, i < N), rows) is True
     assert simplify((i * M + j) // M, rows) == i
@@ -264,8 +267,9 @@ def test_dtypes_are_kept() -> None:
     assert simplify(wrapping) is wrapping
     buffer = Buffer("at", (N,), "int64")
     assert simplify(buffer[N * 2 // 2] - buffer[N]) == IntImm(0)
-    assert coefficients(N * 4 + M + 3, [N]) == ({N: 4}, M + 3)
-    assert coefficients(N // 4 + M, [N]) is None
+    assert parted(N * 4 + M + 3, [N]) == ([(4, N)], M + 3)
+    assert parted(N // 4 + M, [N]) == ([(1, N // 4)], M)
+    assert parted(N * M, [N]) is None
 
 
 def test_it_is_fast() -> None:

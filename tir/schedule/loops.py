@@ -1,0 +1,212 @@
+"""Transformations of loops: each checks that the program keeps its meaning, or raises TIRError."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from relay2relax.tir.arith import prove, simplify
+from relay2relax.tir.errors import TIRError
+from relay2relax.tir.expr import IntImm, PrimExpr, Var, binary, const
+from relay2relax.tir.schedule.iteration import BlockKind, block_kind, independent, keeps_to
+from relay2relax.tir.schedule.tree import (
+    blocks_in,
+    bounds_of,
+    guard,
+    loop_at,
+    loops_in,
+    loops_of,
+    path_to_loop,
+    put,
+    rebind,
+    require_serial,
+    touched,
+)
+from relay2relax.tir.stmt import Allocate, BlockRealize, For, IterKind, LoopKind, PrimFunc, Stmt
+from relay2relax.tir.visit import statements, variables
+
+
+def split(func: PrimFunc, var: Var, factors: Sequence[int | None]) -> tuple[PrimFunc, tuple[Var, ...]]:
+    """Return ``func`` with the loop over ``var`` as a nest of loops of extents ``factors``, and their variables.
+
+    One factor may be None: it is found from the extent. Where the factors' product goes beyond the extent, what lies
+    beyond is not run.
+    """
+    path = path_to_loop(func, var)
+    loop = loop_at(path)
+    require_serial(loop, "split")
+    if len(factors) < 2 or sum(factor is None for factor in factors) > 1:
+        raise TIRError("a split takes at least two factors, of which at most one is None")
+    if any(factor is not None and factor < 1 for factor in factors):
+        raise TIRError(f"a split takes positive factors, not {list(factors)}")
+    bounds = bounds_of(func, loops_of(path))
+    known = 1
+    for factor in factors:
+        known *= factor or 1
+    extents: list[PrimExpr] = [
+        const(factor, loop.var.dtype)
+        if factor is not None
+        else simplify(binary("//", loop.extent + (known - 1), const(known, loop.var.dtype)), bounds)
+        for factor in factors
+    ]
+    if None not in factors and prove(loop.extent <= known, bounds) is not True:
+        raise TIRError(f"the factors {list(factors)} do not cover the extent of the loop {var.name}")
+    parts = tuple(Var(f"{var.name}_{number}", var.dtype) for number in range(len(factors)))
+    value: PrimExpr = parts[0]
+    for part, extent in zip(parts[1:], extents[1:], strict=True):
+        value = value * extent + part
+    nest = [For(part, extent, loop.body) for part, extent in zip(parts, extents, strict=True)]
+    inner = bounds_of(func, [*loops_of(path), *nest])
+    body = rebind(loop.body, {var: value}, inner)
+    inside = value < loop.extent
+    # What the product goes beyond, if anything, the last step leaves out.
+    if prove(simplify(_product(extents), bounds) <= loop.extent, bounds) is not True:
+        body = guard(body, simplify(inside, inner))
+    for one in reversed(nest):
+        body = replace(one, body=body)
+    return put(func, path, body), parts
+
+
+def _product(extents: Sequence[PrimExpr]) -> PrimExpr:
+    result = extents[0]
+    for extent in extents[1:]:
+        result = result * extent
+    return result
+
+
+def fuse(func: PrimFunc, order: Sequence[Var]) -> tuple[PrimFunc, Var]:
+    """Return ``func`` with loops that are nested directly in each other as one loop, and its variable."""
+    if not order:
+        raise TIRError("there is nothing to fuse")
+    path = path_to_loop(func, order[0])
+    nest = [loop_at(path)]
+    for var in order[1:]:
+        inner = nest[-1].body
+        if not isinstance(inner, For) or inner.var is not var:
+            raise TIRError(f"the loop {var.name} is not directly inside of {nest[-1].var.name}")
+        nest.append(inner)
+    _check_rectangular(nest)
+    for loop in nest:
+        require_serial(loop, "fuse")
+    fused = Var("_".join(loop.var.name for loop in nest) + "_fused", nest[0].var.dtype)
+    outer = bounds_of(func, loops_of(path))
+    whole = For(fused, simplify(_product([loop.extent for loop in nest]), outer), nest[-1].body)
+    bounds = bounds_of(func, [*loops_of(path), whole])
+    values: dict[Var, PrimExpr] = {}
+    rest: PrimExpr = fused
+    for loop in reversed(nest[1:]):
+        values[loop.var] = simplify(rest % loop.extent, bounds)
+        rest = rest // loop.extent
+    values[nest[0].var] = simplify(rest, bounds)
+    return put(func, path, replace(whole, body=rebind(whole.body, values, bounds))), fused
+
+
+def _check_rectangular(nest: Sequence[For]) -> None:
+    names = {loop.var for loop in nest}
+    for loop in nest:
+        if names.intersection(variables(loop.extent)):
+            raise TIRError(f"the extent of the loop {loop.var.name} depends on a loop around it")
+
+
+def reorder(func: PrimFunc, order: Sequence[Var]) -> PrimFunc:
+    """Return ``func`` with loops of one perfect nest in another order; loops not named keep their places.
+
+    The nest must hold one block, complete or a reduction; loops over reduction axes change places with each other only
+    where the reduction is a sum or the like.
+    """
+    if len(set(order)) != len(order) or len(order) < 2:
+        raise TIRError("a reordering takes at least two different loops")
+    paths = [path_to_loop(func, var) for var in order]
+    top = min(paths, key=len)
+    wanted = set(order)
+    nest: list[For] = []
+    inner: Stmt = top[-1]
+    while isinstance(inner, For):
+        nest.append(inner)
+        inner = inner.body
+    last = max((i for i, loop in enumerate(nest) if loop.var in wanted), default=-1)
+    if {loop.var for loop in nest[: last + 1]} & wanted != wanted or not isinstance(inner, BlockRealize):
+        raise TIRError("the loops are not one nest around one block without anything between them")
+    old = nest[: last + 1]
+    _check_rectangular(old)
+    by_var = {loop.var: loop for loop in old}
+    following = iter(order)
+    new = [by_var[next(following)] if loop.var in wanted else loop for loop in old]
+    kind = block_kind(inner.block)
+    if kind is BlockKind.OPAQUE:
+        raise TIRError(f"the block {inner.block.name} is opaque: its iterations keep their order")
+    if kind is BlockKind.ORDERED:
+        reducing = [loop.var for loop in old if _reduces(inner, loop.var)]
+        if [loop.var for loop in new if loop.var in reducing] != reducing:
+            raise TIRError(f"the reduction in the block {inner.block.name} depends on the order of its iterations")
+    body = old[-1].body
+    for loop in reversed(new):
+        if loop.kind is LoopKind.VECTORIZED and not isinstance(body, BlockRealize):
+            raise TIRError(f"the vectorized loop {loop.var.name} has to stay innermost")
+        body = replace(loop, body=body)
+    return put(func, top, body)
+
+
+def _reduces(realize: BlockRealize, var: Var) -> bool:
+    return any(
+        axis.kind is IterKind.REDUCE and var in variables(value)
+        for axis, value in zip(realize.block.iter_vars, realize.values, strict=True)
+    )
+
+
+def _change_kind(func: PrimFunc, var: Var, kind: LoopKind) -> PrimFunc:
+    path = path_to_loop(func, var)
+    loop = loop_at(path)
+    require_serial(loop, f"make {kind.value}")
+    return put(func, path, replace(loop, kind=kind))
+
+
+def _check_independent(func: PrimFunc, var: Var, what: str) -> For:
+    """Raise TIRError unless the iterations of a loop can run at the same time."""
+    path = path_to_loop(func, var)
+    loop = loop_at(path)
+    inside = [*loops_of(path), loop, *loops_in(loop.body)]
+    bounds = bounds_of(func, inside)
+    blocks = blocks_in(loop.body)
+    if not blocks:
+        raise TIRError(f"cannot {what} the loop {var.name}: it holds no block")
+    for realize in blocks:
+        reason = independent(realize, var, inside, bounds)
+        if reason:
+            raise TIRError(f"cannot {what} the loop {var.name}: {reason}")
+    private = {node.buffer for node in statements(loop.body) if isinstance(node, Allocate)}
+    own = {one.var: one.extent for one in loops_in(loop.body)}
+    for writer, reader in ((w, r) for w in blocks for r in blocks if w is not r):
+        written = touched([writer])[1] - private
+        read, also_written = touched([reader])
+        for buffer in (written & read) | (written & also_written):
+            if not keeps_to(buffer, writer, reader, own, bounds):
+                raise TIRError(
+                    f"cannot {what} the loop {var.name}: the block {reader.block.name} is not seen to keep to what "
+                    f"the same iteration of {writer.block.name} wrote"
+                )
+    return loop
+
+
+def parallel(func: PrimFunc, var: Var) -> PrimFunc:
+    """Return ``func`` with the iterations of a loop spread over threads; such loops are not nested."""
+    loop = _check_independent(func, var, "run in parallel")
+    for one in (*loops_of(path_to_loop(func, var)), *loops_in(loop.body)):
+        if one.kind is LoopKind.PARALLEL:
+            raise TIRError(f"cannot run in parallel the loop {var.name}: {one.var.name} is parallel already")
+    return _change_kind(func, var, LoopKind.PARALLEL)
+
+
+def vectorize(func: PrimFunc, var: Var) -> PrimFunc:
+    """Return ``func`` with a loop as vector instructions; it must be innermost and of constant extent."""
+    loop = _check_independent(func, var, "vectorize")
+    if not isinstance(loop.extent, IntImm) or not isinstance(loop.body, BlockRealize):
+        raise TIRError(f"cannot vectorize the loop {var.name}: it is not an innermost loop of constant extent")
+    return _change_kind(func, var, LoopKind.VECTORIZED)
+
+
+def unroll(func: PrimFunc, var: Var) -> PrimFunc:
+    """Return ``func`` with a loop of constant extent written out by the compiler."""
+    if not isinstance(loop_at(path_to_loop(func, var)).extent, IntImm):
+        raise TIRError(f"cannot unroll the loop {var.name}: its extent is not constant")
+    return _change_kind(func, var, LoopKind.UNROLLED)
