@@ -1,8 +1,4 @@
-"""How loops run on a CPU: decided by rule, as a transformation of tensor programs.
-
-The register-tiled templates (dot products, outer products, convolutions, reductions, element-wise loops; vectors and
-threads) are being written into this file and ``tile_*.py`` beside it: they turn a ``stages.Stage`` into loops.
-"""
+"""How loops run on a CPU: decided by rule, as a transformation of tensor programs."""
 
 from __future__ import annotations
 
