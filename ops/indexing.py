@@ -401,6 +401,9 @@ def strided_slice_relax(e: Emit[V], attrs: StridedSliceAttrs, data: V) -> V:
     slices = _slices(attrs, tensor(e.type_of(data)).shape)
     if not slices:
         return data
+    if any(one.stride < 0 and static(one.length) is None for one in slices):
+        # The end before element 0 would have to be told from the last element when the program runs.
+        return e.as_tir(strided_slice, attrs, (data,))
     return e.call(
         "strided_slice",
         data,

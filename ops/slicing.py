@@ -10,6 +10,8 @@ from relay2relax.ops.shapes import normal_axes
 from relay2relax.tir.extent import ANY, Extent, Shape, add, ceildiv, is_any, maximum, minimum, static, sub
 
 _FAR = 2**63 - 1
+# Beyond any extent that a tensor can have.
+_BEYOND = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def _slice(axis: int, extent: Extent, begin: Extent, end: Extent, stride: int) -
     if known is not None and known < 0:
         raise OpError(f"axis {axis}: the slice from {static(first)} to {static(last)} by {stride} runs backwards", 0)
     if known is None:
-        distance = maximum(distance, 0)
+        first, distance = _open(extent, begin, end, first, last, stride)
     return AxisSlice(axis, first, stride, ceildiv(distance, abs(stride)))
 
 
@@ -80,8 +82,27 @@ def _inside(place: Extent, extent: Extent, stride: int) -> Extent:
         top = size if stride > 0 else size - 1
         return min(max(value + size if value < 0 else value, low), top)
     if value < 0:
-        return maximum(add(extent, value), low)
+        return low if value <= -_BEYOND else maximum(add(extent, value), low)
     if value == 0 and stride > 0:
         return 0
-    # Beyond any extent that a tensor can have.
-    return high if value >= 2**31 - 1 else minimum(value, high)
+    return high if value >= _BEYOND else minimum(value, high)
+
+
+def _open(
+    extent: Extent, begin: Extent, end: Extent, first: Extent, last: Extent, stride: int
+) -> tuple[Extent, Extent]:
+    """Return the begin of a slice of an extent that is not known, and the distance to its end.
+
+    The forms are those that TVM's arithmetic reduces to, as far as it compares extents.
+    """
+    start = static(begin)
+    if stride > 0 and start is not None and 0 <= start < _BEYOND:
+        # A begin past the end leaves nothing to read, wherever it lies.
+        return start, maximum(sub(last, start), 0) if start else last
+    if stride > 0 and start is not None and last == extent:
+        return first, minimum(-start, extent)
+    distance = sub(last, first) if stride > 0 else sub(first, last)
+    stop = static(end)
+    if stride < 0 and first == sub(extent, 1) and stop is not None and stop < 0:
+        return first, extent if stop <= -_BEYOND else minimum(-stop - 1, extent)
+    return first, maximum(distance, 0)

@@ -179,3 +179,8 @@ def run_in_tvm(chosen: list[tuple[str, dict[str, Any], list[Any]]], sizes: tuple
 @pytest.mark.tvm
 def test_tensor_operators_in_tvm() -> None:
     run_in_tvm(cases(), ())
+
+
+@pytest.mark.tvm
+def test_tensor_operators_of_symbolic_extents_in_tvm() -> None:
+    run_in_tvm([case for case in cases() if case[0] not in FLOATS], (2, 3, 4))

@@ -14,7 +14,7 @@ from relay2relax.ops import OpDef, OpError, TensorType, TupleType, relax_op, rel
 from relay2relax.ops.reshaping import new_shape, reshaped_index
 from relay2relax.ops.slicing import axis_slices
 from relay2relax.tir.expr import IntImm, Var
-from relay2relax.tir.extent import ANY, add, as_prim, canonical, floordiv, mul, static, sub
+from relay2relax.tir.extent import ANY, add, as_prim, canonical, floordiv, maximum, minimum, mul, static, sub
 from relay2relax.tir.visit import substitute
 
 X = np.arange(2 * 3 * 4, dtype=np.float32).reshape(2, 3, 4)
@@ -373,6 +373,10 @@ def test_slices_of_unknown_extents() -> None:
     assert lengths((ANY,), (0,), (2,)) == [ANY]
     assert lengths((N,), (0,), (far,)) == [N]
     assert lengths((N,), (0,), (IntImm(2**63 - 1),)) == [N]
+    assert lengths((N,), (1,), (far,)) == [maximum(sub(N, 1), 0)]
+    assert lengths((N,), (-3,), (far,)) == [minimum(3, N)]
+    assert lengths((N,), (0,), (-1,)) == [maximum(sub(N, 1), 0)]
+    assert lengths((N,), (far,), (-far,), (-1,)) == [N]
     assert lengths((add(N, 4),), (0,), (add(N, 4),)) == [add(N, 4)]
     with pytest.raises(OpError, match="backwards"):
         lengths((9,), (5,), (2,))
