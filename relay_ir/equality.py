@@ -112,6 +112,8 @@ class _Comparison:
             yield from self.module(a, b)
         elif isinstance(a, ir.RelayExpr):
             yield from self.expression(a, b)
+        elif isinstance(a, ir.PatternVar):
+            yield from self.binders((a.var,), (b.var,))
         elif is_dataclass(a):
             if isinstance(a, ty.FuncType):
                 yield from self.binders(a.type_params, b.type_params)

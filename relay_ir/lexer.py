@@ -180,7 +180,7 @@ class Lexer:
 
     def unexpected(self, wanted: str, help: str = "") -> NoReturn:
         """Raise ParseError: the current token is not what must stand here."""
-        found = describe(self.kind)
+        found = describe(self.kind).removeprefix("a ").removeprefix("the ")
         if self.kind in ("name", "number", "local", "global", "graph"):
             found += f" `{self.value}`" if len(self.value) < 40 else ""
         title = "the text ends too early" if self.kind == "end" else f"unexpected {found}"

@@ -86,11 +86,11 @@ class _ModuleReader:
                 self.functions[var] = self.reader.function(start)
             case "type":
                 lexer.advance()
-                self._type_definition(extern=False)
+                self._type_definition()
             case "extern":
                 lexer.advance()
                 lexer.expect("type", "after `extern`")
-                self._type_definition(extern=True)
+                self._type_definition()
             case "global":
                 lexer.fail("only Relay functions can be read", label="expected `def`, `type` or `extern type`")
             case _:
@@ -99,7 +99,8 @@ class _ModuleReader:
                     help="" if self.functions else "an expression on its own is read by parse_expr",
                 )
 
-    def _type_definition(self, extern: bool) -> None:
+    def _type_definition(self) -> None:
+        """Read a definition from its name on; ``extern type T`` and ``type T`` mean the same."""
         lexer, types = self.lexer, self.reader.types
         start, end = lexer.start, lexer.end
         header = types.adt(lexer.expect("name", "for the type"))
@@ -108,10 +109,10 @@ class _ModuleReader:
         mark = types.mark()
         variables = types.parameters()
         constructors: list[Constructor] = []
-        if lexer.kind == "{" and not extern:
+        if lexer.kind == "{":
             constructors = sequence(lexer, "{", "}", lambda: self._constructor(header))
         types.release(mark)
-        self.definitions[header] = TypeData(header, variables, tuple(constructors), extern)
+        self.definitions[header] = TypeData(header, variables, tuple(constructors))
 
     def _constructor(self, header: GlobalTypeVar) -> Constructor:
         lexer, reader = self.lexer, self.reader

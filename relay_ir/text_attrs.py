@@ -13,7 +13,7 @@ from relay2relax.ops.record import OpDef
 from relay2relax.relay_ir.attrs_codec import attrs_class, attrs_key, coerce
 from relay2relax.relay_ir.expr import Call, Expr, Op, OpaqueAttrs
 from relay2relax.relay_ir.lexer import Lexer
-from relay2relax.relay_ir.text_literals import format_scalar, quote, unquote
+from relay2relax.relay_ir.text_literals import format_double, format_scalar, quote, unquote
 from relay2relax.relay_ir.text_metadata import MetadataReader
 from relay2relax.relay_ir.text_types import number, sequence
 from relay2relax.tir.expr import AnyExtent, FloatImm, IntImm, StringImm
@@ -206,7 +206,7 @@ class AttributeWriter:
 
     def _field(self, kind: str, value: Any) -> str:
         if kind == "double" and value is not None:
-            return format_scalar(value, "float32", self._exact)
+            return format_double(float(value), self._exact)
         if kind == "DataType" and value == "":
             return '"void"'
         return self.value(value)
@@ -227,7 +227,7 @@ class AttributeWriter:
             case int():
                 return str(value)
             case float():
-                return format_scalar(value, "float32", self._exact)
+                return format_double(value, self._exact)
             case str():
                 return quote(value)
             case tuple() | list():

@@ -6,6 +6,8 @@ import math
 import re
 from functools import lru_cache
 
+import numpy as np
+
 from relay2relax.core.dtype import is_float
 
 Scalar = tuple[int | float | bool, str]
@@ -22,7 +24,8 @@ SUFFIXES = {
 
 _INTEGER = re.compile(r"(-*)(\d+)(?:i(16|32|64)?)?\Z")
 _FLOAT = re.compile(r"(-*)(\d+\.?\d*(?:[eE][+-]?\d+)?|inf|nan)f(16|32|64)?\Z")
-_LARGEST = {16: 65504.0, 32: 3.4028234663852886e38, 64: math.inf}
+# The least values that round to infinity.
+_TOO_LARGE = {16: 65520.0, 32: 3.4028235677973366e38, 64: math.inf}
 
 
 class MalformedNumber(ValueError):
@@ -51,7 +54,7 @@ def read_number(text: str) -> Scalar:
     signs, digits, width = found.groups()
     bits = int(width or 32)
     number = float(digits)
-    if digits != "inf" and (math.isinf(number) or abs(number) > _LARGEST[bits]):
+    if digits != "inf" and number >= _TOO_LARGE[bits]:
         raise MalformedNumber(f"the number does not fit a float of {bits} bits")
     return -number if len(signs) % 2 else number, f"float{bits}"
 
@@ -70,24 +73,29 @@ def format_scalar(value: int | float | bool, dtype: str, exact: bool = False) ->
     return f"{int(value)}{SUFFIXES.get(dtype, '')}"
 
 
-def _digits(value: float, dtype: str, exact: bool) -> str:
+def format_double(value: float, exact: bool = False) -> str:
+    """Return an attribute of C++ type ``double``, which TVM writes like a float32.
+
+    With ``exact`` a value that is no float32 is marked as a float64, since TVM's reader rounds what is not.
+    """
     if not exact:
+        return format_float(value) + "f"
+    with np.errstate(over="ignore"):
+        is_float32 = float(np.float32(value)) == value
+    return _digits(value, "float64", True) + ("f" if is_float32 else "f64")
+
+
+def _digits(value: float, dtype: str, exact: bool) -> str:
+    if not exact or not math.isfinite(value):
         return format_float(value)
-    if dtype == "float64":
-        return repr(value).removesuffix(".0")
-    # Nine digits tell any two float32 values apart, and hence any two float16 values.
-    return next(
-        short
-        for digits in (6, 7, 8, 9)
-        if float32(float(short := format_float(value, digits))) == float32(value) or digits == 9
-    )
-
-
-def float32(value: float) -> float:
-    """Return ``value`` rounded to float32."""
-    import numpy as np
-
-    return float(np.float32(value))
+    rounded = np.dtype(dtype).type
+    with np.errstate(over="ignore"):
+        # Seventeen digits tell any two values apart.
+        return next(
+            short
+            for digits in range(6, 18)
+            if rounded(short := format_float(value, digits)) == rounded(value) or digits == 17
+        )
 
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\t": "\\t", "\r": "\\r", "\n": "\\n"}
