@@ -43,7 +43,7 @@ def run(
         if values and not bind_params:
             kept: dict[str, Array] = {names[name]: value for name, value in values.items() if name in names}
             renamed = {names[name]: name for name in values if names.get(name, name) != name}
-            contents[out / f"{stem}.safetensors"] = save(kept, metadata=renamed)  # type: ignore[arg-type]
+            contents[out / f"{stem}.safetensors"] = save(kept, metadata=renamed)
         summary = {
             "model": model.name,
             "via": via,

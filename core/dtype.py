@@ -38,7 +38,8 @@ def numpy_dtype(dtype: str) -> np.dtype[np.generic]:
         import ml_dtypes
 
         if hasattr(ml_dtypes, dtype):
-            return np.dtype(getattr(ml_dtypes, dtype))
+            found: np.dtype[np.generic] = np.dtype(getattr(ml_dtypes, dtype))
+            return found
     elif re.fullmatch(r"u?int(8|16|32|64)|float(16|32|64)", dtype):
         return np.dtype(dtype)
     raise DTypeError(f"dtype {dtype!r} has no numpy representation")

@@ -35,8 +35,8 @@ def lower_call(op: OpDef, attrs: Any, args: Sequence[Type | Shape], out: Type, n
 
     Parameters of the PrimFunc: the tensors among ``args`` (tuples flattened), then the tensors of ``out``; every
     symbolic extent is a variable of the buffers' shapes. The function's attributes ``op_name`` and ``op_attrs`` say
-    what it computes, so that a reader of the printed script knows. ``args`` hold tensor and tuple types, and extents for
-    arguments that are shapes; no extent may be ``ANY``.
+    what it computes, so that a reader of the printed script knows. ``args`` hold tensor and tuple types, and extents
+    for arguments that are shapes; no extent may be ``ANY``.
     """
     inputs: list[te.Tensor] = []
 

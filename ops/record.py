@@ -1,17 +1,15 @@
 """What an operator is: one :class:`OpDef` per operator, with a facet for each thing that is asked about it.
 
 Facets are plain functions over plain words. ``args`` of a facet follow ``inputs``; an input that Relay passes as a
-tuple (``concatenate``) arrives as a ``TupleType`` in ``infer`` and as a Python tuple elsewhere; a Relax argument that is
-a shape arrives as a tuple of extents (in ``numpy``: of ints).
+tuple (``concatenate``) arrives as a ``TupleType`` in ``infer`` and as a Python tuple elsewhere; a Relax argument that
+is a shape arrives as a tuple of extents (in ``numpy``: of ints).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, Union
-
-from typing_extensions import TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar, Union
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
@@ -104,8 +102,8 @@ class OpDef:
                  ``out`` is the inferred type, its extents static or symbolic.
     ``relax``    what Relax has for it; None: only ``call_tir`` of its own PrimFunc.
     ``script``   how the operator is written in Relax, None where Relax does not have it.
-    ``declares_attrs``  False where Relay's operator carries ``attrs`` without declaring them (``unique``, ``cumsum``): its
-                 text then refers to them as ``meta[relay.attrs.…][i]``.
+    ``declares_attrs``  False where Relay's operator carries ``attrs`` without declaring them (``unique``, ``cumsum``):
+                 its text then refers to them as ``meta[relay.attrs.…][i]``.
     """
 
     doc: str

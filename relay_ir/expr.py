@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any, TypeAlias, Union
 
-from typing_extensions import TypeAlias, assert_never
+from typing_extensions import assert_never
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.source import Span

@@ -37,12 +37,14 @@ class _Names:
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._used: dict[str, int] = {}
 
     def fresh(self, hint: str) -> str:
-        name, count = hint, 0
+        name, count = hint, self._used.get(hint, 0)
         while name in self._taken:
             count += 1
             name = f"{hint}_{count}"
+        self._used[hint] = count
         self._taken.add(name)
         return name
 

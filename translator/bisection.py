@@ -32,8 +32,8 @@ class NodeDifference:
         assert isinstance(self.call.op, Op)
         origin = f" (span {self.call.span})" if self.call.span is not None else ""
         return (
-            f"call {self.index + 1} of {self.count}, {self.call.op.name}{origin}, differs by {self.difference.max_abs:.3g}"
-            f": {self.difference.reason}"
+            f"call {self.index + 1} of {self.count}, {self.call.op.name}{origin}, differs by "
+            f"{self.difference.max_abs:.3g}: {self.difference.reason}"
         )
 
 
