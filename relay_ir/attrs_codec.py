@@ -15,7 +15,7 @@ from relay2relax.core.errors import ParseError
 from relay2relax.ops.attributes import AttrField, BoxInt, NoAttrs, attr_fields
 from relay2relax.ops.table import all_ops
 from relay2relax.relay_ir.expr import RelayExpr
-from relay2relax.tir.expr import IntImm, PrimExpr
+from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
 
 Resolve = Callable[[int], Any]
 
@@ -178,6 +178,8 @@ def _coerced(kind: str, value: Any) -> Any:
         case "IndexExpr":
             if isinstance(value, IntImm):
                 return value.value if value.dtype == "int32" else value
+            if isinstance(value, float):  # scales and variances are declared as expressions
+                return FloatImm(value, "float32")
             return value if isinstance(value, PrimExpr) else _integer(value)
         case "bool":
             number = _integer(value)

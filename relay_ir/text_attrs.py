@@ -51,7 +51,7 @@ class AttributeReader:
         return self._lexer.kind == "name" and self._lexer.peek() == "="
 
     def read(self) -> list[Attribute]:
-        """Read ``key=value, …`` up to the bracket that ends the list."""
+        """Read ``key=value, …`` up to the bracket that ends the list; TVM's reader does not insist on the commas."""
         lexer = self._lexer
         found: list[Attribute] = []
         while lexer.kind == "name":
@@ -60,8 +60,7 @@ class AttributeReader:
             lexer.advance()
             lexer.expect("=", f"and the value of attribute `{key}`")
             found.append(Attribute(key, self.value(), start, lexer.previous_end))
-            if not lexer.accept(","):
-                break
+            lexer.accept(",")
         return found
 
     def value(self) -> Any:

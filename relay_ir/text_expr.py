@@ -48,7 +48,7 @@ from relay2relax.relay_ir.lexer import Lexer, describe
 from relay2relax.relay_ir.text_attrs import Attribute, AttributeReader, suggestion
 from relay2relax.relay_ir.text_metadata import MetadataReader
 from relay2relax.relay_ir.text_scope import Locations, Scope
-from relay2relax.relay_ir.text_types import TypeReader, arrow, number, sequence
+from relay2relax.relay_ir.text_types import TypeReader, arrow, number, separator, sequence
 from relay2relax.relay_ir.types import IncompleteType, Type
 
 Node = TypeVar("Node", bound=RelayExpr)
@@ -396,10 +396,7 @@ class ExpressionReader:
                     attrs = self._attribute_object(callee, record, found, at, end)
                 break
             args.append(self.block())
-            if lexer.kind == ",":
-                lexer.advance()
-            elif lexer.kind != ")":
-                lexer.unclosed("(", opened, "`,` or `)`")
+            separator(lexer, len(args), "(", ")", opened)
         if lexer.kind != ")":
             lexer.unclosed("(", opened, "`,` or `)`")
         lexer.advance()
@@ -567,7 +564,6 @@ class ExpressionReader:
         while lexer.kind != ")":
             fields.append(self.block())
             grouping = len(fields) == 1 and lexer.kind == ")"
-            if not lexer.accept(",") and lexer.kind != ")":
-                lexer.unclosed("(", start, "`,` or `)`")
+            separator(lexer, len(fields), "(", ")", start)
         lexer.advance()
         return fields[0] if grouping else self.located(Tuple(tuple(fields), lexer.span()), start)

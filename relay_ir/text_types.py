@@ -187,16 +187,24 @@ class TypeReader:
 
 
 def sequence(lexer: Lexer, opening: str, closing: str, item: Callable[[], Any]) -> list[Any]:
-    """Read ``item``s between delimiters, separated by commas; a trailing comma is allowed."""
+    """Read ``item``s between delimiters, separated by commas."""
     start = lexer.start
     lexer.expect(opening)
-    found = []
+    found: list[Any] = []
     while lexer.kind != closing:
         found.append(item())
-        if not lexer.accept(",") and lexer.kind != closing:
-            lexer.unclosed(opening, start, f"`,` or `{closing}`")
+        separator(lexer, len(found), opening, closing, start)
     lexer.advance()
     return found
+
+
+def separator(lexer: Lexer, count: int, opening: str, closing: str, start: int) -> None:
+    """Read what follows item ``count`` of a list that was opened at offset ``start``.
+
+    The last comma may be missing or not; of the others TVM's reader, by accident, demands only the first.
+    """
+    if not lexer.accept(",") and lexer.kind != closing and (count == 1 or lexer.kind == "end"):
+        lexer.unclosed(opening, start, f"`,` or `{closing}`")
 
 
 def arrow(lexer: Lexer) -> None:

@@ -171,6 +171,15 @@ def test_attributes_of_functions_and_calls_may_have_dotted_names() -> None:
     assert function.attrs == {"relay.reshape_only": 1, "Inline": 1}
 
 
+def test_commas_that_tvm_does_not_insist_on() -> None:
+    assert scalars("(1, 2 3, 4,)") == [(1, "int32"), (2, "int32"), (3, "int32"), (4, "int32")]
+    call = body("def @main(%x: int32) { nn.max_pool2d(%x, pool_size=[2, 2 ] strides=[2, 2]) }")
+    assert isinstance(call, Call)
+    assert (call.attrs.pool_size, call.attrs.strides) == ((2, 2), (2, 2))
+    with pytest.raises(ParseError, match="unexpected number"):
+        parse_expr("(1 2, 3)")
+
+
 def test_strings_are_what_the_printer_escaped() -> None:
     function = parse(HEADER + r'def @main(note="a\"b\\c\n\xC3\xA9", plain="C:\dir") { 1 }')["main"]
     assert function.attrs == {"note": 'a"b\\c\né', "plain": r"C:\dir"}
