@@ -7,7 +7,7 @@ vectorise. Names in C are made here, by position; no name of a program reaches t
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from relay2relax.backends.c.expression import (
@@ -22,6 +22,8 @@ from relay2relax.backends.c.expression import (
     render,
 )
 from relay2relax.backends.c.header import C_TYPES, FUNCTIONS
+from relay2relax.backends.c.loops import coefficient
+from relay2relax.backends.c.stages import flat_index
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.tir.arith import simplify
@@ -67,14 +69,6 @@ def c_type(dtype: str) -> str:
     return found
 
 
-def flat_index(buffer: Buffer, indices: Sequence[PrimExpr]) -> PrimExpr:
-    """Return the row-major position of ``indices`` in ``buffer``, in canonical form."""
-    result: PrimExpr = IntImm(0)
-    for index, extent in zip(indices, buffer.shape, strict=True):
-        result = binary("+", binary("*", result, extent), index)
-    return simplify(result)
-
-
 def is_natural(expr: PrimExpr, naturals: Container[Var]) -> bool:
     """Whether ``expr`` is surely not negative, given the variables of which that is known."""
     match expr:
@@ -100,19 +94,20 @@ class Kernel:
     scalars: tuple[Var, ...]
 
 
-def stage_kernel(stage: Stmt, extents: Iterable[Var]) -> Kernel:
-    """Return the C function of one stage; its parameters are the buffers and variables the stage does not
-    define.
+def stage_kernel(stage: Stmt, extents: Iterable[Var], memory: Callable[[Buffer], Buffer]) -> Kernel:
+    """Return the C function of one stage; its parameters are the buffers and variables the stage does not define.
 
-    ``extents`` are the variables among those that are extents, which are never negative.
+    ``extents`` are the variables among those that are extents, which are never negative; ``memory`` says which
+    buffer's memory a buffer is.
     """
-    return _Writer(extents).function(stage)
+    return _Writer(extents, memory).function(stage)
 
 
 class _Writer:
     """Writes the C text of one stage."""
 
-    def __init__(self, extents: Iterable[Var]) -> None:
+    def __init__(self, extents: Iterable[Var], memory: Callable[[Buffer], Buffer]) -> None:
+        self.memory = memory
         self.lines: list[str] = []
         self.depth = 1
         self.naturals = set(extents)
@@ -143,9 +138,10 @@ class _Writer:
         return f"{prefix}{self.count}"
 
     def base(self, buffer: Buffer) -> str:
-        found = self.local.get(buffer) or self.buffers.get(buffer)
+        found = self.local.get(buffer)
         if found is None:
-            found = self.buffers[buffer] = f"b{len(self.buffers)}"
+            buffer = self.memory(buffer)
+            found = self.buffers.setdefault(buffer, f"b{len(self.buffers)}")
         return found
 
     def variable(self, var: Var) -> str:
@@ -208,10 +204,12 @@ class _Writer:
         if stmt.kind is LoopKind.VECTORIZED and isinstance(extent, IntImm) and self.vector(stmt, extent.value):
             return
         if stmt.kind is LoopKind.PARALLEL:
+            worth = stmt.annotations.get("worth")
             deep, inner = 1, stmt.body
             while isinstance(inner, For) and inner.kind is LoopKind.PARALLEL:
                 deep, inner = deep + 1, inner.body
-            self.line(f"R2R_PARALLEL({deep})")
+            clause = f"R2R_PARALLEL({deep})" if worth is None else f"R2R_PARALLEL_IF({deep}, {self.text(worth)})"
+            self.line(clause)
             self.parallel(stmt, deep)
             return
         if stmt.kind is LoopKind.VECTORIZED:
@@ -238,7 +236,7 @@ class _Writer:
         text = self.text(value)
         target = render(self.element(buffer, indices))
         if buffer not in self.local:
-            self.written.add(buffer)
+            self.written.add(self.memory(buffer))
         self.line(f"{target} = {text};")
 
     def allocate(self, buffer: Buffer, body: Stmt) -> None:
@@ -291,7 +289,7 @@ class _Writer:
         if not spread:
             text = Infix("-", text, Atom(f"({vector}){{0}}"))
         if store.buffer not in self.local:
-            self.written.add(store.buffer)
+            self.written.add(self.memory(store.buffer))
         self.line(f"{render(target[0])} = {render(text)};")
         return True
 
@@ -313,7 +311,7 @@ class _Writer:
         stride = coefficient(position, lane)
         if stride == 0:
             return Element(self.base(buffer), self.expr(position)), False
-        start = simplify(without(position, lane))
+        start = simplify(substitute(position, {lane: IntImm(0, lane.dtype)}))
         if stride == 1:
             address = Prefix("&", Element(self.base(buffer), self.expr(start)))
             return Prefix("*", Convert(f"{vector}*", address)), True
@@ -337,6 +335,15 @@ class _Writer:
                     return None
                 return Infix(op, left[0], right[0]), left[1] or right[1]
         return None
+
+    def vector_sum(self, expr: PrimExpr) -> CExpr:
+        """Return the sum of the lanes of the vector that begins at ``expr``, a load from registers."""
+        assert isinstance(expr, BufferLoad)
+        lanes = self.registers[expr.buffer][-1]
+        lane = Var("lane")
+        found = self.vector_place(expr.buffer, (*expr.indices[:-1], lane), lane, lanes)
+        assert found is not None
+        return Invoke(f"r2r_sum_{c_type(expr.dtype)}x{lanes}", (found[0],))
 
     # Expressions
 
@@ -405,6 +412,8 @@ class _Writer:
         match expr.name:
             case "likely":
                 return args[0]
+            case "vector_sum":
+                return self.vector_sum(expr.args[0])
             case "bitwise_not":
                 return Convert(c_type(dtype), Prefix("~", args[0]))
             case "popcount":
@@ -445,33 +454,6 @@ def literal(expr: IntImm | FloatImm) -> CExpr:
     if value == -(1 << 63):
         return Atom("INT64_MIN")
     return Atom(str(value) if -(1 << 31) < value < 1 << 31 else f"{value}LL")
-
-
-def coefficient(expr: PrimExpr, var: Var) -> int | None:
-    """Return the constant factor of ``var`` in ``expr``, or None where ``expr`` is not affine in it."""
-    match expr:
-        case Var():
-            return 1 if expr is var else 0
-        case Binary(("+" | "-") as op, a, b):
-            left, right = coefficient(a, var), coefficient(b, var)
-            if left is None or right is None:
-                return None
-            return left + right if op == "+" else left - right
-        case Binary("*", a, b):
-            left, right = coefficient(a, var), coefficient(b, var)
-            if left == 0 and right == 0:
-                return 0
-            if isinstance(a, IntImm) and right is not None:
-                return a.value * right
-            return b.value * left if isinstance(b, IntImm) and left is not None else None
-        case Cast("int64", value):
-            return coefficient(value, var)
-    return None if any(node is var for node in subexpressions(expr)) else 0
-
-
-def without(expr: PrimExpr, var: Var) -> PrimExpr:
-    """Return ``expr`` at ``var`` = 0."""
-    return substitute(expr, {var: IntImm(0, var.dtype)})
 
 
 def argument_names(kernel: Kernel, names: Mapping[Buffer, str], scalars: Mapping[Var, str]) -> str:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from relay2relax.backends.c.machine import Machine
 from relay2relax.core.errors import CompilerError, Diagnostic, FileError
 
 _FLAGS = (
@@ -56,16 +57,11 @@ class Compiler:
         return f"{self.version} ({shlex.join(self.command)})"
 
     @property
-    def lanes(self) -> int:
-        """How many float32 the widest vector register holds."""
-        if "__AVX512F__" in self.macros:
-            return 16
-        return 8 if "__AVX2__" in self.macros else 4
-
-    @property
-    def registers(self) -> int:
-        """How many vector registers there are."""
-        return 32 if {"__AVX512F__", "__aarch64__"} & self.macros else 16
+    def machine(self) -> Machine:
+        """What the schedules need to know of the processor."""
+        wide = "__AVX512F__" in self.macros
+        size = 64 if wide else 32 if "__AVX2__" in self.macros else 16
+        return Machine(size, 32 if wide or "__aarch64__" in self.macros else 16)
 
     @property
     def flags(self) -> tuple[str, ...]:

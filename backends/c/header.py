@@ -22,8 +22,10 @@ HEADER = r"""
 #if defined(_OPENMP)
 #define R2R_PRAGMA(text) _Pragma(#text)
 #define R2R_PARALLEL(loops) R2R_PRAGMA(omp parallel for collapse(loops) schedule(static))
+#define R2R_PARALLEL_IF(loops, worth) R2R_PRAGMA(omp parallel for collapse(loops) schedule(static) if (worth))
 #else
 #define R2R_PARALLEL(loops)
+#define R2R_PARALLEL_IF(loops, worth)
 #endif
 #if defined(__clang__)
 #define R2R_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
@@ -39,6 +41,17 @@ R2R_VECTOR(float, 2); R2R_VECTOR(float, 4); R2R_VECTOR(float, 8); R2R_VECTOR(flo
 R2R_VECTOR(double, 2); R2R_VECTOR(double, 4); R2R_VECTOR(double, 8); R2R_VECTOR(double, 16);
 R2R_VECTOR(int32_t, 2); R2R_VECTOR(int32_t, 4); R2R_VECTOR(int32_t, 8); R2R_VECTOR(int32_t, 16);
 R2R_VECTOR(int64_t, 2); R2R_VECTOR(int64_t, 4); R2R_VECTOR(int64_t, 8); R2R_VECTOR(int64_t, 16);
+
+/* The sum of a vector's lanes, halves added to halves. */
+#define R2R_SUM(type, lanes, half) \
+  R2R_INLINE type r2r_sum_##type##x##lanes(type##x##lanes v) { \
+    type##x##half low, high; \
+    memcpy(&low, &v, sizeof low); memcpy(&high, (const char*)&v + sizeof low, sizeof high); \
+    return r2r_sum_##type##x##half(low + high); }
+R2R_INLINE float r2r_sum_floatx2(floatx2 v) { return v[0] + v[1]; }
+R2R_INLINE double r2r_sum_doublex2(doublex2 v) { return v[0] + v[1]; }
+R2R_SUM(float, 4, 2) R2R_SUM(float, 8, 4) R2R_SUM(float, 16, 8)
+R2R_SUM(double, 4, 2) R2R_SUM(double, 8, 4) R2R_SUM(double, 16, 8)
 
 /* Division and remainder that round towards minus infinity. */
 #define R2R_FLOOR(type) \

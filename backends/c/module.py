@@ -17,6 +17,7 @@ from relay2relax.backends.binding import bind_call, integer
 from relay2relax.backends.c.codegen import argument_names, stage_kernel
 from relay2relax.backends.c.compile import find_compiler, load_library
 from relay2relax.backends.c.header import HEADER
+from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.plan import ALIGNMENT, Arena, plan_memory
 from relay2relax.backends.c.schedule import schedule
 from relay2relax.core.dtype import Array
@@ -113,19 +114,18 @@ def compile_prim_funcs(funcs: Sequence[PrimFunc]) -> CompiledModule:
 
     Raises UnsupportedError for what C cannot express (float16, extern calls), CompilerError where the
     compiler is missing or refuses the code."""
-    find_compiler()
-    units, entries = generate(funcs)
-    parallel = any("R2R_PARALLEL(" in unit.removeprefix(HEADER) for unit in units)
+    units, entries = generate(funcs, find_compiler().machine)
+    parallel = any("R2R_PARALLEL" in unit.removeprefix(HEADER) for unit in units)
     return CompiledModule(load_library(units, parallel), entries)
 
 
-def generate(funcs: Sequence[PrimFunc]) -> tuple[list[str], dict[str, Entry]]:
+def generate(funcs: Sequence[PrimFunc], machine: Machine) -> tuple[list[str], dict[str, Entry]]:
     """Return the C files of ``funcs``, and by name how each is called."""
     kernels: dict[str, str] = {}
     bodies: list[str] = []
     entries: dict[str, Entry] = {}
     for number, func in enumerate(funcs):
-        entry, body = _entry(func, f"r2r_entry_{number}", kernels)
+        entry, body = _entry(func, f"r2r_entry_{number}", kernels, machine)
         if func.name in entries:
             raise ExecutionError(f"two functions are called {func.name!r}")
         entries[func.name] = entry
@@ -145,11 +145,11 @@ def generate(funcs: Sequence[PrimFunc]) -> tuple[list[str], dict[str, Entry]]:
     ], entries
 
 
-def _entry(func: PrimFunc, symbol: str, kernels: dict[str, str]) -> tuple[Entry, str]:
+def _entry(func: PrimFunc, symbol: str, kernels: dict[str, str], machine: Machine) -> tuple[Entry, str]:
     params = func.buffers
     extents = shape_variables([*params, *func.root_buffers])
-    scheduled = schedule(func)
-    stages = [stage_kernel(stage, extents) for stage in scheduled]
+    scheduled = schedule(func, machine)
+    stages = [stage_kernel(stage, extents, scheduled.memory) for stage in scheduled.stages]
     lifetimes: dict[Buffer, tuple[int, int]] = {}
     for step, kernel in enumerate(stages):
         for buffer in kernel.buffers:

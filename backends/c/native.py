@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from relay2relax.backends.c.block import merge_blocks
 from relay2relax.backends.c.module import CompiledModule, compile_prim_funcs
 from relay2relax.relax_ir.expr import IRModule
 from relay2relax.tir.stmt import PrimFunc
@@ -11,6 +12,6 @@ def compile_native(module: IRModule) -> tuple[IRModule, CompiledModule]:
     """Return ``module`` with all operators as PrimFuncs, and those PrimFuncs compiled."""
     from relay2relax.relax_ir.transform import LegalizeOps
 
-    lowered = LegalizeOps()(module)
+    lowered = merge_blocks(LegalizeOps()(module))
     funcs = [func for func in lowered.functions.values() if isinstance(func, PrimFunc)]
     return lowered, compile_prim_funcs(funcs)

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relay2relax.backends.c.codegen import flat_index
 from relay2relax.backends.c.compile import find_compiler
 from relay2relax.backends.c.expression import Atom, Conditional, Infix, Prefix, render
+from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.module import compile_prim_funcs, generate
+from relay2relax.backends.c.stages import flat_index
 from relay2relax.backends.numpy_tir import evaluate_prim_func
 from relay2relax.core.errors import CompilerError, ExecutionError, UnsupportedError
 from relay2relax.core.tolerance import difference
@@ -55,7 +56,7 @@ def test_names_of_the_program_do_not_reach_the_text() -> None:
     evil = 'x; } int main() { system("rm") //'
     a = te.placeholder((Var(evil), 2), name=evil)
     func = te.create_prim_func([a], [te.compute(a.shape, lambda i, j: a[i, j] + 1.0, evil)], name=evil)
-    units, _ = generate([func])
+    units, _ = generate([func], Machine())
     assert all("system" not in unit and '"rm"' not in unit for unit in units)
 
 
@@ -66,7 +67,7 @@ def test_functions_share_one_object_and_stages_that_are_alike() -> None:
         return te.create_prim_func([x], [te.compute((extent, 4), lambda i, j: x[i, j] * 2.0)], name=name)
 
     funcs = [scale("one", 3), scale("two", 3), scale("three", 5)]
-    units, _ = generate(funcs)
+    units, _ = generate(funcs, Machine())
     assert sum(unit.count("* 2.0f") for unit in units) == 2
     module = compile_prim_funcs(funcs)
     data, result = normal(5, 4), np.empty((5, 4), np.float32)
@@ -193,7 +194,7 @@ def test_random_expressions_agree_with_numpy(
 def test_dtypes_that_c_has_not_are_refused() -> None:
     x = te.placeholder((2,), "float16", "X")
     with pytest.raises(UnsupportedError, match="no float16"):
-        generate([te.create_prim_func([x], [te.compute((2,), lambda i: x[i])])])
+        generate([te.create_prim_func([x], [te.compute((2,), lambda i: x[i])])], Machine())
 
 
 def test_a_missing_compiler_is_explained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

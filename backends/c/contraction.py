@@ -1,0 +1,447 @@
+"""The schedule of sums of products: matrix products and convolutions in tiles of registers.
+
+One factor is read as vectors along a spatial axis, the other as single numbers, and a tile of accumulators stays in
+registers while all reduced axes run. Where no spatial axis offers neighbouring elements, the vector factor is packed
+into panels first, if each of its elements is used often enough; else the sum itself is split over the lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from relay2relax.backends.c.loops import (
+    block,
+    ceiling,
+    clamp_start,
+    coefficient,
+    local,
+    parallel,
+    put,
+    serial,
+    static,
+    unrolled,
+    vectorized,
+)
+from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.stages import Axis, Stage, points
+from relay2relax.core.dtype import is_float
+from relay2relax.tir.arith import simplify
+from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, FloatImm, IntImm, PrimExpr, Var, binary, const
+from relay2relax.tir.intrinsics import call
+from relay2relax.tir.stmt import BufferStore, For, LoopKind, Seq, Stmt
+from relay2relax.tir.visit import loads
+
+# Packing one element costs about as much as so many multiplications in registers.
+_PACKING = 40
+# So many multiplications in registers take as long as one operation on memory.
+_FASTER = 4
+# A panel is packed only for factors that are used at least so often.
+_LEAST_REUSE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """``sum of single * vector``; ``along`` is the axis of the vectors."""
+
+    single: BufferLoad
+    vector: BufferLoad
+    along: Axis
+    packed: bool
+    score: float
+
+
+def schedule_contraction(stage: Stage, machine: Machine) -> list[Stmt] | None:
+    """Return the stages of a sum of products of two loads, or None where the stage is something else."""
+    reduction = stage.reduction
+    if reduction is None or reduction.op != "+" or reduction.identity != const(0, reduction.result.dtype):
+        return None
+    source = reduction.source
+    if not isinstance(source, Binary) or source.op != "*" or not is_float(source.dtype):
+        return None
+    if not isinstance(source.a, BufferLoad) or not isinstance(source.b, BufferLoad):
+        return None
+    if loads(source.a.indices[0]) or loads(source.b.indices[0]):
+        return None
+    best = max(_candidates(stage, source.a, source.b, machine), key=lambda one: one.score, default=None)
+    dot = _dot_axis(stage, source.a, source.b)
+    if dot is not None and (best is None or best.score < 0.45):
+        return [_dot(stage, source.a, source.b, dot, machine)]
+    if best is None:
+        return None
+    return _tiled(stage, best, machine)
+
+
+def _stride(load: BufferLoad, axis: Axis) -> int | None:
+    return coefficient(load.indices[0], axis.var)
+
+
+def _candidates(stage: Stage, a: BufferLoad, b: BufferLoad, machine: Machine) -> list[_Product]:
+    found = []
+    lanes = machine.lanes(a.dtype)
+    reduction = stage.reduction
+    assert reduction is not None
+    for single, vector in ((a, b), (b, a)):
+        for axis in stage.axes:
+            extent = static(axis.extent)
+            if extent is None or extent < 4 or _stride(single, axis) != 0:
+                continue
+            reuse = 1
+            for other in stage.axes:
+                if other is not axis and _stride(vector, other) == 0:
+                    reuse *= static(other.extent) or 1
+            step = _stride(vector, axis)
+            if step == 1:
+                width = _width(extent, lanes)
+                used = extent / (-(-extent // width) * width) * min(1.0, width / lanes)
+                found.append(_Product(single, vector, axis, False, used * (0.95 if reuse > 1 else 0.5)))
+            elif step is not None and reuse >= _LEAST_REUSE and _can_pack(stage, vector):
+                padded = -(-extent // lanes) * lanes
+                found.append(_Product(single, vector, axis, True, extent / padded / (1 + _PACKING / reuse)))
+    return found
+
+
+def _can_pack(stage: Stage, vector: BufferLoad) -> bool:
+    reduction = stage.reduction
+    assert reduction is not None
+    axes = (*stage.axes, *reduction.axes)
+    return all(_stride(vector, axis) is not None for axis in axes) and all(
+        static(axis.extent) is not None for axis in axes if _stride(vector, axis) != 0
+    )
+
+
+def _width(extent: int, lanes: int) -> int:
+    while lanes > extent:
+        lanes //= 2
+    return lanes
+
+
+# Tiles of registers
+
+
+def _tile_rows(extent: int, most: int) -> int:
+    """Return how many rows a tile has: all tiles alike, as few as do."""
+    return -(-extent // -(-extent // most))
+
+
+def _tiled(stage: Stage, product: _Product, machine: Machine) -> list[Stmt]:
+    reduction = stage.reduction
+    assert reduction is not None
+    dtype, along = product.vector.dtype, product.along
+    columns = static(along.extent)
+    assert columns is not None
+    lanes = machine.lanes(dtype)
+    width = lanes if product.packed else _width(columns, lanes)
+    vectors = 2 if columns > width else 1
+    rows_axis = _rows_axis(stage, product)
+    most = max(1, (machine.registers - 1 - vectors) // vectors - (1 if vectors > 1 else 2))
+    rows = 1
+    symbolic = False
+    if rows_axis is not None:
+        extent = static(rows_axis.extent)
+        symbolic = extent is None
+        rows = 4 if extent is None else _tile_rows(extent, most)
+    if rows_axis is None or rows < 4:
+        # Independent sums hide the latency of each.
+        vectors = min(4, -(-columns // width))
+    size = width * vectors
+    if not product.packed and size > columns:
+        vectors, size = 1, width
+    panel = Var("panel")
+    panels = ceiling(along.extent, size)
+    before: list[Stmt] = []
+    others = [axis for axis in stage.axes if axis is not along and axis is not rows_axis]
+    if product.packed:
+        packed, pack = _pack(stage, product, size, machine)
+        before.append(pack)
+        start: PrimExpr = binary("*", panel, IntImm(size))
+    else:
+        packed = None
+        start = clamp_start(panel, size, along.extent)
+
+    tile = _Tile(stage, product, packed, panel, start, width, vectors, machine)
+    axes = [Axis(panel, panels), *others]
+    work = simplify(binary("//", points([*stage.axes, *reduction.axes]), IntImm(_FASTER)))
+    if rows_axis is None:
+        body = tile.body(None, IntImm(0), 1)
+    elif symbolic:
+        whole = simplify(binary("//", rows_axis.extent, IntImm(rows)))
+        rest = simplify(binary("%", rows_axis.extent, IntImm(rows)))
+        step, single = Var("tile"), Var("row")
+        body = block(
+            For(step, whole, tile.body(rows_axis, binary("*", step, IntImm(rows)), rows)),
+            For(single, rest, tile.body(rows_axis, binary("+", binary("*", whole, IntImm(rows)), single), 1)),
+        )
+    else:
+        step = Var("tile")
+        axes.append(Axis(step, ceiling(rows_axis.extent, rows)))
+        body = tile.body(rows_axis, clamp_start(step, rows, rows_axis.extent), rows)
+    return [*before, parallel(axes, body, work, machine.parallel_work)]
+
+
+def _rows_axis(stage: Stage, product: _Product) -> Axis | None:
+    """Return the axis whose points share the vectors; the longest, and the last of those."""
+    best, size = None, 1
+    for axis in stage.axes:
+        if axis is product.along or _stride(product.vector, axis) != 0 or _stride(product.single, axis) is None:
+            continue
+        extent = static(axis.extent)
+        if extent is None:
+            if best is None:
+                best = axis
+        elif extent >= size:
+            best, size = axis, extent
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """The innermost part: one tile of results."""
+
+    stage: Stage
+    product: _Product
+    packed: Buffer | None
+    panel: Var
+    start: PrimExpr
+    width: int
+    vectors: int
+    machine: Machine
+
+    def body(self, rows_axis: Axis | None, first: PrimExpr, rows: int) -> Stmt:
+        """Return the tile of ``rows`` rows from ``first`` on."""
+        reduction = self.stage.reduction
+        assert reduction is not None
+        dtype, along = self.product.vector.dtype, self.product.along
+        columns = static(along.extent)
+        assert columns is not None
+        size = self.width * self.vectors
+        zero = const(0, dtype)
+
+        def row(t: PrimExpr) -> dict[Var, PrimExpr]:
+            return {} if rows_axis is None else {rows_axis.var: binary("+", first, t)}
+
+        def vector_load(u: PrimExpr, lane: PrimExpr) -> PrimExpr:
+            offset = binary("+", binary("*", u, IntImm(self.width)), lane)
+            if self.packed is not None:
+                return BufferLoad(self.packed, (binary("+", _panel_place(self, reduction.axes, size), offset),))
+            return put(self.product.vector, {along.var: binary("+", self.start, offset)})
+
+        def accumulate(acc: Buffer, held: Buffer) -> Stmt:
+            load = unrolled(
+                self.vectors,
+                lambda u: vectorized(self.width, lambda lane: BufferStore(held, (u, lane), vector_load(u, lane))),
+            )
+
+            def update(t: PrimExpr, u: PrimExpr, lane: PrimExpr) -> Stmt:
+                value = put(self.product.single, row(t))
+                return BufferStore(
+                    acc,
+                    (t, u, lane),
+                    binary("+", BufferLoad(acc, (t, u, lane)), binary("*", value, BufferLoad(held, (u, lane)))),
+                )
+
+            multiply = unrolled(
+                rows,
+                lambda t: unrolled(self.vectors, lambda u: vectorized(self.width, lambda lane: update(t, u, lane))),
+            )
+            return serial(reduction.axes, block(load, multiply))
+
+        def each(change) -> Stmt:  # type: ignore[no-untyped-def]
+            return unrolled(
+                rows,
+                lambda t: unrolled(self.vectors, lambda u: vectorized(self.width, lambda lane: change(t, u, lane))),
+            )
+
+        def place(t: PrimExpr, u: PrimExpr, lane: PrimExpr) -> tuple[PrimExpr, ...]:
+            return t, binary("+", binary("*", u, IntImm(self.width)), lane)
+
+        def with_tile(tile: Buffer) -> Stmt:
+            def with_registers(acc: Buffer) -> Stmt:
+                return block(
+                    each(lambda t, u, lane: BufferStore(acc, (t, u, lane), zero)),
+                    local(dtype, [self.vectors, self.width], "register", lambda held: accumulate(acc, held)),
+                    each(lambda t, u, lane: BufferStore(tile, place(t, u, lane), BufferLoad(acc, (t, u, lane)))),
+                )
+
+            return block(
+                local(dtype, [rows, self.vectors, self.width], "register", with_registers),
+                self.finish(tile, rows_axis, first, rows, columns, size),
+            )
+
+        return local(dtype, [rows, size], "local", with_tile)
+
+    def finish(self, tile: Buffer, rows_axis: Axis | None, first: PrimExpr, rows: int, columns: int, size: int) -> Stmt:
+        """Return the stores of a tile, the axis of neighbouring places innermost."""
+        stage, along = self.stage, self.product.along
+        reduction = stage.reduction
+        assert reduction is not None
+        result = reduction.result
+        valid: PrimExpr = IntImm(size)
+        if self.packed is not None and columns % size:
+            valid = binary("min", IntImm(size), binary("-", along.extent, self.start))
+
+        def store(t: PrimExpr, column: PrimExpr) -> Stmt:
+            values: dict[Var, PrimExpr] = {
+                along.var: binary("+", self.start, column),
+                result: BufferLoad(tile, (t, column)),
+            }
+            if rows_axis is not None:
+                values[rows_axis.var] = binary("+", first, t)
+            return BufferStore(stage.target, (put(stage.indices[0], values),), put(stage.value, values))
+
+        by_rows = rows_axis is not None and coefficient(stage.indices[0], rows_axis.var) == 1 and rows > 1
+        if by_rows:
+            column = Var("column")
+            return For(column, valid, vectorized(rows, lambda t: store(t, column)))
+        row = Var("row")
+        return For(row, IntImm(rows), vectorized(valid, lambda c: store(row, c)))
+
+
+# Panels
+
+
+def _pack(stage: Stage, product: _Product, size: int, machine: Machine) -> tuple[Buffer, Stmt]:
+    """Return the buffer of panels and the stage that fills it: for each panel, all reduced points, then lanes."""
+    reduction = stage.reduction
+    assert reduction is not None
+    along, vector = product.along, product.vector
+    columns = static(along.extent)
+    assert columns is not None
+    shared = _shared(stage, product)
+    reduced = [axis for axis in reduction.axes if _stride(vector, axis) != 0]
+    panels = -(-columns // size)
+    extents = [static(axis.extent) or 1 for axis in (*shared, *reduced)]
+    total = panels * size
+    for extent in extents:
+        total *= extent
+    packed = Buffer("packed", (IntImm(total),), vector.dtype)
+    panel = Var("panel")
+
+    def fill(lane: PrimExpr) -> Stmt:
+        column = binary("+", binary("*", panel, IntImm(size)), lane)
+        value: PrimExpr = put(vector, {along.var: column})
+        if columns % size:
+            value = Call(
+                "if_then_else", (binary("<", column, along.extent), value, const(0, vector.dtype)), vector.dtype
+            )
+        place = _place(shared, panel, panels, reduced, size)
+        return BufferStore(packed, (simplify(binary("+", place, lane)),), value)
+
+    body = serial(reduced, vectorized(size, fill))
+    work = IntImm(total * 4)
+    return packed, parallel([*shared, Axis(panel, IntImm(panels))], body, work, machine.parallel_work)
+
+
+def _shared(stage: Stage, product: _Product) -> list[Axis]:
+    """Return the spatial axes, besides the vectors' own, that the vector factor depends on."""
+    return [axis for axis in stage.axes if axis is not product.along and _stride(product.vector, axis) != 0]
+
+
+def _place(shared: Sequence[Axis], panel: PrimExpr, panels: int, reduced: Sequence[Axis], size: int) -> PrimExpr:
+    place: PrimExpr = IntImm(0)
+    for axis in shared:
+        place = binary("+", binary("*", place, axis.extent), axis.var)
+    place = binary("+", binary("*", place, IntImm(panels)), panel)
+    for axis in reduced:
+        place = binary("+", binary("*", place, axis.extent), axis.var)
+    return binary("*", place, IntImm(size))
+
+
+def _panel_place(tile: _Tile, axes: Sequence[Axis], size: int) -> PrimExpr:
+    columns = static(tile.product.along.extent)
+    assert columns is not None
+    reduced = [axis for axis in axes if _stride(tile.product.vector, axis) != 0]
+    return _place(_shared(tile.stage, tile.product), tile.panel, -(-columns // size), reduced, size)
+
+
+# Sums split over the lanes
+
+
+def _dot_axis(stage: Stage, a: BufferLoad, b: BufferLoad) -> Axis | None:
+    reduction = stage.reduction
+    assert reduction is not None
+    for axis in reversed(reduction.axes):
+        if _stride(a, axis) == 1 and _stride(b, axis) == 1 and (static(axis.extent) or 8) >= 8:
+            return axis
+    return None
+
+
+def _dot(stage: Stage, a: BufferLoad, b: BufferLoad, run: Axis, machine: Machine) -> Stmt:
+    """Return the schedule in which the lanes share out the reduced axis ``run``."""
+    reduction = stage.reduction
+    assert reduction is not None
+    dtype = reduction.result.dtype
+    lanes = _width(static(run.extent) or machine.lanes(dtype), machine.lanes(dtype))
+    whole = simplify(binary("//", run.extent, IntImm(lanes)))
+    rest = simplify(binary("%", run.extent, IntImm(lanes)))
+    outer = [axis for axis in reduction.axes if axis is not run]
+    columns = _longest(stage, b, a) or _longest(stage, a, b)
+    count = static(columns.extent) if columns is not None else 1
+    size = min(8, count) if count is not None else 1
+    others = [axis for axis in stage.axes if axis is not columns or size == 1]
+    step = Var("tile")
+    start = clamp_start(step, size, columns.extent) if columns is not None and size > 1 else None
+
+    def column(u: PrimExpr) -> dict[Var, PrimExpr]:
+        if columns is None or start is None:
+            return {}
+        return {columns.var: binary("+", start, u)}
+
+    def with_sums(sums: Buffer) -> Stmt:
+        def with_registers(acc: Buffer) -> Stmt:
+            k = Var("k")
+
+            def update(u: PrimExpr, lane: PrimExpr) -> Stmt:
+                at = {run.var: binary("+", binary("*", k, IntImm(lanes)), lane), **column(u)}
+                return BufferStore(
+                    acc, (u, lane), binary("+", BufferLoad(acc, (u, lane)), binary("*", put(a, at), put(b, at)))
+                )
+
+            def each(change: Callable[[PrimExpr, PrimExpr], Stmt]) -> Stmt:
+                return unrolled(size, lambda u: vectorized(lanes, lambda lane: change(u, lane)))
+
+            total = unrolled(
+                size,
+                lambda u: BufferStore(sums, (u,), call("vector_sum", BufferLoad(acc, (u, IntImm(0))), dtype=dtype)),
+            )
+            return block(
+                each(lambda u, lane: BufferStore(acc, (u, lane), FloatImm(0.0, dtype))),
+                serial(outer, For(k, whole, each(update), LoopKind.SERIAL)),
+                total,
+            )
+
+        parts: list[Stmt] = [local(dtype, [size, lanes], "register", with_registers)]
+        if rest != IntImm(0):
+            last = Var("k")
+
+            def tail(u: PrimExpr) -> Stmt:
+                at = {run.var: binary("+", binary("*", whole, IntImm(lanes)), last), **column(u)}
+                product = binary("*", put(a, at), put(b, at))
+                return BufferStore(sums, (u,), binary("+", BufferLoad(sums, (u,)), product))
+
+            parts.append(serial(outer, For(last, rest, unrolled(size, tail), LoopKind.SERIAL)))
+        u = Var("column")
+
+        def store(u: PrimExpr) -> Stmt:
+            values = {**column(u), reduction.result: BufferLoad(sums, (u,))}
+            return BufferStore(stage.target, (put(stage.indices[0], values),), put(stage.value, values))
+
+        parts.append(For(u, IntImm(size), store(u), LoopKind.SERIAL))
+        return Seq(tuple(parts))
+
+    body = local(dtype, [size], "local", with_sums)
+    axes = list(others)
+    if start is not None and columns is not None:
+        axes.append(Axis(step, ceiling(columns.extent, size)))
+    work = simplify(binary("//", points([*stage.axes, *reduction.axes]), IntImm(_FASTER)))
+    return parallel(axes, body, work, machine.parallel_work)
+
+
+def _longest(stage: Stage, moving: BufferLoad, still: BufferLoad) -> Axis | None:
+    """Return the longest axis along which only one factor moves, so that the other is read once for several sums."""
+    found = [
+        axis
+        for axis in stage.axes
+        if static(axis.extent) is not None and _stride(still, axis) == 0 and _stride(moving, axis) is not None
+    ]
+    return max(found, key=lambda axis: static(axis.extent) or 0, default=None)

@@ -1,0 +1,179 @@
+"""A tensor program as a list of stages: what the fusing and scheduling rules look at.
+
+    stage ::= Stage(spatial axes, target[indices] = value)
+            | Stage(spatial axes, reduced axes, result = op over source, target[indices] = value of result)
+            | Opaque(statement)
+
+A block that is one store over its own axes becomes a Stage; whatever else there is stays a statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, Union
+
+from relay2relax.backends.c.lower import lower_blocks
+from relay2relax.tir.arith import Bounds, simplify
+from relay2relax.tir.expr import Binary, BinaryOp, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.stmt import Block, BlockRealize, BufferStore, For, IterKind, PrimFunc, Seq, Stmt
+from relay2relax.tir.visit import all_expressions, loads, statements
+
+_REDUCTIONS = ("+", "*", "min", "max", "and", "or")
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """``var`` runs over ``[0, extent)``."""
+
+    var: Var
+    extent: PrimExpr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduction:
+    """``result`` is ``source`` folded with ``op`` over ``axes``, from ``identity`` on."""
+
+    axes: tuple[Axis, ...]
+    op: BinaryOp
+    identity: PrimExpr
+    source: PrimExpr
+    result: Var
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """One loop nest over ``axes`` that stores ``value`` at ``target[indices]``, each point a place of its own."""
+
+    axes: tuple[Axis, ...]
+    target: Buffer
+    indices: tuple[PrimExpr, ...]
+    value: PrimExpr
+    reduction: Reduction | None = None
+
+    @property
+    def bounds(self) -> Bounds:
+        """The range of every axis."""
+        axes = (*self.axes, *(self.reduction.axes if self.reduction is not None else ()))
+        return {axis.var: (0, binary("-", axis.extent, 1)) for axis in axes}
+
+    def expressions(self) -> tuple[PrimExpr, ...]:
+        """Return everything the stage evaluates."""
+        if self.reduction is None:
+            return (*self.indices, self.value)
+        return (*self.indices, self.value, self.reduction.source, self.reduction.identity)
+
+    def reads(self) -> set[Buffer]:
+        """Return the buffers the stage loads from."""
+        return {load.buffer for expr in self.expressions() for load in loads(expr)}
+
+    def writes(self) -> set[Buffer]:
+        """Return the buffer the stage stores to."""
+        return {self.target}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opaque:
+    """A statement that is run as it is."""
+
+    stmt: Stmt
+
+    def reads(self) -> set[Buffer]:
+        """Return the buffers the statement may load from: those it stores to are among them."""
+        found = {load.buffer for expr in all_expressions(self.stmt) for load in loads(expr)}
+        return found | self.writes()
+
+    def writes(self) -> set[Buffer]:
+        """Return the buffers the statement stores to."""
+        return {node.buffer for node in statements(self.stmt) if isinstance(node, BufferStore)}
+
+
+AnyStage: TypeAlias = Union[Stage, Opaque]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Stages in order; ``views`` are buffers that are another buffer's memory in another shape."""
+
+    stages: tuple[AnyStage, ...]
+    views: Mapping[Buffer, Buffer]
+
+    def memory(self, buffer: Buffer) -> Buffer:
+        """Return the buffer whose memory ``buffer`` is."""
+        while buffer in self.views:
+            buffer = self.views[buffer]
+        return buffer
+
+
+def stages_of(func: PrimFunc) -> list[AnyStage]:
+    """Return the stages of ``func`` in order."""
+    body = func.body
+    found: list[AnyStage] = []
+    for stmt in body.stmts if isinstance(body, Seq) else (body,):
+        stage = _stage(stmt)
+        found.append(stage if stage is not None else Opaque(lower_blocks(stmt)))
+    return found
+
+
+def _stage(stmt: Stmt) -> Stage | None:
+    loops: list[Axis] = []
+    while isinstance(stmt, For):
+        loops.append(Axis(stmt.var, stmt.extent))
+        stmt = stmt.body
+    if not isinstance(stmt, BlockRealize) or stmt.predicate is not None:
+        return None
+    block = stmt.block
+    # Every block axis is one loop of the same extent: a scheduled nest stays as it was scheduled.
+    if len(loops) != len(stmt.values) or any(loop.var is not v for loop, v in zip(loops, stmt.values, strict=True)):
+        return None
+    if any(loop.extent != a.extent for loop, a in zip(loops, block.iter_vars, strict=True)):
+        return None
+    return _from_block(block)
+
+
+def _from_block(block: Block) -> Stage | None:
+    body = block.body
+    if not isinstance(body, BufferStore) or block.alloc_buffers:
+        return None
+    axes = tuple(Axis(a.var, a.extent) for a in block.iter_vars if a.kind is IterKind.SPATIAL)
+    reduced = tuple(Axis(a.var, a.extent) for a in block.iter_vars if a.kind is IterKind.REDUCE)
+    if not reduced:
+        if block.init is not None or any(load.buffer is body.buffer for load in loads(body.value)):
+            return None
+        return Stage(axes, body.buffer, body.indices, body.value)
+    if not isinstance(block.init, BufferStore) or not isinstance(body.value, Binary):
+        return None
+    own = BufferLoad(body.buffer, body.indices)
+    op, a, b = body.value.op, body.value.a, body.value.b
+    if op not in _REDUCTIONS or own not in (a, b):
+        return None
+    source = b if a == own else a
+    if any(load.buffer is body.buffer for load in loads(source)):
+        return None
+    result = Var("result", source.dtype)
+    reduction = Reduction(reduced, op, block.init.value, source, result)
+    return Stage(axes, body.buffer, body.indices, result, reduction)
+
+
+def flat_index(buffer: Buffer, indices: Sequence[PrimExpr], bounds: Bounds | None = None) -> PrimExpr:
+    """Return the row-major position of ``indices`` in ``buffer``, in canonical form."""
+    result: PrimExpr = IntImm(0)
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        result = binary("+", binary("*", result, extent), index)
+    return simplify(result, bounds)
+
+
+def points(axes: Iterable[Axis]) -> PrimExpr:
+    """Return the number of points of the axes' product."""
+    count: PrimExpr = IntImm(1)
+    for axis in axes:
+        count = binary("*", count, axis.extent)
+    return simplify(count)
+
+
+def size_of(buffer: Buffer) -> PrimExpr:
+    """Return the number of elements of ``buffer``."""
+    count: PrimExpr = IntImm(1)
+    for extent in buffer.shape:
+        count = binary("*", count, extent)
+    return simplify(count)
