@@ -6,6 +6,7 @@ names that importers make, function types with type parameters, reference types.
 
 from __future__ import annotations
 
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import ParseError
 from relay2relax.core.source import SourceText
 from relay2relax.relay_ir.expr import Constructor, Expr, Function, GlobalVar
@@ -17,6 +18,7 @@ from relay2relax.relay_ir.types import GlobalTypeVar
 VERSION = "0.0.5"
 
 
+@collection_paused()
 def parse(text: str, name: str = "<text>") -> IRModule:
     """Return the module that ``text`` describes; ``name`` is the text's name in messages.
 
@@ -26,6 +28,7 @@ def parse(text: str, name: str = "<text>") -> IRModule:
     return _ModuleReader(text, name).module()
 
 
+@collection_paused()
 def parse_expr(text: str, name: str = "<text>") -> Expr:
     """Return the expression that ``text`` describes; raises ParseError like :func:`parse`."""
     return _ModuleReader(text, name).expression()

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, TypeAlias, Union
 
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import of_array
 from relay2relax.core.source import SequentialSpan, Span
 from relay2relax.core.walk import post_order
@@ -61,6 +62,7 @@ _DATAFLOW = (Call, Tuple, TupleGetItem)
 _COMMENTED = (Constant, Call, Var, Function, Tuple, TupleGetItem)
 
 
+@collection_paused()
 def print_module(
     mod: IRModule,
     show_meta_data: bool = True,
@@ -80,6 +82,7 @@ def print_module(
     return (HEADER if header else "") + text + printer.metadata.section(show_meta_data, printer.types)
 
 
+@collection_paused()
 def print_expr(
     expr: Expr,
     show_meta_data: bool = True,
