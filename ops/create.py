@@ -493,6 +493,7 @@ ndarray_size = OpDef(
     numpy=size_numpy,
     compute=size_compute,
     relax=Expanded(size_relax),
+    aliases=("contrib.ndarray_size",),
 )
 
 OPS = (

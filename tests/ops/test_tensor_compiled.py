@@ -1,6 +1,6 @@
-"""Tensor operators in a real apache-tvm: as Relax operators in its script, and as PrimFuncs.
+"""Tensor operators compiled: in a real apache-tvm, as Relax operators in its script and as PrimFuncs; and as C.
 
-One module holds a function for each case and form; TVM reads it as text and compiles it once.
+One module holds a function for each case and form, so that there is one compilation.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from relay2relax import relax_ir
+from relay2relax.backends.c import compile_prim_funcs
 from relay2relax.backends.tvm import build
 from relay2relax.core.tolerance import difference
 from relay2relax.ops import OpDef, TensorType, TupleType, relay_op
+from relay2relax.ops.lower import lower_call
 from relay2relax.relax_ir.emitter import OpEmitter
 from relay2relax.relax_ir.struct_info import from_type
 from relay2relax.tir.expr import Var
@@ -184,3 +186,26 @@ def test_tensor_operators_in_tvm() -> None:
 @pytest.mark.tvm
 def test_tensor_operators_of_symbolic_extents_in_tvm() -> None:
     run_in_tvm([case for case in cases() if case[0] not in FLOATS], (2, 3, 4))
+
+
+@pytest.mark.compiler
+def test_tensor_operators_in_c() -> None:
+    functions, expected = [], []
+    for number, (name, given, args) in enumerate(cases()):
+        # C has neither half precision nor, yet, the same bits as another dtype.
+        if given.get("dtype") == "float16" or name == "reinterpret":
+            continue
+        op = relay_op(name)
+        assert isinstance(op, OpDef)
+        attrs = op.attrs(**given)
+        types = [type_of(one, {}) for one in args]
+        functions.append(lower_call(op, attrs, types, op.infer(attrs, *types), f"call_{number}"))
+        arrays = [np.ascontiguousarray(one).reshape(one.shape) for one in flat(tuple(args))]
+        expected.append((f"{name} {given}", arrays, flat(op.numpy(attrs, *args))))
+    module = compile_prim_funcs(functions)
+    for function, (what, arrays, values) in zip(functions, expected, strict=True):
+        results = [np.full(one.shape, 7).astype(one.dtype) for one in values]
+        module.call(function.name, *arrays, *results)
+        for one, wanted in zip(results, values, strict=True):
+            found = difference(one, np.asarray(wanted), 24)
+            assert found.agrees, f"{what}: {found.reason}"
