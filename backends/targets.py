@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from relay2relax.backends.compiler import compile_module
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.relax_ir.expr import IRModule
 
 TARGETS = ("numpy", "c", "tvm")
 
 
+@collection_paused()
 def build(module: IRModule, target: str = "numpy") -> Any:
     """Return the executable of ``module`` on ``target``.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, Union
 
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.graph.model import (
@@ -55,6 +56,7 @@ class _Frame:
     awaiting: str = ""
 
 
+@collection_paused()
 def to_relax(graph: MSCGraph, weights: Mapping[str, Array], dims: Dims | None = None) -> IRModule:
     """Return the graph as a Relax module with one function ``main``.
 

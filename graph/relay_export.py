@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.source import Span
 from relay2relax.graph.model import (
@@ -30,6 +31,7 @@ from relay2relax.relay_ir.expr import Call, Constant, Expr, Function, GlobalVar,
 from relay2relax.relay_ir.module import IRModule
 
 
+@collection_paused()
 def to_relay(graph: MSCGraph, weights: Mapping[str, Array]) -> IRModule:
     """Return the Relay module of ``graph``; ``weights`` are its constants by name, taken as they are.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.core.source import Span
@@ -65,6 +66,7 @@ _NO_HELD: Mapping[int, str] = {}
 _BLOCK = ("block",)
 
 
+@collection_paused()
 def from_relay(
     mod: IRModule, params: Mapping[str, Array] | None = None, entry: str = "main"
 ) -> tuple[MSCGraph, dict[str, Array]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import (
@@ -42,6 +43,7 @@ class WellFormedError(Relay2RelaxError):
     """A Relax module is not well formed; ``diagnostics`` lists every mistake."""
 
 
+@collection_paused()
 def check_well_formed(mod: IRModule) -> None:
     """Raise WellFormedError, listing every mistake, unless ``mod`` is well formed."""
     checker = _Checker(mod)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.ops.attributes import attr_fields
 from relay2relax.ops.record import OpDef
@@ -61,6 +62,7 @@ NameConstant = Callable[[Constant], "str | None"]
 _INDENT = "    "
 
 
+@collection_paused()
 def print_module(mod: IRModule, dialect: str = "tvm", name_constant: NameConstant | None = None) -> str:
     """Return ``mod`` as TVMScript, without a newline at the end.
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
 from relay2relax.core.source import SequentialSpan, Span
@@ -42,6 +43,7 @@ from relay2relax.tir.extent import ANY
 _ATTRS = "relay.attrs."
 
 
+@collection_paused()
 def load_json(text: str) -> IRModule:
     """Return the module of a ``save_json`` document; a function or expression becomes ``@main`` of a new
     module.

@@ -1,8 +1,8 @@
 """Modules, expressions and metadata tables as Relay's JSON graph format, as TVM 0.18 writes and reads it.
 
 Nodes are numbered depth first from the root, with a stack of our own. An expression or variable becomes one
-node however often it is referred to; types, strings, spans and numbers, which are values, are written once
-each.
+node however often it is referred to, and so does any other object; strings, spans and devices, which are
+values, are written once each, and integers at every mention.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.source import SequentialSpan, Span
@@ -30,6 +31,7 @@ VERSION = "0.18.0"
 _BINARY_KEYS = {op: key for key, op in BINARY.items()} | {"/": "tir.Div"}
 
 
+@collection_paused()
 def save_json(root: Any) -> str:
     """Return ``root``, a module or any object that the format can hold, as a document that TVM 0.18 loads.
 
@@ -137,11 +139,16 @@ class _Writer:
         """Return the index of ``value``; where it is new, its node and the references to fill in."""
         if value is None:
             return 0, None
+        index = len(self.nodes)
+        if type(value) is int:
+            # TVM has an object per mention, as extents of shapes are.
+            node, refs = self.describe(value)
+            self.nodes.append(node)
+            return index, (node, iter(refs))
         key = _value_key(value)
         known = self.by_identity.get(id(value)) if key is None else self.by_value.get(key)
         if known is not None:
             return known, None
-        index = len(self.nodes)
         if key is None:
             self.by_identity[id(value)] = index
             self.alive.append(value)
@@ -226,16 +233,13 @@ class _Writer:
 
 def _value_key(value: Any) -> Any:
     """Return what makes two values one node, None for objects that only are the same as themselves."""
-    if isinstance(value, BoxInt):
-        return None  # an object of its own in TVM, and in the table of a metadata section
-    if isinstance(value, (str, int)):
+    if isinstance(value, (str, bool)):
         return type(value), value
     if isinstance(value, (float, tir.FloatImm)):
         return type(value), repr(value)  # zeros of both signs are equal, but not the same
     if isinstance(value, (Span, VirtualDevice, _Leaf, ir.Op, tir.IntImm, tir.StringImm, tir.AnyExtent)):
         return value
-    # Type variables and the like compare by identity, so they are keys of their own.
-    return value if isinstance(value, ty.Type) else None
+    return None
 
 
 def _leaf(value: Any) -> _Leaf | None:
@@ -390,7 +394,8 @@ def _scalar_fields(value: Any) -> tuple[str, dict[str, Any]] | None:
         case tir.AnyExtent():
             return "tir.Any", {"dtype": "int32"}
         case tir.Var(name):
-            return "tir.Var", {"dtype": dtype, "name": name}
+            key = "tir.SizeVar" if isinstance(value, tir.SizeVar) else "tir.Var"
+            return key, {"dtype": dtype, "name": name}
         case tir.StringImm(text):
             return "tir.StringImm", {"dtype": dtype, "value": text}
         case tir.Not(a):

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from relay2relax import relax_ir, relay_ir
 from relay2relax.core import Diagnostic, UnsupportedError, post_order
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.ops import relay_op
 from relay2relax.ops.symbolic import Dims
@@ -42,6 +43,7 @@ def lower_to_tir(
     return translate(mod, params, dims).module
 
 
+@collection_paused()
 def translate(
     mod: relay_ir.IRModule, params: Mapping[str, Array] | None = None, dims: Dims | None = None
 ) -> Translation:
