@@ -87,9 +87,10 @@ def is_natural(expr: PrimExpr, naturals: Container[Var]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A C function: its text with ``@`` for its name, and what it is called with."""
+    """A C function: text and declaration with ``@`` for its name, and what it is called with."""
 
     text: str
+    declaration: str
     buffers: tuple[Buffer, ...]
     scalars: tuple[Var, ...]
 
@@ -120,15 +121,64 @@ class _Writer:
         self.count = 0
 
     def function(self, stage: Stmt) -> Kernel:
-        self.statement(stage)
-        params = []
+        loops: list[For] = []
+        inner = stage
+        while isinstance(inner, For) and inner.kind is LoopKind.PARALLEL:
+            loops.append(inner)
+            inner = inner.body
+        if not loops:
+            self.statement(stage)
+            return self.kernel(f"void @({self.parameters()}) {{\n" + "\n".join([*self.lines, "}"]))
+        return self.parallel(loops, inner)
+
+    def parallel(self, loops: list[For], body: Stmt) -> Kernel:
+        """Write a parallel nest: one function for a part of its steps, and one that shares the steps out."""
+        names = [self.names.setdefault(loop.var, self.fresh("i")) for loop in loops]
+        self.naturals.update(loop.var for loop in loops)
+        extents = [self.expr(simplify(loop.extent)) for loop in loops]
+        worth = self.text(loops[0].annotations.get("worth", IntImm(1)))
+        self.depth = 2
+        rest: CExpr = Atom("step")
+        for name, extent in zip(reversed(names), reversed(extents), strict=True):
+            value = rest if name == names[0] else Infix("%", rest, extent)
+            self.line(f"const int64_t {name} = {render(value)};")
+            rest = Infix("/", rest, extent)
+        self.statement(body)
+        total = extents[0]
+        for extent in extents[1:]:
+            total = Infix("*", total, extent)
+        names = [*self.buffers.values(), *self.scalars.values()]
+        lines = [
+            f"struct @_arguments {{ {' '.join(f'{one};' for one in self.declared(restrict=False))} }};",
+            f"static void @_part({self.parameters()}, int64_t begin, int64_t end) {{",
+            "  for (int64_t step = begin; step < end; ++step) {",
+            *self.lines,
+            "  }",
+            "}",
+            "static void @_task(const void* given, int64_t begin, int64_t end) {",
+            "  const struct @_arguments* a = given;",
+            f"  @_part({', '.join(f'a->{name}' for name in names)}, begin, end);",
+            "}",
+            f"void @({self.parameters()}) {{",
+            f"  const struct @_arguments a = {{{', '.join(names)}}};",
+            f"  r2r_parallel(@_task, &a, {render(total)}, {worth});",
+            "}",
+        ]
+        return self.kernel("\n".join(lines))
+
+    def kernel(self, text: str) -> Kernel:
+        return Kernel(text, f"void @({self.parameters()});", tuple(self.buffers), tuple(self.scalars))
+
+    def parameters(self) -> str:
+        return ", ".join(self.declared(restrict=True)) or "void"
+
+    def declared(self, restrict: bool) -> list[str]:
+        """Return the declarations of the buffers and variables that are given to the function."""
+        found = []
         for buffer, name in self.buffers.items():
             const = "" if buffer in self.written else "const "
-            params.append(f"{const}{c_type(buffer.dtype)}* restrict {name}")
-        params += [f"{c_type(var.dtype)} {name}" for var, name in self.scalars.items()]
-        head = f"void @({', '.join(params) or 'void'}) {{"
-        text = "\n".join([head, *self.lines, "}"])
-        return Kernel(text, tuple(self.buffers), tuple(self.scalars))
+            found.append(f"{const}{c_type(buffer.dtype)}*{' restrict' if restrict else ''} {name}")
+        return found + [f"{c_type(var.dtype)} {name}" for var, name in self.scalars.items()]
 
     def line(self, text: str) -> None:
         self.lines.append("  " * self.depth + text)
@@ -203,28 +253,9 @@ class _Writer:
             return
         if stmt.kind is LoopKind.VECTORIZED and isinstance(extent, IntImm) and self.vector(stmt, extent.value):
             return
-        if stmt.kind is LoopKind.PARALLEL:
-            worth = stmt.annotations.get("worth")
-            deep, inner = 1, stmt.body
-            while isinstance(inner, For) and inner.kind is LoopKind.PARALLEL:
-                deep, inner = deep + 1, inner.body
-            clause = f"R2R_PARALLEL({deep})" if worth is None else f"R2R_PARALLEL_IF({deep}, {self.text(worth)})"
-            self.line(clause)
-            self.parallel(stmt, deep)
-            return
         if stmt.kind is LoopKind.VECTORIZED:
             self.line("R2R_INDEPENDENT")
         self.braced(self.loop_head(stmt), stmt.body)
-
-    def parallel(self, stmt: Stmt, deep: int) -> None:
-        assert isinstance(stmt, For)
-        if deep == 1:
-            self.braced(self.loop_head(stmt), stmt.body)
-            return
-        self.line(self.loop_head(stmt))
-        self.depth += 1
-        self.parallel(stmt.body, deep - 1)
-        self.depth -= 1
 
     def loop_head(self, stmt: For) -> str:
         type_, extent = c_type(stmt.var.dtype), self.text(simplify(stmt.extent))

@@ -41,7 +41,6 @@ _HELP = (
     "install gcc or clang, name a compiler in the environment variable CC, or install the extra: "
     "pip install 'relay2relax[cc]'"
 )
-_OPENMP_TEST = "#include <omp.h>\nint r2r_threads(void) { return omp_get_max_threads(); }\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +102,6 @@ def _examine(command: tuple[str, ...]) -> Compiler:
     return Compiler(command, version, macros, hashlib.sha256(text.encode()).hexdigest())
 
 
-@lru_cache(maxsize=None)
-def supports_openmp(compiler: Compiler) -> bool:
-    """Whether the compiler builds and links OpenMP."""
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "test.c"
-        source.write_text(_OPENMP_TEST)
-        target = str(Path(folder) / "test.so")
-        try:
-            _run([*compiler.command, "-fopenmp", "-fPIC", "-shared", str(source), "-o", target], "")
-        except CompilerError:
-            return False
-    return True
-
-
 def _run(arguments: Sequence[str], title: str) -> str:
     try:
         done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", check=False)
@@ -138,51 +123,12 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("relay2relax", appauthor=False))
 
 
-def load_library(units: Sequence[str], parallel: bool) -> ctypes.CDLL:
+def load_library(units: Sequence[str]) -> ctypes.CDLL:
     """Compile C files into one shared object, unless the cache has it, and load it.
 
-    ``parallel`` says that the code asks for OpenMP; without it the same code runs on one core. Raises
-    CompilerError where the compiler is missing or refuses the code, FileError where the cache folder cannot
-    be written."""
-    compiler = find_compiler()
-    key = hashlib.sha256(compiler.identity.encode())
-    for part in (*compiler.command, *compiler.flags, str(parallel), *units):
-        key.update(part.encode())
-        key.update(b"\0")
-    folder = cache_folder()
-    target = folder / f"{key.hexdigest()[:40]}{'.dll' if os.name == 'nt' else '.so'}"
-    if not target.exists():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            _build(compiler, units, parallel, folder, target)
-        except OSError as error:
-            raise FileError(f"cannot write the cache of compiled objects, {folder}: {error}") from error
-    try:
-        return ctypes.CDLL(str(target))
-    except OSError as error:
-        raise CompilerError(f"the compiled object does not load: {error}") from error
-
-
-def _build(compiler: Compiler, units: Sequence[str], parallel: bool, folder: Path, target: Path) -> None:
-    openmp = ("-fopenmp",) if parallel and supports_openmp(compiler) else ()
-    with tempfile.TemporaryDirectory(dir=folder) as work:
-
-        def compile_unit(number: int) -> str:
-            source, product = Path(work) / f"unit{number}.c", Path(work) / f"unit{number}.o"
-            source.write_text(units[number])
-            arguments = [*compiler.command, *compiler.flags, *openmp, "-c", str(source), "-o", str(product)]
-            _run(arguments, "the C compiler refused generated code")
-            return str(product)
-
-        with ThreadPoolExecutor(_processors()) as pool:
-            products = list(pool.map(compile_unit, range(len(units))))
-        linked = Path(work) / target.name
-        arguments = [*compiler.command, "-shared", *openmp, *products, "-o", str(linked), "-lm"]
-        _run(arguments, "the C compiler could not link generated code")
-        os.replace(linked, target)
-
-
-def _processors() -> int:
+    Raises CompilerError where the compiler is missing or refuses the code, FileError where the cache folder cannot be
+    written.
+    """Return how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -19,14 +19,6 @@ HEADER = r"""
 #else
 #define R2R_EXPORT __attribute__((visibility("default")))
 #endif
-#if defined(_OPENMP)
-#define R2R_PRAGMA(text) _Pragma(#text)
-#define R2R_PARALLEL(loops) R2R_PRAGMA(omp parallel for collapse(loops) schedule(static))
-#define R2R_PARALLEL_IF(loops, worth) R2R_PRAGMA(omp parallel for collapse(loops) schedule(static) if (worth))
-#else
-#define R2R_PARALLEL(loops)
-#define R2R_PARALLEL_IF(loops, worth)
-#endif
 #if defined(__clang__)
 #define R2R_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else

@@ -7,6 +7,7 @@ parameters' buffers, then the arena) and an array of the variables' values."""
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +16,12 @@ import numpy as np
 
 from relay2relax.backends.binding import bind_call, integer
 from relay2relax.backends.c.codegen import argument_names, stage_kernel
-from relay2relax.backends.c.compile import find_compiler, load_library
+from relay2relax.backends.c.compile import find_compiler, load_library, processors
 from relay2relax.backends.c.header import HEADER
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.plan import ALIGNMENT, Arena, plan_memory
 from relay2relax.backends.c.schedule import schedule
+from relay2relax.backends.c.threads import DECLARATION, POOL
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
 from relay2relax.tir.expr import Binary, Buffer, IntImm, PrimExpr, Var
@@ -115,13 +117,27 @@ def compile_prim_funcs(funcs: Sequence[PrimFunc]) -> CompiledModule:
     Raises UnsupportedError for what C cannot express (float16, extern calls), CompilerError where the
     compiler is missing or refuses the code."""
     units, entries = generate(funcs, find_compiler().machine)
-    parallel = any("R2R_PARALLEL" in unit.removeprefix(HEADER) for unit in units)
-    return CompiledModule(load_library(units, parallel), entries)
+    library = load_library(units)
+    library.r2r_set_threads(ctypes.c_int64(thread_count()))
+    return CompiledModule(library, entries)
+
+
+def thread_count() -> int:
+    """Return how many threads a module uses: ``RELAY2RELAX_THREADS``, else as many as the process has processors.
+
+    Raises ExecutionError where the variable is no positive number.
+    """
+    given = os.environ.get("RELAY2RELAX_THREADS", "")
+    if not given:
+        return processors()
+    if not given.isdecimal() or int(given) < 1:
+        raise ExecutionError(f"RELAY2RELAX_THREADS is {given!r}, expected a positive number")
+    return int(given)
 
 
 def generate(funcs: Sequence[PrimFunc], machine: Machine) -> tuple[list[str], dict[str, Entry]]:
     """Return the C files of ``funcs``, and by name how each is called."""
-    kernels: dict[str, str] = {}
+    kernels: dict[str, tuple[str, str]] = {}
     bodies: list[str] = []
     entries: dict[str, Entry] = {}
     for number, func in enumerate(funcs):
@@ -130,22 +146,21 @@ def generate(funcs: Sequence[PrimFunc], machine: Machine) -> tuple[list[str], di
             raise ExecutionError(f"two functions are called {func.name!r}")
         entries[func.name] = entry
         bodies.append(body)
+    head = HEADER + DECLARATION
     units: list[list[str]] = [[]]
     size = 0
-    for text, name in kernels.items():
+    for text, (name, _) in kernels.items():
         size += len(text)
         if size > _UNIT_CHARACTERS and units[-1]:
             units.append([])
             size = len(text)
-        units[-1].append(text.replace("@", name, 1))
-    declarations = [text[: text.index(" {")].replace("@", name, 1) + ";" for text, name in kernels.items()]
-    return [
-        *("\n\n".join([HEADER, *unit]) + "\n" for unit in units if unit),
-        "\n\n".join([HEADER, *declarations, *bodies]) + "\n",
-    ], entries
+        units[-1].append(text.replace("@", name))
+    declarations = [declaration.replace("@", name) for name, declaration in kernels.values()]
+    texts = ["\n\n".join([head, *unit]) + "\n" for unit in units if unit]
+    return [*texts, "\n\n".join([head, POOL, *declarations, *bodies]) + "\n"], entries
 
 
-def _entry(func: PrimFunc, symbol: str, kernels: dict[str, str], machine: Machine) -> tuple[Entry, str]:
+def _entry(func: PrimFunc, symbol: str, kernels: dict[str, tuple[str, str]], machine: Machine) -> tuple[Entry, str]:
     params = func.buffers
     extents = shape_variables([*params, *func.root_buffers])
     scheduled = schedule(func, machine)
@@ -165,7 +180,7 @@ def _entry(func: PrimFunc, symbol: str, kernels: dict[str, str], machine: Machin
     for buffer, offset in arena.offsets.items():
         places[buffer] = f"(char*)a[{len(params)}] + {_size_text(offset, names)}"
     for kernel in stages:
-        name = kernels.setdefault(kernel.text, f"r2r_stage_{len(kernels)}")
+        name, _ = kernels.setdefault(kernel.text, (f"r2r_stage_{len(kernels)}", kernel.declaration))
         lines.append(f"  {name}({argument_names(kernel, places, names)});")
     lines.append("}")
     return Entry(func, symbol, variables, arena), "\n".join(lines)
