@@ -28,10 +28,10 @@ def load(path: str | os.PathLike[str]) -> IRModule:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ParseError(
-            f"{name!r} is neither Relay text nor JSON: byte {error.start} is not UTF-8"
-        ) from None
+        raise ParseError(f"{name!r} is neither Relay text nor JSON: byte {error.start} is not UTF-8") from None
     del content
+    if not text.strip():
+        raise ParseError(f"{name!r} is empty; expected Relay text or JSON")
     if text.lstrip()[:1] == "{":
         from relay2relax.relay_ir.json_reader import load_json
 

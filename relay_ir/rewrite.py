@@ -45,7 +45,8 @@ def nodes(*roots: Expr) -> Iterator[Expr]:
 
 def with_children(expr: Expr, given: Sequence[Expr]) -> Expr:
     """Return ``expr`` with ``given`` in place of its ``children``; ``expr`` itself where none differs."""
-    if all(new is old for new, old in zip(given, children(expr), strict=True)):
+    # Nodes are equal to themselves only; operators by name.
+    if all(new == old for new, old in zip(given, children(expr), strict=True)):
         return expr
     match expr:
         case Call():

@@ -1,0 +1,169 @@
+"""Parameter files and binding."""
+
+from __future__ import annotations
+
+import contextlib
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from relay2relax import relay_ir
+from relay2relax.core import FileError, ParseError, Relay2RelaxError
+from relay2relax.core.dtype import DTypeError
+
+# {"b": bool scalar True, "w": int16 [1, 2]}, the example of the format's description.
+EXAMPLE = bytes.fromhex(
+    "b79c04054f8de5f7 0000000000000000 0200000000000000"
+    "0100000000000000 62   0100000000000000 77   0200000000000000"
+    "3fa1b496f0405edd 0000000000000000 01000000 00000000 00000000 01 01 0100            0100000000000000 01"
+    "3fa1b496f0405edd 0000000000000000 01000000 00000000 01000000 00 10 0100 0200000000000000 0400000000000000 01000200"
+)
+EMPTY = bytes.fromhex("b79c04054f8de5f7 0000000000000000 0000000000000000 0000000000000000")
+
+
+def test_the_example():
+    params = relay_ir.load_params(EXAMPLE)
+    assert list(params) == ["b", "w"]
+    assert params["b"].dtype == np.bool_
+    assert params["b"].shape == ()
+    assert params["b"].item() is True
+    np.testing.assert_array_equal(params["w"], np.array([1, 2], np.int16))
+    assert relay_ir.save_params({"w": params["w"], "b": params["b"]}) == EXAMPLE
+    assert relay_ir.load_params(EMPTY) == {}
+    assert relay_ir.save_params({}) == EMPTY
+
+
+@pytest.mark.parametrize("name", ["mlp", "bert_tiny", "unet", "resnet18_onnx_small"])
+def test_recorded_files(get_model_case, name):
+    case = get_model_case(name)
+    params = relay_ir.load_params(case.params)
+    expected = {spec["name"]: case.seeded.tensor(spec) for spec in case.specs() if spec["role"] == "param"}
+    assert set(params) == set(expected)
+    for key, value in expected.items():
+        np.testing.assert_array_equal(params[key], value)
+        assert params[key].dtype == value.dtype
+    written = relay_ir.save_params(params)
+    # TVM writes in the order of a hash map, we sort; the tensors are the same bytes.
+    assert len(written) == len(case.params)
+    assert list(relay_ir.load_params(written)) == sorted(params)
+
+
+def test_arrays_are_views(tmp_path):
+    content = relay_ir.save_params({"w": np.arange(6, dtype=np.float32)})
+    (array,) = relay_ir.load_params(content).values()
+    assert np.shares_memory(array, np.frombuffer(content, np.uint8))
+    assert not array.flags.writeable
+    path = tmp_path / "w.params"
+    path.write_bytes(content)
+    for given_path in (path, str(path)):
+        (mapped,) = relay_ir.load_params(given_path).values()
+        np.testing.assert_array_equal(mapped, array)
+        assert not mapped.flags.owndata
+
+
+def test_other_dtypes():
+    params = {
+        "b16": np.array([1.5, -2], ml_dtypes.bfloat16),
+        "big": np.array([1, 2], ">i4"),
+        "empty": np.zeros((0, 3), np.float64),
+        "f8": np.array([1, 2], ml_dtypes.float8_e4m3fn),
+        "strided": np.arange(6).reshape(2, 3).T,
+    }
+    read = relay_ir.load_params(relay_ir.save_params(params))
+    for name, value in params.items():
+        np.testing.assert_array_equal(read[name], value)
+        assert read[name].dtype == value.dtype.newbyteorder("=")
+    with pytest.raises(DTypeError):
+        relay_ir.save_params({"c": np.zeros(2, np.complex64)})
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=6),
+        npst.arrays(st.sampled_from(["<f4", "<f2", "<i8", "u1", "?"]), npst.array_shapes(min_dims=0, min_side=0)),
+        max_size=4,
+    )
+)
+def test_round_trip(params):
+    content = relay_ir.save_params(params)
+    read = relay_ir.load_params(content)
+    assert list(read) == sorted(params)
+    for name, value in params.items():
+        assert read[name].dtype == value.dtype
+        assert read[name].tobytes() == value.tobytes()
+        assert read[name].shape == value.shape
+    assert relay_ir.save_params(read) == content
+
+
+@given(st.integers(0, len(EXAMPLE)), st.binary(max_size=4), st.booleans())
+def test_damaged_files(place, patch, cut):
+    content = EXAMPLE[:place] if cut else EXAMPLE[:place] + patch + EXAMPLE[place + len(patch) :]
+    with contextlib.suppress(Relay2RelaxError):
+        relay_ir.load_params(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a parameter file"),
+        (b"x" * 64, "not a parameter file"),
+        (EXAMPLE[:30], "name 0 of 2|inside a count"),
+        (EXAMPLE[:-1], r"parameter 'w': .*expected 4 bytes of elements, found 3"),
+        (EXAMPLE[:16] + b"\xff" * 8 + EXAMPLE[24:], "name|inside a count"),
+        (EXAMPLE[:42] + b"\x03" + EXAMPLE[43:], "2 names and 3 tensors"),
+    ],
+)
+def test_what_is_wrong_is_said(content, message):
+    with pytest.raises(ParseError, match=message):
+        relay_ir.load_params(content)
+
+
+def test_unreadable_files(tmp_path):
+    with pytest.raises(FileError, match=r"absent\.params"):
+        relay_ir.load_params(tmp_path / "absent.params")
+
+
+# --- binding ---
+
+
+def function(*names: str) -> relay_ir.IRModule:
+    params = [relay_ir.var(name, shape=(2, 3)) for name in names]
+    body = params[0]
+    for param in params[1:]:
+        body = body + param
+    return relay_ir.IRModule({relay_ir.GlobalVar("main"): relay_ir.Function(tuple(params), body)})
+
+
+def test_bound_parameters_become_constants():
+    weight = np.ones((2, 3), np.float32)
+    mod = relay_ir.bind_params(function("x", "w"), {"w": weight, "unused": weight})
+    assert [param.name for param in mod["main"].params] == ["x"]
+    constant = mod["main"].body.args[1]
+    assert isinstance(constant, relay_ir.Constant)
+    assert constant.data is weight
+
+
+def test_what_does_not_fit_is_listed():
+    mod = function("x", "w", "b")
+    wrong = {"w": np.ones((3, 2), np.float32), "b": np.ones((2, 3), np.float64)}
+    with pytest.raises(Relay2RelaxError) as caught:
+        relay_ir.bind_params(mod, wrong)
+    assert "%w: expected (2, 3) of float32, given (3, 2) of float32" in str(caught.value)
+    assert "%b: expected (2, 3) of float32, given (2, 3) of float64" in str(caught.value)
+
+
+def test_a_name_that_two_parameters_share():
+    with pytest.raises(Relay2RelaxError, match="several parameters of @main are named %w"):
+        relay_ir.bind_params(function("x", "w", "w"), {"w": np.ones((2, 3), np.float32)})
+
+
+def test_unknown_extents_fit_any():
+    x = relay_ir.var("x", shape=(relay_ir.Any(), 3))
+    mod = relay_ir.IRModule({relay_ir.GlobalVar("main"): relay_ir.Function((x,), x)})
+    assert relay_ir.bind_params(mod, {"x": np.ones((7, 3), np.float32)})["main"].params == ()
+    with pytest.raises(Relay2RelaxError, match=r"expected \(\?, 3\) of float32, given \(7, 4\) of float32"):
+        relay_ir.bind_params(mod, {"x": np.ones((7, 4), np.float32)})
