@@ -15,6 +15,7 @@ FAMILIES = (
     "indexing",
     "create",
     "convolution",
+    "convolution_transposed",
     "matmul",
     "pooling",
     "normalisation",
@@ -25,9 +26,7 @@ FAMILIES = (
 @lru_cache(maxsize=None)
 def all_ops() -> tuple[OpDef, ...]:
     """Return every record, family by family."""
-    return tuple(
-        op for family in FAMILIES for op in import_module(f"relay2relax.ops.{family}").OPS
-    )
+    return tuple(op for family in FAMILIES for op in import_module(f"relay2relax.ops.{family}").OPS)
 
 
 @lru_cache(maxsize=None)
