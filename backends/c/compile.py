@@ -128,6 +128,45 @@ def load_library(units: Sequence[str]) -> ctypes.CDLL:
 
     Raises CompilerError where the compiler is missing or refuses the code, FileError where the cache folder cannot be
     written.
+    """
+    compiler = find_compiler()
+    key = hashlib.sha256(compiler.identity.encode())
+    for part in (*compiler.command, *compiler.flags, *units):
+        key.update(part.encode())
+        key.update(b"\0")
+    folder = cache_folder()
+    target = folder / f"{key.hexdigest()[:40]}{'.dll' if os.name == 'nt' else '.so'}"
+    if not target.exists():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _build(compiler, units, folder, target)
+        except OSError as error:
+            raise FileError(f"cannot write the cache of compiled objects, {folder}: {error}") from error
+    try:
+        return ctypes.CDLL(str(target))
+    except OSError as error:
+        raise CompilerError(f"the compiled object does not load: {error}") from error
+
+
+def _build(compiler: Compiler, units: Sequence[str], folder: Path, target: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+
+        def compile_unit(number: int) -> str:
+            source, product = Path(work) / f"unit{number}.c", Path(work) / f"unit{number}.o"
+            source.write_text(units[number])
+            arguments = [*compiler.command, *compiler.flags, "-c", str(source), "-o", str(product)]
+            _run(arguments, "the C compiler refused generated code")
+            return str(product)
+
+        with ThreadPoolExecutor(processors()) as pool:
+            products = list(pool.map(compile_unit, range(len(units))))
+        linked = Path(work) / target.name
+        arguments = [*compiler.command, "-shared", "-pthread", *products, "-o", str(linked), "-lm"]
+        _run(arguments, "the C compiler could not link generated code")
+        os.replace(linked, target)
+
+
+def processors() -> int:
     """Return how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
