@@ -9,7 +9,8 @@ writes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from relay2relax.core.errors import ParseError
@@ -34,6 +35,7 @@ from relay2relax.relay_ir.device import VirtualDevice
 from relay2relax.relay_ir.expr import OpaqueAttrs
 from relay2relax.relay_ir.json_reader import load_json_object
 from relay2relax.relay_ir.json_writer import save_json
+from relay2relax.relay_ir.module import TypeData
 from relay2relax.relay_ir.types import Type
 from relay2relax.relay_ir.types import TypeVar as RelayTypeVar
 
@@ -133,6 +135,7 @@ class _Writer:
             "version": VERSION,
             "functions": {name: self.index[id(part)] for name, part in graph.functions.items()},
             "module_attrs": self.keep(dict(graph.module_attrs)),
+            "type_definitions": [self.keep(definition) for definition in graph.type_definitions],
             "graphs": parts[1:],
         }
         # Last, when every object has been met.
@@ -206,9 +209,14 @@ class _Reader:
         """Return the graph of the document; graphs of function literals come behind those that hold them."""
         functions = _get(self.extra, "functions", dict, EXTRA)
         for number in range(len(self.written) - 1, 0, -1):
-            self.graphs[number] = self.function(self.written[number], {}, {})
-        others = {name: self.subgraph(number, f"function {name!r}") for name, number in functions.items()}
-        return self.function(document, others, self.kept(self.extra.get("module_attrs"), dict, EXTRA) or {})
+            self.graphs[number] = self.function(self.written[number])
+        definitions = _list(self.extra, "type_definitions", int, EXTRA)
+        return replace(
+            self.function(document),
+            functions={name: self.subgraph(number, f"function {name!r}") for name, number in functions.items()},
+            module_attrs=self.kept(self.extra.get("module_attrs"), dict, EXTRA) or {},
+            type_definitions=tuple(_of(self.kept(one, TypeData, EXTRA), TypeData, EXTRA) for one in definitions),
+        )
 
     def subgraph(self, number: Any, place: str) -> MSCGraph:
         if number not in self.graphs:
@@ -223,9 +231,7 @@ class _Reader:
             raise ParseError(f"{place}: there is no object {index!r}")
         return _of(self.objects[index], kind, f"{place}, object {index}")
 
-    def function(
-        self, written: dict[str, Any], others: Mapping[str, MSCGraph], module_attrs: Mapping[str, Any]
-    ) -> MSCGraph:
+    def function(self, written: dict[str, Any]) -> MSCGraph:
         name = _get(written, "name", str, "a graph")
         place = f"graph {name!r}"
         extra = _get(written, EXTRA, dict, place)
@@ -250,9 +256,7 @@ class _Reader:
             tuple(_prim(one, place) for one in _list(written, "prims", dict, place)),
             tuple(_list(extra, "captured", str, place)),
             signature,
-            others,
-            module_attrs,
-            {weight: _of(self.kept(one, Span, place), Span, place) for weight, one in spans.items()},
+            weight_spans={weight: _of(self.kept(one, Span, place), Span, place) for weight, one in spans.items()},
         )
         _check(graph)
         return graph

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.device import VirtualDevice
+from relay2relax.relay_ir.module import TypeData
 from relay2relax.relay_ir.types import Type, TypeVar
 
 if TYPE_CHECKING:
@@ -163,7 +164,8 @@ class MSCGraph:
     ``params``       the input nodes that are parameters, in the function's order.
     ``captured``     the input nodes that a function literal takes from around itself.
     ``result``       the node whose value the function returns; ``outputs`` are its tensors.
-    ``functions``    the other functions of the module, by name (of the entry function's graph only).
+    ``functions``    the other functions of the module, by name; they, the module's attributes and its type
+                     definitions go with the graph of the entry function only.
     ``weight_spans`` spans of weights, by weight name, where a node holds the weight.
     """
 
@@ -176,6 +178,7 @@ class MSCGraph:
     signature: Signature = field(default_factory=Signature)
     functions: Mapping[str, MSCGraph] = field(default_factory=dict)
     module_attrs: Mapping[str, Any] = field(default_factory=dict)
+    type_definitions: tuple[TypeData, ...] = ()
     weight_spans: Mapping[str, Span] = field(default_factory=dict)
 
     # --- structure ---

@@ -43,7 +43,8 @@ def to_relay(graph: MSCGraph, weights: Mapping[str, Array]) -> IRModule:
     functions = {build.global_var(graph.name): build.function(graph)}
     for name, other in graph.functions.items():
         functions[build.global_var(name)] = build.function(other)
-    return IRModule(functions, attrs=dict(graph.module_attrs))
+    definitions = {definition.header: definition for definition in graph.type_definitions}
+    return IRModule(functions, definitions, graph.module_attrs)
 
 
 @dataclass(eq=False)

@@ -90,8 +90,9 @@ def from_relay(
     builder = _Builder(types, aliases)
     var = mod.get_global_var(entry)
     functions = {other.name: f for other, f in mod.functions.items() if other is not var}
-    graph = builder.module(entry, mod.functions[var], functions, mod.attrs)
-    return graph, builder.weights
+    graph = builder.module(entry, mod.functions[var], functions)
+    definitions = tuple(mod.type_definitions.values())
+    return replace(graph, module_attrs=mod.attrs, type_definitions=definitions), builder.weights
 
 
 def _check(mod: IRModule) -> None:
@@ -113,9 +114,6 @@ def _check(mod: IRModule) -> None:
             else:
                 continue
             problems.append(Diagnostic(title, mod.locations.get(node)))
-    if mod.type_definitions:
-        names = ", ".join(sorted(header.name for header in mod.type_definitions))
-        problems.append(Diagnostic(f"a graph cannot express algebraic data types ({names})"))
     if problems:
         raise UnsupportedError(list(dict.fromkeys(problems)), mod.source)
 
@@ -147,17 +145,13 @@ class _Builder:
 
     # --- functions ---
 
-    def module(
-        self, name: str, entry: Function, functions: Mapping[str, Function], attrs: Mapping[str, object]
-    ) -> MSCGraph:
-        others: dict[str, MSCGraph] = {}
-        main = self.function(name, entry, others, attrs)
-        others.update((other, self.function(other, function, {}, {})) for other, function in functions.items())
-        return main
+    def module(self, name: str, entry: Function, functions: Mapping[str, Function]) -> MSCGraph:
+        main = self.function(name, entry)
+        others = {other: self.function(other, function) for other, function in functions.items()}
+        return replace(main, functions=others)
 
-    def function(
-        self, name: str, function: Function, others: Mapping[str, MSCGraph], attrs: Mapping[str, object]
-    ) -> MSCGraph:
+    def function(self, name: str, function: Function) -> MSCGraph:
+        """Return the graph of one function of the module."""
         order = list(nodes(function))
         scopes = scopes_of(function, order)
         held = _held_constants(order)
@@ -170,10 +164,7 @@ class _Builder:
         finished: dict[Expr, MSCGraph] = {}
         for scope in reversed(scopes):
             scoped = graphs[scope.function]
-            outermost = scope.parent is None
-            finished[scope.function] = scoped.graph(
-                name if outermost else scoped.name, finished, others if outermost else {}, attrs if outermost else {}
-            )
+            finished[scope.function] = scoped.graph(scoped.name or name, finished)
         return finished[function]
 
 
@@ -319,13 +310,7 @@ class _Scoped:
         """Whether users know the value by name: what goes into the function and what comes out of it."""
         return optype == INPUT or expr is self.scope.function.body
 
-    def graph(
-        self,
-        name: str,
-        finished: Mapping[Expr, MSCGraph],
-        others: Mapping[str, MSCGraph],
-        module_attrs: Mapping[str, object],
-    ) -> MSCGraph:
+    def graph(self, name: str, finished: Mapping[Expr, MSCGraph]) -> MSCGraph:
         """Return the graph; ``finished`` has those of the function literals in it."""
         function = self.scope.function
         done = tuple(
@@ -340,9 +325,7 @@ class _Scoped:
             tuple(self.prims.prims),
             tuple(self.names[node] for node in self.captures(self.scope)),
             Signature(function.ret_type, function.type_params, function.attrs, function.span, function.virtual_device),
-            others,
-            module_attrs,
-            self.weight_spans,
+            weight_spans=self.weight_spans,
         )
 
 

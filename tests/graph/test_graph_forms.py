@@ -1,0 +1,186 @@
+"""The graph as text, JSON and DOT, in MSC's layout."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from relay2relax import graph, relay_ir
+from relay2relax.core import ParseError, Relay2RelaxError
+from relay2relax.graph.attrs_text import value_text
+from relay2relax.relay_ir import Function, GlobalVar, IRModule, op, var
+
+# Models in which MSC found nothing to fuse: its graph is one node per expression, as ours is.
+PLAIN = ("mlp", "dqn", "dcgan", "unet", "squeezenet", "lstm")
+
+
+def bound(case, recorded_head: str):
+    """Return the graph of a model with all params bound that the recorded graph has no input for."""
+    arguments = zip(case.specs(), case.arguments(), strict=True)
+    params = {spec["name"]: array for spec, array in arguments if f"{spec['name']}:0" not in recorded_head}
+    return graph.from_relay(relay_ir.load_json(case.json), params)[0]
+
+
+def comparable(line: str) -> str:
+    """Return a line without what differs on purpose.
+
+    MSC lists attributes in hash order, and gives batch_norm one output where it has three; our weights carry
+    the parameters' names, and floats that six decimals do not tell exactly have more.
+    """
+    if line.startswith("  ATTRS: "):
+        attrs = re.sub(r"=(\d\.\d+e-\d+)", lambda found: f"={float(found[1]):.6f}", line[9:])
+        return " ".join(sorted(attrs.split()))
+    line = re.sub(r"^(    \w+: [^<(]*)\([^<]*\)<", r"\1<", line)
+    return re.sub(r",batch_norm(_\d+)?:[12]<\d+\|float32>", "", line)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_text_is_what_msc_printed(get_model_case, name):
+    case = get_model_case(name)
+    expected = (case.folder.parent.parent / "msc_models" / f"{name}.graph.txt").read_text()
+    found = graph.to_text(bound(case, expected.split("\n", 1)[0]))
+    assert list(map(comparable, found.splitlines())) == list(map(comparable, expected.splitlines()))
+
+
+@pytest.mark.parametrize("name", ["mlp", "dqn", "unet", "squeezenet"])
+def test_json_is_what_msc_wrote(get_model_case, name):
+    case = get_model_case(name)
+    expected = json.loads((case.folder.parent.parent / "msc_models" / f"{name}.graph.json").read_text())
+    found = json.loads(graph.to_json(bound(case, str(expected["inputs"])), extras=False))
+    for node in found["nodes"]:
+        for tensor in node["weights"].values():
+            assert tensor.pop("alias")
+            tensor["alias"] = ""
+    assert list(found) == list(expected)
+    assert found == expected
+
+
+def test_the_layout():
+    data, weight = var("data", shape=(relay_ir.Any(), 784)), relay_ir.const(np.zeros((10, 784), np.float32))
+    dense = op.nn.dense(data, weight, units=10)
+    mod = IRModule({GlobalVar("main"): Function((data,), op.split(dense, indices_or_sections=[4], axis=1))})
+    found, _ = graph.from_relay(mod)
+    assert graph.to_text(found) == (
+        "main <INPUTS: data:0| OUTPUTS: split:0,split:1>\n"
+        "P_0 d <PARENTS: | CHILDERN: >\n"
+        "  OPTYPE: shape\n"
+        "  ATTRS: producer=data out_idx=0 dim=0 \n"
+        "\n"
+        "N_0 data <PARENTS: | CHILDERN: dense>\n"
+        "  OUT: data:0(data)<d,784|float32>\n"
+        "  OPTYPE: input\n"
+        "\n"
+        "N_1 const <PARENTS: | CHILDERN: dense>\n"
+        "  OUT: const:0<10,784|float32>\n"
+        "  OPTYPE: constant\n"
+        "  WEIGHTS: \n"
+        "    const: const<10,784|float32>\n"
+        "\n"
+        "N_2 dense <PARENTS: data,const| CHILDERN: split>\n"
+        "  IN: data:0(data)<d,784|float32>,const:0<10,784|float32>\n"
+        "  OUT: dense:0<d,10|float32>\n"
+        "  OPTYPE: nn.dense\n"
+        "  SCOPE: block\n"
+        "  ATTRS: units=10 out_dtype= \n"
+        "\n"
+        "N_3 split <PARENTS: dense| CHILDERN: >\n"
+        "  IN: dense:0<d,10|float32>\n"
+        "  OUT: split:0(split_0)<d,4|float32>,split:1(split_1)<d,6|float32>\n"
+        "  OPTYPE: split\n"
+        "  SCOPE: block\n"
+        "  ATTRS: indices_or_sections=4, axis=1 \n"
+        "\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""), (True, "1"), (3, "3"), (0.5, "0.500000"), (1e-5, "0.000010"), (1e-7, "1e-07"),
+        (float("-inf"), "-inf"), ("NCHW", "NCHW"), ((1,), "1,"), ((1, 2), "1,2"), (((0, 0), (1, 2)), "0,0,1,2"),
+        ((), ""),
+    ],
+)  # fmt: skip
+def test_values_of_attributes(value, text):
+    assert value_text(value) == text
+
+
+def small() -> str:
+    x, n = var("x", shape=(2, relay_ir.Any())), var("n", shape=(2, relay_ir.Any()))
+    helper = Function((n,), op.nn.softmax(n, axis=1), attrs={"flag": 1})
+    body = op.add(relay_ir.Call(helper, (x,)), relay_ir.const(1e-7))
+    found, _ = graph.from_relay(IRModule({GlobalVar("main"): Function((x,), body)}))
+    return graph.to_json(found)
+
+
+def test_json_without_the_extras_is_refused():
+    document = json.loads(small())
+    del document["relay2relax"]
+    with pytest.raises(ParseError, match="the key 'relay2relax' is missing"):
+        graph.from_json(json.dumps(document))
+    with pytest.raises(ParseError, match="version"):
+        graph.from_json(json.dumps({"relay2relax": {"version": 99}}))
+    for text in ("", "[]", "{", '{"relay2relax": 1}', "[" * 100000):
+        with pytest.raises(ParseError):
+            graph.from_json(text)
+
+
+def places(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Return the paths to everything in a JSON value."""
+    if isinstance(value, dict):
+        return [path] + [place for key, item in value.items() for place in places(item, (*path, key))]
+    if isinstance(value, list):
+        return [path] + [place for index, item in enumerate(value) for place in places(item, (*path, index))]
+    return [path]
+
+
+SMALL = small()
+PLACES = [place for place in places(json.loads(SMALL)) if place]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(PLACES), st.sampled_from([None, -1, 3, 10**30, "x", "3", [], [1], {}, True, 0.5])),
+        min_size=1,
+        max_size=2,
+    )
+)
+def test_damage_is_refused_with_a_reason(changes):
+    document = json.loads(SMALL)
+    for path, value in changes:
+        target = document
+        for step in path[:-1]:
+            target = target[step] if isinstance(target, (dict, list)) and _has(target, step) else None
+        if isinstance(target, (dict, list)) and _has(target, path[-1]):
+            target[path[-1]] = value
+    try:
+        found = graph.from_json(json.dumps(document))
+        graph.to_text(found)
+        graph.to_relay(found, {"const": np.array(1e-7, np.float32)})
+    except Relay2RelaxError as error:
+        assert str(error).startswith("error:")  # noqa: PT017 - some changes do no harm
+
+
+def _has(target: dict | list, step: str | int) -> bool:
+    return step in target if isinstance(target, dict) else isinstance(step, int) and step < len(target)
+
+
+def test_dot():
+    found = graph.from_json(SMALL)
+    text = graph.to_dot(found)
+    assert text.startswith('digraph "main" {')
+    assert text.count("{") == text.count("}") == 2
+    assert '"0/x" -> "0/call" [label="float32[2, d]"];' in text
+    assert "subgraph cluster_1 {" in text
+
+
+def test_names_in_dot_are_quoted():
+    x = var('a"b\\c', shape=(2,))
+    found, _ = graph.from_relay(IRModule({GlobalVar("main"): Function((x,), op.nn.relu(x))}))
+    assert '"0/a\\"b\\\\c" ->' in graph.to_dot(found)
