@@ -18,6 +18,7 @@ FAMILIES = (
     "convolution_transposed",
     "matmul",
     "pooling",
+    "adaptive_pooling",
     "normalisation",
     "padding",
 )

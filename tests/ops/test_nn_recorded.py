@@ -15,7 +15,15 @@ from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.tolerance import difference
 from relay2relax.ops import relay_op
 
-FAMILIES = ("convolution", "convolution_transposed", "matmul", "pooling", "normalisation", "padding")
+FAMILIES = (
+    "convolution",
+    "convolution_transposed",
+    "matmul",
+    "pooling",
+    "adaptive_pooling",
+    "normalisation",
+    "padding",
+)
 OURS = {op.relay for family in FAMILIES for op in import_module(f"relay2relax.ops.{family}").OPS}
 _CALLED = re.compile(r"(?<![\w%@.:])([a-z_][\w]*(?:\.[\w]+)*)\(")
 _WORDS = {"def", "fn", "if", "match"}

@@ -189,3 +189,33 @@ def test_refused(attrs, message):
         MAX.infer(MAX.attrs(**attrs), t((1, 1, 4, 4)))
     with pytest.raises(OpError, match="3 dimensions"):
         GLOBAL.infer(GLOBAL.attrs(), t((1, 4, 4)))
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_pools_of_other_ranks_agree_with_pytorch(run_op, agrees, torch, rank):
+    x = normal(11, 2, *(9, 6, 7)[:rank])
+    kernel, strides, padding = (3, 2, 3)[:rank], (2, 1, 2)[:rank], (1, 0, 1)[:rank]
+    attrs = {"pool_size": kernel, "strides": strides, "padding": padding}
+    pool = getattr(torch.nn.functional, f"max_pool{rank}d")
+    expected = pool(torch.tensor(x), kernel, strides, padding).numpy()
+    agrees(run_op(f"nn.max_pool{rank}d", attrs, x, batch=11), expected)
+    pool = getattr(torch.nn.functional, f"avg_pool{rank}d")
+    for include_pad in (False, True):
+        expected = pool(torch.tensor(x), kernel, strides, padding, count_include_pad=include_pad).numpy()
+        given = attrs | {"count_include_pad": include_pad}
+        agrees(run_op(f"nn.avg_pool{rank}d", given, x, reduction=18, batch=11), expected, 18)
+
+
+@pytest.mark.parametrize("kind", ["max", "avg"])
+@pytest.mark.parametrize(
+    ("extents", "size"),
+    [((9,), (4,)), ((8,), (2,)), ((7, 6), (1, 1)), ((7, 6), (3, 4)), ((4, 5, 6), (2, 5, 4)), ((4, 4, 2), (2, 2, 1))],
+)
+def test_adaptive_pools_agree_with_pytorch(run_op, agrees, torch, kind, extents, size):
+    x, rank = normal(11, 2, *extents), len(extents)
+    expected = getattr(torch.nn.functional, f"adaptive_{kind}_pool{rank}d")(torch.tensor(x), size).numpy()
+    agrees(run_op(f"nn.adaptive_{kind}_pool{rank}d", {"output_size": size}, x, reduction=36, batch=11), expected, 36)
+    wide, axes = -1, (0, *range(2, 2 + rank), 1)
+    attrs = {"output_size": size, "layout": "N" + "DHW"[-rank:] + "C"}
+    actual = run_op(f"nn.adaptive_{kind}_pool{rank}d", attrs, x.transpose(axes), reduction=36)
+    agrees(np.moveaxis(actual, wide, 1), expected, 36)
