@@ -21,6 +21,7 @@ FAMILIES = (
     "adaptive_pooling",
     "normalisation",
     "padding",
+    "sorting",
 )
 
 
