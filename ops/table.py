@@ -22,6 +22,7 @@ FAMILIES = (
     "normalisation",
     "padding",
     "sorting",
+    "random",
 )
 
 
