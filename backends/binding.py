@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from relay2relax.core.dtype import Array, numpy_dtype
@@ -44,6 +44,24 @@ def integer(expr: PrimExpr, values: Mapping[Var, int]) -> int:
             return int(_INTEGER[op](integer(a, values), integer(b, values)))
         case Cast(_, value):
             return integer(value, values)
+    raise ExecutionError(f"{expr!r} is not an extent")
+
+
+def extent_function(expr: PrimExpr, places: Mapping[Var, int]) -> Callable[[Sequence[int]], int]:
+    """Return a function that computes ``expr`` from a list of values, in which ``places`` says where variables are."""
+    match expr:
+        case IntImm(constant):
+            return lambda values: constant
+        case Var(name):
+            if expr not in places:
+                raise ExecutionError(f"the value of symbolic extent {name!r} is not known here")
+            place = places[expr]
+            return lambda values: values[place]
+        case Binary(op, a, b) if op in _INTEGER:
+            operation, left, right = _INTEGER[op], extent_function(a, places), extent_function(b, places)
+            return lambda values: int(operation(left(values), right(values)))
+        case Cast(_, inner):
+            return extent_function(inner, places)
     raise ExecutionError(f"{expr!r} is not an extent")
 
 

@@ -166,6 +166,36 @@ def copy(value: Any) -> Any:
     return value
 
 
+def tensor_check(rank: int, dtype: str, context: str) -> Callable[[Any], None]:
+    """Return ``check_tensor_info`` for one rank and dtype."""
+    wanted = None if dtype == "void" else numpy_dtype(dtype)
+
+    def check(value: Any) -> None:
+        if type(value) is not np.ndarray or value.ndim != rank or (wanted is not None and value.dtype != wanted):
+            check_tensor_info(value, rank, dtype, context)
+
+    return check
+
+
+def shape_match(rank: int, *rest: Any) -> Callable[[Any, list[int] | None], None]:
+    """Return ``match_shape`` for known codes; static shapes are compared at once."""
+    codes = [(rest[2 * d], rest[2 * d + 1]) for d in range(rank)]
+    static = tuple(arg for code, arg in codes if code == EQUAL)
+    if len(static) == rank:
+
+        def compare(value: Any, heap: list[int] | None) -> None:
+            if isinstance(value, tuple) or value.shape != static:
+                match_shape(value, heap, rank, *rest)
+
+        return compare
+    return lambda value, heap: match_shape(value, heap, rank, *rest)
+
+
+# Checks that are prepared once for the constants they are called with.
+SPECIALISED: Mapping[str, Callable[..., Callable[..., None]]] = {
+    "vm.builtin.check_tensor_info": tensor_check,
+    "vm.builtin.match_shape": shape_match,
+}
 BUILTINS: Mapping[str, Callable[..., Any]] = {
     f"vm.builtin.{function.__name__}": function
     for function in (

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relay2relax.backends.arguments import as_array
-from relay2relax.backends.binding import integer
-from relay2relax.backends.builtins import BUILTINS, INVOKE_CLOSURE, Closure
+from relay2relax.backends.binding import extent_function
+from relay2relax.backends.builtins import BUILTINS, INVOKE_CLOSURE, SPECIALISED, Closure
 from relay2relax.backends.bytecode import (
     Arg,
     Builtin,
@@ -141,6 +141,9 @@ class VirtualMachine:
                     elif target is None:
                         raise ExecutionError(f"the machine has no function {entry.name}")
                     else:
+                        check = self._specialised(entry.name, args)
+                        if check is not None:
+                            target, where = check, tuple(place(arg) for arg in args if isinstance(arg, Register))
                         steps.append((_CALL, target, where, place(destination)))
                 case Ret(register):
                     steps.append((_RET, place(register)))
@@ -150,6 +153,17 @@ class VirtualMachine:
                     steps.append((_IF, place(condition), position + offset))
         labels = tuple(f"{info.name}: argument `{name}`" for name in info.params)
         return _Function(info, tuple(steps), tuple(registers), self._parameter_dtypes(info), labels)
+
+    def _specialised(self, name: str, args: Sequence[Arg]) -> Callable[..., Any] | None:
+        """Return a check with its constants put in, where ``name`` is one: a function of the registers among ``args``."""
+        if name not in SPECIALISED:
+            return None
+        known = [
+            arg.value if isinstance(arg, Immediate) else self.executable.constants[arg.index]
+            for arg in args
+            if isinstance(arg, (Immediate, ConstantRef))
+        ]
+        return SPECIALISED[name](*known)
 
     def _parameter_dtypes(self, info: VMFunction) -> tuple[Any, ...]:
         """Return the dtypes that arguments are converted to, read off the checks at the function's start."""
@@ -265,10 +279,11 @@ def _operator(entry: OperatorCall) -> Callable[..., Any]:
 
 
 def _shape_function(entry: ShapeFunction) -> Callable[..., Any]:
+    results = [(slot, extent_function(expr, entry.slots)) for slot, expr in entry.results]
+
     def run(heap: list[int]) -> None:
-        values = {var: heap[slot] for var, slot in entry.slots.items()}
-        for slot, expr in entry.results:
-            heap[slot] = integer(expr, values)
+        for slot, compute in results:
+            heap[slot] = compute(heap)
 
     return run
 

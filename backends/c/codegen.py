@@ -258,10 +258,10 @@ class _Writer:
         self.braced(self.loop_head(stmt), stmt.body)
 
     def loop_head(self, stmt: For) -> str:
-        type_, extent = c_type(stmt.var.dtype), self.text(simplify(stmt.extent))
+        type_, extent = c_type(stmt.var.dtype), self.expr(simplify(stmt.extent))
         name = self.names[stmt.var] = self.fresh("i")
         self.naturals.add(stmt.var)
-        return f"for ({type_} {name} = 0; {name} < {extent}; ++{name})"
+        return f"for ({type_} {name} = 0; {render(Infix('<', Atom(name), extent))}; ++{name})"
 
     def store(self, buffer: Buffer, indices: Sequence[PrimExpr], value: PrimExpr) -> None:
         text = self.text(value)

@@ -119,6 +119,13 @@ def _width(extent: int, lanes: int) -> int:
 # Tiles of registers
 
 
+def _vectors(columns: int, width: int) -> int:
+    """Return how many vectors wide a tile is: two or three, whichever wastes less, one where there is no more."""
+    if columns <= width:
+        return 1
+    return min((2, 3), key=lambda n: (-(-columns // (n * width)) * n, n))
+
+
 def _tile_rows(extent: int, most: int) -> int:
     """Return how many rows a tile has: all tiles alike, as few as do."""
     return -(-extent // -(-extent // most))
@@ -132,7 +139,7 @@ def _tiled(stage: Stage, product: _Product, machine: Machine) -> list[Stmt]:
     assert columns is not None
     lanes = machine.lanes(dtype)
     width = lanes if product.packed else _width(columns, lanes)
-    vectors = 2 if columns > width else 1
+    vectors = _vectors(columns, width)
     rows_axis = _rows_axis(stage, product)
     most = max(1, (machine.registers - 1 - vectors) // vectors - (1 if vectors > 1 else 2))
     rows = 1

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from relay2relax.backends.binding import bind_call, integer
+from relay2relax.backends.binding import bind_call, extent_function, integer
 from relay2relax.backends.c.codegen import argument_names, stage_kernel
 from relay2relax.backends.c.compile import find_compiler, load_library, processors
 from relay2relax.backends.c.header import HEADER
@@ -70,19 +71,26 @@ class CompiledModule:
             next((n, d) for n, b in enumerate(func.buffers) for d, e in enumerate(b.shape) if e is var)
             for var in entry.variables[scalars:]
         ]
-        addresses, numbers = ctypes.c_void_p * (count + 1), ctypes.c_int64 * max(len(entry.variables), 1)
-        size = entry.arena.size
-        fixed = aligned_bytes(size.value) if isinstance(size, IntImm) else None
+        state = _State(count, len(entry.variables))
+        places = {var: number for number, var in enumerate(entry.variables)}
+        size = extent_function(entry.arena.size, places)
 
         def run(*args: Any) -> None:
             arrays = (*args[:inputs], *args[inputs + scalars :])
+            given, addresses, numbers = state.arrays, state.addresses, state.numbers
             values = [*args[inputs : inputs + scalars], *(arrays[n].shape[d] for n, d in where)]
-            arena = fixed
-            if arena is None:
-                arena = aligned_bytes(integer(size, dict(zip(entry.variables, values, strict=True))))
-            given = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
-            pointers = [a.__array_interface__["data"][0] for a in given]
-            function(addresses(*pointers, arena.ctypes.data), numbers(*values))
+            for number, array in enumerate(arrays):
+                # Weights come again and again: what is known of them is kept.
+                if array is not given[number]:
+                    given[number] = array
+                    state.held[number] = held = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+                    addresses[number] = held.__array_interface__["data"][0]
+                elif array is not state.held[number]:
+                    np.copyto(state.held[number], array)
+            addresses[count] = state.arena(size(values))
+            for number, value in enumerate(values):
+                numbers[number] = value
+            function(addresses, numbers)
 
         return run
 
@@ -102,6 +110,26 @@ class CompiledModule:
         for array, used in zip(arrays[first:], given[first:], strict=True):
             if used.ctypes.data != array.ctypes.data:
                 array[...] = used
+
+
+class _State(threading.local):
+    """What one thread keeps from call to call of one function: argument blocks, and memory for temporaries."""
+
+    def __init__(self, arrays: int, variables: int) -> None:
+        self.arrays: list[Any] = [None] * arrays
+        # What was passed in the end: the array itself, or a contiguous copy of it.
+        self.held: list[Any] = [None] * arrays
+        self.addresses = (ctypes.c_void_p * (arrays + 1))()
+        self.numbers = (ctypes.c_int64 * max(variables, 1))()
+        self._memory = aligned_bytes(0)
+        self._address = 0
+
+    def arena(self, size: int) -> int:
+        """Return where ``size`` bytes are."""
+        if self._memory.size < size or not self._address:
+            self._memory = aligned_bytes(size)
+            self._address = int(self._memory.ctypes.data)
+        return self._address
 
 
 def aligned_bytes(size: int) -> Array:
