@@ -187,18 +187,23 @@ def _tiled(stage: Stage, product: _Product, machine: Machine) -> list[Stmt]:
 
 
 def _rows_axis(stage: Stage, product: _Product) -> Axis | None:
-    """Return the axis whose points share the vectors; the longest, and the last of those."""
-    best, size = None, 1
-    for axis in stage.axes:
-        if axis is product.along or _stride(product.vector, axis) != 0 or _stride(product.single, axis) is None:
-            continue
-        extent = static(axis.extent)
-        if extent is None:
-            if best is None:
-                best = axis
-        elif extent >= size:
-            best, size = axis, extent
-    return best
+    """Return the axis that a tile also spans: one whose points share the vectors, else one that shares the numbers.
+
+    It is the longest such, and the last of those.
+    """
+    for shared, other in ((product.vector, product.single), (product.single, product.vector)):
+        best, size = None, 1
+        for axis in stage.axes:
+            if axis is product.along or _stride(shared, axis) != 0 or _stride(other, axis) is None:
+                continue
+            extent = static(axis.extent)
+            if extent is None:
+                best = best or axis
+            elif extent >= size:
+                best, size = axis, extent
+        if best is not None:
+            return best
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,37 +232,36 @@ class _Tile:
         def row(t: PrimExpr) -> dict[Var, PrimExpr]:
             return {} if rows_axis is None else {rows_axis.var: binary("+", first, t)}
 
-        def vector_load(u: PrimExpr, lane: PrimExpr) -> PrimExpr:
+        shared = rows_axis is None or _stride(self.product.vector, rows_axis) == 0
+
+        def vector_load(t: PrimExpr, u: PrimExpr, lane: PrimExpr) -> PrimExpr:
             offset = binary("+", binary("*", u, IntImm(self.width)), lane)
             if self.packed is not None:
                 return BufferLoad(self.packed, (binary("+", _panel_place(self, reduction.axes, size), offset),))
-            return put(self.product.vector, {along.var: binary("+", self.start, offset)})
+            return put(self.product.vector, {along.var: binary("+", self.start, offset), **row(t)})
 
         def accumulate(acc: Buffer, held: Buffer) -> Stmt:
-            load = unrolled(
-                self.vectors,
-                lambda u: vectorized(self.width, lambda lane: BufferStore(held, (u, lane), vector_load(u, lane))),
-            )
+            def load(u: PrimExpr) -> Stmt:
+                return vectorized(
+                    self.width, lambda lane: BufferStore(held, (u, lane), vector_load(IntImm(0), u, lane))
+                )
 
             def update(t: PrimExpr, u: PrimExpr, lane: PrimExpr) -> Stmt:
                 value = put(self.product.single, row(t))
-                return BufferStore(
-                    acc,
-                    (t, u, lane),
-                    binary("+", BufferLoad(acc, (t, u, lane)), binary("*", value, BufferLoad(held, (u, lane)))),
-                )
+                vector = BufferLoad(held, (u, lane)) if shared else vector_load(t, u, lane)
+                place = (t, u, lane)
+                return BufferStore(acc, place, binary("+", BufferLoad(acc, place), binary("*", value, vector)))
 
-            multiply = unrolled(
-                rows,
-                lambda t: unrolled(self.vectors, lambda u: vectorized(self.width, lambda lane: update(t, u, lane))),
-            )
-            return serial(reduction.axes, block(load, multiply))
+            if not shared:
+                return serial(reduction.axes, each(update))
 
-        def each(change) -> Stmt:  # type: ignore[no-untyped-def]
-            return unrolled(
-                rows,
-                lambda t: unrolled(self.vectors, lambda u: vectorized(self.width, lambda lane: change(t, u, lane))),
-            )
+            return serial(reduction.axes, block(unrolled(self.vectors, load), each(update)))
+
+        def each(change: Callable[[PrimExpr, PrimExpr, PrimExpr], Stmt]) -> Stmt:
+            return unrolled(rows, lambda t: unrolled(self.vectors, lambda u: lanes_of(change, t, u)))
+
+        def lanes_of(change: Callable[[PrimExpr, PrimExpr, PrimExpr], Stmt], t: PrimExpr, u: PrimExpr) -> Stmt:
+            return vectorized(self.width, lambda lane: change(t, u, lane))
 
         def place(t: PrimExpr, u: PrimExpr, lane: PrimExpr) -> tuple[PrimExpr, ...]:
             return t, binary("+", binary("*", u, IntImm(self.width)), lane)

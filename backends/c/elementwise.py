@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
+from typing import TypeGuard
 
 from relay2relax.backends.c.fusion import cost
 from relay2relax.backends.c.loops import block, coefficient, parallel, put, static
@@ -11,10 +13,12 @@ from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.stages import Axis, Stage, points
 from relay2relax.tir.arith import prove, simplify
 from relay2relax.tir.expr import Binary, BufferLoad, Call, IntImm, PrimExpr, Select, Var, binary, children
-from relay2relax.tir.stmt import BufferStore, For, LoopKind, Stmt
+from relay2relax.tir.stmt import BufferStore, For, If, LoopKind, Stmt
 from relay2relax.tir.visit import loads, map_expr, subexpressions
 
+# A loop is cut into no more pieces, and so many conditions are taken out of it.
 _MOST_PIECES = 6
+_DEEPEST_CONDITIONS = 3
 
 
 def schedule_elementwise(stage: Stage, machine: Machine) -> Stmt:
@@ -37,24 +41,30 @@ def schedule_elementwise(stage: Stage, machine: Machine) -> Stmt:
 def collapse(stage: Stage) -> Stage:
     """Return ``stage`` with neighbouring axes made one where every access moves through them as through one."""
     axes = list(stage.axes)
-    place, value = stage.indices[0], stage.value
-    bare = _bare_variables(value)
+    reduction = stage.reduction
+    parts = [stage.indices[0], stage.value]
+    if reduction is not None:
+        parts += [reduction.source, reduction.identity]
+    bare = set().union(*(_bare_variables(part) for part in parts[1:]))
     position = len(axes) - 2
     while position >= 0:
         first, second = axes[position], axes[position + 1]
         inner = static(second.extent)
         joined = inner is not None and first.var not in bare and second.var not in bare
-        if joined:
-            for index in (place, *(load.indices[0] for load in loads(value))):
-                a, b = coefficient(index, first.var), coefficient(index, second.var)
-                joined = joined and a is not None and b is not None and a == b * (inner or 0)
+        for index in (parts[0], *(load.indices[0] for part in parts[1:] for load in loads(part))):
+            if not joined:
+                break
+            a, b = coefficient(index, first.var), coefficient(index, second.var)
+            joined = a is not None and b is not None and a == b * (inner or 0)
         if joined:
             both = Axis(Var(second.var.name), simplify(binary("*", first.extent, second.extent)))
             values: dict[Var, PrimExpr] = {first.var: IntImm(0), second.var: both.var}
-            place, value = simplify(put(place, values)), _simplified(put(value, values))
+            parts = [simplify(put(parts[0], values)), *(_simplified(put(part, values)) for part in parts[1:])]
             axes[position : position + 2] = [both]
         position -= 1
-    return Stage(tuple(axes), stage.target, (place,), value, stage.reduction)
+    if reduction is not None:
+        reduction = replace(reduction, source=parts[2], identity=parts[3])
+    return Stage(tuple(axes), stage.target, (parts[0],), parts[1], reduction)
 
 
 def _bare_variables(value: PrimExpr) -> set[Var]:
@@ -105,29 +115,64 @@ def _pieces(axis: Axis, store: BufferStore) -> Stmt:
             if found is not None and 0 < found < extent:
                 cuts.add(found)
     if extent is None or len(cuts) == 1 or len(cuts) > _MOST_PIECES:
-        return For(axis.var, axis.extent, store, LoopKind.VECTORIZED)
+        return _hoisted(axis, store)
     places = [*sorted(cuts), extent]
     pieces: list[Stmt] = []
     for low, high in pairwise(places):
         var = Var(axis.var.name)
         shifted: PrimExpr = binary("+", var, IntImm(low)) if low else var
         limits = {axis.var: (low, high - 1)}
-
-        def decide(node: PrimExpr, limits: dict[Var, tuple[int, int]] = limits) -> PrimExpr | None:
-            if isinstance(node, Binary) and node.dtype == "bool" and node.op not in ("and", "or") and not loads(node):
-                known = prove(node, limits)
-                return None if known is None else IntImm(int(known), "bool")
-            if isinstance(node, Call) and node.name == "if_then_else":
-                condition = map_expr(node.args[0], decide)
-                if isinstance(condition, IntImm):
-                    return map_expr(node.args[1] if condition.value else node.args[2], decide)
-            return None
-
-        value = put(map_expr(store.value, decide), {axis.var: shifted})
+        known = {part: prove(part, limits) for part in _conditions(store.value) if not loads(part)}
+        decided = {part: IntImm(int(answer), "bool") for part, answer in known.items() if answer is not None}
+        value = put(_decided(store.value, decided), {axis.var: shifted})
         index = put(store.indices[0], {axis.var: shifted})
-        body = BufferStore(store.buffer, (index,), value)
-        pieces.append(For(var, IntImm(high - low), body, LoopKind.VECTORIZED))
+        pieces.append(_hoisted(Axis(var, IntImm(high - low)), BufferStore(store.buffer, (index,), value)))
     return block(*pieces)
+
+
+def _hoisted(axis: Axis, store: BufferStore, depth: int = 0) -> Stmt:
+    """Return the loop over ``axis`` with conditions that do not depend on it outside."""
+    test = None
+    if depth < _DEEPEST_CONDITIONS:
+        guards = (node.args[0] for node in subexpressions(store.value) if _is_guard(node))
+        test = next((part for guard in guards for part in _conjuncts(guard) if _is_fixed(part, axis.var)), None)
+    if test is None:
+        return For(axis.var, axis.extent, store, LoopKind.VECTORIZED)
+    branches = [
+        _hoisted(axis, replace(store, value=_decided(store.value, {test: IntImm(known, "bool")})), depth + 1)
+        for known in (1, 0)
+    ]
+    return If(test, branches[0], branches[1])
+
+
+def _is_guard(node: PrimExpr) -> TypeGuard[Call]:
+    return isinstance(node, Call) and node.name == "if_then_else"
+
+
+def _is_fixed(condition: PrimExpr, var: Var) -> bool:
+    nodes = list(subexpressions(condition))
+    return not any(node is var for node in nodes) and not isinstance(condition, IntImm)
+
+
+def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
+    if isinstance(condition, Binary) and condition.op == "and":
+        return [*_conjuncts(condition.a), *_conjuncts(condition.b)]
+    return [condition]
+
+
+def _decided(value: PrimExpr, known: Mapping[PrimExpr, PrimExpr]) -> PrimExpr:
+    """Return ``value`` with the conditions in ``known`` decided, and conditionals on what that decides."""
+
+    def rewrite(node: PrimExpr) -> PrimExpr | None:
+        if node.dtype == "bool" and node in known:
+            return known[node]
+        if _is_guard(node):
+            condition = map_expr(node.args[0], rewrite)
+            if isinstance(condition, IntImm):
+                return map_expr(node.args[1] if condition.value else node.args[2], rewrite)
+        return None
+
+    return map_expr(value, rewrite)
 
 
 def _conditions(value: PrimExpr) -> list[PrimExpr]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from relay2relax.backends.c.contraction import schedule_contraction
-from relay2relax.backends.c.elementwise import schedule_elementwise
+from relay2relax.backends.c.elementwise import collapse, schedule_elementwise
 from relay2relax.backends.c.fusion import fuse
 from relay2relax.backends.c.loops import FlatViews
 from relay2relax.backends.c.machine import Machine
@@ -49,5 +49,6 @@ def _loops(stage: AnyStage, flat: FlatViews, machine: Machine) -> list[Stmt]:
     plain = flat.flatten(stage)
     if plain.reduction is None:
         return [schedule_elementwise(plain, machine)]
+    plain = collapse(plain)
     tiled = schedule_contraction(plain, machine)
     return tiled if tiled is not None else [schedule_reduction(plain, machine)]
