@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
-from typing import Annotated, Any, Optional, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Optional, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from typing_extensions import TypeAlias
-
+from relay2relax.tir.expr import FloatImm
 from relay2relax.tir.extent import Extent
 
 
@@ -33,6 +32,8 @@ class BoxInt(int):
 
 Int: TypeAlias = Annotated[int, Kind("int")]
 Bool: TypeAlias = Annotated[bool, Kind("bool")]
+# A truth value that is an object: JSON refers to it, and it may be null.
+OptionalBool: TypeAlias = Annotated[Optional[bool], Kind("Bool")]
 Double: TypeAlias = Annotated[float, Kind("double")]
 # An inline string and a reference to a String object differ in JSON only.
 InlineString: TypeAlias = Annotated[str, Kind("string")]
@@ -46,6 +47,8 @@ Integer: TypeAlias = Annotated[int, Kind("Integer")]
 OptionalInteger: TypeAlias = Annotated[Optional[int], Kind("Integer")]
 IntegerArray: TypeAlias = Annotated[tuple[int, ...], Kind("Array<Integer>")]
 OptionalIntegerArray: TypeAlias = Annotated[Optional[tuple[int, ...]], Kind("Array<Integer>")]
+FloatImmArray: TypeAlias = Annotated[Optional[tuple[FloatImm, ...]], Kind("Array<FloatImm>")]
+OptionalFloatImm: TypeAlias = Annotated[Optional[FloatImm], Kind("FloatImm")]
 PadWidth: TypeAlias = Annotated[tuple[tuple[int, ...], ...], Kind("Array<Array<Integer>>")]
 # ``split``: a section count, or the places to cut at.
 Sections: TypeAlias = Annotated[Union[int, tuple[int, ...]], Kind("BoxInt|Array<BoxInt>")]

@@ -23,6 +23,9 @@ FAMILIES = (
     "padding",
     "sorting",
     "random",
+    "scan",
+    "gather",
+    "scatter",
 )
 
 

@@ -181,9 +181,13 @@ def _coerced(kind: str, value: Any) -> Any:
             if isinstance(value, float):  # scales and variances are declared as expressions
                 return FloatImm(value, "float32")
             return value if isinstance(value, PrimExpr) else _integer(value)
-        case "bool":
+        case "bool" | "Bool":
             number = _integer(value)
             return None if number is None else bool(number)
+        case "FloatImm":
+            if isinstance(value, FloatImm):
+                return value
+            return FloatImm(float(value), "float32") if isinstance(value, (int, float)) else None
         case "double":
             return float(value) if isinstance(value, (int, float)) else None
         case "string" | "String" | "DataType":
@@ -207,7 +211,9 @@ def _describe(kind: str) -> str:
         "BoxInt": "an integer",
         "IndexExpr": "an extent",
         "bool": "a truth value",
+        "Bool": "a truth value",
         "double": "a number",
+        "FloatImm": "a number",
         "string": "a string",
         "String": "a string",
         "DataType": "a dtype",
@@ -237,5 +243,7 @@ def encode_attrs(attrs: Any) -> Iterator[tuple[str, str | None, Any]]:
         value = getattr(attrs, field.name)
         if field.kind in _INLINE:
             yield field.name, _INLINE[field.kind][1](value), None
+        elif field.kind == "Bool" and value is not None:
+            yield field.name, None, IntImm(int(value), "bool")
         else:
             yield field.name, None, value
