@@ -1,8 +1,8 @@
-"""Normalisation and activations, as inference uses them.
+"""Normalisation and dropout, as inference uses them.
 
-Statistics are those that a layer was trained to (``nn.batch_norm``) or those of the data itself (``nn.layer_norm``,
-``nn.softmax``). Relax's ``R.nn.batch_norm`` and ``R.nn.layer_norm`` have attributes of their own, hence records of
-their own; the Relay operators become calls of them and share their arithmetic.
+Statistics are those that a layer was trained to (``nn.batch_norm``) or those of the data itself (``nn.layer_norm``).
+Relax's ``R.nn.batch_norm`` and ``R.nn.layer_norm`` have attributes of their own, hence records of their own; the Relay
+operators become calls of them and share their arithmetic.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
-from relay2relax.ops.attributes import Bool, Double, Int, IntegerArray, NoAttrs
-from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.core.dtype import Array, of_array
+from relay2relax.ops.attributes import Bool, Double, Int, IntegerArray
+from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
 from relay2relax.ops.shapes import normal_axes, normal_axis, tensor
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import PrimExpr, Select, cast, const, maximum
+from relay2relax.tir.expr import PrimExpr, cast, const
 from relay2relax.tir.extent import Extent, as_prim, equal, product
 from relay2relax.tir.intrinsics import call
 
@@ -67,29 +67,19 @@ class RelaxLayerNormAttrs:
 
 
 @dataclass(frozen=True, slots=True)
-class SoftmaxAttrs:
-    """The axis along which the results sum to 1."""
-
-    axis: Int = -1
-
-
-@dataclass(frozen=True, slots=True)
 class DropoutAttrs:
     """The share of elements that training drops."""
 
     rate: Double = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class LeakyReluAttrs:
-    """The slope for negative elements."""
-
-    alpha: Double = 0.25
+def relay_epsilon(epsilon: float, dtype: str) -> float:
+    """Return the epsilon that TVM 0.18 computes with: it holds it in float32, which float64 data shows."""
+    return float(np.float32(epsilon)) if dtype == "float64" else epsilon
 
 
-def same_type(attrs: Any, data: Type) -> TensorType:
-    """Return the type of the data."""
-    return tensor(data)
+def _epsilon(attrs: BatchNormAttrs | RelaxBatchNormAttrs, dtype: str) -> float:
+    return relay_epsilon(attrs.epsilon, dtype) if isinstance(attrs, BatchNormAttrs) else attrs.epsilon
 
 
 def _vector(type_: Type, name: str, extents: Sequence[Extent], dtype: str, argument: int) -> TensorType:
@@ -146,7 +136,7 @@ def batch_norm_numpy(
         batch_mean, batch_var = np.mean(data, axis=others), np.var(data, axis=others)
         kept_mean, kept_var = mean * old + batch_mean * new, var * old + batch_var * new
         mean, var = batch_mean, batch_var
-    factor = 1 / np.sqrt(var + data.dtype.type(attrs.epsilon))
+    factor = 1 / np.sqrt(var + data.dtype.type(_epsilon(attrs, of_array(data))))
     if attrs.scale:
         factor = gamma * factor
     result = (data - _along(mean, [axis], data.ndim)) * _along(factor, [axis], data.ndim)
@@ -180,7 +170,7 @@ def batch_norm_compute(
         kept_var = te.compute(var.shape, lambda c, a=var: a[c], "var")
 
     def factor(c: PrimExpr) -> PrimExpr:
-        root = call("sqrt", var[c] + const(attrs.epsilon, dtype))
+        root = call("sqrt", var[c] + const(_epsilon(attrs, dtype), dtype))
         return (gamma[c] if attrs.scale else const(1, dtype)) / root
 
     factors = te.compute(var.shape, factor, "factor")
@@ -210,11 +200,12 @@ def _mean(data: te.Tensor, axes: Sequence[int], body: Any, name: str) -> te.Tens
 
 def batch_norm_relax(e: Emit[V], attrs: BatchNormAttrs, *args: V) -> V:
     """R.nn.batch_norm trains unless it is told not to."""
+    x = tensor(e.type_of(args[0]))
     return e.call(
         "nn.batch_norm",
         *args,
-        axis=normal_axis(attrs.axis, tensor(e.type_of(args[0])).rank),
-        epsilon=attrs.epsilon,
+        axis=normal_axis(attrs.axis, x.rank),
+        epsilon=relay_epsilon(attrs.epsilon, x.dtype),
         center=attrs.center,
         scale=attrs.scale,
         training=False,
@@ -283,25 +274,24 @@ def layer_norm_operands(attrs: LayerNormAttrs, types: tuple[Type | None, ...]) -
 
 def layer_norm_numpy(attrs: LayerNormAttrs, data: Array, gamma: Array, beta: Array) -> Array:
     """Return ``(data - mean) / sqrt(var + epsilon) * gamma + beta`` with the statistics along one axis."""
-    return _layer_numpy(
-        [attrs.axis], attrs.epsilon, data, gamma if attrs.scale else None, beta if attrs.center else None
-    )
+    epsilon = relay_epsilon(attrs.epsilon, of_array(data))
+    return _layer_numpy([attrs.axis], epsilon, data, gamma if attrs.scale else None, beta if attrs.center else None)
 
 
 def layer_norm_compute(
     attrs: LayerNormAttrs, out: TensorType, data: te.Tensor, gamma: te.Tensor, beta: te.Tensor
 ) -> te.Tensor:
     """Return the normalised data."""
-    return _layer_compute(
-        [attrs.axis], attrs.epsilon, data, gamma if attrs.scale else None, beta if attrs.center else None
-    )
+    epsilon = relay_epsilon(attrs.epsilon, data.dtype)
+    return _layer_compute([attrs.axis], epsilon, data, gamma if attrs.scale else None, beta if attrs.center else None)
 
 
 def layer_norm_relax(e: Emit[V], attrs: LayerNormAttrs, data: V, gamma: V, beta: V) -> V:
     """Relax ignores ``center`` and ``scale``: where they are off it gets zeros and ones."""
     gamma = gamma if attrs.scale else e.call("ones_like", gamma)
     beta = beta if attrs.center else e.call("zeros_like", beta)
-    return e.call("nn.layer_norm", data, gamma, beta, axes=(attrs.axis,), epsilon=attrs.epsilon)
+    epsilon = relay_epsilon(attrs.epsilon, tensor(e.type_of(data)).dtype)
+    return e.call("nn.layer_norm", data, gamma, beta, axes=(attrs.axis,), epsilon=epsilon)
 
 
 def relax_layer_norm_type(attrs: RelaxLayerNormAttrs, data: Type, gamma: Type, beta: Type) -> TensorType:
@@ -321,88 +311,7 @@ def relax_layer_norm_compute(
     return _layer_compute(attrs.axes, attrs.epsilon, data, gamma, beta)
 
 
-# Softmax.
-
-
-def softmax_type(attrs: SoftmaxAttrs, data: Type) -> TensorType:
-    """Return the type of the data."""
-    x = tensor(data)
-    normal_axis(attrs.axis, x.rank)
-    return x
-
-
-def softmax_numpy(attrs: SoftmaxAttrs, data: Any) -> Array:
-    """Return ``exp(data - max) / sum``."""
-    powers = np.exp(data - np.max(data, axis=attrs.axis, keepdims=True))
-    return np.asarray(powers / np.sum(powers, axis=attrs.axis, keepdims=True))
-
-
-def log_softmax_numpy(attrs: SoftmaxAttrs, data: Any) -> Array:
-    """Return ``data - max - log(sum(exp(data - max)))``."""
-    shifted = data - np.max(data, axis=attrs.axis, keepdims=True)
-    return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=attrs.axis, keepdims=True)))
-
-
-def _reduced(data: te.Tensor, axis: int, body: Any, combine: Any, name: str) -> te.Tensor:
-    """Return ``combine`` along ``axis`` of ``body(index, place)``, where ``place`` is the index without ``axis``."""
-    loop = te.reduce_axis(data.shape[axis], "k")
-    shape = [extent for d, extent in enumerate(data.shape) if d != axis]
-
-    def element(*at: PrimExpr) -> PrimExpr:
-        value: PrimExpr = combine(body((*at[:axis], loop.var, *at[axis:]), at), loop)
-        return value
-
-    result: te.Tensor = te.compute(shape, element, name)
-    return result
-
-
-def _without(at: Sequence[PrimExpr], axis: int) -> tuple[PrimExpr, ...]:
-    return (*at[:axis], *at[axis + 1 :])
-
-
-def softmax_compute(attrs: SoftmaxAttrs, out: TensorType, data: te.Tensor) -> Any:
-    """Return maximum, powers, their sum and the quotient, one stage each."""
-    axis = normal_axis(attrs.axis, data.rank)
-    top = _reduced(data, axis, lambda index, at: data[index], te.max, "softmax_max")
-    powers = te.compute(out.shape, lambda *at: call("exp", data[at] - top[_without(at, axis)]), "softmax_exp")
-    total = _reduced(data, axis, lambda index, at: powers[index], te.sum, "softmax_sum")
-    return te.compute(out.shape, lambda *at: powers[at] / total[_without(at, axis)], "softmax")
-
-
-def log_softmax_compute(attrs: SoftmaxAttrs, out: TensorType, data: te.Tensor) -> Any:
-    """Return maximum, logarithm of the sum of powers and the difference, one stage each."""
-    axis = normal_axis(attrs.axis, data.rank)
-    top = _reduced(data, axis, lambda index, at: data[index], te.max, "softmax_max")
-    total = _reduced(data, axis, lambda index, at: call("exp", data[index] - top[at]), te.sum, "softmax_sum")
-    logs = te.compute(total.shape, lambda *at: call("log", total[at]), "softmax_log")
-    return te.compute(
-        out.shape, lambda *at: data[at] - top[_without(at, axis)] - logs[_without(at, axis)], "log_softmax"
-    )
-
-
-# Activations.
-
-
-def relu_numpy(attrs: NoAttrs, data: Array) -> Array:
-    """Return the larger of each element and 0; NaN gives 0, as ``x > 0 ? x : 0`` does."""
-    return np.asarray(np.fmax(data, data.dtype.type(0)))
-
-
-def relu_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor) -> Any:
-    """Return the larger of each element and 0."""
-    return te.compute(out.shape, lambda *at: maximum(data[at], const(0, data.dtype)), "relu")
-
-
-def leaky_relu_numpy(attrs: LeakyReluAttrs, data: Array) -> Array:
-    """Return positive elements, and others times ``alpha``."""
-    x: Any = data
-    return np.asarray(np.where(x > 0, x, x * x.dtype.type(attrs.alpha)))
-
-
-def leaky_relu_compute(attrs: LeakyReluAttrs, out: TensorType, data: te.Tensor) -> Any:
-    """Return positive elements, and others times ``alpha``."""
-    zero, alpha = const(0, data.dtype), const(attrs.alpha, data.dtype)
-    return te.compute(out.shape, lambda *at: Select(data[at] > zero, data[at], data[at] * alpha), "leaky_relu")
+# Dropout.
 
 
 def dropout_type(attrs: DropoutAttrs, data: Type) -> TupleType:
@@ -473,56 +382,6 @@ OPS: tuple[OpDef, ...] = (
         infer=relax_layer_norm_type,
         numpy=relax_layer_norm_numpy,
         compute=relax_layer_norm_compute,
-    ),
-    OpDef(
-        relay="nn.softmax",
-        doc="Powers that sum to 1 along an axis: `exp(x - max) / sum`.",
-        source="TOPI's softmax of TVM 0.18",
-        inputs=("data",),
-        attrs=SoftmaxAttrs,
-        attrs_key="relay.attrs.SoftmaxAttrs",
-        infer=softmax_type,
-        numpy=softmax_numpy,
-        compute=softmax_compute,
-        relax=SameOp(),
-        script=Script("nn.softmax"),
-    ),
-    OpDef(
-        relay="nn.log_softmax",
-        doc="The logarithm of softmax.",
-        source="TOPI's log_softmax of TVM 0.18",
-        inputs=("data",),
-        attrs=SoftmaxAttrs,
-        attrs_key="relay.attrs.SoftmaxAttrs",
-        infer=softmax_type,
-        numpy=log_softmax_numpy,
-        compute=log_softmax_compute,
-        relax=SameOp(),
-        script=Script("nn.log_softmax"),
-    ),
-    OpDef(
-        relay="nn.relu",
-        doc="The larger of each element and 0.",
-        source="TOPI's relu of TVM 0.18",
-        inputs=("data",),
-        infer=same_type,
-        numpy=relu_numpy,
-        compute=relu_compute,
-        relax=SameOp(),
-        script=Script("nn.relu"),
-    ),
-    OpDef(
-        relay="nn.leaky_relu",
-        doc="Positive elements, and others times `alpha`.",
-        source="TOPI's leaky_relu of TVM 0.18",
-        inputs=("data",),
-        attrs=LeakyReluAttrs,
-        attrs_key="relay.attrs.LeakyReluAttrs",
-        infer=same_type,
-        numpy=leaky_relu_numpy,
-        compute=leaky_relu_compute,
-        relax=SameOp(),
-        script=Script("nn.leakyrelu"),
     ),
     OpDef(
         relay="nn.dropout",

@@ -20,12 +20,15 @@ FAMILIES = (
     "pooling",
     "adaptive_pooling",
     "normalisation",
+    "activation",
+    "feature_normalisation",
+    "loss",
     "padding",
     "sorting",
-    "random",
     "scan",
     "gather",
     "scatter",
+    "random",
 )
 
 

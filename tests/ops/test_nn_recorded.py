@@ -22,6 +22,9 @@ FAMILIES = (
     "pooling",
     "adaptive_pooling",
     "normalisation",
+    "feature_normalisation",
+    "activation",
+    "loss",
     "padding",
 )
 OURS = {op.relay for family in FAMILIES for op in import_module(f"relay2relax.ops.{family}").OPS}

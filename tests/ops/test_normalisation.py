@@ -165,3 +165,80 @@ def test_refused(name, attrs, types, message):
     op = relay_op(name)
     with pytest.raises(OpError, match=message):
         op.infer(op.attrs(**attrs), *types)
+
+
+@pytest.mark.parametrize("axis", [1, -1])
+def test_instance_norm_agrees_with_pytorch(run_op, agrees, torch, axis):
+    x, gamma, beta = normal(5, 3, 4, 6), normal(3), normal(3)
+    expected = torch.nn.functional.instance_norm(
+        torch.tensor(x), weight=torch.tensor(gamma), bias=torch.tensor(beta), eps=1e-3
+    ).numpy()
+    x, expected = (np.moveaxis(one, 1, axis) for one in (x, expected))
+    actual = run_op("nn.instance_norm", {"axis": axis, "epsilon": 1e-3}, x, gamma, beta, reduction=24, batch=5)
+    agrees(actual, expected, 24)
+    plain = run_op("nn.instance_norm", {"axis": axis, "scale": False, "center": False}, x, gamma, beta, reduction=24)
+    along = [-1 if d == axis % 4 else 1 for d in range(4)]
+    agrees(plain * gamma.reshape(along) + beta.reshape(along), expected, 24)
+
+
+def test_group_norm_agrees_with_pytorch(run_op, agrees, torch):
+    x, gamma, beta = normal(5, 6, 4, 3), normal(6), normal(6)
+    expected = torch.nn.functional.group_norm(
+        torch.tensor(x), 3, torch.tensor(gamma), torch.tensor(beta), eps=1e-3
+    ).numpy()
+    attrs = {"num_groups": 3, "epsilon": 1e-3}
+    agrees(run_op("nn.group_norm", attrs, x, gamma, beta, reduction=24, batch=5), expected, 24)
+
+
+def test_group_norm_with_channels_last_takes_the_channels_only(run_op, agrees):
+    x, ones = normal(5, 4, 3, 6), np.ones(6, np.float32)
+    parts = x.reshape(5, 4, 3, 2, 3)
+    centred = parts - parts.mean(axis=-1, keepdims=True)
+    expected = (centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(1e-5))).reshape(x.shape)
+    agrees(run_op("nn.group_norm", {"num_groups": 2, "axis": 3}, x, ones, ones * 0, batch=5), expected, 24)
+
+
+@pytest.mark.parametrize(("axes", "eps"), [((1,), 1e-3), ((1, 3), 1e-12), ((), 2.0)])
+def test_l2_normalize(run_op, agrees, axes, eps):
+    x = normal(5, 3, 4, 2)
+    squares = (x**2).sum(axis=axes or None, keepdims=True)
+    expected = x / np.sqrt(np.maximum(squares, np.float32(eps)))
+    agrees(run_op("nn.l2_normalize", {"eps": eps, "axis": axes}, x, reduction=120, batch=5), expected, 120)
+
+
+@pytest.mark.parametrize("size", [1, 3, 5, 9])
+def test_lrn_agrees_with_pytorch(run_op, agrees, torch, size):
+    x = normal(5, 6, 4, 3)
+    expected = torch.nn.functional.local_response_norm(torch.tensor(x), size, alpha=0.3, beta=0.6, k=1.5).numpy()
+    attrs = {"size": size, "alpha": 0.3, "beta": 0.6, "bias": 1.5}
+    agrees(run_op("nn.lrn", attrs, x, reduction=9, batch=5), expected, 9)
+    last = np.moveaxis(run_op("nn.lrn", {**attrs, "axis": 3}, np.moveaxis(x, 1, 3), reduction=9, batch=5), 3, 1)
+    agrees(last, expected, 9)
+
+
+@pytest.mark.parametrize("axis", [1, -1])
+def test_prelu_agrees_with_pytorch(run_op, agrees, torch, axis):
+    x, alpha = normal(5, 3, 4), normal(3)
+    expected = torch.nn.functional.prelu(torch.tensor(x), torch.tensor(alpha)).numpy()
+    actual = run_op("nn.prelu", {"axis": axis}, np.moveaxis(x, 1, axis), alpha, batch=5)
+    agrees(np.moveaxis(actual, axis, 1), expected)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("extents", [(), (4, 2)])
+def test_nll_loss_agrees_with_pytorch(run_op, agrees, torch, reduction, extents):
+    x, weights = normal(5, 7, *extents), np.abs(normal(7))
+    targets = RANDOM.integers(0, 7, (5, *extents))
+    targets.flat[1] = -100
+    expected = torch.nn.functional.nll_loss(
+        torch.tensor(x), torch.tensor(targets), torch.tensor(weights), reduction=reduction, ignore_index=-100
+    ).numpy()
+    attrs = {"reduction": reduction, "ignore_index": -100}
+    agrees(run_op("nn.nll_loss", attrs, x, targets, weights, reduction=40, batch=5), expected, 40)
+
+
+def test_cross_entropy(run_op, agrees):
+    x, y = np.abs(normal(5, 3)), normal(5, 3)
+    agrees(run_op("nn.cross_entropy", {}, x, y, reduction=15, batch=5), -(np.log(x) * y).sum() / np.float32(5), 15)
+    expected = -(x * y).sum() / np.float32(5)
+    agrees(run_op("nn.cross_entropy_with_logits", {}, x, y, reduction=15, batch=5), expected, 15)
