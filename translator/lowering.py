@@ -32,9 +32,9 @@ class Translation:
 
 
 def lower_to_tir(
-    mod: relay_ir.IRModule, params: Mapping[str, Array] | None = None, dims: Dims | None = None
+    mod: relay_ir.IRModule | relay_ir.Function, params: Mapping[str, Array] | None = None, dims: Dims | None = None
 ) -> relax_ir.IRModule:
-    """Translate ``main`` of ``mod``, operator by operator, to ``call_tir``.
+    """Translate ``main`` of ``mod``, or a function alone, operator by operator to ``call_tir``.
 
     ``params`` are bound as constants by name. Every ``?`` of a parameter becomes a symbolic dimension; ``dims`` names
     or unifies them: ``{"data": ("batch", None, None, None)}``. Raises UnsupportedError for what Relax cannot express
@@ -45,7 +45,7 @@ def lower_to_tir(
 
 @collection_paused()
 def translate(
-    mod: relay_ir.IRModule, params: Mapping[str, Array] | None = None, dims: Dims | None = None
+    mod: relay_ir.IRModule | relay_ir.Function, params: Mapping[str, Array] | None = None, dims: Dims | None = None
 ) -> Translation:
     """Translate as :func:`lower_to_tir` does, and say what became of each node."""
     prepared = prepare(mod, params, dims)

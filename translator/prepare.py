@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from relay2relax.core.dtype import Array
 from relay2relax.ops.symbolic import Dims, name_extents
 from relay2relax.ops.types import Type
-from relay2relax.relay_ir import Function, IRModule, bind_params, infer_type
+from relay2relax.relay_ir import Function, GlobalVar, IRModule, bind_params, infer_type
 from relay2relax.relay_ir.transform import InlineLocalFunctions, ToGraphNormalForm
 
 
@@ -21,8 +21,16 @@ class Prepared:
     param_types: tuple[Type, ...]
 
 
-def prepare(mod: IRModule, params: Mapping[str, Array] | None = None, dims: Dims | None = None) -> Prepared:
-    """Return ``main`` of ``mod`` ready for translation; raises what inference, binding and ``dims`` raise."""
+def as_module(program: IRModule | Function) -> IRModule:
+    """Return ``program``; a function alone becomes ``main`` of a module."""
+    return IRModule({GlobalVar("main"): program}) if isinstance(program, Function) else program
+
+
+def prepare(
+    program: IRModule | Function, params: Mapping[str, Array] | None = None, dims: Dims | None = None
+) -> Prepared:
+    """Return ``main`` of ``program`` ready for translation; raises what inference, binding and ``dims`` raise."""
+    mod = as_module(program)
     if params:
         mod = bind_params(mod, params)
     mod = InlineLocalFunctions()(ToGraphNormalForm()(mod))

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from relay2relax import graph, relax_ir, relay_ir
 from relay2relax.core.dtype import Array
 from relay2relax.ops.symbolic import Dims
+from relay2relax.translator.prepare import as_module
 
 
 def via_graph(
-    mod: relay_ir.IRModule, params: Mapping[str, Array] | None = None, dims: Dims | None = None
+    mod: relay_ir.IRModule | relay_ir.Function, params: Mapping[str, Array] | None = None, dims: Dims | None = None
 ) -> relax_ir.IRModule:
-    """Translate ``main`` of ``mod`` to Relax operators through the graph.
+    """Translate ``main`` of ``mod``, or a function alone, to Relax operators through the graph.
 
     ``params`` are bound as constants by name; ``dims`` names or unifies symbolic dimensions, as in ``lower_to_tir``.
     An operator that Relax has no name for is called as TensorIR.
     """
-    found, weights = graph.from_relay(mod, params)
+    found, weights = graph.from_relay(as_module(mod), params)
     return graph.to_relax(found, weights, dims=dims)

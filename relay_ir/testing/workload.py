@@ -9,13 +9,14 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.relay_ir.expr import Expr, Function, GlobalVar, Var
+from relay2relax.relay_ir.infer import infer_type
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import free_vars
 from relay2relax.relay_ir.types import TensorType
 
 
 def create_workload(body: Expr, inputs: tuple[str, ...] = ("data",)) -> tuple[IRModule, dict[str, Array]]:
-    """Return the module whose ``@main`` computes ``body``, and parameters for all its inputs but ``inputs``.
+    """Return the typed module whose ``@main`` computes ``body``, and parameters for all its inputs but ``inputs``.
 
     Parameters are annotated with static shapes. They are drawn from generators of our own that are seeded
     with the parameter's name, so that every call gives the same values (TVM draws from numpy's global
@@ -24,7 +25,7 @@ def create_workload(body: Expr, inputs: tuple[str, ...] = ("data",)) -> tuple[IR
     """
     function = Function(free_vars(body), body)
     params = {param.name: _initial(param) for param in function.params if param.name not in inputs}
-    return IRModule({GlobalVar("main"): function}), params
+    return infer_type(IRModule({GlobalVar("main"): function})), params
 
 
 def _initial(param: Var) -> Array:
