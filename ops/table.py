@@ -24,6 +24,7 @@ FAMILIES = (
     "feature_normalisation",
     "loss",
     "padding",
+    "resize",
     "sorting",
     "scan",
     "gather",
