@@ -67,7 +67,8 @@ def run(
     if as_json:
         screen.print_json(summary)
         return
-    print(f"{model.name}: {summary['relay_calls']} Relay calls, {summary['functions']} Relax functions, via {via}")
+    counts = f"Relay calls: {summary['relay_calls']}, functions of the Relax module: {summary['functions']}"
+    print(f"{model.name}: {counts}, via {via}")
     print(f"result: {summary['result']}")
     for path in contents:
         print(f"wrote {path}")

@@ -14,6 +14,6 @@ def run(model: Path, params: Path | None, form: str, out: Path | None) -> None:
         found, _ = graph.from_relay(files.load_model(model), files.load_params(params))
         text = {"text": graph.to_text, "json": graph.to_json, "dot": graph.to_dot}[form](found)
     if out is None:
-        print(text)
+        print(text.rstrip("\n"))
     else:
         files.write_all({out: text.encode()})
