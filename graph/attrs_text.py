@@ -25,7 +25,9 @@ def attrs_text(attrs: Any) -> dict[str, str]:
         case OpaqueAttrs(_, fields):
             return {name: value_text(value) for name, value in fields}
     cls: type = type(attrs)
-    return {field.name: value_text(getattr(attrs, field.name)) for field in attr_fields(cls)}
+    # An attribute that is an expression is an operand once more, and shown as that.
+    shown = (field.name for field in attr_fields(cls) if field.kind != "Expr")
+    return {name: value_text(getattr(attrs, name)) for name in shown}
 
 
 def value_text(value: Any) -> str:

@@ -31,11 +31,13 @@ from relay2relax.graph.model import (
     Signature,
 )
 from relay2relax.ops.attributes import NoAttrs
+from relay2relax.ops.table import relay_op
 from relay2relax.relay_ir.device import VirtualDevice
-from relay2relax.relay_ir.expr import OpaqueAttrs
+from relay2relax.relay_ir.expr import Constant, OpaqueAttrs
 from relay2relax.relay_ir.json_reader import load_json_object
 from relay2relax.relay_ir.json_writer import save_json
 from relay2relax.relay_ir.module import TypeData
+from relay2relax.relay_ir.rewrite import expr_fields
 from relay2relax.relay_ir.types import Type
 from relay2relax.relay_ir.types import TypeVar as RelayTypeVar
 
@@ -129,7 +131,8 @@ class _Writer:
                     "operands": list(node.operands),
                     "scope": list(node.scope),
                     "span": self.keep(node.span),
-                    "attrs": self.attrs(node.attrs),
+                    "attrs": self.attrs(_without_operands(node)),
+                    "attr_operands": dict(node.attr_operands),
                 }
         document[EXTRA] |= {
             "version": VERSION,
@@ -219,7 +222,7 @@ class _Reader:
         )
 
     def subgraph(self, number: Any, place: str) -> MSCGraph:
-        if number not in self.graphs:
+        if type(number) is not int or number not in self.graphs:
             raise ParseError(f"{place}: there is no graph {number!r} behind it")
         return self.graphs[number]
 
@@ -266,18 +269,21 @@ class _Reader:
         place = f"node {index} ({name})"
         extra = _get(written, EXTRA, dict, place)
         weights = _get(written, "weights", dict, place)
+        optype = _get(written, "optype", str, place)
+        attrs = self.attrs(_get(extra, "attrs", dict, place), place)
         return MSCJoint(
             index,
             name,
-            _get(written, "optype", str, place),
+            optype,
             tuple(_list(extra, "operands", str, place)),
             tuple(_list(written, "inputs", str, place)),
             tuple(_tensor(one, place) for one in _list(written, "outputs", dict, place)),
             {role: _tensor(_of(one, dict, place), place) for role, one in weights.items()},
-            self.attrs(_get(extra, "attrs", dict, place), place),
+            attrs,
             tuple(_list(extra, "scope", str, place)),
             self.kept(extra.get("span"), Span, place),
             _get(written, "shared_ref", str, place),
+            _attr_operands(extra, optype, attrs, place),
         )
 
     def attrs(self, written: dict[str, Any], place: str) -> Any:
@@ -312,6 +318,23 @@ class _Reader:
         if isinstance(found, dict):
             return OpaqueAttrs("DictAttrs", tuple(found.items()))
         return NoAttrs() if found is None else found
+
+
+def _without_operands(node: MSCJoint) -> Any:
+    """Return the attributes without the operands among them, but for constants, which say their value."""
+    names = [name for name in node.attr_operands if not isinstance(getattr(node.attrs, name), Constant)]
+    return replace(node.attrs, **dict.fromkeys(names)) if names else node.attrs
+
+
+def _attr_operands(extra: dict[str, Any], optype: str, attrs: Any, place: str) -> dict[str, int]:
+    record = relay_op(optype)
+    allowed = expr_fields(record.attrs) if record is not None and isinstance(attrs, record.attrs) else ()
+    found = _get(extra, "attr_operands", dict, place)
+    operands = _list(extra, "operands", str, place)
+    for name, index in found.items():
+        if type(index) is not int or not 0 <= index < len(operands) or name not in allowed:
+            raise ParseError(f"{place}: {name!r} is no attribute that holds an operand")
+    return found
 
 
 def _of(value: Any, kind: type[T] | tuple[type[T], ...], place: str) -> T:

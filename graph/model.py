@@ -124,7 +124,8 @@ class MSCJoint:
 
     ``operands`` names, in Relay's order, the nodes or held weights that the expression is applied to;
     ``inputs`` are the tensors that the node operands give, one after the other. ``weights`` are held tensors
-    by role. ``attrs`` is the attribute dataclass of the operator's record, or one of the classes above.
+    by role. ``attrs`` is the attribute dataclass of the operator's record, or one of the classes above;
+    ``attr_operands`` gives the place of the operand that an attribute holds once more (``arange``).
     """
 
     index: int
@@ -138,6 +139,7 @@ class MSCJoint:
     scope: tuple[str, ...] = ()
     span: Span | None = None
     shared_ref: str = ""
+    attr_operands: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def parents(self) -> tuple[str, ...]:

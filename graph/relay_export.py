@@ -29,6 +29,7 @@ from relay2relax.graph.model import (
 )
 from relay2relax.relay_ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple, TupleGetItem, Var
 from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.rewrite import with_attr_operands
 
 
 @collection_paused()
@@ -124,7 +125,8 @@ class _Build:
                 return self.global_var(name)
             case str(optype), _ if optype in (INPUT, GET_ITEM, CALL, GLOBAL, FUNCTION):
                 raise GraphError(f"node {node.name!r} is not well formed: {optype} with {node.attrs!r}")
-        return Call(Op(node.optype), args, node.attrs, (), node.span)
+        attrs = with_attr_operands(node.attrs, node.attr_operands, args)
+        return Call(Op(node.optype), args, attrs, (), node.span)
 
     def constant(self, tensor: MSCTensor, span: Span | None) -> Constant:
         """Return the constant of a weight: one object per weight, so that sharing survives."""

@@ -47,7 +47,7 @@ from relay2relax.relay_ir.expr import (
 from relay2relax.relay_ir.infer import infer_type
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.params import bind_params
-from relay2relax.relay_ir.rewrite import nodes
+from relay2relax.relay_ir.rewrite import attr_operands, binders, nodes
 from relay2relax.relay_ir.transform import ToGraphNormalForm
 from relay2relax.relay_ir.types import FuncType, TensorType, TupleType, Type
 
@@ -64,6 +64,7 @@ _HELD: dict[str, Mapping[int, str]] = {
 }
 _NO_HELD: Mapping[int, str] = {}
 _BLOCK = ("block",)
+_NO_PLACES: Mapping[str, int] = {}
 
 
 @collection_paused()
@@ -100,7 +101,7 @@ def _check(mod: IRModule) -> None:
     problems: list[Diagnostic] = []
     for var, function in mod.functions.items():
         order = list(nodes(function))
-        bound = {param for node in order if isinstance(node, Function) for param in node.params}
+        bound = {binder for node in order for binder in binders(node)}
         for node in order:
             values = () if isinstance(node, Function) else operands(node)
             callee = node.op if isinstance(node, Call) else None
@@ -276,8 +277,9 @@ class _Scoped:
         self.outputs[name] = self.tensors(expr, name, optype)
         scope = () if optype in (INPUT, CONSTANT) else _BLOCK
         node = MSCJoint(
-            len(self.made), name, optype, tuple(refs), inputs, self.outputs[name], weights, attrs, scope, span
-        )
+            len(self.made), name, optype, tuple(refs), inputs, self.outputs[name], weights, attrs, scope, span,
+            attr_operands=attr_operands(expr) if isinstance(expr, Call) and isinstance(expr.op, Op) else _NO_PLACES,
+        )  # fmt: skip
         self.made.append((expr, node))
 
     def weight(self, constant: Constant, name: str) -> MSCTensor:

@@ -114,9 +114,7 @@ def _index(field: AttrField, text: str) -> int:
         raise ParseError(f"field {field.name!r}: expected the index of a node, found {text[:40]!r}") from None
 
 
-def decode_attrs(
-    cls: type, fields: Mapping[str, str], resolve: Resolve, is_string_node: Callable[[int], bool]
-) -> Any:
+def decode_attrs(cls: type, fields: Mapping[str, str], resolve: Resolve, is_string_node: Callable[[int], bool]) -> Any:
     """Return the attribute object of class ``cls`` that ``fields`` describe.
 
     ``resolve`` maps a node index to the object that node stands for. A field that is absent takes its
@@ -149,7 +147,7 @@ def coerce(field: AttrField, value: Any) -> Any:
     ``Integer``, a plain integer for a boxed one.
     """
     if value is None:
-        if field.optional:
+        if field.optional or field.kind == "Expr":  # a reference to an expression may be null in Relay
             return None
         if field.default is not MISSING:
             return field.default

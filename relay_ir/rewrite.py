@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any
 
 from typing_extensions import assert_never
 
 from relay2relax.core.walk import post_order
+from relay2relax.ops.attributes import attr_fields
 from relay2relax.relay_ir.expr import (
     Call,
     Clause,
@@ -24,6 +27,7 @@ from relay2relax.relay_ir.expr import (
     Let,
     Match,
     Op,
+    OpaqueAttrs,
     Pattern,
     PatternConstructor,
     PatternTuple,
@@ -43,6 +47,28 @@ def nodes(*roots: Expr) -> Iterator[Expr]:
     return post_order(roots, children)
 
 
+@lru_cache(maxsize=None)
+def expr_fields(cls: type) -> tuple[str, ...]:
+    """Return the attributes that hold expressions (``arange`` holds its inputs once more)."""
+    return () if cls is OpaqueAttrs else tuple(field.name for field in attr_fields(cls) if field.kind == "Expr")
+
+
+def attr_operands(call: Call) -> dict[str, int]:
+    """Return which attributes of ``call`` are its own arguments: the place of the argument by attribute."""
+    found: dict[str, int] = {}
+    for name in expr_fields(type(call.attrs)):
+        value = getattr(call.attrs, name)
+        places = [place for place, arg in enumerate(call.args) if arg is value]
+        if places:
+            found[name] = places[0]
+    return found
+
+
+def with_attr_operands(attrs: Any, places: Mapping[str, int], args: Sequence[Expr]) -> Any:
+    """Return ``attrs`` with the attributes ``places`` set to the arguments they are."""
+    return replace(attrs, **{name: args[place] for name, place in places.items()}) if places else attrs
+
+
 def with_children(expr: Expr, given: Sequence[Expr]) -> Expr:
     """Return ``expr`` with ``given`` in place of its ``children``; ``expr`` itself where none differs."""
     # Nodes are equal to themselves only; operators by name.
@@ -50,7 +76,10 @@ def with_children(expr: Expr, given: Sequence[Expr]) -> Expr:
         return expr
     match expr:
         case Call():
-            return replace(expr, op=given[0], args=tuple(given[1:]))
+            args = tuple(given[1:])
+            return replace(
+                expr, op=given[0], args=args, attrs=with_attr_operands(expr.attrs, attr_operands(expr), args)
+            )
         case Tuple():
             return replace(expr, fields=tuple(given))
         case TupleGetItem():

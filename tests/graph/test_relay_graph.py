@@ -137,6 +137,18 @@ def test_function_literals_keep_scopes():
     assert sum(node.optype == "exp" for every in found.subgraphs() for node in every.nodes) == 1
 
 
+def test_attributes_that_are_operands_stay_so():
+    """``arange`` holds its inputs in its attributes once more."""
+    x, step = var("x", "float32"), relay_ir.const(1.0)
+    stop = op.nn.relu(x)
+    mod = module(x, body=op.arange(x, stop, step, start=x, stop=stop, step=step, dtype="float32"))
+    again = back(mod)
+    assert relay_ir.first_difference(again, mod) is None
+    call = again["main"].body
+    assert (call.attrs.start, call.attrs.stop, call.attrs.step) == call.args
+    assert "ATTRS: dtype=float32" in graph.to_text(graph.from_relay(mod)[0])
+
+
 def test_functions_of_the_module_come_along():
     x, a = var("x", shape=(2,)), var("a", shape=(2,))
     weight = relay_ir.const(np.ones(2, np.float32))
