@@ -26,7 +26,8 @@ def structural_equal(a: Any, b: Any, map_free_vars: bool = False) -> bool:
     """Whether two modules, expressions, types or attribute objects are built alike.
 
     With ``map_free_vars`` variables that nothing binds correspond like bound ones; without it a free variable
-    is equal to itself only.
+    is equal to itself only. Where both are modules whose types are inferred, these are compared instead of what
+    variables and functions declare.
     """
     return first_difference(a, b, map_free_vars) is None
 
@@ -70,6 +71,8 @@ class _Comparison:
         self.map_free_vars = map_free_vars
         self.forth: dict[Any, Any] = {}
         self.back: dict[Any, Any] = {}
+        # What inference found, where both sides were inferred.
+        self.types: tuple[Mapping[Any, Any], Mapping[Any, Any]] = ({}, {})
 
     def run(self, a: Any, b: Any) -> str | None:
         stack: list[_Pair] = [(a, b, None)]
@@ -137,7 +140,8 @@ class _Comparison:
     def binding(self, a: Any, b: Any) -> Iterator[tuple[Any, Any, str]]:
         """Yield what a variable brings along."""
         if isinstance(a, ir.Var):
-            yield a.type_annotation, b.type_annotation, f".type(%{a.name})"
+            mine, other = (types.get(var, var.type_annotation) for types, var in zip(self.types, (a, b), strict=True))
+            yield mine, other, f".type(%{a.name})"
             yield a.virtual_device, b.virtual_device, f".device(%{a.name})"
         elif isinstance(a, ty.GlobalTypeVar):
             yield a.name, b.name, ".name"
@@ -176,7 +180,9 @@ class _Comparison:
             case ir.Function():
                 yield from self.binders(a.type_params, b.type_params)
                 yield from self.binders(a.params, b.params)
-                yield from _parts(a, b, without=("params", "type_params"))
+                inferred = a in self.types[0] and b in self.types[1]
+                without = ("params", "type_params", "ret_type") if inferred else ("params", "type_params")
+                yield from _parts(a, b, without)
             case ir.Match():
                 yield a.data, b.data, ".data"
                 yield a.complete, b.complete, ".complete"
@@ -195,6 +201,8 @@ class _Comparison:
             ".type_definitions",
         )
         yield a.attrs, b.attrs, ".attrs"
+        if a.types and b.types:
+            self.types = (a.types, b.types)
         functions = {var.name: function for var, function in b.functions.items()}
         mine = {var.name for var in a.functions}
         if mine != set(functions):

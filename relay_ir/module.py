@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,6 +51,12 @@ class IRModule:
     def with_function(self, var: GlobalVar, function: Function) -> IRModule:
         """Return a module in which ``var`` is bound to ``function``; inferred types are forgotten."""
         return replace(self, functions={**self.functions, var: function}, types={})
+
+    def without_functions(self, names: Iterable[str]) -> IRModule:
+        """Return a module without the functions ``names``; inferred types are forgotten."""
+        gone = set(names)
+        kept = {var: function for var, function in self.functions.items() if var.name not in gone}
+        return replace(self, functions=kept, types={})
 
     def astext(
         self,

@@ -4,12 +4,50 @@ argument.
     mod = transform.ToGraphNormalForm()(mod)
 
 What a pass does not touch it returns as it was: spans, sharing and weights survive. Inferred types are
-forgotten where anything changed.
+forgotten where anything changed. ``infrastructure.py`` is where to begin reading.
 """
 
-from relay2relax.relay_ir.transform.dead_code import DeadCodeElimination
+from relay2relax.relay_ir.transform.common_subexpr import EliminateCommonSubexpr
+from relay2relax.relay_ir.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
+from relay2relax.relay_ir.transform.eta_expand import EtaExpand
+from relay2relax.relay_ir.transform.fold_constant import FoldConstant
 from relay2relax.relay_ir.transform.graph_normal_form import ToGraphNormalForm
-from relay2relax.relay_ir.transform.infrastructure import Pass, Sequential
+from relay2relax.relay_ir.transform.infer_types import InferType
+from relay2relax.relay_ir.transform.infrastructure import (
+    FunctionPass,
+    Pass,
+    PassContext,
+    PassInfo,
+    PassInstrument,
+    Sequential,
+)
 from relay2relax.relay_ir.transform.inline import InlineLocalFunctions
+from relay2relax.relay_ir.transform.inline_globals import Inline
+from relay2relax.relay_ir.transform.instruments import PassPrintingInstrument, PassTimingInstrument
+from relay2relax.relay_ir.transform.lambda_lift import LambdaLift
+from relay2relax.relay_ir.transform.let_forms import ToANormalForm, ToBasicBlockNormalForm
+from relay2relax.relay_ir.transform.simplify_inference import SimplifyInference
 
-__all__ = ["DeadCodeElimination", "InlineLocalFunctions", "Pass", "Sequential", "ToGraphNormalForm"]
+__all__ = [
+    "DeadCodeElimination",
+    "EliminateCommonSubexpr",
+    "EtaExpand",
+    "FoldConstant",
+    "FunctionPass",
+    "InferType",
+    "Inline",
+    "InlineLocalFunctions",
+    "LambdaLift",
+    "Pass",
+    "PassContext",
+    "PassInfo",
+    "PassInstrument",
+    "PassPrintingInstrument",
+    "PassTimingInstrument",
+    "RemoveUnusedFunctions",
+    "Sequential",
+    "SimplifyInference",
+    "ToANormalForm",
+    "ToBasicBlockNormalForm",
+    "ToGraphNormalForm",
+]

@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relay2relax.core.walk import post_order
-from relay2relax.relay_ir.expr import Expr, Function, Let, Var, children
+from relay2relax.relay_ir.expr import Expr, Function, GlobalVar, Let, Var, children
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.infrastructure import effectful_nodes, has_references, map_functions
+from relay2relax.relay_ir.transform.effects import effectful_nodes, has_references
+from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
+from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions
+from relay2relax.relay_ir.transform.scopes import Scopes
 
 
 @dataclass(frozen=True, slots=True)
-class DeadCodeElimination:
-    """Remove each ``let`` whose variable nothing uses, unless its value may have an effect."""
+class DeadCodeElimination(Pass):
+    """Remove each ``let`` whose variable nothing uses, unless its value may have an effect.
 
-    def __call__(self, mod: IRModule) -> IRModule:
+    ``inline_once``      the value of a variable that is used once takes the variable's place, unless that is within a
+                         function (which may run more often) or the value may have an effect.
+    ``ignore_impurity``  treat every value as free of effects.
+    """
+
+    inline_once: bool = False
+    ignore_impurity: bool = False
+    opt_level: ClassVar[int] = 1
+
+    def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` without dead lets."""
-        careful = has_references(mod)
-        return map_functions(mod, lambda function: _eliminate(function, careful))
+        careful = has_references(mod) and not self.ignore_impurity
+        return map_functions(mod, lambda function: _eliminate(function, careful, self.inline_once))
 
 
-def _eliminate(root: Function, careful: bool) -> Function:
+def _eliminate(root: Function, careful: bool, inline_once: bool) -> Function:
     kept = effectful_nodes(root) if careful else set()
-    dead = _dead_lets(root, kept)
-    if not dead:
+    gone = _dead_lets(root, kept)
+    inlined: dict[Expr, Expr] = {}
+    if inline_once:
+        inlined = _used_once(root, kept, gone)
+    removed = {node for node in nodes(root) if isinstance(node, Let) and (node in gone or node.var in inlined)}
+    if not removed:
         return root
     done: dict[Expr, Expr] = {}
 
     def below(node: Expr) -> tuple[Expr, ...]:
-        return (node.body,) if isinstance(node, Let) and node in dead else tuple(children(node))
+        if node in inlined:
+            return (inlined[node],)
+        return (node.body,) if isinstance(node, Let) and node in removed else tuple(children(node))
 
     roots: tuple[Expr, ...] = (root,)
     for node in post_order(roots, below):
-        if isinstance(node, Let) and node in dead:
+        if node in inlined:
+            done[node] = done[inlined[node]]
+        elif isinstance(node, Let) and node in removed:
             done[node] = done[node.body]
         else:
             done[node] = with_children(node, [done[child] for child in children(node)])
@@ -64,3 +86,47 @@ def _dead_lets(root: Function, kept: set[Expr]) -> set[Let]:
             stack += [let.value for let in values.get(node, ())]
         stack += children(node)
     return {let for lets in values.values() for let in lets if let.var not in needed and let.value not in kept}
+
+
+def _used_once(root: Function, kept: set[Expr], dead: set[Let]) -> dict[Expr, Expr]:
+    """Return the values that may take the places of their variables."""
+    uses: Counter[Expr] = Counter()
+
+    def below(node: Expr) -> tuple[Expr, ...]:
+        return (node.body,) if isinstance(node, Let) and node in dead else tuple(children(node))
+
+    roots: tuple[Expr, ...] = (root,)
+    order = list(post_order(roots, below))
+    for node in order:
+        uses.update(child for child in below(node) if isinstance(child, Var))
+    scopes, recursive = Scopes(root), recursive_lets(root)
+    found: dict[Expr, Expr] = {}
+    for node in order:
+        if isinstance(node, Let) and uses[node.var] == 1 and node not in dead and node.var not in recursive:
+            same_activation = scopes.home[node.var].function is scopes.home[node].function
+            if same_activation and node.value not in kept:
+                found[node.var] = node.value
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveUnusedFunctions(Pass):
+    """Remove the functions that the entry functions neither call nor mention, directly or through others."""
+
+    entry_functions: tuple[str, ...] = ("main",)
+    opt_level: ClassVar[int] = 1
+
+    def transform(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` with the functions that are reached; raises Relay2RelaxError for an unknown entry."""
+        by_name = {var.name: function for var, function in mod.functions.items()}
+        stack = [mod.get_global_var(name).name for name in self.entry_functions]
+        reached: set[str] = set()
+        while stack:
+            name = stack.pop()
+            if name in reached or name not in by_name:
+                continue
+            reached.add(name)
+            stack += [node.name for node in nodes(by_name[name]) if isinstance(node, GlobalVar)]
+        if len(reached) == len(mod.functions):
+            return mod
+        return mod.without_functions(name for name in by_name if name not in reached)

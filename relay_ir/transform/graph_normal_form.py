@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relay2relax.relay_ir.expr import Expr, Function, Let, Var, children
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.infrastructure import effectful_nodes, has_references, map_functions
+from relay2relax.relay_ir.transform.effects import effectful_nodes, has_references
+from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions
 
 
 def recursive_lets(root: Function) -> set[Var]:
@@ -28,14 +30,16 @@ def recursive_lets(root: Function) -> set[Var]:
 
 
 @dataclass(frozen=True, slots=True)
-class ToGraphNormalForm:
+class ToGraphNormalForm(Pass):
     """Put the value of every ``let`` in the place of its variable; a value used twice becomes a shared node.
 
     A ``let`` stays where its value may have an effect, since effects happen in the order of the lets, and
     where it binds a recursive function. Function literals stay literals.
     """
 
-    def __call__(self, mod: IRModule) -> IRModule:
+    opt_level: ClassVar[int] = 1
+
+    def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` in graph normal form."""
         careful = has_references(mod)
         return map_functions(mod, lambda function: _normalise(function, careful))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.walk import post_order
@@ -23,12 +24,13 @@ from relay2relax.relay_ir.expr import (
 )
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import binders, nodes, with_children
+from relay2relax.relay_ir.transform.effects import has_references
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
-from relay2relax.relay_ir.transform.infrastructure import has_references, map_functions
+from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions
 
 
 @dataclass(frozen=True, slots=True)
-class InlineLocalFunctions:
+class InlineLocalFunctions(Pass):
     """Put the bodies of function literals, and of let-bound functions, in the place of their calls.
 
     Recursive functions and functions that carry attributes (``Primitive``, ``Composite``, ``Compiler``) stay
@@ -36,7 +38,9 @@ class InlineLocalFunctions:
     whose number of arguments is wrong.
     """
 
-    def __call__(self, mod: IRModule) -> IRModule:
+    opt_level: ClassVar[int] = 1
+
+    def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with its local functions inlined."""
         ordered = has_references(mod)
 
@@ -64,13 +68,13 @@ def _inline(root: Function, ordered: bool) -> Function:
             target = node.op if isinstance(node.op, Function) else functions.get(node.op)
             callee = None if target is None else done.get(target)
             if isinstance(callee, Function) and not callee.attrs:
-                done[node] = _body_of(callee, [done[arg] for arg in node.args], ordered)
+                done[node] = body_of(callee, [done[arg] for arg in node.args], ordered)
     result = done[root]
     assert isinstance(result, Function)
     return result
 
 
-def _body_of(function: Function, args: list[Expr], ordered: bool) -> Expr:
+def body_of(function: Function, args: list[Expr], ordered: bool) -> Expr:
     """Return the body of ``function`` applied to ``args``.
 
     With ``ordered`` the arguments are bound by lets, so that their effects happen once and before the body's.
@@ -78,15 +82,15 @@ def _body_of(function: Function, args: list[Expr], ordered: bool) -> Expr:
     if len(args) != len(function.params):
         raise Relay2RelaxError(f"a function of {len(function.params)} parameters is called with {len(args)} arguments")
     if not ordered:
-        return _fresh_copy(function.body, dict(zip(function.params, args, strict=True)))
+        return fresh_copy(function.body, dict(zip(function.params, args, strict=True)))
     fresh = [replace(param) for param in function.params]
-    body = _fresh_copy(function.body, dict(zip(function.params, fresh, strict=True)))
+    body = fresh_copy(function.body, dict(zip(function.params, fresh, strict=True)))
     for param, arg in reversed(list(zip(fresh, args, strict=True))):
         body = Let(param, arg, body)
     return body
 
 
-def _fresh_copy(root: Expr, values: Mapping[Var, Expr]) -> Expr:
+def fresh_copy(root: Expr, values: Mapping[Var, Expr]) -> Expr:
     """Return ``root`` with ``values`` put in, and every variable it binds replaced by a new one.
 
     A variable has one binder in the whole program, also where a body is copied.

@@ -1,0 +1,136 @@
+"""Evaluation of what is constant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from relay2relax.core.dtype import numpy_dtype
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.walk import post_order
+from relay2relax.ops.table import relay_op
+from relay2relax.relay_ir.expr import Call, Constant, Expr, Function, If, Let, Op, Tuple, TupleGetItem, Var, children
+from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions, typed
+from relay2relax.relay_ir.types import TensorType, Type
+from relay2relax.tir.extent import static
+
+# Folding these would turn a short call into a large tensor.
+_FILLING = frozenset({"full", "full_like", "ones_like", "zeros_like"})
+# These say where or when something happens, not what its value is.
+_PLACED = frozenset({"on_device", "device_copy", "nn.dropout", "debug"})
+# The value follows from the type of the argument.
+_SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
+
+
+@dataclass(frozen=True, slots=True)
+class FoldConstant(Pass):
+    """Replace calls of operators on constants by their values.
+
+    ``if`` on a constant becomes its branch, a ``let`` of a constant goes, a field of a literal tuple is taken, and the
+    shape of a tensor of static type is a constant. As in TVM, calls without arguments and calls that fill a tensor
+    (``full``, ``ones_like`` …) stay, quantised operators only go with ``fold_qnn``, functions marked ``Primitive``
+    are not looked into. A call that its operator refuses stays, and fails where it runs. Calls are evaluated by the
+    operators' own numpy kernels.
+    """
+
+    fold_qnn: bool = False
+    opt_level: ClassVar[int] = 2
+
+    def transform(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` with constant expressions folded; infers types where ``mod`` has none."""
+        types = typed(mod).types
+        return map_functions(mod, lambda function: self._fold(function, types))
+
+    def _fold(self, root: Function, types: Mapping[Expr, Type]) -> Function:
+        values: dict[Expr, Expr] = {node.var: node.value for node in nodes(root) if isinstance(node, Let)}
+        done: dict[Expr, Expr] = {}
+        # What constants and tuples of constants hold.
+        known: dict[Expr, Any] = {}
+
+        def below(node: Expr) -> tuple[Expr, ...]:
+            primitive = isinstance(node, Function) and node.attrs.get("Primitive")
+            return () if primitive else tuple(children(node))
+
+        roots: tuple[Expr, ...] = (root,)
+        for node in post_order(roots, below):
+            parts = below(node)
+            made = with_children(node, [done[child] for child in parts]) if parts else node
+            match made:
+                case Constant(data):
+                    known[made] = data
+                    done[node] = made
+                case Tuple(fields):
+                    if all(one in known for one in fields):
+                        known[made] = tuple(known[one] for one in fields)
+                    done[node] = made
+                case Var():
+                    value = done.get(values.get(made, made), made)
+                    done[node] = value if isinstance(value, Constant) else made
+                case Let(_, Constant()):
+                    done[node] = made.body
+                case If(Constant(data)):
+                    done[node] = made.true_branch if data.item() else made.false_branch
+                case TupleGetItem(Tuple(fields), index) if index < len(fields):
+                    done[node] = fields[index]
+                case Call(Op(), args) if args:
+                    done[node] = self._call(made, known, types.get(children(node)[1]))
+                    _remember(done[node], known)
+                case _:
+                    done[node] = made
+        result = done[root]
+        assert isinstance(result, Function)
+        return result
+
+    def _call(self, call: Call, known: Mapping[Expr, Any], first: Type | None) -> Expr:
+        """Return the value of ``call``, whose first argument has type ``first``, or the call itself."""
+        assert isinstance(call.op, Op)
+        name = call.op.name
+        if name in _FILLING or name in _PLACED or (name.startswith("qnn.") and not self.fold_qnn):
+            return call
+        if name in _SHAPES:
+            return _shape(call, first)
+        record = relay_op(name)
+        if record is None or any(arg not in known for arg in call.args):
+            return call
+        try:
+            with np.errstate(all="ignore"):
+                return _as_expr(record.numpy(call.attrs, *(known[arg] for arg in call.args)))
+        except Relay2RelaxError:
+            # The mistake belongs to the moment when the call runs, if it ever does.
+            return call
+
+
+def _shape(call: Call, of: Type | None) -> Expr:
+    """Return the shape, or for ``ndarray_size`` the number of elements, of a tensor of static type."""
+    if not isinstance(of, TensorType):
+        return call
+    extents = [static(extent) for extent in of.shape]
+    if any(extent is None for extent in extents):
+        return call
+    assert isinstance(call.op, Op)
+    shape = np.array([int(extent or 0) for extent in extents], numpy_dtype(call.attrs.dtype))
+    if call.op.name == "ndarray_size":
+        return Constant(np.asarray(np.prod(shape, dtype=shape.dtype)))
+    return Constant(shape)
+
+
+def _remember(expr: Expr, known: dict[Expr, Any]) -> None:
+    """Note the value of a folded call: a constant, or the tuple that an operator returned."""
+    match expr:
+        case Constant(data):
+            known[expr] = data
+        case Tuple(fields):
+            for one in fields:
+                _remember(one, known)
+            known[expr] = tuple(known[one] for one in fields)
+
+
+def _as_expr(value: Any) -> Expr:
+    if isinstance(value, tuple):
+        return Tuple(tuple(_as_expr(one) for one in value))
+    return Constant(np.asarray(value))

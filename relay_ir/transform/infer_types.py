@@ -1,0 +1,21 @@
+"""Type inference as a pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from relay2relax.relay_ir.infer import infer_type
+from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.transform.infrastructure import Pass
+
+
+@dataclass(frozen=True, slots=True)
+class InferType(Pass):
+    """Find the type of every expression; they stand in ``types`` of the module."""
+
+    opt_level: ClassVar[int] = 0
+
+    def transform(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` with its types; raises TypeInferenceError with every mistake."""
+        return infer_type(mod)
