@@ -13,6 +13,7 @@ from relay2relax.backends.bytecode import (
     constant_text,
     instruction_text,
 )
+from relay2relax.core.errors import UnsupportedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,11 @@ class Executable:
             else:
                 parts.append(f"@{entry.name} packed_func;\n")
         return "\n".join(parts)
+
+    def save(self, path: str) -> None:
+        """Raise UnsupportedError: an executable has no file format of its own; a module's script is what one keeps."""
+        advice = "save the module's script and its params, and build again"
+        raise UnsupportedError(f"an executable of target {self.target} cannot be written to {path}; {advice}")
 
     def names(self) -> Sequence[str]:
         """Return the names in the function table, in order."""

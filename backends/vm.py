@@ -39,6 +39,7 @@ from relay2relax.backends.bytecode import (
 from relay2relax.backends.executable import Executable
 from relay2relax.backends.kernels import numpy_kernel, with_values
 from relay2relax.backends.registry import find_func
+from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import ExecutionError
 
@@ -67,6 +68,7 @@ class VirtualMachine:
     An executable of target tvm is run by TVM's own machine; it is looked up here in the same way.
     """
 
+    @collection_paused()
     def __init__(self, executable: Executable | TvmExecutable) -> None:
         """Resolve every function the executable calls; raises ExecutionError for a name nobody registered."""
         self._foreign = None if isinstance(executable, Executable) else executable

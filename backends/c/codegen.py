@@ -434,6 +434,12 @@ class _Writer:
             return Convert(type_, value)
         return value
 
+    def reinterpret(self, value: CExpr, source: str, target: str) -> CExpr:
+        """Return the same bits as another type of the same width."""
+        if is_float(source):
+            value = Invoke(f"r2r_{c_type(source)}_bits", (value,))
+        return Invoke(f"r2r_bits_{c_type(target)}", (value,)) if is_float(target) else Convert(c_type(target), value)
+
     def natural(self, a: PrimExpr, b: PrimExpr) -> bool:
         return is_natural(a, self.naturals) and is_natural(b, self.naturals)
 
@@ -447,6 +453,8 @@ class _Writer:
                 return self.vector_sum(expr.args[0])
             case "bitwise_not":
                 return Convert(c_type(dtype), Prefix("~", args[0]))
+            case "reinterpret":
+                return self.reinterpret(args[0], dtype, expr.dtype)
             case "popcount":
                 unsigned = Convert(c_type(f"uint{bits(dtype)}"), args[0])
                 return Convert(c_type(expr.dtype), Invoke("__builtin_popcountll", (unsigned,)))

@@ -57,6 +57,8 @@ R2R_INLINE double r2r_floormod_double(double a, double b) { return a - floor(a /
 
 R2R_INLINE float r2r_bits_float(int32_t x) { float y; memcpy(&y, &x, sizeof y); return y; }
 R2R_INLINE int32_t r2r_float_bits(float x) { int32_t y; memcpy(&y, &x, sizeof y); return y; }
+R2R_INLINE double r2r_bits_double(int64_t x) { double y; memcpy(&y, &x, sizeof y); return y; }
+R2R_INLINE int64_t r2r_double_bits(double x) { int64_t y; memcpy(&y, &x, sizeof y); return y; }
 
 /* exp: 2^n * e^r with r in [-ln2/2, ln2/2]; the power is applied in two factors, so that subnormal results
 and
