@@ -24,6 +24,8 @@ FAMILIES = (
     "feature_normalisation",
     "loss",
     "padding",
+    "image",
+    "sampling",
     "resize",
     "sorting",
     "scan",
