@@ -32,6 +32,11 @@ FAMILIES = (
     "gather",
     "scatter",
     "random",
+    "qnn",
+    "qnn_arithmetic",
+    "qnn_functions",
+    "qnn_products",
+    "simulated",
 )
 
 
