@@ -50,6 +50,7 @@ OptionalIntegerArray: TypeAlias = Annotated[Optional[tuple[int, ...]], Kind("Arr
 FloatImmArray: TypeAlias = Annotated[Optional[tuple[FloatImm, ...]], Kind("Array<FloatImm>")]
 OptionalFloatImm: TypeAlias = Annotated[Optional[FloatImm], Kind("FloatImm")]
 PadWidth: TypeAlias = Annotated[tuple[tuple[int, ...], ...], Kind("Array<Array<Integer>>")]
+IndexExprPairs: TypeAlias = Annotated[tuple[tuple[Extent, ...], ...], Kind("Array<Array<IndexExpr>>")]
 # ``split``: a section count, or the places to cut at.
 Sections: TypeAlias = Annotated[Union[int, tuple[int, ...]], Kind("BoxInt|Array<BoxInt>")]
 
@@ -86,8 +87,7 @@ def attr_fields(cls: type) -> tuple[AttrField, ...]:
     hints = get_type_hints(cls, include_extras=True)
     plain = get_type_hints(cls)
     return tuple(
-        AttrField(f.name, _kind(hints[f.name]), f.default, type(None) in get_args(plain[f.name]))
-        for f in fields(cls)
+        AttrField(f.name, _kind(hints[f.name]), f.default, type(None) in get_args(plain[f.name])) for f in fields(cls)
     )
 
 

@@ -7,20 +7,20 @@ attribute: its ``R.nn.pad`` is a record of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from relay2relax.core.dtype import Array
-from relay2relax.ops.attributes import Double, IntegerArray, PadWidth, String
+from relay2relax.ops.attributes import Double, IndexExprPairs, InlineString, IntegerArray, PadWidth, String
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
 from relay2relax.ops.shapes import tensor
 from relay2relax.ops.types import TensorType, Type
-from relay2relax.ops.windows import pad_array, padded
+from relay2relax.ops.windows import integers, pad_array, padded
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, Select, cast, const, maximum, minimum
-from relay2relax.tir.extent import add, static
+from relay2relax.tir.extent import Extent, add, static
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,14 @@ class RelaxPadAttrs:
     pad_width: IntegerArray
     pad_mode: String = "constant"
     pad_value: Double = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorPadAttrs:
+    """``mode`` SYMMETRIC repeats the outermost elements, REFLECT does not."""
+
+    mode: InlineString = field(default="SYMMETRIC", kw_only=True)
+    pad_width: IndexExprPairs
 
 
 Widths = Sequence[tuple[int, int]]
@@ -156,6 +164,92 @@ def relax_pad_compute(attrs: RelaxPadAttrs, out: TensorType, data: te.Tensor) ->
     return _pad_tensor(out, data, _relax_widths(attrs), attrs.pad_mode, const(attrs.pad_value, data.dtype))
 
 
+# A border that mirrors the tensor.
+
+_MIRRORS = {"SYMMETRIC": "symmetric", "REFLECT": "reflect"}
+
+
+def _mirror_widths(attrs: MirrorPadAttrs) -> Widths:
+    if attrs.mode not in _MIRRORS:
+        raise OpError(f'mode is "{attrs.mode}", expected one of {", ".join(_MIRRORS)}')
+    if any(len(pair) != 2 for pair in attrs.pad_width):
+        raise OpError(f"pad_width needs (before, after) for each axis, but is {list(attrs.pad_width)}")
+    flat = integers([width for pair in attrs.pad_width for width in pair], "pad_width")
+    if min(flat, default=0) < 0:
+        raise OpError(f"pad_width must not be negative, but is {list(attrs.pad_width)}")
+    return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def mirror_pad_type(attrs: MirrorPadAttrs, data: Type) -> TensorType:
+    """Return the padded shape."""
+    return _padded_type(_mirror_widths(attrs), data)
+
+
+def _check_mirror(attrs: MirrorPadAttrs, shape: Sequence[Extent]) -> None:
+    """Raise OpError where a border is longer than what it mirrors."""
+    own = 1 if attrs.mode == "REFLECT" else 0
+    for extent, widths in zip(shape, _mirror_widths(attrs), strict=True):
+        known = static(extent)
+        if known is not None and max(widths) > max(known - own, 0):
+            raise OpError(f"{attrs.mode} of {known} elements cannot give a border of {max(widths)}", 0)
+
+
+def mirror_pad_numpy(attrs: MirrorPadAttrs, data: Array) -> Array:
+    """Return the data with its mirror image on both sides."""
+    _check_mirror(attrs, data.shape)
+    return np.pad(data, _mirror_widths(attrs), mode=_MIRRORS[attrs.mode])  # type: ignore[call-overload, no-any-return]
+
+
+def mirror_pad_compute(attrs: MirrorPadAttrs, out: TensorType, data: te.Tensor) -> Any:
+    """Return the data with its mirror image on both sides; a place is kept inside where its extent is not known."""
+    _check_mirror(attrs, data.shape)
+    again = 0 if attrs.mode == "REFLECT" else 1
+
+    def source(at: PrimExpr, extent: PrimExpr, before: int, after: int) -> PrimExpr:
+        place = at - before
+        if before:
+            place = Select(place < 0, -place - again, place)
+        if after:
+            place = Select(at - before >= extent, extent * 2 - (2 - again) - (at - before), place)
+        if static(extent) is None and (before or after):
+            place = maximum(minimum(place, extent - 1), 0)
+        return place
+
+    def element(*at: PrimExpr) -> PrimExpr:
+        columns = zip(at, data.shape, _mirror_widths(attrs), strict=True)
+        return data[tuple(source(i, extent, before, after) for i, extent, (before, after) in columns)]
+
+    return te.compute(out.shape, element, "mirror_pad")
+
+
+def mirror_pad_relax(e: Emit[V], attrs: MirrorPadAttrs, data: V) -> V:
+    """R.nn.pad reflects; the symmetric border is taken by a list of places for each axis."""
+    x, widths = tensor(e.type_of(data)), _mirror_widths(attrs)
+    _check_mirror(attrs, x.shape)
+    if attrs.mode == "REFLECT":
+        return e.call("nn.pad", data, pad_width=tuple(w for pair in widths for w in pair), pad_mode="reflect")
+    if any(static(extent) is None for extent, pair in zip(x.shape, widths, strict=True) if any(pair)):
+        return e.as_tir(mirror_pad, attrs, (data,))
+    for axis, (extent, pair) in enumerate(zip(x.shape, widths, strict=True)):
+        if any(pair):
+            places = np.pad(np.arange(static(extent) or 0, dtype=np.int64), pair, mode="symmetric")
+            data = e.call("take", data, e.const(places, "int64"), axis=axis)
+    return data
+
+
+mirror_pad = OpDef(
+    relay="nn.mirror_pad",
+    doc="Put a mirror image of the tensor around it, with or without its outermost elements.",
+    source="Relay's MirrorPad relation and TOPI's mirror_pad of TVM 0.18",
+    inputs=("data",),
+    attrs=MirrorPadAttrs,
+    attrs_key="relay.attrs.MirrorPadAttrs",
+    infer=mirror_pad_type,
+    numpy=mirror_pad_numpy,
+    compute=mirror_pad_compute,
+    relax=Expanded(mirror_pad_relax),
+)
+
 pad = OpDef(
     relay="nn.pad",
     doc="Put a border around a tensor, of one value, of its outermost elements, or mirrored; negative widths crop.",
@@ -171,6 +265,7 @@ pad = OpDef(
 
 OPS: tuple[OpDef, ...] = (
     pad,
+    mirror_pad,
     OpDef(
         script=Script("nn.pad"),
         doc="Put a border around a tensor, of one value, of its outermost elements, mirrored, or of its other end.",

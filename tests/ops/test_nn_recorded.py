@@ -26,6 +26,7 @@ FAMILIES = (
     "activation",
     "loss",
     "padding",
+    "blocks",
 )
 OURS = {op.relay for family in FAMILIES for op in import_module(f"relay2relax.ops.{family}").OPS}
 _CALLED = re.compile(r"(?<![\w%@.:])([a-z_][\w]*(?:\.[\w]+)*)\(")
