@@ -39,6 +39,7 @@ from relay2relax.backends.bytecode import (
 from relay2relax.backends.executable import Executable
 from relay2relax.backends.kernels import numpy_kernel, with_values
 from relay2relax.backends.registry import find_func
+from relay2relax.backends.shape_heap import EQUAL
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import ExecutionError
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 _CALL, _ENTER, _RET, _GOTO, _IF = range(5)
 # What one step is: (_CALL, callable, argument places, destination), (_ENTER, function, places, destination), …
 Step = tuple[Any, ...]
+# A register, and the shape and dtype of the tensor it must hold.
+_Expected = tuple[int, tuple[int, ...], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,16 @@ class _Function:
     registers: tuple[Any, ...]
     dtypes: tuple[Any, ...]
     labels: tuple[str, ...]
+    expected: tuple[_Expected, ...]
+    entry: int
+
+    def start(self, registers: list[Any]) -> int:
+        """Return where to begin: past the checks of static parameters where those are what they must be."""
+        for number, shape, dtype in self.expected:
+            value = registers[number]
+            if type(value) is not np.ndarray or value.shape != shape or value.dtype != dtype:
+                return 0
+        return self.entry
 
 
 class VirtualMachine:
@@ -154,7 +167,45 @@ class VirtualMachine:
                 case If(condition, offset):
                     steps.append((_IF, place(condition), position + offset))
         labels = tuple(f"{info.name}: argument `{name}`" for name in info.params)
-        return _Function(info, tuple(steps), tuple(registers), self._parameter_dtypes(info), labels)
+        expected, begin = self._shortcut(info, steps)
+        dtypes = self._parameter_dtypes(info)
+        return _Function(info, tuple(steps), tuple(registers), dtypes, labels, expected, begin)
+
+    def _shortcut(self, info: VMFunction, steps: list[Step]) -> tuple[tuple[_Expected, ...], int]:
+        """Return what static parameters must be, and where to begin if they are: past the checks that say so.
+
+        The checks that remain are repeated behind the function's steps, so that jumps within it stay what they are.
+        """
+        dtypes: dict[int, Any] = {}
+        shapes: dict[int, tuple[int, ...]] = {}
+        checks: dict[int, Step] = {}
+        rest: list[Step] = []
+        end = 0
+        for end, instruction in enumerate(info.code):
+            if not isinstance(instruction, Call):
+                break
+            name = self.executable.functions[instruction.function].name
+            match instruction.args:
+                case (Register(number), _, ConstantRef(index), _) if name == "vm.builtin.check_tensor_info":
+                    dtypes[number] = self.executable.constants[index]
+                    checks[number] = steps[end]
+                case (Register(number), _, Immediate(rank), *codes) if name == "vm.builtin.match_shape":
+                    values = [one.value for one in codes if isinstance(one, Immediate)]
+                    if any(code != EQUAL for code in values[::2]):
+                        rest.append(steps[end])
+                    else:
+                        shapes[number] = tuple(values[1 : 2 * rank : 2])
+                case _ if name == "vm.builtin.alloc_shape_heap":
+                    rest.append(steps[end])
+                case _:
+                    break
+        known = {n: s for n, s in shapes.items() if dtypes.get(n, "void") != "void"}
+        expected = tuple((number, shape, numpy_dtype(dtypes[number])) for number, shape in known.items())
+        if not expected or len(known) != len(shapes):
+            return (), 0
+        entry = len(steps)
+        steps += [*(step for number, step in checks.items() if number not in known), *rest, (_GOTO, end)]
+        return expected, entry
 
     def _specialised(self, name: str, args: Sequence[Arg]) -> Callable[..., Any] | None:
         """Return a check with its constants put in, where ``name`` is one: a function of the registers among ``args``."""
@@ -197,7 +248,10 @@ class VirtualMachine:
         result = self._run(function, given)
         taken = set(self._constants)
         for value in given:
-            taken.update(_bases(value))
+            if type(value) is np.ndarray and value.base is None:
+                taken.add(id(value))
+            else:
+                taken.update(_bases(value))
         return _own(result, taken)
 
     def _ordered(self, info: VMFunction, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
@@ -216,7 +270,7 @@ class VirtualMachine:
         registers = list(function.registers)
         registers[: len(args)] = args
         steps = function.steps
-        counter = 0
+        counter = function.start(registers)
         frames: list[tuple[list[Any], tuple[Step, ...], int, int]] = []
         while True:
             step = steps[counter]
@@ -243,7 +297,7 @@ class VirtualMachine:
                     frames.append((registers, steps, counter + 1, step[3]))
                     registers = list(callee.registers)
                     registers[: len(given)] = given
-                    steps, counter = callee.steps, 0
+                    steps, counter = callee.steps, callee.start(registers)
                 case 2:
                     result = registers[step[1]]
                     if not frames:
