@@ -38,6 +38,12 @@ FAMILIES = (
     "qnn_functions",
     "qnn_products",
     "simulated",
+    "masking",
+    "rearranging",
+    "coordinates",
+    "collapse",
+    "einsum",
+    "spectral",
 )
 
 
