@@ -27,6 +27,7 @@ _exports = {
     "module": ["IRModule", "TypeData"],
     "params": ["bind_params", "load_params", "save_params"],
     "parser": ["parse", "parse_expr"],
+    "prelude": ["Prelude"],
     "printer": ["print_expr", "print_module"],
     "types": [
         "FuncType", "GlobalTypeVar", "IncompleteType", "Kind", "RefType", "TensorType", "TupleType",
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.params import save_params as save_params
     from relay2relax.relay_ir.parser import parse as parse
     from relay2relax.relay_ir.parser import parse_expr as parse_expr
+    from relay2relax.relay_ir.prelude import Prelude as Prelude
     from relay2relax.relay_ir.printer import print_expr as print_expr
     from relay2relax.relay_ir.printer import print_module as print_module
     from relay2relax.relay_ir.types import FuncType as FuncType

@@ -37,7 +37,8 @@ def test_fields_branches_and_shapes_fold():
     text = """def @main(%x: Tensor[(4, ?), float32], %y: Tensor[(2, 3), int8]) {
       %0 = (negative(3), %x);
       %1 = %0.0;
-      %2 = if (less(%1, 0)) { shape_of(%y, dtype="int32") } else { shape_of(transpose(%y, axes=[1, 0]), dtype="int32") };
+      %2 = if (less(%1, 0)) { shape_of(%y, dtype="int32") }
+      else { shape_of(transpose(%y, axes=[1, 0]), dtype="int32") };
       (%2, shape_of(%x, dtype="int64"))
     }"""
     body = folded(text)
