@@ -208,7 +208,7 @@ class VirtualMachine:
         return expected, entry
 
     def _specialised(self, name: str, args: Sequence[Arg]) -> Callable[..., Any] | None:
-        """Return a check with its constants put in, where ``name`` is one: a function of the registers among ``args``."""
+        """Return a check with its constants put in, where ``name`` is one: a function of registers among ``args``."""
         if name not in SPECIALISED:
             return None
         known = [
