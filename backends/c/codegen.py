@@ -426,6 +426,9 @@ class _Writer:
                 return Invoke(f"r2r_floor{'div' if expr.op == '//' else 'mod'}_{type_}", (a, b))
             case "truncmod" if is_float(dtype):
                 return Invoke("fmodf" if dtype == "float32" else "fmod", (a, b))
+            case "<<" if isinstance(expr.a, IntImm):
+                # A literal is an int in C, too narrow for some shifts.
+                return Infix("<<", Convert(type_, a), b)
             case "truncdiv" if is_float(dtype):
                 return Invoke("truncf" if dtype == "float32" else "trunc", (Infix("/", a, b),))
         value = Infix(_DIVISIONS.get(expr.op, expr.op), a, b)
@@ -451,6 +454,10 @@ class _Writer:
                 return args[0]
             case "vector_sum":
                 return self.vector_sum(expr.args[0])
+            case "reinterpret" if is_float(dtype) == is_float(expr.dtype):
+                return Convert(c_type(expr.dtype), args[0])
+            case "reinterpret":
+                return Invoke(f"r2r_{c_type(dtype)}_as_{c_type(expr.dtype)}", args)
             case "bitwise_not":
                 return Convert(c_type(dtype), Prefix("~", args[0]))
             case "reinterpret":

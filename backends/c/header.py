@@ -55,6 +55,12 @@ R2R_FLOOR(int8_t) R2R_FLOOR(int16_t) R2R_FLOOR(int32_t) R2R_FLOOR(int64_t)
 R2R_INLINE float r2r_floormod_float(float a, float b) { return a - floorf(a / b) * b; }
 R2R_INLINE double r2r_floormod_double(double a, double b) { return a - floor(a / b) * b; }
 
+/* The bits of a number as another type of the same width. */
+#define R2R_AS(from, to) \
+  R2R_INLINE to r2r_##from##_as_##to(from x) { to y; memcpy(&y, &x, sizeof y); return y; }
+R2R_AS(float, int32_t) R2R_AS(float, uint32_t) R2R_AS(int32_t, float) R2R_AS(uint32_t, float)
+R2R_AS(double, int64_t) R2R_AS(double, uint64_t) R2R_AS(int64_t, double) R2R_AS(uint64_t, double)
+
 R2R_INLINE float r2r_bits_float(int32_t x) { float y; memcpy(&y, &x, sizeof y); return y; }
 R2R_INLINE int32_t r2r_float_bits(float x) { int32_t y; memcpy(&y, &x, sizeof y); return y; }
 R2R_INLINE double r2r_bits_double(int64_t x) { double y; memcpy(&y, &x, sizeof y); return y; }
