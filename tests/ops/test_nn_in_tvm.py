@@ -105,6 +105,13 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
     ("nn.fifo_buffer", {"axis": 1}, [(2, 2, 3), (2, 4, 3)]),
     ("nn.mirror_pad", {"mode": "REFLECT", "pad_width": ((0, 0), (1, 2))}, [(2, 4)]),
     ("nn.mirror_pad", {"pad_width": ((1, 0), (1, 4))}, [(2, 4)]),
+    ("nn.upsampling", {"scale_h": 2.0, "scale_w": 3.0}, [(1, 2, 3, 4)]),
+    ("nn.upsampling", {"scale_h": 2.0, "scale_w": 1.5, "method": "bilinear", "layout": "NHWC"}, [(1, 3, 4, 2)]),
+    (
+        "nn.upsampling3d",
+        {"scale_d": 2.0, "scale_h": 1.0, "scale_w": 2.0, "method": "trilinear"},
+        [(1, 2, 3, 4, 2)],
+    ),
     ("nn.pad", {"pad_width": ((0, 1), (2, 0))}, [(2, 4), ()]),
     ("nn.pad", {"pad_width": ((0, 1), (2, 0)), "pad_mode": "edge"}, [(2, 4), ()]),
     ("nn.pad", {"pad_width": ((0, 1), (2, 0)), "pad_mode": "reflect"}, [(2, 4), ()]),

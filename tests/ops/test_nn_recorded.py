@@ -26,6 +26,7 @@ FAMILIES = (
     "activation",
     "loss",
     "padding",
+    "upsampling",
     "blocks",
 )
 OURS = {op.relay for family in FAMILIES for op in import_module(f"relay2relax.ops.{family}").OPS}
