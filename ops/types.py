@@ -1,6 +1,6 @@
 """The types that operators speak; both IRs use them.
 
-    type ::= TensorType(shape, dtype) | TupleType(type*) | … (Relay adds functions, ADTs, references)
+type ::= TensorType(shape, dtype) | TupleType(type*) | … (Relay adds functions, ADTs, references)
 """
 
 from __future__ import annotations
