@@ -94,9 +94,7 @@ def _dtype_of(like: AnyValue) -> str | None:
     return None
 
 
-def call_op(
-    record: OpDef, args: Sequence[AnyValue], attrs: Mapping[str, AnyValue], span: Span | None = None
-) -> Call:
+def call_op(record: OpDef, args: Sequence[AnyValue], attrs: Mapping[str, AnyValue], span: Span | None = None) -> Call:
     """Return a call of an operator: ``args`` are its inputs, ``attrs`` its attributes by name.
 
     An attribute that is absent takes Relay's default. Raises BuildError naming the input or attribute at
@@ -107,8 +105,7 @@ def call_op(
     if not record.variadic and len(given) != len(record.inputs):
         wanted = ", ".join(record.inputs) or "no inputs"
         raise BuildError(
-            f"{name} takes {len(record.inputs)} inputs ({wanted}), {len(given)} are given; "
-            "attributes are given by name"
+            f"{name} takes {len(record.inputs)} inputs ({wanted}), {len(given)} are given; attributes are given by name"
         )
     values: dict[str, AnyValue] = {}
     declared = {field.name: field for field in attr_fields(record.attrs)}
