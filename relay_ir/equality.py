@@ -127,9 +127,7 @@ class _Comparison:
     def variable(self, a: Any, b: Any) -> Iterator[tuple[Any, Any, str]]:
         if a in self.forth or b in self.back:
             if self.forth.get(a) is not b or self.back.get(b) is not a:
-                raise _Differ(
-                    f"the variables {a.name if hasattr(a, 'name') else a} and {_shown(b)} do not correspond"
-                )
+                raise _Differ(f"the variables {a.name if hasattr(a, 'name') else a} and {_shown(b)} do not correspond")
         elif isinstance(a, ir.Var) and not self.map_free_vars:
             if a is not b:
                 raise _Differ(f"%{a.name} and %{b.name} are free variables")
