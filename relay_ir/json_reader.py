@@ -80,9 +80,7 @@ def decode_nodes(text: str) -> dict[str, list[Any]]:
     if not isinstance(root, dict) or not all(
         isinstance(key, str) and isinstance(value, tuple) for key, value in root.items()
     ):
-        raise ParseError(
-            f"the metadata section holds {_describe(root)}; expected a map from type keys to arrays"
-        )
+        raise ParseError(f"the metadata section holds {_describe(root)}; expected a map from type keys to arrays")
     return {key: list(value) for key, value in root.items()}
 
 
@@ -184,9 +182,7 @@ class _Reader:
             self.fail(index, error.diagnostics[0].title)
         for other in found:
             if not 0 <= other < len(self.nodes):
-                self.fail(
-                    index, f"refers to node {other}, but the document has nodes 0 to {len(self.nodes) - 1}"
-                )
+                self.fail(index, f"refers to node {other}, but the document has nodes 0 to {len(self.nodes) - 1}")
         return iter(found)
 
     def _references(self, node: dict[str, Any]) -> Iterator[int]:
@@ -283,9 +279,7 @@ class _Reader:
                 continue
             try:
                 values[name] = (
-                    self.inline(kind, given.get(name))
-                    if kind in INLINE
-                    else self.reference(kind, given.get(name))
+                    self.inline(kind, given.get(name)) if kind in INLINE else self.reference(kind, given.get(name))
                 )
             except UnsupportedError:
                 raise
@@ -341,9 +335,7 @@ class _Reader:
         if device is not None and not device.constrained:
             device = values["virtual_device_"] = None
         if device is not None and key not in ("relay.Var", "relay.Function"):
-            raise UnsupportedError(
-                f"a {key} is placed on {device}; only parameters and functions can be placed"
-            )
+            raise UnsupportedError(f"a {key} is placed on {device}; only parameters and functions can be placed")
         found = self.make(key, values)
         inferred = values.get("_checked_type_")
         if inferred is not None and isinstance(found, ir.RelayExpr):
@@ -358,9 +350,7 @@ class _Reader:
                 return ir.Call(v["op"], v["args"], _call_attrs(v["op"], v["attrs"]), v["type_args"], span)
             case "relay.Var":
                 if v["vid"] not in self.vars:
-                    self.vars[v["vid"]] = ir.Var(
-                        v["vid"].name, v["type_annotation"], span, v["virtual_device_"]
-                    )
+                    self.vars[v["vid"]] = ir.Var(v["vid"].name, v["type_annotation"], span, v["virtual_device_"])
                 return self.vars[v["vid"]]
             case "relay.Id":
                 return _Id(v["name_hint"])
@@ -417,13 +407,9 @@ class _Reader:
             case "DictAttrs":
                 return v["__dict__"] or {}
             case "VirtualDevice":
-                return VirtualDevice(
-                    v["device_type_int"], v["virtual_device_id"], v["target"], v["memory_scope"]
-                )
+                return VirtualDevice(v["device_type_int"], v["virtual_device_id"], v["target"], v["memory_scope"])
             case "Target":
-                return Target(
-                    str(v["kind"]), v["tag"], v["keys"], v["attrs"] or {}, v["features"] or {}, v["host"]
-                )
+                return Target(str(v["kind"]), v["tag"], v["keys"], v["attrs"] or {}, v["features"] or {}, v["host"])
         if key.startswith("tir.") or key in ("IntImm", "FloatImm"):
             return _make_scalar(key, v)
         return self.make_type(key, v)
@@ -456,17 +442,13 @@ class _Reader:
     def module(self, v: dict[str, Any]) -> IRModule:
         for key, value in v["functions"].items():
             if not isinstance(key, ir.GlobalVar):
-                raise ParseError(
-                    f"field 'functions': expected global variables as keys, found {_describe(key)}"
-                )
+                raise ParseError(f"field 'functions': expected global variables as keys, found {_describe(key)}")
             if not isinstance(value, ir.Function):
                 raise ParseError(f"field 'functions': @{key.name} is {_describe(value)}; expected a function")
         definitions = v["type_definitions"] or {}
         for key, value in definitions.items():
             if not isinstance(key, ty.GlobalTypeVar) or not isinstance(value, TypeData):
-                raise ParseError(
-                    "field 'type_definitions': expected global type variables and their definitions"
-                )
+                raise ParseError("field 'type_definitions': expected global type variables and their definitions")
         return IRModule(v["functions"], definitions, v["attrs"] or {}, self.types)
 
 
@@ -484,9 +466,7 @@ def _call_attrs(op: Any, attrs: Any) -> Any:
             raise ParseError(f"field 'attrs': the operator {record.name} needs {record.attrs_key}") from None
     if record is not None and not isinstance(attrs, (record.attrs, ir.OpaqueAttrs)):
         wanted = record.attrs_key or "no attributes"
-        raise ParseError(
-            f"field 'attrs': the operator {record.name} takes {wanted}, found {_describe(attrs)}"
-        )
+        raise ParseError(f"field 'attrs': the operator {record.name} takes {wanted}, found {_describe(attrs)}")
     return attrs
 
 
@@ -556,9 +536,7 @@ def _repr(node: dict[str, Any]) -> str:
             blob = base64.b64decode(node["repr_b64"], validate=True)
             (length,) = struct.unpack_from("<Q", blob)
         except (binascii.Error, ValueError, struct.error):
-            raise ParseError(
-                "field 'repr_b64' is not a base64 string of a length and that many bytes"
-            ) from None
+            raise ParseError("field 'repr_b64' is not a base64 string of a length and that many bytes") from None
         if length != len(blob) - 8:
             raise ParseError(f"field 'repr_b64' states {length} bytes and holds {len(blob) - 8}")
         return blob[8:].decode("utf-8", "surrogateescape")
@@ -574,15 +552,11 @@ def _document(text: str) -> tuple[list[dict[str, Any]], list[str], int]:
     except RecursionError:
         raise ParseError("not a Relay JSON document: it is nested too deeply") from None
     except json.JSONDecodeError as error:
-        raise ParseError(
-            f"not a JSON document (line {error.lineno}, column {error.colno}): {error.msg}"
-        ) from None
+        raise ParseError(f"not a JSON document (line {error.lineno}, column {error.colno}): {error.msg}") from None
     except ValueError as error:
         raise ParseError(f"not a JSON document: {error}") from None
     if not isinstance(document, dict) or "nodes" not in document:
-        raise ParseError(
-            'not a Relay JSON document: expected an object with "root", "nodes" and "b64ndarrays"'
-        )
+        raise ParseError('not a Relay JSON document: expected an object with "root", "nodes" and "b64ndarrays"')
     root, nodes, blobs = document.get("root"), document["nodes"], document.get("b64ndarrays", [])
     if type(root) is not int:
         raise ParseError('"root": expected the index of a node')
