@@ -40,9 +40,7 @@ def load_params(source: Source) -> dict[str, Array]:
         buffer = memoryview(source)
     if len(buffer) < 24 or _count(buffer, 0) != LIST_MAGIC:
         found = bytes(buffer[:8]).hex() or "nothing"
-        raise ParseError(
-            f"not a parameter file: expected it to begin with {LIST_MAGIC:#x}, found bytes {found}"
-        )
+        raise ParseError(f"not a parameter file: expected it to begin with {LIST_MAGIC:#x}, found bytes {found}")
     number = _count(buffer, 16)
     offset = 24
     names: list[str] = []
@@ -50,9 +48,7 @@ def load_params(source: Source) -> dict[str, Array]:
         length = _count(buffer, offset)
         offset += 8
         if length > len(buffer) - offset:
-            raise ParseError(
-                f"name {index} of {number}: expected {length} bytes, found {len(buffer) - offset}"
-            )
+            raise ParseError(f"name {index} of {number}: expected {length} bytes, found {len(buffer) - offset}")
         names.append(bytes(buffer[offset : offset + length]).decode("utf-8", "surrogateescape"))
         offset += length
     tensors = _count(buffer, offset)
@@ -79,9 +75,7 @@ def _map_file(path: str | os.PathLike[str]) -> memoryview:
                 return memoryview(b"")
             return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
-        raise FileError(
-            f"cannot read {os.fspath(path)!r}: {getattr(error, 'strerror', None) or error}"
-        ) from None
+        raise FileError(f"cannot read {os.fspath(path)!r}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _count(buffer: memoryview, offset: int) -> int:
@@ -147,8 +141,7 @@ def _mismatch(param: Var, array: Array) -> str:
         return ""
     if isinstance(expected, TensorType):
         fits = expected.rank == given.rank and all(
-            is_any(want) or static(want) in (None, have)
-            for want, have in zip(expected.shape, array.shape, strict=True)
+            is_any(want) or static(want) in (None, have) for want, have in zip(expected.shape, array.shape, strict=True)
         )
         if fits and expected.dtype == of_array(array):
             return ""
