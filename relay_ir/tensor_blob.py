@@ -53,13 +53,10 @@ def read_tensor(buffer: memoryview, offset: int = 0) -> tuple[Array, int]:
         return np.broadcast_to(np.zeros((), np.bool_), shape), start
     if size != count * dtype.itemsize:
         raise ParseError(
-            f"tensor at byte {offset}: {tuple(shape)} of {name} takes {count * dtype.itemsize} bytes, "
-            f"stated are {size}"
+            f"tensor at byte {offset}: {tuple(shape)} of {name} takes {count * dtype.itemsize} bytes, stated are {size}"
         )
     if start + size > len(buffer):
-        raise ParseError(
-            f"tensor at byte {offset}: expected {size} bytes of elements, found {len(buffer) - start}"
-        )
+        raise ParseError(f"tensor at byte {offset}: expected {size} bytes of elements, found {len(buffer) - start}")
     if count == 0:
         return np.empty(shape, dtype), start
     array = np.frombuffer(buffer, dtype, count, start).reshape(shape)
