@@ -56,7 +56,8 @@ def expr_fields(cls: type) -> tuple[str, ...]:
 def attr_operands(call: Call) -> dict[str, int]:
     """Return which attributes of ``call`` are its own arguments: the place of the argument by attribute."""
     found: dict[str, int] = {}
-    for name in expr_fields(type(call.attrs)):
+    cls: type = type(call.attrs)
+    for name in expr_fields(cls):
         value = getattr(call.attrs, name)
         places = [place for place, arg in enumerate(call.args) if arg is value]
         if places:
