@@ -152,7 +152,8 @@ def invert_permutation_relax(e: Emit[V], attrs: NoAttrs, data: V) -> V:
 # sparse_to_dense
 
 
-def _check_sparse(indices: Type, values: Type, default: Type, rank: int) -> TensorType:
+def check_sparse(indices: Type, values: Type, default: Type, rank: int) -> TensorType:
+    """Return the type of the values; raises OpError where a sparse tensor does not fit a result of ``rank``."""
     places, found, fill = integers(indices, 0), tensor(values, 1), tensor(default, 2)
     if places.rank > 2:
         raise OpError(f"coordinates have rank 0, 1 or 2, these {places.rank}", 0)
@@ -168,7 +169,7 @@ def _check_sparse(indices: Type, values: Type, default: Type, rank: int) -> Tens
 
 def sparse_to_dense_type(attrs: SparseToDenseAttrs, indices: Type, values: Type, default: Type) -> Type:
     """Return the shape of the attributes with the dtype of the values."""
-    found = _check_sparse(indices, values, default, len(attrs.output_shape))
+    found = check_sparse(indices, values, default, len(attrs.output_shape))
     return TensorType(tuple(attrs.output_shape), found.dtype)
 
 

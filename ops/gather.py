@@ -101,9 +101,8 @@ def gather_type(attrs: Any, data: Type, indices: Type) -> Type:
     if places.rank != found.rank:
         raise OpError(f"indices of rank {places.rank} do not fit data of rank {found.rank}", 1)
     for d, (have, want) in enumerate(zip(found.shape, places.shape, strict=True)):
-        limit, size = static(have), static(want)
-        if d != axis and limit is not None and size is not None and size > limit:
-            raise OpError(f"dimension {d} of the indices has extent {size}, that of the data {limit}", 1)
+        if d != axis and equal(have, want) is False:
+            raise OpError(f"indices of {show(places.shape)} and data of {show(found.shape)} differ in dimension {d}", 1)
     return TensorType(places.shape, found.dtype)
 
 
@@ -154,7 +153,7 @@ def _coordinates(attrs: GatherNDAttrs, indices: TensorType) -> int:
 
 
 def _gathered(data: TensorType, places: Shape, count: int, batch: int) -> Type:
-    if not 0 <= batch <= len(places) or count + batch > data.rank:
+    if not 0 <= batch <= len(places) or not 0 <= count <= data.rank - batch:
         raise OpError(f"{count} coordinates after {batch} batch axes do not fit data of rank {data.rank}", 1)
     for d in range(batch):
         if equal(data.shape[d], places[d]) is False:

@@ -80,6 +80,9 @@ def layout_transform_type(attrs: LayoutTransformAttrs, data: Type) -> Type:
     source, target, letters = _layouts(attrs)
     if source.rank != found.rank:
         raise OpError(f"layout {source.name} has {source.rank} axes, the tensor has rank {found.rank}", 0)
+    for axis, n in zip(source.axes, found.shape, strict=True):
+        if axis.factor and equal(axis.factor, n) is False:
+            raise OpError(f"layout {source.name} has {axis.factor} elements inside of {axis.letter}, the tensor {n}", 0)
     extents = dict(zip(letters, source.extents(found.shape, letters), strict=True))
 
     def extent(letter: str) -> Extent:

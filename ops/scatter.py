@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float
+from relay2relax.core.dtype import Array, is_float, of_array
 from relay2relax.ops.attributes import Integer, String
+from relay2relax.ops.elementwise import convert, convert_element
 from relay2relax.ops.gather import columns_last, coordinate_place, integer_places, open_grid, signed_places
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.shapes import normal_axis, show, tensor
@@ -82,10 +83,7 @@ def _known(mode: str, allowed: Sequence[str]) -> str:
 
 
 def _scattered(data: Type, indices: Type, updates: Type) -> tuple[TensorType, TensorType, TensorType]:
-    found, places, values = tensor(data), integer_places(indices, 1), tensor(updates, 2)
-    if values.dtype != found.dtype:
-        raise OpError(f"the updates have element type {values.dtype}, the data {found.dtype}", 2)
-    return found, places, values
+    return tensor(data), integer_places(indices, 1), tensor(updates, 2)
 
 
 def _put(result: Any, where: tuple[Any, ...], values: Array, mode: str) -> None:
@@ -133,15 +131,9 @@ def scatter_elements_type(attrs: ScatterElementsAttrs, data: Type, indices: Type
     """Return the type of ``data``."""
     found, places, values = _scattered(data, indices, updates)
     _known(attrs.reduction, tuple(_UPDATES))
-    axis = normal_axis(attrs.axis, found.rank)
+    normal_axis(attrs.axis, found.rank)
     if places.rank != found.rank or values.rank != found.rank:
         raise OpError(f"data, indices and updates have ranks {found.rank}, {places.rank} and {values.rank}", 1)
-    for d, (have, want) in enumerate(zip(places.shape, values.shape, strict=True)):
-        if equal(have, want) is False:
-            raise OpError(f"dimension {d}: indices {show(places.shape)} and updates {show(values.shape)} differ", 2)
-        limit, size = static(found.shape[d]), static(have)
-        if d != axis and limit is not None and size is not None and size > limit:
-            raise OpError(f"dimension {d} of the indices has extent {size}, that of the data {limit}", 1)
     return found
 
 
@@ -155,7 +147,11 @@ def scatter_elements_numpy(attrs: ScatterElementsAttrs, data: Array, indices: Ar
     grid = [*lines[:axis], places, *lines[axis + 1 :]]
     inside = (places >= 0) & (places < extent)
     result = np.array(data)
-    _put(result, tuple(one[inside] for one in grid), updates[inside], attrs.reduction)
+    # Updates beyond the indices are not used.
+    updates = updates[tuple(slice(n) for n in indices.shape)]
+    if updates.shape != indices.shape:
+        raise OpError(f"updates of shape {show(updates.shape)} do not cover indices of {show(indices.shape)}", 2)
+    _put(result, tuple(one[inside] for one in grid), convert(updates[inside], of_array(data)), attrs.reduction)
     return result
 
 
@@ -174,7 +170,7 @@ def scatter_elements_compute(
         here: tuple[PrimExpr, ...] = tuple(loops)
         given, place = Var("given"), Var("place")
         at = (*here[:axis], place, *here[axis + 1 :])
-        store: Stmt = BufferStore(target, at, update(target[at], values[here]))
+        store: Stmt = BufferStore(target, at, update(target[at], convert_element(values[here], out.dtype)))
         inside = logical_and(place >= 0, place < extent)
         body: Stmt = Let(place, Select(given < 0, given + extent, given), If(inside, store))
         body = For(loops[axis], places.shape[axis], Let(given, cast("int64", places[here]), body))
@@ -243,12 +239,12 @@ def scatter_nd_numpy(attrs: Any, data: Array, indices: Array, updates: Array) ->
     result = np.array(data)
     if not count:
         for one in updates.reshape(-1, *data.shape):
-            _put(result, (np.asarray(...),) if data.ndim else (), one, mode)
+            _put(result, (np.asarray(...),) if data.ndim else (), convert(one, of_array(data)), mode)
         return result
     inside = np.ones(rows.shape[1:], np.bool_)
     for row, extent in zip(rows, data.shape[:count], strict=True):
         inside &= (row >= 0) & (row < extent)
-    _put(result, tuple(row[inside] for row in rows), updates[inside], mode)
+    _put(result, tuple(row[inside] for row in rows), convert(updates[inside], of_array(data)), mode)
     return result
 
 
@@ -270,7 +266,7 @@ def scatter_nd_compute(
         line = here[:lines]
         names = [Var(f"place{m}") for m in range(count)]
         at = (*names, *here[lines:])
-        store: Stmt = BufferStore(target, at, update(target[at], values[here]))
+        store: Stmt = BufferStore(target, at, update(target[at], convert_element(values[here], out.dtype)))
         body = _nested(loops[lines:], values.shape[lines:], store)
         body = If(logical_and(*(c for m, v in enumerate(names) for c in (v >= 0, v < target.shape[m]))), body)
         for m, name in reversed(list(enumerate(names))):
@@ -283,7 +279,8 @@ def scatter_nd_compute(
 def scatter_nd_relax(e: Emit[V], attrs: ScatterNDAttrs, data: V, indices: V, updates: V) -> V:
     """R.scatter_nd has the coordinates of a place along the last axis, and no kernel for bool."""
     found = tensor(e.type_of(indices), 1)
-    if static(found.shape[0]) is None or tensor(e.type_of(data)).dtype == "bool":
+    types = tensor(e.type_of(data)).dtype, tensor(e.type_of(updates), 2).dtype
+    if static(found.shape[0]) is None or types[0] != types[1] or "bool" in types:
         return e.as_tir(scatter_nd, attrs, (data, indices, updates))
     return e.call("scatter_nd", data, columns_last(e, indices), updates, reduction=attrs.mode)
 
@@ -291,7 +288,8 @@ def scatter_nd_relax(e: Emit[V], attrs: ScatterNDAttrs, data: V, indices: V, upd
 def scatter_elements_relax(e: Emit[V], attrs: ScatterElementsAttrs, data: V, indices: V, updates: V) -> V:
     """R.scatter_elements takes signed places, names the axis from the front, and has no kernel for bool."""
     found = tensor(e.type_of(data))
-    if found.dtype == "bool":
+    types = found.dtype, tensor(e.type_of(updates), 2).dtype
+    if types[0] != types[1] or "bool" in types:
         return e.as_tir(scatter_elements, attrs, (data, indices, updates))
     axis = normal_axis(attrs.axis, found.rank)
     return e.call("scatter_elements", data, signed_places(e, indices), updates, axis=axis, reduction=attrs.reduction)

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float
+from relay2relax.core.dtype import Array, is_float, of_array
 from relay2relax.ops.attributes import Bool, Int, OptionalBool
 from relay2relax.ops.record import OpDef, OpError
-from relay2relax.ops.shapes import show, tensor
+from relay2relax.ops.shapes import tensor
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, Select, cast, const
@@ -60,21 +60,21 @@ def _sum_pairs(x: Any, y: Any) -> tuple[PrimExpr, PrimExpr]:
 
 
 def dft_type(attrs: DFTAttrs, re_data: Type, im_data: Type) -> Type:
-    """Return the real and the imaginary part, each of the type of the first input."""
+    """Return the real and the imaginary part, each of the type of its input."""
     real, imaginary = tensor(re_data, 0), tensor(im_data, 1)
-    if not real.rank or not is_float(real.dtype):
-        raise OpError(
-            f"samples are floating-point numbers along an axis, these are {real.dtype} of rank {real.rank}", 0
-        )
-    if imaginary.rank != real.rank or imaginary.dtype != real.dtype:
-        raise OpError(
-            f"the parts have types {real.dtype} {show(real.shape)} and {imaginary.dtype} {show(imaginary.shape)}", 1
-        )
-    return TupleType((real, real))
+    if not real.rank or imaginary.rank != real.rank:
+        raise OpError(f"the parts have ranks {real.rank} and {imaginary.rank}; samples lie along an axis", 1)
+    return TupleType((real, imaginary))
+
+
+def _check_samples(dtype: str) -> None:
+    if not is_float(dtype):
+        raise OpError(f"dft is defined for floating-point numbers, not for {dtype}", 0)
 
 
 def dft_numpy(attrs: DFTAttrs, re_data: Array, im_data: Array) -> tuple[Array, Array]:
     """Return the transform along the last axis; the inverse divides by the number of samples."""
+    _check_samples(of_array(re_data))
     samples = re_data.astype(np.float64) + 1j * im_data.astype(np.float64)
     found = np.fft.ifft(samples) if attrs.inverse else np.fft.fft(samples)
     return found.real.astype(re_data.dtype), found.imag.astype(re_data.dtype)
@@ -83,6 +83,7 @@ def dft_numpy(attrs: DFTAttrs, re_data: Array, im_data: Array) -> tuple[Array, A
 def dft_compute(attrs: DFTAttrs, out: TupleType, re_data: te.Tensor, im_data: te.Tensor) -> tuple[te.Tensor, ...]:
     """Return the sums of the samples turned, one for each frequency."""
     dtype = re_data.dtype
+    _check_samples(dtype)
     count = re_data.shape[-1]
 
     def element(*i: PrimExpr) -> PrimExpr:

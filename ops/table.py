@@ -45,6 +45,7 @@ FAMILIES = (
     "qnn_functions",
     "qnn_products",
     "simulated",
+    "dynamic",
 )
 
 
