@@ -37,6 +37,7 @@ from relay2relax.relax_ir.printer import (
     script_file,
     script_names,
 )
+from relay2relax.relax_ir.script_parser import parse
 from relay2relax.relax_ir.script_values import print_struct_info
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
@@ -86,6 +87,7 @@ __all__ = [
     "check_well_formed",
     "first_difference",
     "parameter_names",
+    "parse",
     "print_function",
     "print_module",
     "print_struct_info",

@@ -8,10 +8,12 @@ PrimFuncs themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.source import SourceRange
 from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import (
     Binding,
@@ -43,10 +45,21 @@ class WellFormedError(Relay2RelaxError):
     """A Relax module is not well formed; ``diagnostics`` lists every mistake."""
 
 
+# Where a function, or a variable of it, stands in the text that it was read from.
+Places = Callable[[str, "Var | None"], "SourceRange | None"]
+
+
 @collection_paused()
 def check_well_formed(mod: IRModule) -> None:
     """Raise WellFormedError, listing every mistake, unless ``mod`` is well formed."""
-    checker = _Checker(mod)
+    mistakes = find_mistakes(mod)
+    if mistakes:
+        raise WellFormedError(mistakes)
+
+
+def find_mistakes(mod: IRModule, place: Places | None = None) -> list[Diagnostic]:
+    """Return what is wrong with ``mod``, at the places in its text where ``place`` knows them."""
+    checker = _Checker(mod, place)
     for var, func in mod.functions.items():
         checker.where, checker.binding = var.name, None
         if isinstance(func, Function):
@@ -55,14 +68,15 @@ def check_well_formed(mod: IRModule) -> None:
         try:
             check_prim_func(func)
         except TIRError as error:
-            checker.mistakes += error.diagnostics
-    if checker.mistakes:
-        raise WellFormedError(checker.mistakes)
+            where = place(var.name, None) if place is not None else None
+            checker.mistakes += [replace(one, where=one.where or where) for one in error.diagnostics]
+    return checker.mistakes
 
 
 class _Checker:
-    def __init__(self, mod: IRModule) -> None:
+    def __init__(self, mod: IRModule, place: Places | None) -> None:
         self.mod = mod
+        self.place = place
         self.inference = Inference(mod)
         self.mistakes: list[Diagnostic] = []
         self.where = ""
@@ -75,7 +89,8 @@ class _Checker:
     def report(self, title: str) -> None:
         place = f"in {self.where}" + (f", where {self.binding.name} is bound" if self.binding is not None else "")
         span = self.binding.span if self.binding is not None else None
-        self.mistakes.append(Diagnostic(title, label=place, notes=(f"it came from {span}",) if span else ()))
+        where = self.place(self.where, self.binding) if self.place is not None else None
+        self.mistakes.append(Diagnostic(title, where, place, (f"it came from {span}",) if span else ()))
 
     # Scopes.
 

@@ -51,6 +51,7 @@ from relay2relax.relax_ir.struct_info import (
     from_type,
     to_type,
 )
+from relay2relax.relax_ir.tvm_operators import ForeignOp
 from relay2relax.relax_ir.visit import bindings, operands
 from relay2relax.tir import expr as tir
 from relay2relax.tir.extent import ANY, Extent, Shape, canonical, is_any
@@ -101,6 +102,8 @@ class Inference:
                 return callee not in self._globals or self._globals[callee].purity
             case Call(Var(_, FuncStructInfo() as info), _):
                 return info.purity
+            case Call(ForeignOp() as op, _):
+                return op.pure
         return True
 
     def _node(self, expr: Expr, found: Mapping[Expr, StructInfo]) -> StructInfo:
@@ -110,6 +113,8 @@ class Inference:
         match expr:
             case Var() | Constant():
                 return expr.info
+            case Call(ForeignOp() as op, _, attrs):
+                return op.result(attrs)
             case Call(OpDef() as op, args, attrs):
                 return self._operator(op, attrs, tuple(info(arg) for arg in args))
             case Call(ExternFunc(), _):

@@ -11,7 +11,7 @@ branches are written with a stack of generators, so depth does not matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from relay2relax.core.collection import collection_paused
@@ -51,6 +51,7 @@ from relay2relax.relax_ir.script_values import (
     tuple_text,
 )
 from relay2relax.relax_ir.struct_info import StructInfo
+from relay2relax.relax_ir.tvm_operators import RESULT_KEYWORDS, Argument, ForeignAttrs, ForeignOp
 from relay2relax.relax_ir.visit import Steps, run
 from relay2relax.tir import expr as tir
 from relay2relax.tir.names import identifier
@@ -316,6 +317,8 @@ class _FunctionPrinter:
         if script.name in self.dialect.missing:
             raise UnsupportedError(f"dialect {self.dialect.name} has no operator R.{script.name}")
         texts = [self.expr(arg) for arg in args]
+        if isinstance(op, ForeignOp):
+            return f"R.{script.name}({', '.join(self.foreign(attrs, texts))})"
         values = {field.name: getattr(attrs, field.name) for field in attr_fields(op.attrs)}
         texts += [attribute_text(values[name], self.symbol) for name in script.positional]
         for name, value in values.items():
@@ -331,3 +334,21 @@ class _FunctionPrinter:
                 continue
             texts.append(f"{keyword}={attribute_text(value, self.symbol)}")
         return f"R.{script.name}({', '.join(texts)})"
+
+    def foreign(self, attrs: ForeignAttrs, args: Sequence[str]) -> Iterator[str]:
+        """Yield the arguments of an operator without a record, as they were written."""
+        for name, value in attrs.layout:
+            match value:
+                case Argument(index):
+                    text = args[index]
+                case StructInfo():
+                    text = self.info(value)
+                case (StructInfo(), *_):
+                    text = f"[{', '.join(map(self.info, value))}]"
+                case _:
+                    text = attribute_text(value, self.symbol)
+            if name in RESULT_KEYWORDS:
+                if self.dialect.result is None:
+                    raise UnsupportedError(f"dialect {self.dialect.name} has no word for `{name}=` of an operator")
+                name = self.dialect.result
+            yield f"{name}={text}" if name else text

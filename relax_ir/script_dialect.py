@@ -16,6 +16,7 @@ from relay2relax.core.errors import UnsupportedError
 class Dialect:
     """One dialect.
 
+    ``result`` is the keyword of a packed call's result, None where its releases do not agree about one;
     ``missing`` are operators that the dialect's releases do not have, ``implied`` are keywords that they do
     not have, with the value that is built into their operator.
     """
@@ -23,6 +24,7 @@ class Dialect:
     name: str
     tir: str
     call_tir_out: str = ""
+    result: str | None = None
     missing: frozenset[str] = frozenset()
     implied: Mapping[tuple[str, str], Any] = field(default_factory=dict)
 
@@ -44,6 +46,7 @@ DIALECTS = {
             "tvm-0.18",
             tir="tir",
             call_tir_out="out_sinfo=",
+            result="sinfo_args",
             missing=frozenset(
                 {
                     "atan2", "bucketize", "eye", "eye_like", "floor_mod", "gather_elements", "gather_nd",

@@ -1,0 +1,193 @@
+"""TVMScript as a syntax tree: read by Python's ``ast``, never executed, with a place for every mistake.
+
+A script is Python text, so Python's own parser reads it; what the names in it mean is decided by the readers of
+tensor programs (``tir/script_*``) and of Relax (``relax_ir/script_*``). Imports in the text are looked at for the names
+that they give to TVM's namespaces, and otherwise ignored.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+from relay2relax.core.errors import Diagnostic, ParseError
+from relay2relax.core.source import SourceRange, SourceText
+
+# The namespaces under all names that they had: ``I`` of modules, ``R`` of Relax, ``T`` of tensor programs.
+_NAMESPACES = {
+    "I": "I", "R": "R", "T": "T", "ir": "I", "relax": "R", "tir": "T", "tirx": "T", "Tx": "T", "tvm.script.ir": "I",
+    "tvm.script.relax": "R", "tvm.script.tir": "T", "tvm.script.tirx": "T", "tvm.script": "I", "tvm.relax": "R",
+    "tvm.tir": "T", "tvm.tirx": "T", "relay2relax.script.I": "I", "relay2relax.script.R": "R",
+    "relay2relax.script.T": "T",
+}  # fmt: skip
+# ``def main[n](…)`` of Python 3.12; names in a signature are known as dimensions without it.
+_TYPE_PARAMETERS = re.compile(r"^(\s*def\s+\w+\s*)(\[[^\]\n]*\])(?=\s*\()", re.MULTILINE)
+_CLASSIC = re.compile(
+    r"\btvm\.script\s+import\s+[^\n]*\btir\b|\bT\.block\b|\bT\.block_attr\b|\bT\.Buffer\[|\"tir\.noalias\""
+)
+_MODERN = re.compile(r"\btirx\b|\bsblock\b|\bs_tir\b|\bT\.let\b")
+
+
+class ScriptProblem(Exception):
+    """One mistake in a script; whoever reads statements collects it and goes on."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        self.diagnostic = diagnostic
+        super().__init__(diagnostic.title)
+
+
+class ScriptSource:
+    """A script and its syntax tree.
+
+    ``classic`` says that the text is in the words of TVM 0.16–0.23, where some mean something else than today.
+    ``problems`` are the mistakes found so far.
+    """
+
+    def __init__(self, text: str, name: str = "<script>") -> None:
+        """Parse ``text``; raises ParseError where it is not Python."""
+        text = _TYPE_PARAMETERS.sub(lambda found: found[1] + " " * len(found[2]), textwrap.dedent(text))
+        self.text = SourceText(text, name)
+        self.classic = _CLASSIC.search(text) is not None and _MODERN.search(text) is None
+        self.problems: list[Diagnostic] = []
+        try:
+            self.tree = ast.parse(text)
+        except SyntaxError as error:
+            raise ParseError(self._syntax(error), self.text) from error
+        except ValueError as error:
+            raise ParseError(Diagnostic(f"the text is no script: {error}")) from error
+        except (RecursionError, MemoryError) as error:
+            raise ParseError(Diagnostic("the script is nested too deep")) from error
+        self.aliases = dict(_NAMESPACES)
+        for node in self.tree.body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self._import(node)
+
+    def _syntax(self, error: SyntaxError) -> Diagnostic:
+        line, column = error.lineno or 1, error.offset or 1
+        end = error.end_offset if error.end_lineno == line and error.end_offset else column + 1
+        where = SourceRange(self.text.name, line, column, line, max(end, column + 1))
+        return Diagnostic("the script is not Python", where, error.msg or "invalid syntax")
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        module = node.module if isinstance(node, ast.ImportFrom) else None
+        for item in node.names:
+            full = f"{module}.{item.name}" if module else item.name
+            if full in _NAMESPACES:
+                self.aliases[item.asname or item.name] = _NAMESPACES[full]
+
+    # Places and mistakes.
+
+    def where(self, node: ast.AST) -> SourceRange:
+        """Return the place of ``node``."""
+        line: int = getattr(node, "lineno", 1)
+        end: int = getattr(node, "end_lineno", line)
+        column = self._column(line, getattr(node, "col_offset", 0))
+        last = self._column(end, getattr(node, "end_col_offset", 0))
+        return SourceRange(self.text.name, line, column, end, max(last, column + 1) if end == line else last)
+
+    def head(self, node: ast.FunctionDef) -> SourceRange:
+        """Return the place of a function's first line."""
+        first = self.where(node)
+        return SourceRange(first.name, first.line, first.column, first.line, len(self.text.line(first.line)) + 1)
+
+    def _column(self, line: int, offset: int) -> int:
+        text = self.text.line(line)
+        return offset + 1 if text.isascii() else len(text.encode()[:offset].decode(errors="ignore")) + 1
+
+    def problem(
+        self, node: ast.AST, title: str, label: str = "", help: str = "", notes: Iterable[str] = ()
+    ) -> ScriptProblem:
+        """Return a mistake at ``node``, to be raised."""
+        return ScriptProblem(Diagnostic(title, self.where(node), label, tuple(notes), help))
+
+    def undefined(self, node: ast.AST, name: str, known: Iterable[str], what: str = "name") -> ScriptProblem:
+        """Return the mistake of a name that nothing defines, with the known name that is most like it."""
+        close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+        return self.problem(node, f"the {what} `{name}` is not defined", "not defined here",
+                            help=f"did you mean `{close[0]}`?" if close else "")  # fmt: skip
+
+    def finish(self) -> None:
+        """Raise ParseError with all mistakes found, where there are any."""
+        if self.problems:
+            ordered = sorted(self.problems, key=lambda one: (one.where.line, one.where.column) if one.where else (0, 0))
+            raise ParseError(ordered, self.text)
+
+    # Names and literals.
+
+    def dotted(self, node: ast.AST) -> str | None:
+        """Return ``R.nn.relu`` for that chain of names, its namespace under its usual name; None for other nodes."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return None
+        parts.append(node.id)
+        parts.reverse()
+        for length in range(min(len(parts), 3), 0, -1):
+            head = self.aliases.get(".".join(parts[:length]))
+            if head is not None:
+                return ".".join([head, *parts[length:]])
+        return ".".join(parts)
+
+    def called(self, node: ast.AST) -> str | None:
+        """Return the dotted name that ``node`` calls, None where it is no call of one."""
+        return self.dotted(node.func) if isinstance(node, ast.Call) else None
+
+    def literal(self, node: ast.AST) -> Any:
+        """Return the Python value of a literal: numbers, strings, None, lists, tuples, dictionaries, float("inf")."""
+        match node:
+            case ast.Constant(value):
+                if value is Ellipsis or isinstance(value, (bytes, complex)):
+                    raise self.problem(node, "this is no value of a script", "expected a number, a string or a list")
+                return value
+            case ast.UnaryOp(ast.USub(), operand):
+                value = self.literal(operand)
+                if not isinstance(value, (int, float)):
+                    raise self.problem(node, "only numbers have a sign", "expected a number")
+                return -value
+            case ast.List(items):
+                return [self.literal(item) for item in items]
+            case ast.Tuple(items):
+                return tuple(self.literal(item) for item in items)
+            case ast.Dict(keys, values):
+                return {self._key(key, node): self.literal(value) for key, value in zip(keys, values, strict=True)}
+            case ast.Call(ast.Name("float"), [ast.Constant(str() as text)]):
+                try:
+                    return float(text)
+                except ValueError:
+                    raise self.problem(node, f"{text!r} is no number", 'expected "inf", "-inf" or "nan"') from None
+            case ast.Call(func, [argument]) if (self.dotted(func) or "").startswith("T."):
+                # Typed literals: T.bool(True), T.int64(3), T.float32("inf").
+                value = self.literal(argument)
+                return float(value) if isinstance(value, str) and "float" in (self.dotted(func) or "") else value
+        raise self.problem(node, "this is no literal", "expected a number, a string, a list or a dictionary")
+
+    def _key(self, node: ast.expr | None, dictionary: ast.AST) -> str:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value
+        raise self.problem(node or dictionary, "a key is no string", "expected a string")
+
+    def string(self, node: ast.AST, what: str) -> str:
+        """Return the string that ``node`` is; ``what`` says what it stands for."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value
+        raise self.problem(node, f"{what} is a string", "expected a string")
+
+    def arguments(self, call: ast.Call, names: tuple[str, ...]) -> dict[str, ast.expr]:
+        """Return the arguments of ``call`` by the parameter names ``names``; raises ScriptProblem for others."""
+        title = f"`{self.dotted(call.func)}` has no such argument"
+        if len(call.args) > len(names):
+            raise self.problem(call.args[len(names)], title, f"expected {', '.join(names) or 'no arguments'}")
+        given = dict(zip(names, call.args, strict=False))
+        for keyword in call.keywords:
+            if keyword.arg is None or keyword.arg not in names:
+                raise self.problem(keyword, title, f"expected {', '.join(names) or 'no arguments'}")
+            if keyword.arg in given:
+                raise self.problem(keyword, f"the argument `{keyword.arg}` is given twice", "given before")
+            given[keyword.arg] = keyword.value
+        return given

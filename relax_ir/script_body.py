@@ -1,0 +1,559 @@
+"""Relax functions out of TVMScript: signature, bindings, dataflow blocks, branches, local functions.
+
+A mistaken statement is put down with its place and its names are known as mistaken, so that reading goes on and one
+mistake is reported once.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.script_source import ScriptProblem
+from relay2relax.relax_ir import symbols
+from relay2relax.relax_ir.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    Expr,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    If,
+    MatchCast,
+    PrimValue,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay2relax.relax_ir.names import NameSupply
+from relay2relax.relax_ir.script_calls import CallReader, ModuleName
+from relay2relax.relax_ir.script_types import FollowsError, Poison
+from relay2relax.relax_ir.script_values import print_struct_info
+from relay2relax.relax_ir.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    StructInfo,
+    TupleStructInfo,
+)
+from relay2relax.relax_ir.visit import LEAVES
+from relay2relax.tir import expr as tir
+from relay2relax.tir.expr import PrimExpr
+from relay2relax.tir.script_expr import is_dtype
+
+
+@dataclass(slots=True)
+class _Sequence:
+    """A sequence under construction; ``outputs`` says for the dataflow block which assignment is seen after it."""
+
+    blocks: list[BindingBlock] = field(default_factory=list)
+    pending: list[Binding | MatchCast] = field(default_factory=list)
+    dataflow: bool = False
+    outputs: Counter[str] = field(default_factory=Counter)
+
+    def close_block(self, dataflow: bool) -> None:
+        if self.pending or self.dataflow:
+            self.blocks.append(BindingBlock(tuple(self.pending), self.dataflow))
+            self.pending = []
+        self.dataflow = dataflow
+
+
+@dataclass(slots=True)
+class Signature:
+    """What a function's head says; ``scope`` holds its parameters and dimensions."""
+
+    params: tuple[Var, ...]
+    ret: StructInfo | None
+    scope: dict[str, Any]
+    private: bool
+    pure: bool
+
+    def info(self) -> FuncStructInfo:
+        """Return the struct info that the head gives the function."""
+        ret = self.ret if self.ret is not None else ObjectStructInfo()
+        return FuncStructInfo(tuple(param.info for param in self.params), ret, self.pure)
+
+
+class FunctionReader(CallReader):
+    """Reads one function of the module, and those inside it."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.sequence: _Sequence = _Sequence()
+        self.supply = NameSupply()
+        self.places: dict[Var, ast.AST] = {}
+
+    # Heads.
+
+    def head(self, node: ast.FunctionDef) -> Signature:
+        """Read decorators, parameters and result of ``node`` in a scope of its own."""
+        options = self.options(node)
+        arguments = node.args
+        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
+            raise self.source.problem(node, "a function of Relax has plain parameters only", "expected name: type")
+        self.scopes.append({})
+        self.in_signature = True
+        try:
+            scalars = self.dimension_parameters(node)
+            params = []
+            for argument in arguments.args:
+                if argument.annotation is None:
+                    raise self.source.problem(argument, f"the parameter `{argument.arg}` has no struct info",
+                                              "expected R.Tensor(…) or other struct info")  # fmt: skip
+                info = self.info(argument.annotation)
+                if argument.arg in scalars and isinstance(info, PrimStructInfo):
+                    info = PrimStructInfo(info.dtype, scalars[argument.arg])
+                var = Var(argument.arg, info)
+                self.places[var] = argument
+                params.append(var)
+            for name in self.declared(node):
+                self.scopes[-1].setdefault(name, tir.Var(name, "int64"))
+            self.in_signature = False
+            ret = self.info(_evaluated(node.returns)) if node.returns is not None else None
+        finally:
+            self.in_signature = False
+            scope = self.scopes.pop()
+        # A dimension named like a parameter is meant where a dimension is meant only.
+        dimensions = {name: item for name, item in scope.items() if name not in {p.name for p in params}}
+        return Signature(tuple(params), ret, {**dimensions, **{p.name: p for p in params}}, *options)
+
+    def dimension_parameters(self, node: ast.FunctionDef) -> dict[str, tir.Var]:
+        """Return the scalar parameters that are dimensions of others, defined as such."""
+        used: set[str] = set()
+        for argument in node.args.args:
+            for one in ast.walk(argument.annotation) if argument.annotation else ():
+                match one:
+                    case ast.Constant(str() as text):
+                        used.add(text)
+                    case ast.Name(name):
+                        used.add(name)
+        found = {a.arg: tir.Var(a.arg, "int64") for a in node.args.args if a.arg in used and _is_scalar(self, a)}
+        self.scopes[-1].update(found)
+        return found
+
+    def declared(self, node: ast.FunctionDef) -> list[str]:
+        """Return the dimensions that the first statements of a function declare."""
+        names: list[str] = []
+        for one in node.body:
+            match one:
+                case ast.Assign([ast.Name(name)], ast.Call(func, [])):
+                    dotted = self.source.dotted(func) or ""
+                    if dotted.startswith("T.") and is_dtype(dotted[2:]):
+                        names.append(name)
+        return names
+
+    def options(self, node: ast.FunctionDef) -> tuple[bool, bool]:
+        """Return whether the function is private, and whether it is pure."""
+        private, pure = False, True
+        for decorator in node.decorator_list:
+            for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
+                value = bool(self.source.literal(keyword.value))
+                match keyword.arg:
+                    case "private":
+                        private = value
+                    case "pure":
+                        pure = value
+                    case "check_well_formed":
+                        pass
+                    case _:
+                        raise self.source.problem(keyword, f"R.function has no option `{keyword.arg}`",
+                                                  "expected private, pure or check_well_formed")  # fmt: skip
+        return private, pure
+
+    def body(self, node: ast.FunctionDef, signature: Signature) -> Function | None:
+        """Read the body of ``node``; None where mistakes prevent that."""
+        before = len(self.source.problems)
+        self.scopes.append(signature.scope)
+        outer, self.sequence = self.sequence, _Sequence()
+        attrs: dict[str, Any] = {}
+        result: Expr | None = None
+        try:
+            statements = list(node.body)
+            for index, statement in enumerate(statements):
+                if isinstance(statement, ast.Return):
+                    if index + 1 < len(statements):
+                        problem = self.source.problem(
+                            statements[index + 1], "nothing is done after return", "not reached"
+                        )
+                        self.source.problems.append(problem.diagnostic)
+                    result = self.returned(statement)
+                    break
+                if self.source.called(getattr(statement, "value", statement)) == "R.func_attr":
+                    self.checked(statement, lambda s=statement: attrs.update(self.function_attributes(s.value)))
+                    continue
+                self.statement(statement)
+            else:
+                problem = self.source.problem(
+                    node, f"the function `{node.name}` returns nothing", "expected return at its end"
+                )
+                self.source.problems.append(replace(problem.diagnostic, where=self.source.head(node)))
+            self.sequence.close_block(False)
+            blocks = tuple(self.sequence.blocks)
+        finally:
+            self.sequence = outer
+            self.scopes.pop()
+        if len(self.source.problems) > before or result is None:
+            return None
+        ret = signature.ret
+        actual = self.inference.of(result)
+        known = symbols.defined(param.info for param in signature.params) | self.outer_dimensions()
+        if ret is None:
+            ret = symbols.erase(actual, known)
+        elif reason := symbols.mismatch(ret, actual):
+            place = node.returns or node
+            problem = self.source.problem(
+                place,
+                f"`{node.name}` does not return what it says: {reason}",
+                f"returned is {print_struct_info(actual)}",
+            )
+            self.source.problems.append(problem.diagnostic)
+            return None
+        else:
+            ret = _with_values(ret, symbols.erase(actual, known))
+        if attrs.get("global_symbol") == node.name:
+            del attrs["global_symbol"]
+        return Function(signature.params, SeqExpr(blocks, result), ret, attrs, signature.pure, signature.private)
+
+    def outer_dimensions(self) -> set[tir.Var]:
+        return {item for scope in self.scopes for item in scope.values() if isinstance(item, tir.Var)}
+
+    def function_attributes(self, call: ast.expr) -> dict[str, Any]:
+        assert isinstance(call, ast.Call)
+        if len(call.args) != 1 or not isinstance(call.args[0], ast.Dict):
+            raise self.source.problem(call, "R.func_attr takes a dictionary", "expected one dictionary")
+        found = self.attribute(call.args[0])
+        assert isinstance(found, dict)
+        return found
+
+    def attribute(self, node: ast.expr) -> Any:
+        """Return the value of an attribute: literals, and expressions over dimensions."""
+        match node:
+            case ast.Dict(keys, values):
+                return {
+                    self.source.string(key or node, "a key"): self.attribute(value)
+                    for key, value in zip(keys, values, strict=True)
+                }
+            case ast.List(items) | ast.Tuple(items):
+                return [self.attribute(item) for item in items]
+            case ast.Name() | ast.BinOp():
+                return self.exprs.value(node)
+        return self.source.literal(node)
+
+    def returned(self, node: ast.Return) -> Expr | None:
+        if node.value is None:
+            return Tuple(())
+        found: list[Expr] = []
+        value = node.value
+        self.checked(node, lambda: found.append(self.argument(value)))
+        return found[0] if found else None
+
+    # Statements.
+
+    def checked(self, node: ast.stmt, read: Any) -> None:
+        """Call ``read``; put a mistake down, and let the names that ``node`` assigns be mistaken."""
+        try:
+            read()
+        except ScriptProblem as problem:
+            if not isinstance(problem, FollowsError):
+                self.source.problems.append(problem.diagnostic)
+            for name in _assigned_names(node):
+                self.define(name, Poison())
+
+    def statements(self, nodes: Sequence[ast.stmt]) -> None:
+        for node in nodes:
+            self.statement(node)
+
+    def statement(self, node: ast.stmt) -> None:
+        self.checked(node, lambda: self.read(node))
+
+    def read(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Assign([ast.Name(name)], value):
+                self.assign(name, None, value, node)
+            case ast.Assign([ast.Tuple(targets)], value):
+                self.several(targets, value, node)
+            case ast.AnnAssign(ast.Name(name), annotation, value) if value is not None:
+                self.assign(name, self.info(_evaluated(annotation)), value, node)
+            case ast.Expr(ast.Constant(str())) | ast.Pass():
+                pass
+            case ast.Expr(value):
+                self.effect(value, node)
+            case ast.With([item], body) if self.source.called(item.context_expr) == "R.dataflow":
+                self.dataflow(item.context_expr, body)
+            case ast.If():
+                self.branch(node)
+            case ast.FunctionDef():
+                self.local_function(node)
+            case _:
+                kind = type(node).__name__.lower()
+                raise self.source.problem(node, f"a function of Relax has no `{kind}` statement of this form",
+                                          "expected a binding, R.dataflow(), if or a local function")  # fmt: skip
+
+    def assign(self, name: str, info: StructInfo | None, value: ast.expr, node: ast.stmt) -> None:
+        called = self.source.called(value)
+        if isinstance(value, ast.Call) and called is not None:
+            if called.startswith("T.") and is_dtype(called[2:]) and not value.args:
+                if not isinstance(self.find(name), tir.Var):
+                    self.define(name, tir.Var(name, called[2:]))
+                return
+            if called == "R.match_cast":
+                self.match_cast(name, value)
+                return
+        found = self.value(value)
+        if isinstance(found, ModuleName):
+            self.define(name, found)
+            return
+        if isinstance(found, tir.Var) and info is None and isinstance(value, ast.Name):
+            self.define(name, found)
+            return
+        self.bind(name, self.as_value(found, info, value), value, info)
+
+    def as_value(self, found: Any, info: StructInfo | None, node: ast.expr) -> Expr:
+        """Return what a name is bound to; a bare number is a tensor unless it is said to be a scalar."""
+        if isinstance(found, (bool, int, float)):
+            if isinstance(info, PrimStructInfo):
+                return PrimValue(tir.const(found, info.dtype))
+            dtype = {bool: "bool", int: "int32", float: "float32"}[type(found)]
+            return Constant(np.array(found, dtype))
+        if isinstance(found, PrimExpr):
+            return PrimValue(found)
+        if isinstance(found, (Call, TupleGetItem)) or not isinstance(found, (tuple, list, str)):
+            if isinstance(found, StructInfo) or found is None:
+                raise self.source.problem(node, "this is no value", "expected an expression")
+            if isinstance(found, GlobalVar):
+                self.require_function(found, node)
+            assert not isinstance(found, (tuple, list))
+            value: Expr = found
+            return value
+        return self.leaf(found, node)
+
+    def bind(
+        self, name: str, value: Expr, node: ast.AST, info: StructInfo | None = None, scope: dict[str, Any] | None = None
+    ) -> Var:
+        """Bind ``value`` to a new variable ``name``; raises ScriptProblem where it does not fit ``info``."""
+        try:
+            actual = self.inference.of(value)
+        except Relay2RelaxError as error:
+            first = error.diagnostics[0]
+            raise self.source.problem(node, first.title, first.label or "here", first.help, first.notes) from error
+        if isinstance(actual, ObjectStructInfo) and isinstance(value, Call) and isinstance(value.op, ExternFunc):
+            actual = self.packed_result(node) or actual
+        if info is not None and (reason := symbols.mismatch(info, actual)):
+            raise self.source.problem(node, f"`{name}` is not what it is said to be: {reason}",
+                                      f"this is {print_struct_info(actual)}")  # fmt: skip
+        var = Var(name, actual if info is None else _with_values(info, actual), self.is_inner(name))
+        self.places[var] = node
+        self.sequence.pending.append(Binding(var, value))
+        (scope if scope is not None else self.scopes[-1])[name] = var
+        return var
+
+    def is_inner(self, name: str) -> bool:
+        """Whether a variable bound now is seen in its dataflow block only."""
+        if not self.sequence.dataflow:
+            return False
+        if name not in self.sequence.outputs:
+            return True
+        self.sequence.outputs[name] -= 1
+        return self.sequence.outputs[name] > 0
+
+    def bound(self, value: Expr, node: ast.AST) -> Expr:
+        name = self.supply.fresh("lv" if self.sequence.dataflow else "gv")
+        return self.bind(name, value, node, scope={})
+
+    def several(self, targets: Sequence[ast.expr], value: ast.expr, node: ast.stmt) -> None:
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        if len(names) != len(targets):
+            raise self.source.problem(node, "this cannot be assigned to", "expected names")
+        if isinstance(value, ast.Tuple) and len(value.elts) == len(names):
+            for name, one in zip(names, value.elts, strict=True):
+                self.assign(name, None, one, node)
+            return
+        source = self.argument(value)
+        info = self.inference.of(source)
+        if not isinstance(info, TupleStructInfo) or len(info.fields) != len(names):
+            raise self.source.problem(value, f"this does not give {len(names)} values",
+                                      f"this is {print_struct_info(info)}")  # fmt: skip
+        for index, name in enumerate(names):
+            self.bind(name, TupleGetItem(source, index), value)
+
+    def match_cast(self, name: str, node: ast.Call) -> None:
+        given = self.source.arguments(node, ("value", "struct_info", "ty"))
+        claimed = given.get("struct_info", given.get("ty"))
+        if "value" not in given or claimed is None:
+            raise self.source.problem(node, "R.match_cast takes a value and struct info", "expected 2 arguments")
+        value, info = self.argument(given["value"]), self.info(claimed)
+        actual = self.inference.of(value)
+        if reason := symbols.mismatch(info, actual):
+            raise self.source.problem(
+                node, f"the cast cannot succeed: {reason}", f"cast is {print_struct_info(actual)}"
+            )
+        var = Var(name, info, self.is_inner(name))
+        self.places[var] = node
+        self.sequence.pending.append(MatchCast(var, value, info))
+        self.define(name, var)
+
+    def effect(self, value: ast.expr, node: ast.stmt) -> None:
+        called = self.source.called(value)
+        if called is None:
+            raise self.source.problem(value, "an expression alone does nothing", "expected a binding or a call")
+        if called == "R.output":
+            raise self.source.problem(
+                value, "R.output is the last statement of a dataflow block", "not at the end of one"
+            )
+        found = self.value(value)
+        if not isinstance(found, Call):
+            raise self.source.problem(value, "this has no effect", "expected a binding: name = …")
+        self.bind(self.supply.fresh("_"), found, value, scope={})
+
+    # Blocks and branches.
+
+    def dataflow(self, call: ast.expr, body: Sequence[ast.stmt]) -> None:
+        if self.sequence.dataflow:
+            raise self.source.problem(call, "dataflow blocks do not nest", "inside of another one")
+        outputs: dict[str, ast.expr] = {}
+        statements = list(body)
+        last = statements[-1]
+        if isinstance(last, ast.Expr) and self.source.called(last.value) == "R.output":
+            assert isinstance(last.value, ast.Call)
+            statements.pop()
+            for arg in last.value.args:
+                if not isinstance(arg, ast.Name):
+                    raise self.source.problem(arg, "R.output takes variables of the block", "expected a name")
+                outputs[arg.id] = arg
+        counts = Counter(name for one in statements for name in _assigned_names(one))
+        self.sequence.close_block(True)
+        self.sequence.outputs = Counter({name: counts[name] for name in outputs if counts[name]})
+        self.scopes.append({})
+        try:
+            self.statements(statements)
+        finally:
+            inner = self.scopes.pop()
+            self.sequence.close_block(False)
+        for name, arg in outputs.items():
+            if name not in inner:
+                self.source.problems.append(self.source.undefined(arg, name, inner, "variable").diagnostic)
+                inner[name] = Poison()
+            self.define(name, inner[name])
+        # Dimensions of a match_cast go on to be known.
+        for name, item in inner.items():
+            if isinstance(item, (tir.Var, ModuleName)):
+                self.define(name, item)
+
+    def branch(self, node: ast.If) -> None:
+        if self.sequence.dataflow:
+            raise self.source.problem(node.test, "a dataflow block has no branches", "inside of a dataflow block")
+        if not node.orelse:
+            raise self.source.problem(node.test, "a branch has no `else`", "expected both branches")
+        condition = self.argument(node.test)
+        then, name, info = self.arm(node.body)
+        otherwise, other_name, other_info = self.arm(node.orelse)
+        if name != other_name:
+            raise self.source.problem(node.orelse[-1], "the branches end with different variables",
+                                      f"expected `{name}`, as the other branch has")  # fmt: skip
+        value = If(condition, then, otherwise)
+        self.bind(name, value, node.test, info if info is not None and info == other_info else None)
+
+    def arm(self, nodes: Sequence[ast.stmt]) -> tuple[SeqExpr, str, StructInfo | None]:
+        """Read one branch: its bindings, the name that it ends with, and what that is said to be."""
+        outer, self.sequence = self.sequence, _Sequence()
+        self.scopes.append({})
+        before = len(self.source.problems)
+        try:
+            self.statements(nodes[:-1])
+            last = nodes[-1]
+            info: StructInfo | None = None
+            match last:
+                case ast.Assign([ast.Name(name)], value):
+                    pass
+                case ast.AnnAssign(ast.Name(name), annotation, value) if value is not None:
+                    info = self.info(_evaluated(annotation))
+                case _:
+                    raise self.source.problem(last, "a branch ends with a binding", "expected name = value")
+            called = self.source.called(value)
+            found = None if called == "R.match_cast" else self.value(value)
+            if isinstance(found, (*LEAVES, Tuple, tuple, list)):
+                result = self.leaf(found, value)
+            else:
+                inner = self.supply.fresh(f"{name}_branch", "_")
+                self.checked_assign(inner, info, found, value, last)
+                result = self.scopes[-1][inner]
+            if len(self.source.problems) > before:
+                raise FollowsError(self.source.problems[-1])
+            self.sequence.close_block(False)
+            return SeqExpr(tuple(self.sequence.blocks), result), name, info
+        finally:
+            self.sequence = outer
+            self.scopes.pop()
+
+    def checked_assign(self, name: str, info: StructInfo | None, found: Any, value: ast.expr, node: ast.stmt) -> None:
+        if found is None:
+            self.assign(name, info, value, node)
+        else:
+            self.bind(name, self.as_value(found, info, value), value, info)
+
+    def local_function(self, node: ast.FunctionDef) -> None:
+        if self.sequence.dataflow:
+            raise self.source.problem(node, "a dataflow block has no local functions", "inside of a dataflow block")
+        signature = self.head(node)
+        if signature.ret is None:
+            func = self.body(node, signature)
+            if func is None:
+                raise FollowsError(self.source.problems[-1])
+            var = Var(node.name, FuncStructInfo(signature.info().params, func.ret, signature.pure))
+        else:
+            var = Var(node.name, signature.info())
+            # It may call itself.
+            self.define(node.name, var)
+            func = self.body(node, signature)
+            if func is None:
+                raise FollowsError(self.source.problems[-1])
+        self.places[var] = node
+        self.sequence.pending.append(Binding(var, func))
+        self.define(node.name, var)
+
+
+def _with_values(info: StructInfo, actual: StructInfo) -> StructInfo:
+    """Return ``info`` with the values of scalars that only inference knows: R.Prim does not say them."""
+    match info, actual:
+        case PrimStructInfo(dtype, None), PrimStructInfo(other, value) if dtype == other and value is not None:
+            return actual
+        case TupleStructInfo(first), TupleStructInfo(second):
+            return TupleStructInfo(tuple(map(_with_values, first, second)))
+    return info
+
+
+def _evaluated(node: ast.expr) -> ast.expr:
+    """Return the annotation that a string holds, or ``node`` itself."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        inner = ast.parse(node.value, mode="eval").body
+        for one in ast.walk(inner):
+            ast.copy_location(one, node)
+        return inner
+    return node
+
+
+def _is_scalar(reader: FunctionReader, argument: ast.arg) -> bool:
+    return argument.annotation is not None and reader.kind(argument.annotation) == "R.Prim"
+
+
+def _assigned_names(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.Assign(targets):
+            for target in targets:
+                yield from (one.id for one in ast.walk(target) if isinstance(one, ast.Name))
+        case ast.AnnAssign(ast.Name(name)):
+            yield name
+        case ast.FunctionDef(name):
+            yield name
+        case ast.If(body=body, orelse=orelse):
+            for one in [*body[-1:], *orelse[-1:]]:
+                yield from _assigned_names(one)

@@ -1,0 +1,592 @@
+"""Relax expressions out of TVMScript: values, constants, and every kind of call.
+
+A call that stands in another one is bound to a variable of its own by :meth:`CallReader.argument`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import DTypeError, numpy_dtype
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.script_source import ScriptSource
+from relay2relax.ops.attributes import AttrField, attr_fields
+from relay2relax.ops.record import OpDef
+from relay2relax.ops.table import relax_op
+from relay2relax.relax_ir.expr import (
+    Call,
+    CallDPSPacked,
+    CallTIR,
+    Constant,
+    Expr,
+    ExternFunc,
+    GlobalVar,
+    PrimValue,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay2relax.relax_ir.infer import Inference
+from relay2relax.relax_ir.script_dialect import DIALECTS
+from relay2relax.relax_ir.script_types import TypeReader
+from relay2relax.relax_ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
+from relay2relax.relax_ir.tvm_operators import (
+    REQUIRED,
+    Argument,
+    ForeignAttrs,
+    Signature,
+    foreign_op,
+    operator_names,
+    signature,
+)
+from relay2relax.relax_ir.visit import LEAVES
+from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr, const
+
+_EXPR = (*LEAVES, Call, CallTIR, CallDPSPacked, Tuple, TupleGetItem)
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
+    ast.Mod: "mod", ast.Pow: "power", ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+}  # fmt: skip
+_RESULT = ("out_sinfo", "out_ty", "sinfo_args", "ty_args")
+_DEFAULT_DTYPES = {bool: "bool", int: "int32", float: "float32"}
+
+
+class ModuleName:
+    """What ``Module`` and ``cls`` stand for."""
+
+
+class CallReader(TypeReader):
+    """Reads expressions of one function; ``globals`` are the functions of the module."""
+
+    def __init__(
+        self,
+        source: ScriptSource,
+        globals_: Mapping[str, GlobalVar],
+        inference: Inference,
+        constants: Mapping[str, Any],
+    ) -> None:
+        super().__init__(source)
+        self.globals = globals_
+        self.inference = inference
+        self.constants = constants
+        # Callees that were called with ``tir_vars``, whose scalars come after the results.
+        self.scalars_last: set[GlobalVar] = set()
+
+    def bound(self, value: Expr, node: ast.AST) -> Expr:
+        """Return a variable bound to ``value``."""
+        raise NotImplementedError
+
+    def require_function(self, var: GlobalVar, node: ast.AST) -> None:
+        """See to it that the signature of ``var`` is known."""
+        raise NotImplementedError
+
+    # Values.
+
+    def value(self, node: ast.AST) -> Any:
+        """Return what ``node`` is: an expression, a scalar or Python number, a tuple or list of those, struct info."""
+        match node:
+            case ast.Constant(value):
+                return self.source.literal(node) if value is not None else None
+            case ast.Name(name):
+                return self.named(node, name)
+            case ast.Attribute(owner, attribute):
+                return self.attribute_of(node, owner, attribute)
+            case ast.Tuple(items):
+                return tuple(self.value(item) for item in items)
+            case ast.List(items):
+                return [self.value(item) for item in items]
+            case ast.BinOp(left, op, right):
+                return self.arithmetic(op, left, right, node)
+            case ast.Compare(left, [op], [right]):
+                return self.arithmetic(op, left, right, node)
+            case ast.UnaryOp(ast.USub(), operand):
+                value = self.value(operand)
+                if isinstance(value, _EXPR):
+                    return self.operator_call("negative", [value], {}, node)
+                return self.exprs.unary(ast.USub(), value, node)
+            case ast.UnaryOp() | ast.BoolOp() | ast.Compare():
+                return self.exprs.value(node)
+            case ast.Subscript(owner, index):
+                return self.subscript(node, owner, index)
+            case ast.Call():
+                return self.call(node)
+        raise self.source.problem(node, "this is no expression of Relax", "expected a variable, a call or a tuple")
+
+    def named(self, node: ast.AST, name: str) -> Any:
+        found = self.lookup(name)
+        if found is None:
+            found = self.globals.get(name)
+        if found is None and name in self.constants and not isinstance(self.constants[name], Mapping):
+            found = Constant(np.asarray(self.constants[name]))
+        if found is None:
+            raise self.source.undefined(node, name, [*self.names(), *self.globals], "variable")
+        return found
+
+    def attribute_of(self, node: ast.Attribute, owner: ast.expr, attribute: str) -> Any:
+        if isinstance(owner, ast.Name) and isinstance(self.lookup(owner.id), ModuleName):
+            if attribute not in self.globals:
+                raise self.source.undefined(node, attribute, self.globals, "function")
+            return self.globals[attribute]
+        if self.kind(node) is not None:
+            return self.info(node)
+        name = self.source.dotted(node)
+        if name is not None and not name.startswith(("R.", "T.", "I.")):
+            head = name.partition(".")[0]
+            raise self.source.undefined(node, head, self.names(), "variable")
+        raise self.source.problem(node, f"`{name}` is no value", "expected a call or a variable")
+
+    def arithmetic(self, op: ast.AST, left: ast.AST, right: ast.AST, node: ast.AST) -> Any:
+        a, b = self.value(left), self.value(right)
+        if not isinstance(a, _EXPR) and not isinstance(b, _EXPR):
+            if isinstance(node, ast.Compare):
+                return self.exprs.comparison(left, node.ops, node.comparators, node)
+            return self.exprs.value(node)
+        name = _OPERATORS.get(type(op))
+        if name is None:
+            raise self.source.problem(node, "tensors have no such operator", "call an operator of R, such as R.equal")
+        return self.operator_call(name, [a, b], {}, node)
+
+    def subscript(self, node: ast.AST, owner: ast.expr, index: ast.expr) -> Any:
+        if (
+            isinstance(owner, ast.Subscript)
+            and isinstance(owner.value, ast.Name)
+            and owner.value.id in ("metadata", "meta")
+        ):
+            return self.metadata(node, owner, index)
+        value = self.argument(owner)
+        place = self.source.literal(index)
+        if isinstance(place, bool) or not isinstance(place, int):
+            raise self.source.problem(index, "a field of a tuple has a number", "expected an integer")
+        return TupleGetItem(value, place)
+
+    def metadata(self, node: ast.AST, owner: ast.Subscript, index: ast.expr) -> Constant:
+        table = self.constants.get("metadata")
+        key = owner.slice.value if isinstance(owner.slice, ast.Constant) else self.source.dotted(owner.slice)
+        place = self.source.literal(index)
+        if not isinstance(table, Mapping) or key not in table:
+            raise self.source.problem(
+                node, "this constant is not in the text", "not printed with the script",
+                help='print with show_meta=True, or pass the arrays: constants={"metadata": {…: [array, …]}}',
+            )  # fmt: skip
+        values = table[key]
+        if not isinstance(place, int) or not 0 <= place < len(values):
+            raise self.source.problem(index, f"there are {len(values)} constants", "no such constant")
+        return Constant(np.asarray(values[place]))
+
+    # Arguments.
+
+    def argument(self, node: ast.AST) -> Expr:
+        """Return ``node`` as an argument in A-normal form."""
+        return self.leaf(self.value(node), node)
+
+    def leaf(self, value: Any, node: ast.AST) -> Expr:
+        """Return ``value`` as a leaf, or a tuple of leaves."""
+        match value:
+            case Tuple(fields):
+                return Tuple(tuple(self.leaf(field, node) for field in fields))
+            case tuple() | list():
+                return Tuple(tuple(self.leaf(one, node) for one in value))
+            case PrimExpr():
+                return PrimValue(value)
+            case bool():
+                return PrimValue(IntImm(int(value), "bool"))
+            case int():
+                return PrimValue(IntImm(value, "int64"))
+            case float():
+                return PrimValue(FloatImm(value, "float32"))
+            case str():
+                return StringImm(value)
+            case GlobalVar():
+                self.require_function(value, node)
+                return value
+        if isinstance(value, LEAVES):
+            return value
+        if isinstance(value, _EXPR):
+            return self.bound(value, node)
+        what = "struct info" if isinstance(value, StructInfo) else "None" if value is None else "this"
+        raise self.source.problem(node, f"{what} is no argument", "expected a value")
+
+    # Calls.
+
+    def call(self, node: ast.Call) -> Any:
+        name = self.source.dotted(node.func)
+        if self.kind(node) is not None:
+            return self.info(node)
+        if name is not None and name.startswith("R.") and self.find("R") is None:
+            return self.of_namespace(name[2:], node)
+        if name is not None and name.startswith("T."):
+            return self.exprs.value(node)
+        if name == "float":
+            return self.source.literal(node)
+        callee = self.value(node.func)
+        if not isinstance(callee, (GlobalVar, Var, ExternFunc)):
+            raise self.source.problem(node.func, "this cannot be called", "expected a function")
+        if node.keywords:
+            raise self.source.problem(node.keywords[0], "functions take their arguments in order", "no keywords here")
+        if isinstance(callee, GlobalVar):
+            self.require_function(callee, node.func)
+        return Call(callee, tuple(self.argument(arg) for arg in node.args))
+
+    def of_namespace(self, name: str, node: ast.Call) -> Any:
+        match name:
+            case "const":
+                return self.constant(node)
+            case "shape":
+                return ShapeExpr(
+                    self.row(self.source.arguments(node, ("value",)).get("value", ast.List([], ast.Load())))
+                )
+            case "prim_value":
+                return PrimValue(self.exprs.expr(self.one(node)))
+            case "str":
+                return StringImm(self.source.string(self.one(node), "the value"))
+            case "dtype":
+                return self.exprs.dtype(self.one(node))
+            case "tuple":
+                return Tuple(tuple(self.argument(arg) for arg in node.args))
+            case "ExternFunc":
+                return ExternFunc(self.source.string(node.args[0], "a function's name"))
+            case "call_tir":
+                return self.call_tir(node)
+            case "call_dps_packed":
+                return self.call_dps_packed(node)
+            case "call_packed":
+                callee, packed = self.packed(node)
+                return Call(callee, packed)
+        args = [self.value(arg) for arg in node.args]
+        keywords = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.source.problem(keyword, "arguments are written out", "expected name=value")
+            keywords[keyword.arg] = self.value(keyword.value)
+        return self.operator_call(name, args, keywords, node)
+
+    def one(self, node: ast.Call) -> ast.expr:
+        given = self.source.arguments(node, ("value",))
+        if "value" not in given:
+            raise self.source.problem(node, "a value is missing", "expected one value")
+        return given["value"]
+
+    def constant(self, node: ast.Call) -> Constant:
+        given = self.source.arguments(node, ("value", "dtype"))
+        if "value" not in given:
+            raise self.source.problem(node, "a constant has a value", "expected R.const(value, dtype)")
+        value = self.source.literal(given["value"])
+        if "dtype" in given:
+            dtype = self.dtype(given["dtype"])
+        else:
+            first = value
+            while isinstance(first, (list, tuple)) and first:
+                first = first[0]
+            dtype = _DEFAULT_DTYPES.get(type(first), "float32")
+        try:
+            if isinstance(value, str):
+                value = float(value)
+            return Constant(np.array(value, numpy_dtype(dtype)))
+        except (ValueError, TypeError, OverflowError, DTypeError) as error:
+            raise self.source.problem(given["value"], f"this is no constant of dtype {dtype!r}", str(error)) from None
+
+    def packed(self, node: ast.Call) -> tuple[ExternFunc, tuple[Expr, ...]]:
+        """Return callee and arguments of ``R.call_packed``; result types are left to the binding."""
+        if not node.args:
+            raise self.source.problem(node, "a packed function has a name", "expected the name first")
+        first = self.value(node.args[0])
+        callee = ExternFunc(first) if isinstance(first, str) else first
+        if not isinstance(callee, ExternFunc):
+            raise self.source.problem(node.args[0], "a packed function has a name", "expected a string")
+        return callee, tuple(self.argument(arg) for arg in node.args[1:])
+
+    def packed_result(self, node: ast.AST) -> StructInfo | None:
+        """Return what ``sinfo_args=`` or ``ty_args=`` says of a call of a packed function."""
+        if isinstance(node, ast.Call) and self.source.called(node) == "R.call_packed":
+            for keyword in node.keywords:
+                if keyword.arg in ("sinfo_args", "ty_args"):
+                    infos = self.infos(self.value(keyword.value), keyword.value)
+                    return infos[0] if len(infos) == 1 else None
+        return None
+
+    # Calls that are given the memory of their results.
+
+    def call_tir(self, node: ast.Call) -> CallTIR | CallDPSPacked:
+        given = self.source.arguments(node, ("func", "args", "out", "dtype", "tir_vars", *_RESULT))
+        callee = self.value(self.needed(node, given, "func"))
+        args = self.tuple_of(self.needed(node, given, "args"))
+        out = self.results(node, given)
+        if isinstance(callee, str):
+            callee = ExternFunc(callee)
+        if isinstance(callee, ExternFunc):
+            return CallDPSPacked(callee.name, tuple(args), out)
+        if not isinstance(callee, GlobalVar):
+            raise self.source.problem(given["func"], "call_tir calls a PrimFunc", "expected a function of the module")
+        scalars: list[PrimExpr] = []
+        while args and isinstance(args[-1], PrimValue):
+            last = args.pop()
+            assert isinstance(last, PrimValue)
+            scalars.insert(0, last.value)
+        if "tir_vars" in given:
+            values = self.value(given["tir_vars"])
+            row: Sequence[Any] = values.values if isinstance(values, ShapeExpr) else values
+            scalars += [const(one, "int64") if isinstance(one, int) else one for one in row]
+            self.scalars_last.add(callee)
+        return CallTIR(callee, tuple(args), out, tuple(scalars))
+
+    def call_dps_packed(self, node: ast.Call) -> CallDPSPacked:
+        given = self.source.arguments(node, ("func", "args", "out", "dtype", *_RESULT))
+        callee = self.value(self.needed(node, given, "func"))
+        name = callee.name if isinstance(callee, ExternFunc) else callee
+        if not isinstance(name, str):
+            raise self.source.problem(given["func"], "a packed function has a name", "expected a string")
+        return CallDPSPacked(name, tuple(self.tuple_of(self.needed(node, given, "args"))), self.results(node, given))
+
+    def needed(self, node: ast.AST, given: Mapping[str, ast.expr], name: str) -> ast.expr:
+        if name not in given:
+            raise self.source.problem(node, f"the argument `{name}` is missing", f"expected `{name}`")
+        return given[name]
+
+    def tuple_of(self, node: ast.expr) -> list[Expr]:
+        found = self.value(node)
+        parts: Any = found.fields if isinstance(found, Tuple) else found
+        return [self.leaf(one, node) for one in (parts if isinstance(parts, (tuple, list)) else (parts,))]
+
+    def results(self, node: ast.Call, given: Mapping[str, ast.expr]) -> tuple[TensorStructInfo, ...]:
+        """Return the results of a call: struct info, a list of it, or shapes with ``dtype=``."""
+        place = next((given[name] for name in ("out", *_RESULT) if name in given), None)
+        if place is None:
+            raise self.source.problem(
+                node, "the call does not say what it returns", "expected struct info of the result"
+            )
+        found = self.value(place)
+        if isinstance(found, ShapeExpr):
+            found = found.values
+        if "dtype" in given:
+            dtypes = self.value(given["dtype"])
+            if isinstance(dtypes, str):
+                shapes, dtypes = [found], [dtypes]
+            else:
+                shapes = list(found)
+            try:
+                return tuple(
+                    TensorStructInfo(tuple(self.extent_of(one, place) for one in shape), dtype)
+                    for shape, dtype in zip(shapes, dtypes, strict=True)
+                )
+            except (TypeError, ValueError):
+                raise self.source.problem(place, "these are no shapes", "expected a shape per dtype") from None
+        return self.infos(found, place)
+
+    def infos(self, found: Any, node: ast.AST) -> tuple[Any, ...]:
+        infos = tuple(found) if isinstance(found, (list, tuple)) else (found,)
+        if not all(isinstance(info, StructInfo) for info in infos):
+            raise self.source.problem(node, "this is no struct info", "expected R.Tensor(…), or a list of struct info",
+                                      help="a shape needs `dtype=` beside it")  # fmt: skip
+        return infos
+
+    def extent_of(self, value: Any, node: ast.AST) -> Any:
+        if isinstance(value, PrimValue):
+            value = value.value
+        if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)):
+            raise self.source.problem(node, "this is no extent", "expected integers and dimensions")
+        return value.value if isinstance(value, IntImm) and value.dtype == "int64" else value
+
+    # Operators.
+
+    def operator_call(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any], node: ast.AST) -> Call:
+        """Return the call of ``R.<name>``; by its record where it has one."""
+        op, form = relax_op(name), signature(name)
+        if op is None and form is None:
+            at = node.func if isinstance(node, ast.Call) else node
+            raise self.source.undefined(at, f"R.{name}", [f"R.{one}" for one in operator_names()], "operator")
+        if op is None:
+            return self.foreign(name, args, keywords, node)
+        try:
+            given = self.by_name(op, form, args, keywords, node)
+        except TypeError as error:
+            raise self.source.problem(node, f"R.{name}: {error}", "expected other arguments") from None
+        return self.by_record(op, given, form, node)
+
+    def by_name(
+        self, op: OpDef, form: Signature | None, args: Sequence[Any], keywords: Mapping[str, Any], node: ast.AST
+    ) -> dict[str, Any]:
+        """Return the arguments by the names that TVM has for them."""
+        assert op.script is not None
+        if form is not None and form.star is None:
+            names: Sequence[str] = form.params
+        else:
+            fields = [op.script.rename.get(f.name, f.name) for f in attr_fields(op.attrs)]
+            names = [*op.inputs, *(field for field in fields if field not in op.script.omit)]
+        title = f"R.{op.script.name} has no such argument"
+        if len(args) > len(names):
+            raise self.source.problem(node, title, f"{len(args)} given, expected {', '.join(names)}")
+        given = dict(zip(names, args, strict=False))
+        for keyword, value in keywords.items():
+            if keyword not in names:
+                raise self.source.problem(self.keyword(node, keyword), title, f"expected {', '.join(names)}")
+            if keyword in given:
+                raise self.source.problem(
+                    node, f"R.{op.script.name}: the argument `{keyword}` is given twice", "given twice"
+                )
+            given[keyword] = value
+        if form is not None and form.star is None:
+            implied = DIALECTS["tvm-0.18"].implied if self.source.classic else {}
+            for param, default in zip(form.params, form.defaults, strict=True):
+                default = implied.get((op.script.name, param), default)
+                if default is not REQUIRED:
+                    given.setdefault(param, default)
+        return given
+
+    def keyword(self, node: ast.AST, name: str) -> ast.AST:
+        found = node.keywords if isinstance(node, ast.Call) else []
+        return next((keyword for keyword in found if keyword.arg == name), node)
+
+    def by_record(self, op: OpDef, given: dict[str, Any], form: Signature | None, node: ast.AST) -> Call:
+        assert op.script is not None
+        script = op.script
+        fields = [field for field in attr_fields(op.attrs) if field.name not in script.omit]
+        keywords = {script.rename.get(f.name, f.name): f for f in fields if f.name not in script.positional}
+        names = form.params if form is not None and form.star is None else tuple(given)
+        for place, field_name in enumerate(script.positional):
+            index = len(op.inputs) + place
+            if index < len(names):
+                keywords[names[index]] = next(f for f in fields if f.name == field_name)
+        values: dict[str, Any] = {}
+        inputs: list[Any] = []
+        for name in names:
+            field = keywords.get(name)
+            if field is not None:
+                if name in given:
+                    values[field.name] = self.attribute_value(given[name], field, node, f"R.{script.name}")
+            elif name in given and (op.variadic or len(inputs) < len(op.inputs)):
+                inputs.append(given[name])
+            elif name in given and form is not None and _plain(given[name]) != form.default(name):
+                raise self.source.problem(
+                    self.keyword(node, name), f"R.{script.name} with this `{name}` has no form here",
+                    f"expected {form.default(name)!r}",
+                )  # fmt: skip
+        for field in fields:
+            if field.required and field.name not in values:
+                spelled = script.rename.get(field.name, field.name)
+                raise self.source.problem(
+                    node, f"R.{script.name}: the argument `{spelled}` is missing", f"expected `{spelled}`"
+                )
+        missing = [one for one in op.inputs[len(inputs) :] if not one.startswith("*")]
+        if missing:
+            raise self.source.problem(node, f"R.{script.name}: the argument `{missing[0]}` is missing",
+                                      f"{len(inputs)} given, expected {', '.join(op.inputs)}")  # fmt: skip
+        args = self.inputs(op, inputs, node)
+        try:
+            return Call(op, args, op.attrs(**values))
+        except (TypeError, Relay2RelaxError) as error:
+            raise self.source.problem(node, f"R.{script.name}: {error}", "expected other arguments") from None
+
+    def inputs(self, op: OpDef, values: Sequence[Any], node: ast.AST) -> tuple[Expr, ...]:
+        """Return the arguments of an operator: bare numbers take the dtype of the tensor beside them."""
+        dtype = ""
+        values = [
+            self.bound(v, node) if isinstance(v, _EXPR) and not isinstance(v, (*LEAVES, Tuple)) else v for v in values
+        ]
+        for value in values:
+            if isinstance(value, (Var, Constant)) and isinstance(value.info, TensorStructInfo):
+                dtype = dtype or value.info.dtype
+        made: list[Expr] = []
+        for index, value in enumerate(values):
+            name = op.inputs[min(index, len(op.inputs) - 1)]
+            if isinstance(value, (bool, int, float)) and dtype:
+                made.append(Constant(np.array(value, numpy_dtype(dtype))))
+            elif isinstance(value, (tuple, list)) and self.is_shape(value, name):
+                made.append(ShapeExpr(tuple(self.extent_of(one, node) for one in value)))
+            else:
+                made.append(self.leaf(value, node))
+        return tuple(made)
+
+    def is_shape(self, value: Sequence[Any], name: str) -> bool:
+        if not value:
+            return "shape" in name
+        return all(isinstance(one, (int, PrimExpr, PrimValue)) and not isinstance(one, bool) for one in value)
+
+    def attribute_value(self, value: Any, field: AttrField, node: ast.AST, op: str) -> Any:
+        """Return ``value`` as the attribute class has it."""
+        at = self.keyword(node, field.name)
+        value = _plain(value)
+        match field.kind:
+            case "DataType" | "string" | "String":
+                if value is None:
+                    return None if field.optional else ""
+                if isinstance(value, str):
+                    return "" if value == "void" else value
+                raise self.source.problem(at, f"{op}: `{field.name}` is a string", "expected a string")
+            case _ if value is None:
+                return None if field.optional or field.required else field.default
+            case "double":
+                if isinstance(value, (int, float)):
+                    return float(value)
+                raise self.source.problem(at, f"{op}: `{field.name}` is a number", "expected a number")
+            case "bool":
+                if isinstance(value, (bool, int)):
+                    return bool(value)
+                raise self.source.problem(at, f"{op}: `{field.name}` is a bool", "expected True or False")
+            case "int" | "Integer" | "IndexExpr":
+                if isinstance(value, (int, PrimExpr)) or (field.kind == "IndexExpr" and isinstance(value, float)):
+                    return value
+                raise self.source.problem(at, f"{op}: `{field.name}` is an integer", "expected an integer")
+            case "Array<IndexExpr>" | "Array<Integer>":
+                if isinstance(value, int):
+                    return (value,) * (len(field.default) if isinstance(field.default, tuple) else 1)
+                if isinstance(value, tuple):
+                    return value
+                raise self.source.problem(at, f"{op}: `{field.name}` is a list", "expected a list of integers")
+            case "Array<Array<Integer>>" if isinstance(value, tuple) and all(isinstance(one, int) for one in value):
+                # ``pad_width`` of R.nn.pad is flat: before and after, axis by axis.
+                return tuple(zip(value[::2], value[1::2], strict=True)) if len(value) % 2 == 0 else value
+        return value
+
+    def foreign(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any], node: ast.AST) -> Call:
+        """Return the call of an operator without a record, as it is written."""
+        op = foreign_op(name)
+        assert op is not None
+        params = set(op.inputs) | set(_RESULT)
+        for keyword in keywords:
+            if keyword not in params and name != "call_builtin_with_ctx":
+                raise self.source.problem(self.keyword(node, keyword), f"R.{name} has no such argument",
+                                          f"expected {', '.join(op.inputs)}")  # fmt: skip
+        found: list[Expr] = []
+        layout: list[tuple[str, Any]] = []
+        for keyword, value in [*(("", arg) for arg in args), *keywords.items()]:
+            if self.is_expression(value):
+                layout.append((keyword, Argument(len(found))))
+                found.append(self.leaf(value, node))
+            else:
+                layout.append((keyword, _plain(value)))
+        return Call(op, tuple(found), ForeignAttrs(tuple(layout)))
+
+    def is_expression(self, value: Any) -> bool:
+        if isinstance(value, (tuple, list)):
+            return any(self.is_expression(one) for one in value)
+        return isinstance(value, _EXPR) and not isinstance(value, PrimValue)
+
+
+def _plain(value: Any) -> Any:
+    """Return an attribute's value without the wrappers of Relax; lists become tuples."""
+    match value:
+        case PrimValue(inner):
+            return _plain(inner)
+        case IntImm(number, dtype):
+            return bool(number) if dtype == "bool" else number
+        case FloatImm(number):
+            return number
+        case StringImm(text):
+            return text
+        case ShapeExpr(values):
+            return tuple(_plain(one) for one in values)
+        case list() | tuple():
+            return tuple(_plain(one) for one in value)
+    return value
+
+
+def is_scalar(info: StructInfo) -> bool:
+    """Whether ``info`` is that of a scalar."""
+    return isinstance(info, PrimStructInfo)

@@ -1,0 +1,228 @@
+"""Struct info and extents out of TVMScript.
+
+In a signature an extent may stand in a string, and a name not met before is a symbolic dimension; in a body every name
+has to be known.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from relay2relax.core.script_source import ScriptProblem, ScriptSource
+from relay2relax.relax_ir.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from relay2relax.tir.expr import IntImm, PrimExpr, Var
+from relay2relax.tir.extent import Extent
+from relay2relax.tir.script_expr import ExpressionReader, is_dtype
+
+# Names of struct info without their namespace, as the first TVMScript had them.
+_BARE = {"Tensor": "R.Tensor", "Object": "R.Object", "Shape": "R.Shape", "Tuple": "R.Tuple",
+         "Callable": "R.Callable", "Prim": "R.Prim"}  # fmt: skip
+_KINDS = frozenset({*_BARE.values(), "R.Any", "I.StringType"})
+
+
+class FollowsError(ScriptProblem):
+    """Something cannot be read because of a mistake that is reported already."""
+
+
+class Poison:
+    """Stands for the value of a name whose definition is mistaken."""
+
+
+class TypeReader:
+    """Reads struct info; ``scopes`` say what names stand for."""
+
+    def __init__(self, source: ScriptSource) -> None:
+        self.source = source
+        self.scopes: list[dict[str, Any]] = [{}]
+        self.exprs = ExpressionReader(source, self.lookup, "int64")
+        self.exprs.known = self.names
+        self.in_signature = False
+
+    # Names.
+
+    def define(self, name: str, item: Any) -> None:
+        self.scopes[-1][name] = item
+
+    def find(self, name: str) -> Any:
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return None
+
+    def lookup(self, name: str) -> Any:
+        """Return what ``name`` stands for, None where it is not defined."""
+        found = self.find(name)
+        if isinstance(found, Poison):
+            raise FollowsError(self.source.problem(self.source.tree, f"`{name}` is mistaken").diagnostic)
+        return found
+
+    def names(self) -> Sequence[str]:
+        return [name for scope in self.scopes for name in scope]
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        self.scopes.append({})
+        try:
+            yield
+        finally:
+            self.scopes.pop()
+
+    # Extents.
+
+    def extent(self, node: ast.expr) -> Extent:
+        """Return one extent."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+            try:
+                inner = ast.parse(text.strip(), mode="eval").body
+            except SyntaxError:
+                raise self.source.problem(node, f"{text!r} is no extent", "expected an expression") from None
+            for one in ast.walk(inner):
+                ast.copy_location(one, node)
+            node = inner
+        if self.in_signature:
+            self.declare_dimensions(node)
+        value = self.exprs.value(node)
+        if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)):
+            raise self.source.problem(node, "this is no extent", "expected an integer or an expression over dimensions")
+        if isinstance(value, PrimExpr) and not value.dtype.startswith(("int", "uint")):
+            raise self.source.problem(node, f"an extent has dtype {value.dtype}", "expected an integer")
+        return value.value if isinstance(value, IntImm) and value.dtype == "int64" else value
+
+    def declare_dimensions(self, node: ast.expr) -> None:
+        for one in ast.walk(node):
+            if isinstance(one, ast.Name) and one.id not in self.source.aliases and self.find(one.id) is None:
+                self.define(one.id, Var(one.id, "int64"))
+
+    def row(self, node: ast.expr) -> tuple[Extent, ...]:
+        """Return the extents of a list or tuple."""
+        if not isinstance(node, (ast.List, ast.Tuple)):
+            raise self.source.problem(node, "this is no shape", "expected a tuple or list of extents")
+        return tuple(self.extent(one) for one in node.elts)
+
+    # Struct info.
+
+    def kind(self, node: ast.expr) -> str | None:
+        """Return ``R.Tensor`` and its like where ``node`` is struct info or a call of it, None otherwise."""
+        name = self.source.dotted(node.func if isinstance(node, ast.Call) else node)
+        if name is None:
+            return None
+        name = _BARE.get(name, name)
+        if name in _KINDS:
+            return name
+        is_scalar = name.startswith("T.") and is_dtype(name[2:]) and not isinstance(node, ast.Call)
+        return "R.Prim" if is_scalar else None
+
+    def info(self, node: ast.expr) -> StructInfo:
+        """Return the struct info that ``node`` is."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and self.in_signature:
+            # ``from __future__ import annotations`` by hand.
+            node = ast.copy_location(ast.parse(node.value, mode="eval").body, node)
+        if isinstance(node, ast.Constant) and node.value is None:
+            return TupleStructInfo(())
+        kind = self.kind(node)
+        if kind is None:
+            raise self.source.problem(
+                node, "this is no struct info", "expected R.Tensor(…), R.Shape, R.Tuple, R.Prim …"
+            )
+        call = node if isinstance(node, ast.Call) else None
+        match kind:
+            case "R.Tensor":
+                return self.tensor(call) if call is not None else TensorStructInfo()
+            case "R.Shape":
+                return self.shape(call) if call is not None else ShapeStructInfo()
+            case "R.Tuple":
+                return self.tuple(call) if call is not None else TupleStructInfo(())
+            case "R.Prim":
+                return self.prim(node)
+            case "R.Callable":
+                return self.callable(call) if call is not None else FuncStructInfo(None, ObjectStructInfo())
+        return ObjectStructInfo()
+
+    def tensor(self, node: ast.Call) -> TensorStructInfo:
+        given = self.source.arguments(node, ("shape", "dtype", "vdevice", "ndim"))
+        shape = given.get("shape")
+        if isinstance(shape, ast.Constant) and isinstance(shape.value, str) and "dtype" not in given:
+            given["dtype"] = given.pop("shape")
+            shape = None
+        if "vdevice" in given and not _is_none(given["vdevice"]):
+            raise self.source.problem(given["vdevice"], "a tensor placed on a device has no form here",
+                                      "leave `vdevice` out")  # fmt: skip
+        extents = None if shape is None or _is_none(shape) else self.row(self.shape_of(shape))
+        dtype = self.dtype(given["dtype"]) if "dtype" in given else ""
+        ndim = self.integer(given["ndim"], "ndim") if "ndim" in given else -1
+        if extents is not None and ndim not in (-1, len(extents)):
+            raise self.source.problem(given["ndim"], f"ndim is {ndim}", f"expected {len(extents)}, as the shape has")
+        return TensorStructInfo(extents, dtype, ndim)
+
+    def shape_of(self, node: ast.expr) -> ast.expr:
+        """Return the extents of ``R.shape([…])``, or ``node`` itself."""
+        if isinstance(node, ast.Call) and self.source.called(node) == "R.shape" and len(node.args) == 1:
+            return node.args[0]
+        return node
+
+    def dtype(self, node: ast.expr) -> str:
+        """Return a dtype; what TVM writes for none is ""."""
+        if _is_none(node) or (isinstance(node, ast.Constant) and node.value in ("", "void")):
+            return ""
+        return self.exprs.dtype(node)
+
+    def integer(self, node: ast.expr, what: str) -> int:
+        value = self.source.literal(node)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.source.problem(node, f"{what} is an integer", "expected an integer")
+        return value
+
+    def shape(self, node: ast.Call) -> ShapeStructInfo:
+        given = self.source.arguments(node, ("values", "ndim"))
+        if "values" in given and not _is_none(given["values"]):
+            return ShapeStructInfo(self.row(given["values"]))
+        return ShapeStructInfo(None, self.integer(given["ndim"], "ndim") if "ndim" in given else -1)
+
+    def tuple(self, node: ast.Call) -> TupleStructInfo:
+        parts = node.args
+        if len(parts) == 1 and isinstance(parts[0], (ast.List, ast.Tuple)):
+            parts = parts[0].elts
+        return TupleStructInfo(tuple(self.info(part) for part in parts))
+
+    def prim(self, node: ast.expr) -> PrimStructInfo:
+        if not isinstance(node, ast.Call):
+            name = self.source.dotted(node) or ""
+            return PrimStructInfo(name[2:] if name.startswith("T.") else "int64")
+        given = self.source.arguments(node, ("dtype", "value"))
+        if "value" in given:
+            value = self.exprs.expr(given["value"])
+            return PrimStructInfo(value.dtype, value)
+        if "dtype" not in given:
+            raise self.source.problem(node, "a scalar has a dtype", 'expected R.Prim("int64") or its like')
+        return PrimStructInfo(self.exprs.dtype(given["dtype"]))
+
+    def callable(self, node: ast.Call) -> FuncStructInfo:
+        given = self.source.arguments(node, ("params", "ret", "purity", "derive_func"))
+        ret = self.info(given["ret"]) if "ret" in given else ObjectStructInfo()
+        purity = bool(self.source.literal(given["purity"])) if "purity" in given else True
+        if "params" not in given or _is_none(given["params"]):
+            return FuncStructInfo(None, ret, purity)
+        params = given["params"]
+        parts = params.elts if isinstance(params, (ast.Tuple, ast.List)) else [params]
+        infos: list[StructInfo] = []
+        with self.scope():
+            # The dimensions of a function type are its own.
+            infos += [self.info(part) for part in parts]
+            ret = self.info(given["ret"]) if "ret" in given else ret
+        return FuncStructInfo(tuple(infos), ret, purity)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

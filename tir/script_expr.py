@@ -1,0 +1,433 @@
+"""Scalar expressions of TVMScript: the ``T.`` namespace, Python's operators, and literals that take a dtype.
+
+A number without a dtype takes that of the expression that it meets, as in TVM; alone it is of ``int_dtype`` or
+float32. Nothing is folded, so that what was printed prints alike.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, Union
+
+from relay2relax.core import dtype as dt
+from relay2relax.core.script_source import ScriptSource
+from relay2relax.tir import intrinsics
+from relay2relax.tir.expr import (
+    COMPARISONS,
+    Binary,
+    BinaryOp,
+    Buffer,
+    BufferLoad,
+    Call,
+    Cast,
+    FloatImm,
+    IntImm,
+    Not,
+    PrimExpr,
+    Select,
+    StringImm,
+    cast,
+    const,
+)
+from relay2relax.tir.printer import INTRINSICS
+
+# A number whose dtype the place decides, or an expression.
+Value: TypeAlias = Union[PrimExpr, int, float, bool, str]
+
+_DTYPE = re.compile(r"(int|uint|float|bfloat)\d+(_e\w+)?(x\d+)?\Z|bool\Z|boolean\Z|handle\Z")
+_OPERATORS: dict[type[ast.AST], BinaryOp] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&",
+    ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
+    ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip
+_CALLED: dict[str, BinaryOp] = {
+    "max": "max", "min": "min", "truncdiv": "truncdiv", "truncmod": "truncmod", "floordiv": "//", "floormod": "%",
+    "indexdiv": "//", "indexmod": "%", "FloorDiv": "//", "FloorMod": "%", "Add": "+", "Sub": "-", "Mul": "*",
+    "Min": "min", "Max": "max", "And": "and", "Or": "or", "EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">",
+    "GE": ">=", "shift_left": "<<", "shift_right": ">>", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
+    "Div": "/", "Mod": "truncmod",
+}  # fmt: skip
+_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift,
+    ">>": operator.rshift, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne, "max": max, "min": min,
+}  # fmt: skip
+_PREDICATES = frozenset({"isnan", "isinf", "isfinite"})
+_ARITIES = {
+    "atan2": 2, "pow": 2, "fmod": 2, "copysign": 2, "hypot": 2, "if_then_else": 3, "fma": 3,
+}  # fmt: skip
+
+
+def is_dtype(name: str) -> bool:
+    """Whether ``name`` is a dtype of scripts, e.g. ``float32``."""
+    return _DTYPE.match(name) is not None
+
+
+class ExpressionReader:
+    """Reads expressions; ``lookup`` says what a name stands for, None where it is not defined."""
+
+    def __init__(self, source: ScriptSource, lookup: Callable[[str], Any], int_dtype: str) -> None:
+        self.source = source
+        self.lookup = lookup
+        self.int_dtype = int_dtype
+        self.known: Callable[[], Sequence[str]] = tuple
+
+    def expr(self, node: ast.AST, dtype: str = "") -> PrimExpr:
+        """Return ``node`` as an expression; a bare number is of ``dtype`` where that is given."""
+        return self.typed(self.value(node), node, dtype)
+
+    def typed(self, value: Value, node: ast.AST, dtype: str = "") -> PrimExpr:
+        """Return ``value`` with a dtype of its own."""
+        match value:
+            case PrimExpr():
+                return value
+            case str():
+                return StringImm(value)
+            case bool():
+                return IntImm(int(value), "bool") if dtype in ("", "bool") else const(value, dtype)
+            case int():
+                return const(value, dtype or self.int_dtype)
+        if dt.is_float(dtype or "float32"):
+            return FloatImm(value, dtype or "float32")
+        raise self.source.problem(node, f"{value!r} is no {dtype}", f"expected {dtype}")
+
+    def value(self, node: ast.AST) -> Value:
+        """Return ``node`` as an expression, or as a Python number where it says no dtype."""
+        match node:
+            case ast.Constant(bool() | int() | float() | str() as literal):
+                return literal
+            case ast.Name(name):
+                return self.name(node, name)
+            case ast.BinOp(left, ast.Pow(), right):
+                return self.function("pow", [self.value(left), self.value(right)], node)
+            case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
+                return self.binary(_OPERATORS[type(op)], self.value(left), self.value(right), node)
+            case ast.UnaryOp(op, operand):
+                return self.unary(op, self.value(operand), node)
+            case ast.Compare(left, ops, comparators):
+                return self.comparison(left, ops, comparators, node)
+            case ast.BoolOp(op, values):
+                joining: BinaryOp = "and" if isinstance(op, ast.And) else "or"
+                result = self.value(values[0])
+                for one in values[1:]:
+                    result = self.binary(joining, result, self.value(one), node)
+                return result
+            case ast.IfExp(test, body, orelse):
+                return self.function("if_then_else", [self.value(test), self.value(body), self.value(orelse)], node)
+            case ast.Subscript(target, index):
+                return self.load(target, index)
+            case ast.Call():
+                return self.call(node)
+        raise self.source.problem(node, "this is no scalar expression", "expected a scalar expression")
+
+    def name(self, node: ast.AST, name: str) -> Value:
+        found = self.lookup(name)
+        if found is None:
+            raise self.source.undefined(node, name, self.known(), "variable")
+        if isinstance(found, Buffer):
+            raise self.source.problem(node, f"`{name}` is a buffer", "expected a scalar; an element is `buffer[index]`")
+        if not isinstance(found, (PrimExpr, bool, int, float)):
+            raise self.source.problem(node, f"`{name}` is no scalar", "expected a scalar")
+        return found
+
+    # Operators.
+
+    def unary(self, op: ast.unaryop, value: Value, node: ast.AST) -> Value:
+        match op:
+            case ast.USub() if isinstance(value, PrimExpr):
+                return Binary("*", value, const(-1, value.dtype))
+            case ast.USub() if isinstance(value, (int, float)):
+                return -value
+            case ast.UAdd():
+                return value
+            case ast.Not():
+                return Not(self.boolean(value, node))
+            case ast.Invert():
+                operand = self.typed(value, node)
+                return Binary("^", operand, const(-1, operand.dtype))
+        raise self.source.problem(node, "this operator takes a number", "expected a number")
+
+    def boolean(self, value: Value, node: ast.AST) -> PrimExpr:
+        expr = self.typed(value, node, "bool" if isinstance(value, bool) else "")
+        return expr if expr.dtype == "bool" else Binary("!=", expr, const(0, expr.dtype))
+
+    def comparison(self, left: ast.AST, ops: Sequence[ast.cmpop], others: Sequence[ast.AST], node: ast.AST) -> Value:
+        result: Value | None = None
+        for op, right in zip(ops, others, strict=True):
+            if type(op) not in _OPERATORS:
+                raise self.source.problem(node, "scalars have no such comparison", "expected < <= > >= == or !=")
+            one = self.binary(_OPERATORS[type(op)], self.value(left), self.value(right), node)
+            result = one if result is None else self.binary("and", result, one, node)
+            left = right
+        assert result is not None
+        return result
+
+    def binary(self, op: BinaryOp, a: Value, b: Value, node: ast.AST) -> Value:
+        """Return ``a op b`` with operands of one dtype."""
+        if isinstance(a, str) or isinstance(b, str):
+            raise self.source.problem(node, "a string has no arithmetic", "expected numbers")
+        if not isinstance(a, PrimExpr) and not isinstance(b, PrimExpr):
+            return self.numbers(op, a, b, node)
+        if op in ("and", "or"):
+            return Binary(op, self.boolean(a, node), self.boolean(b, node))
+        left, right = self.matched(a, b, node)
+        if op in COMPARISONS and left.dtype == "uint8":
+            # Bools are compared as bytes for the sake of TVM's compiler.
+            match left, right:
+                case Cast(_, first), Cast(_, second) if first.dtype == second.dtype == "bool":
+                    return Binary(op, first, second)
+        if op == "/" and not dt.is_float(left.dtype):
+            raise self.source.problem(node, f"'/' takes floats, not {left.dtype}", "expected floats",
+                                      help="use `//` or `T.truncdiv`")  # fmt: skip
+        if op in ("//", "%") and dt.is_float(left.dtype):
+            raise self.source.problem(node, f"{op!r} takes integers, not {left.dtype}", "expected integers")
+        return Binary(op, left, right)
+
+    def numbers(self, op: BinaryOp, a: Any, b: Any, node: ast.AST) -> Value:
+        if op in ("and", "or"):
+            return bool(a and b) if op == "and" else bool(a or b)
+        try:
+            result: Value = _NUMBERS[op](a, b)
+        except (ArithmeticError, TypeError, KeyError, ValueError) as error:
+            raise self.source.problem(node, f"this cannot be computed: {error}", "expected numbers") from None
+        return result
+
+    def matched(self, a: PrimExpr | int | float, b: PrimExpr | int | float, node: ast.AST) -> tuple[PrimExpr, PrimExpr]:
+        """Return both operands in the dtype that they have in common."""
+        if isinstance(a, PrimExpr) and isinstance(b, PrimExpr):
+            dtype = self.common(a.dtype, b.dtype, node)
+            return cast(dtype, a), cast(dtype, b)
+        if isinstance(a, PrimExpr):
+            left = self.meets(a, b)
+            return left, self.typed(b, node, left.dtype)
+        assert isinstance(b, PrimExpr)
+        right = self.meets(b, a)
+        return self.typed(a, node, right.dtype), right
+
+    def meets(self, expr: PrimExpr, number: Any) -> PrimExpr:
+        if isinstance(number, float) and not dt.is_float(expr.dtype):
+            return cast("float32", expr)
+        if expr.dtype == "bool" and not isinstance(number, bool):
+            return cast(self.int_dtype, expr)
+        return expr
+
+    def common(self, a: str, b: str, node: ast.AST) -> str:
+        if a == b:
+            return a
+        if "handle" in (a, b):
+            raise self.source.problem(node, f"operands are {a} and {b}", "expected numbers")
+        for one, other in ((a, b), (b, a)):
+            if other == "bool" or (dt.is_float(one) and not dt.is_float(other)):
+                return one
+        width = max(dt.bits(a), dt.bits(b))
+        if dt.is_float(a):
+            return a if dt.bits(a) == width else b
+        both_unsigned = dt.is_unsigned(a) and dt.is_unsigned(b)
+        return f"{'uint' if both_unsigned else 'int'}{width}"
+
+    # Elements of buffers.
+
+    def buffer(self, node: ast.AST) -> Buffer:
+        """Return the buffer that ``node`` names."""
+        if not isinstance(node, ast.Name):
+            raise self.source.problem(node, "this is no buffer", "expected the name of a buffer")
+        found = self.lookup(node.id)
+        if found is None:
+            raise self.source.undefined(node, node.id, self.known(), "buffer")
+        if not isinstance(found, Buffer):
+            raise self.source.problem(node, f"`{node.id}` is no buffer", "expected the name of a buffer")
+        return found
+
+    def load(self, target: ast.AST, index: ast.AST) -> PrimExpr:
+        buffer = self.buffer(target)
+        return BufferLoad(buffer, self.indices(buffer, index))
+
+    def indices(self, buffer: Buffer, index: ast.AST) -> tuple[PrimExpr, ...]:
+        """Return the indices of an element of ``buffer``."""
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        if any(isinstance(part, ast.Slice) for part in parts):
+            raise self.source.problem(
+                index, "a slice is no element", "expected indices; slices are for T.reads and T.writes"
+            )
+        if len(parts) != len(buffer.shape):
+            raise self.source.problem(
+                index, f"the buffer `{buffer.name}` has {len(buffer.shape)} dimensions",
+                f"{len(parts)} indices given, expected {len(buffer.shape)}",
+            )  # fmt: skip
+        found = tuple(self.expr(part) for part in parts)
+        for expr, part in zip(found, parts, strict=True):
+            if not dt.is_int(expr.dtype):
+                raise self.source.problem(part, f"an index has dtype {expr.dtype}", "expected an integer")
+        return found
+
+    # Calls.
+
+    def call(self, node: ast.Call) -> Value:
+        name = self.source.dotted(node.func)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and len(node.args) == 1:
+            return Cast(self.dtype(node.args[0]), self.expr(node.func.value))
+        if isinstance(node.func, ast.Name) and name in ("float", "int", "bool"):
+            value = self.source.literal(node)
+            assert isinstance(value, float)
+            return value
+        if name is None or not name.startswith("T."):
+            raise self.source.problem(node.func, f"`{name or 'this'}` cannot be called in a tensor program",
+                                      "expected a function of T")  # fmt: skip
+        short = name[2:]
+        if is_dtype(short):
+            return self.literal_or_cast("bool" if short == "boolean" else short, node)
+        match short:
+            case "Cast" | "cast":
+                given = self.source.arguments(node, ("dtype", "value") if short == "Cast" else ("value", "dtype"))
+                self.require(node, given, "dtype", "value")
+                return Cast(self.dtype(given["dtype"]), self.expr(given["value"]))
+            case "Select" | "if_then_else":
+                return self.choice(short, node)
+            case "call_extern" | "call_pure_extern" | "reinterpret":
+                return self.typed_call(short, node)
+            case "min_value" | "max_value" | "infinity":
+                return self.limit(short, node)
+            case "meta_var" | "bind" if len(node.args) == 1:
+                return self.value(node.args[0])
+        values = [self.value(arg) for arg in node.args]
+        for keyword in node.keywords:
+            if keyword.arg not in ("span", "dtype"):
+                raise self.source.problem(keyword, f"`T.{short}` has no argument `{keyword.arg}`", "unknown argument")
+        return self.function(short, values, node)
+
+    def require(self, node: ast.AST, given: dict[str, ast.expr], *names: str) -> None:
+        for name in names:
+            if name not in given:
+                raise self.source.problem(node, f"the argument `{name}` is missing", f"expected `{name}`")
+
+    def dtype(self, node: ast.AST) -> str:
+        """Return the dtype that ``node`` is: a string, or ``T.float32``."""
+        dotted = self.source.dotted(node)
+        name = dotted[2:] if dotted is not None and dotted.startswith("T.") else self.source.string(node, "a dtype")
+        if not is_dtype(name):
+            raise self.source.problem(node, f"there is no dtype {name!r}", 'expected a dtype such as "float32"')
+        return name
+
+    def literal_or_cast(self, dtype: str, node: ast.Call) -> PrimExpr:
+        if len(node.args) != 1:
+            raise self.source.problem(node, f"`T.{dtype}` takes one value", "expected one value")
+        value = self.value(node.args[0])
+        match value:
+            case str() if dt.is_float(dtype):
+                try:
+                    return FloatImm(float(value), dtype)
+                except ValueError:
+                    raise self.source.problem(node, f"{value!r} is no number", "expected a number") from None
+            case PrimExpr() if value.dtype != dtype:
+                return Cast(dtype, value)
+            case PrimExpr():
+                return value
+            case bool() | int() | float():
+                if isinstance(value, float) and not dt.is_float(dtype):
+                    return const(int(value), dtype)
+                return const(value, dtype)
+        raise self.source.problem(node, f"this is no {dtype}", "expected a number")
+
+    def choice(self, name: str, node: ast.Call) -> PrimExpr:
+        if len(node.args) != 3:
+            raise self.source.problem(node, f"`T.{name}` takes a condition and two values", "expected 3 arguments")
+        return self.function(name, [self.value(arg) for arg in node.args], node)
+
+    def typed_call(self, name: str, node: ast.Call) -> PrimExpr:
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+        args = list(node.args)
+        if "dtype" in keywords:
+            dtype = self.dtype(keywords["dtype"])
+        elif args:
+            dtype = self.dtype(args.pop(0))
+        else:
+            raise self.source.problem(node, f"`T.{name}` needs a dtype", "expected a dtype first")
+        values = tuple(self.expr(arg) for arg in args)
+        if name == "reinterpret" and len(values) == 1 and isinstance(values[0], IntImm):
+            bits = values[0].value
+            if dtype == "uint64":
+                return IntImm(bits % 2**64, dtype)
+            if dtype == "float64":
+                return FloatImm(struct.unpack("<d", struct.pack("<q", bits))[0], dtype)
+        return Call(name, values, dtype)
+
+    def limit(self, name: str, node: ast.Call) -> PrimExpr:
+        if len(node.args) != 1:
+            raise self.source.problem(node, f"`T.{name}` takes a dtype", "expected a dtype")
+        make = {"min_value": intrinsics.min_value, "max_value": intrinsics.max_value, "infinity": intrinsics.infinity}
+        return make[name](self.dtype(node.args[0]))
+
+    def function(self, name: str, values: Sequence[Value], node: ast.AST) -> PrimExpr:
+        """Return the function ``T.<name>`` of ``values``."""
+        if name in _CALLED:
+            return self.called(name, values, node)
+        if name in ("Not", "bitwise_not") and len(values) == 1:
+            op = ast.Not() if name == "Not" else ast.Invert()
+            return self.typed(self.unary(op, values[0], node), node)
+        if name == "ceildiv" and len(values) == 2:
+            above = self.binary("+", values[0], self.binary("-", values[1], 1, node), node)
+            return self.typed(self.binary("//", above, values[1], node), node)
+        if name in ("Select", "if_then_else") and len(values) == 3:
+            condition = self.boolean(values[0], node)
+            then, otherwise = self.alike(values[1], values[2], node)
+            if name == "Select":
+                return Select(condition, then, otherwise)
+            return Call(name, (condition, then, otherwise), then.dtype)
+        if name not in INTRINSICS:
+            raise self.source.undefined(node, f"T.{name}", [f"T.{one}" for one in sorted(INTRINSICS)], "function")
+        if len(values) != _ARITIES.get(name, 1):
+            raise self.source.problem(
+                node, f"`T.{name}` takes {_ARITIES.get(name, 1)} arguments", f"{len(values)} given"
+            )
+        return self.intrinsic(name, values, node)
+
+    def intrinsic(self, name: str, values: Sequence[Value], node: ast.AST) -> PrimExpr:
+        if len(values) == 2:
+            args: tuple[PrimExpr, ...] = self.alike(values[0], values[1], node)
+        else:
+            # A number alone is a float here: there is no exponential of an int32.
+            args = tuple(self.typed(float(v) if isinstance(v, int) else v, node) for v in values)
+        if self.source.classic and name == "round":
+            return _round_away(args[0])
+        if self.source.classic and name == "nearbyint":
+            name = "round"
+        return Call(name, args, "bool" if name in _PREDICATES else "int32" if name == "clz" else args[0].dtype)
+
+    def alike(self, a: Value, b: Value, node: ast.AST) -> tuple[PrimExpr, PrimExpr]:
+        if isinstance(a, str) or isinstance(b, str):
+            raise self.source.problem(node, "a string is no scalar", "expected scalars")
+        if isinstance(a, PrimExpr) or isinstance(b, PrimExpr):
+            return self.matched(a, b, node)
+        if isinstance(a, float) or isinstance(b, float):
+            return FloatImm(float(a)), FloatImm(float(b))
+        return self.typed(a, node), self.typed(b, node)
+
+    def called(self, name: str, values: Sequence[Value], node: ast.AST) -> PrimExpr:
+        if len(values) < 2 or (len(values) > 2 and name not in ("max", "min", "And", "Or")):
+            raise self.source.problem(node, f"`T.{name}` takes 2 arguments", f"{len(values)} given")
+        result = values[0]
+        for one in values[1:]:
+            dtypes = {value.dtype for value in (result, one) if isinstance(value, PrimExpr)}
+            if name == "truncmod" and any(map(dt.is_float, dtypes)):
+                # What TVM calls truncmod is C's fmod on floats.
+                result = Call("fmod", (args := self.alike(result, one, node)), args[0].dtype)
+            elif name == "Div" and dtypes and not any(map(dt.is_float, dtypes)):
+                result = self.binary("truncdiv", result, one, node)
+            else:
+                result = self.binary(_CALLED[name], result, one, node)
+        return self.typed(result, node)
+
+
+def _round_away(x: PrimExpr) -> PrimExpr:
+    """Return ``x`` rounded with halves going away from zero, as ``T.round`` did until 0.23."""
+    if not dt.is_float(x.dtype):
+        return x
+    whole = Call("trunc", (x,), x.dtype)
+    rest = Call("fabs", (Binary("-", x, whole),), x.dtype)
+    one = Call("copysign", (const(1, x.dtype), x), x.dtype)
+    return Select(Binary(">=", rest, const(0.5, x.dtype)), Binary("+", whole, one), whole)

@@ -1,0 +1,599 @@
+"""Statements of tensor programs out of TVMScript.
+
+A mistake is put down with its place, and reading goes on with the next statement. A local that is assigned again is a
+buffer of one element where the script is of today; in the classic dialect every assignment is a new, immutable one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Union
+
+from relay2relax.core.script_source import ScriptProblem, ScriptSource
+from relay2relax.tir.arith import simplify
+from relay2relax.tir.expr import (
+    Binary,
+    Buffer,
+    BufferLoad,
+    FloatImm,
+    IntImm,
+    PrimExpr,
+    Var,
+    binary,
+    cast,
+)
+from relay2relax.tir.regions import block_regions, whole
+from relay2relax.tir.script_expr import ExpressionReader, is_dtype
+from relay2relax.tir.stmt import (
+    Allocate,
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    Evaluate,
+    For,
+    If,
+    IterKind,
+    IterVar,
+    Let,
+    LoopKind,
+    Range,
+    Seq,
+    Stmt,
+    While,
+)
+
+_KINDS = {"T.serial": LoopKind.SERIAL, "range": LoopKind.SERIAL, "T.parallel": LoopKind.PARALLEL,
+          "T.vectorized": LoopKind.VECTORIZED, "T.unroll": LoopKind.UNROLLED}  # fmt: skip
+_AXES = {"spatial": IterKind.SPATIAL, "S": IterKind.SPATIAL, "reduce": IterKind.REDUCE, "R": IterKind.REDUCE}
+_BLOCK_BUFFERS = frozenset({"T.sblock_alloc_buffer"})
+_BUFFERS = frozenset({"T.alloc_buffer", "T.decl_buffer"})
+
+
+@dataclass(slots=True)
+class _BlockFrame:
+    """The block that is being read; ``head`` holds while nothing but declarations came."""
+
+    axes: list[IterVar] = field(default_factory=list)
+    values: list[PrimExpr] = field(default_factory=list)
+    reads: tuple[BufferRegion, ...] | None = None
+    writes: tuple[BufferRegion, ...] | None = None
+    predicate: PrimExpr | None = None
+    init: Stmt | None = None
+    buffers: list[Buffer] = field(default_factory=list)
+    annotations: dict[str, Any] = field(default_factory=dict)
+    head: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Local:
+    """A name for one element of memory."""
+
+    buffer: Buffer
+
+
+# A statement, or something that holds for the statements after it.
+_Item = Union[Stmt, tuple[Var, PrimExpr], Buffer]
+
+
+class StatementReader:
+    """Reads statements; what only a function says is asked of the subclass."""
+
+    symbol_dtypes: Mapping[str, str]
+
+    def __init__(self, source: ScriptSource, node: ast.FunctionDef) -> None:
+        self.source = source
+        self.scopes: list[dict[str, Any]] = [{}]
+        self.exprs = ExpressionReader(source, self.scalar, "int32")
+        self.exprs.known = self.names
+        self.extents: dict[Var, PrimExpr] = {}
+        self.frames: list[_BlockFrame] = []
+        self.root_buffers: list[Buffer] = []
+        self.head = True
+        self.assigned = _assigned(node)
+        self.symbol_dtypes = _declared_symbols(source, node)
+
+    # What a function knows besides.
+
+    def declaration(self, name: str, node: ast.Call, called: str, target: ast.expr) -> bool:
+        raise NotImplementedError
+
+    def function_attributes(self, node: ast.Call) -> None:
+        raise NotImplementedError
+
+    def buffer_of(self, name: str, node: ast.expr, signature: bool = False, skip: int = 0) -> Buffer:
+        raise NotImplementedError
+
+    # Names.
+
+    def define(self, name: str, item: Any) -> None:
+        self.scopes[-1][name] = item
+
+    def lookup(self, name: str) -> Any:
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return None
+
+    def scalar(self, name: str) -> Any:
+        found = self.lookup(name)
+        return BufferLoad(found.buffer, (IntImm(0, "int32"),)) if isinstance(found, _Local) else found
+
+    def names(self) -> list[str]:
+        return [name for scope in self.scopes for name in scope]
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        self.scopes.append({})
+        try:
+            yield
+        finally:
+            self.scopes.pop()
+
+    def checked(self, read: Callable[[], Any]) -> Any:
+        """Return what ``read`` returns; a mistake is put down, and None returned."""
+        try:
+            return read()
+        except ScriptProblem as problem:
+            self.source.problems.append(problem.diagnostic)
+            return None
+
+    # Statements.
+
+    def statements(self, nodes: Sequence[ast.stmt]) -> Stmt:
+        """Return ``nodes`` as one statement."""
+        items: list[_Item] = []
+        for node in nodes:
+            found = self.checked(partial(self.statement, node))
+            if found is None:
+                self.forget(node)
+            else:
+                items += found
+        result: list[Stmt] = []
+        for item in reversed(items):
+            match item:
+                case (var, value):
+                    result = [Let(var, value, _sequence(result))]
+                case Buffer():
+                    result = [Allocate(item, _sequence(result))]
+                case _:
+                    result.insert(0, item)
+        return _sequence(result)
+
+    def forget(self, node: ast.stmt) -> None:
+        """Let the names that a mistaken statement assigns be known, so that one mistake is reported once."""
+        for target in _targets(node):
+            if self.lookup(target) is None:
+                self.define(target, Var(target, "int64"))
+
+    def inner(self, nodes: Sequence[ast.stmt]) -> Stmt:
+        with self.scope():
+            return self.statements(nodes)
+
+    def statement(self, node: ast.stmt) -> list[_Item]:
+        if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr)):
+            self.leave_head()
+        match node:
+            case ast.Assign([target], value):
+                return self.assign(target, value, node)
+            case ast.AnnAssign(ast.Name() as target, annotation, value) if value is not None:
+                return self.annotated(target, annotation, value)
+            case ast.AugAssign(target, op, value):
+                load = ast.copy_location(_as_load(target), target)
+                total = ast.copy_location(ast.BinOp(load, op, value), node)
+                return self.assign(target, total, node)
+            case ast.Expr(ast.Constant()):
+                return []
+            case ast.Expr(value):
+                return self.expression(value)
+            case ast.For():
+                return [self.loop(node)]
+            case ast.While(test, body, []):
+                return [While(self.exprs.boolean(self.exprs.value(test), test), self.inner(body))]
+            case ast.If(test, body, orelse):
+                condition = self.exprs.boolean(self.exprs.value(test), test)
+                return [If(condition, self.inner(body), self.inner(orelse) if orelse else None)]
+            case ast.With([item], body):
+                return self.with_(node, item, body)
+            case ast.Pass():
+                return []
+        kind = type(node).__name__.lower()
+        raise self.source.problem(node, f"a tensor program has no `{kind}` statement of this form",
+                                  "expected an assignment, loop, branch, block or T.evaluate")  # fmt: skip
+
+    def leave_head(self) -> None:
+        if self.frames:
+            self.frames[-1].head = False
+        else:
+            self.head = False
+
+    # Assignments.
+
+    def assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> list[_Item]:
+        match target:
+            case ast.Subscript(buffer, index):
+                self.leave_head()
+                return [self.store(buffer, index, value)]
+            case ast.Tuple(targets):
+                return self.several(targets, value, node)
+            case ast.Name(name):
+                return self.name(name, target, value)
+        raise self.source.problem(target, "this cannot be assigned to", "expected a name or an element of a buffer")
+
+    def store(self, target: ast.expr, index: ast.expr, value: ast.expr) -> Stmt:
+        buffer = self.exprs.buffer(target)
+        indices = self.exprs.indices(buffer, index)
+        return BufferStore(buffer, indices, self.converted(value, buffer.dtype))
+
+    def converted(self, node: ast.expr, dtype: str) -> PrimExpr:
+        value = self.exprs.typed(self.exprs.value(node), node, dtype)
+        if (dtype == "handle") != (value.dtype == "handle"):
+            raise self.source.problem(node, f"a value of dtype {value.dtype} is stored as {dtype}", f"expected {dtype}")
+        return cast(dtype, value)
+
+    def several(self, targets: Sequence[ast.expr], value: ast.expr, node: ast.stmt) -> list[_Item]:
+        if isinstance(value, ast.Call) and self.source.called(value) == "T.axis.remap":
+            self.remap(targets, value)
+            return []
+        if isinstance(value, ast.Tuple) and len(value.elts) == len(targets):
+            return [item for t, v in zip(targets, value.elts, strict=True) for item in self.assign(t, v, node)]
+        raise self.source.problem(node, "this does not give several values", "expected as many values as names")
+
+    def name(self, name: str, target: ast.expr, value: ast.expr) -> list[_Item]:
+        called = self.source.called(value)
+        if called is not None and isinstance(value, ast.Call):
+            if called == "T.axis.remap":
+                self.remap([target], value)
+                return []
+            if called.startswith("T.axis."):
+                self.axis(name, called.removeprefix("T.axis."), value)
+                return []
+            if called in _BLOCK_BUFFERS | _BUFFERS:
+                return self.buffer(name, called, value)
+            if self.declaration(name, value, called, target):
+                return []
+            if called == "T.meta_var" and len(value.args) == 1:
+                self.define(name, self.exprs.value(value.args[0]))
+                return []
+        self.leave_head()
+        return self.local(name, value, "", mutable=called != "T.bind")
+
+    def local(self, name: str, value: ast.expr, dtype: str, mutable: bool) -> list[_Item]:
+        """A name for a value, or for one element of memory where it is assigned again."""
+        found = self.lookup(name)
+        if isinstance(found, _Local):
+            return [BufferStore(found.buffer, (IntImm(0, "int32"),), self.converted(value, found.buffer.dtype))]
+        expr = self.converted(value, dtype) if dtype else self.exprs.expr(value)
+        if mutable and not self.source.classic and self.assigned[name] > 1:
+            buffer = Buffer(name, (IntImm(1, "int32"),), expr.dtype, "local")
+            self.define(name, _Local(buffer))
+            return [buffer, BufferStore(buffer, (IntImm(0, "int32"),), expr)]
+        var = Var(name, expr.dtype)
+        self.define(name, var)
+        return [(var, expr)]
+
+    def annotated(self, target: ast.Name, annotation: ast.expr, value: ast.expr) -> list[_Item]:
+        self.leave_head()
+        inner = annotation
+        is_let = False
+        if isinstance(annotation, ast.Subscript) and self.source.dotted(annotation.value) == "T.let":
+            inner, is_let = annotation.slice, True
+        dotted = self.source.dotted(inner) or ""
+        if dotted == "T.let":
+            return self.local(target.id, value, "", mutable=False)
+        if not dotted.startswith("T.") or not is_dtype(dotted[2:]):
+            raise self.source.problem(annotation, "this is no type of a local", "expected T.let[…] or a scalar type")
+        return self.local(target.id, value, dotted[2:], mutable=not is_let)
+
+    def buffer(self, name: str, called: str, value: ast.Call) -> list[_Item]:
+        buffer = self.buffer_of(name, value)
+        self.define(name, buffer)
+        head = self.frames[-1].head if self.frames else self.head
+        if called in _BLOCK_BUFFERS or (self.source.classic and head):
+            (self.frames[-1].buffers if self.frames else self.root_buffers).append(buffer)
+            return []
+        return [buffer]
+
+    # Loops.
+
+    def loop(self, node: ast.For) -> Stmt:
+        call = node.iter
+        called = self.source.called(call)
+        if not isinstance(call, ast.Call) or called is None or node.orelse:
+            raise self.source.problem(
+                node.iter, "this is no loop of a tensor program", "expected range, T.grid, T.serial …"
+            )
+        targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        if len(names) != len(targets):
+            raise self.source.problem(node.target, "a loop variable is a name", "expected a name")
+        if called == "T.grid":
+            extents = [self.exprs.expr(arg) for arg in call.args]
+            if len(extents) != len(names):
+                raise self.source.problem(node.target, f"T.grid has {len(extents)} extents",
+                                          f"{len(names)} names for {len(extents)} extents")  # fmt: skip
+            loops = [(name, Var(name, e.dtype), e) for name, e in zip(names, extents, strict=True)]
+            return self.nest(loops, {}, LoopKind.SERIAL, {}, node.body)
+        if called not in _KINDS:
+            raise self.source.problem(call.func, f"`{called}` has no form here",
+                                      f"expected T.grid, {', '.join(_KINDS)}")  # fmt: skip
+        if len(names) != 1:
+            raise self.source.problem(node.target, f"{called} has one variable", "expected one name")
+        return self.single(called, names[0], call, node.body)
+
+    def single(self, called: str, name: str, call: ast.Call, body: list[ast.stmt]) -> Stmt:
+        notes: dict[str, Any] = {}
+        for keyword in call.keywords:
+            if keyword.arg != "annotations" or not isinstance(keyword.value, ast.Dict):
+                raise self.source.problem(
+                    keyword, f"`{called}` has no argument `{keyword.arg}`", "expected annotations={…}"
+                )
+            notes = self.attributes(keyword.value)
+        if not 1 <= len(call.args) <= 3:
+            raise self.source.problem(call, f"`{called}` takes an extent", "expected 1 to 3 arguments")
+        values = [self.exprs.value(arg) for arg in call.args]
+        dtype = next((value.dtype for value in values if isinstance(value, PrimExpr)), "int32")
+        exprs = [cast(dtype, self.exprs.typed(value, call, dtype)) for value in values]
+        if len(exprs) == 1:
+            var = Var(name, dtype)
+            return self.nest([(name, var, exprs[0])], {}, _KINDS[called], notes, body)
+        begin, end = exprs[0], exprs[1]
+        extent = binary("-", end, begin)
+        var = Var(name, dtype)
+        value: PrimExpr = var
+        if len(exprs) == 3:
+            step = exprs[2]
+            extent = binary("//", binary("-", binary("+", extent, step), 1), step)
+            value = binary("*", var, step)
+        return self.nest([(name, var, extent)], {name: binary("+", begin, value)}, _KINDS[called], notes, body)
+
+    def nest(
+        self,
+        loops: Sequence[tuple[str, Var, PrimExpr]],
+        values: Mapping[str, PrimExpr],
+        kind: LoopKind,
+        notes: Mapping[str, Any],
+        body: list[ast.stmt],
+    ) -> Stmt:
+        with self.scope():
+            for name, var, extent in loops:
+                self.define(name, values.get(name, var))
+                self.extents[var] = extent
+            result = self.inner(body)
+        for _, var, extent in reversed(loops):
+            result = For(var, extent, result, kind, notes)
+        return result
+
+    # Blocks.
+
+    def with_(self, node: ast.With, item: ast.withitem, body: list[ast.stmt]) -> list[_Item]:
+        call = item.context_expr
+        called = self.source.called(call)
+        assert called is None or isinstance(call, ast.Call)
+        if called in ("T.sblock", "T.block"):
+            return self.block(call, body)  # type: ignore[arg-type]
+        if called == "T.init":
+            if not self.frames:
+                raise self.source.problem(call, "T.init stands in a block", "not in a block")
+            self.frames[-1].init = self.inner(body)
+            return []
+        if called == "T.LetStmt" and isinstance(call, ast.Call) and isinstance(item.optional_vars, ast.Name):
+            value = self.exprs.expr(call.args[0])
+            var = Var(item.optional_vars.id, value.dtype)
+            with self.scope():
+                self.define(var.name, var)
+                return [Let(var, value, self.statements(body))]
+        raise self.source.problem(call, f"`with {called or 'this'}` has no form here",
+                                  "expected T.sblock(…), T.block(…) or T.init()")  # fmt: skip
+
+    def block(self, call: ast.Call, body: list[ast.stmt]) -> list[_Item]:
+        name = self.source.string(call.args[0], "a block's name") if call.args else ""
+        if name == "root" and not self.frames and not any(map(self.is_axis, body)):
+            # The function's own block; TVM prints it where it owns something. What it reads and writes follows.
+            own = [node for node in body if self.called_alone(node) not in ("T.reads", "T.writes")]
+            return [self.statements(own)]
+        frame = _BlockFrame()
+        self.frames.append(frame)
+        try:
+            with self.scope():
+                inner = self.statements(body)
+        finally:
+            self.frames.pop()
+        block = Block(
+            name, tuple(frame.axes), frame.reads or (), frame.writes or (), inner, frame.init, tuple(frame.buffers),
+            frame.annotations,
+        )  # fmt: skip
+        if frame.reads is None or frame.writes is None:
+            reads, writes = block_regions(block)
+            block = Block(
+                name, block.iter_vars, reads if frame.reads is None else frame.reads,
+                writes if frame.writes is None else frame.writes, inner, frame.init, block.alloc_buffers,
+                frame.annotations,
+            )  # fmt: skip
+        return [BlockRealize(tuple(frame.values), block, frame.predicate)]
+
+    def called_alone(self, node: ast.stmt) -> str | None:
+        return self.source.called(node.value) if isinstance(node, ast.Expr) else None
+
+    def is_axis(self, node: ast.stmt) -> bool:
+        return isinstance(node, ast.Assign) and (self.source.called(node.value) or "").startswith("T.axis.")
+
+    def frame(self, node: ast.AST, what: str) -> _BlockFrame:
+        if not self.frames:
+            raise self.source.problem(node, f"{what} stands in a block", "not in a block")
+        return self.frames[-1]
+
+    def remap(self, targets: Sequence[ast.expr], call: ast.Call) -> None:
+        frame = self.frame(call, "T.axis.remap")
+        if len(call.args) != 2 or not isinstance(call.args[1], (ast.List, ast.Tuple)):
+            raise self.source.problem(
+                call, "T.axis.remap takes kinds and loop variables", 'expected ("SSR", [i, j, k])'
+            )
+        kinds = self.source.string(call.args[0], "the kinds of axes")
+        loops = call.args[1].elts
+        if not len(kinds) == len(loops) == len(targets):
+            raise self.source.problem(call, "T.axis.remap is given different numbers of things",
+                                      f"{len(targets)} names, {len(kinds)} kinds, {len(loops)} loops")  # fmt: skip
+        for target, kind, loop in zip(targets, kinds, loops, strict=True):
+            value = self.exprs.expr(loop)
+            if not isinstance(value, Var) or value not in self.extents:
+                raise self.source.problem(loop, "this is no loop variable", "expected the variable of a loop around")
+            if kind not in _AXES or not isinstance(target, ast.Name):
+                raise self.source.problem(call, f"there is no kind of axis {kind!r}", 'expected "S" or "R"')
+            self.add_axis(frame, target.id, _AXES[kind], self.extents[value], value)
+
+    def axis(self, name: str, kind: str, call: ast.Call) -> None:
+        frame = self.frame(call, "an axis")
+        if kind not in _AXES or len(call.args) != 2:
+            raise self.source.problem(
+                call, f"T.axis.{kind} has no form here", "expected T.axis.spatial or T.axis.reduce of (extent, value)"
+            )
+        bounds = call.args[0]
+        value = self.exprs.value(call.args[1])
+        dtype = value.dtype if isinstance(value, PrimExpr) else ""
+        if isinstance(bounds, ast.Tuple) and len(bounds.elts) == 2:
+            begin = self.exprs.expr(bounds.elts[0])
+            if begin not in (IntImm(0, "int32"), IntImm(0, "int64")):
+                raise self.source.problem(bounds, "an axis begins at 0", "expected 0 as the first bound")
+            bounds = bounds.elts[1]
+        extent = self.exprs.expr(bounds, dtype)
+        if dtype and extent.dtype != dtype and isinstance(extent, IntImm):
+            extent = cast(dtype, extent)
+        self.add_axis(frame, name, _AXES[kind], extent, self.exprs.typed(value, call.args[1], extent.dtype))
+
+    def add_axis(self, frame: _BlockFrame, name: str, kind: IterKind, extent: PrimExpr, value: PrimExpr) -> None:
+        var = Var(name, extent.dtype)
+        frame.axes.append(IterVar(var, extent, kind))
+        frame.values.append(value)
+        self.define(name, var)
+
+    # Expressions that stand alone.
+
+    def expression(self, node: ast.expr) -> list[_Item]:
+        called = self.source.called(node)
+        if not isinstance(node, ast.Call) or called is None:
+            raise self.source.problem(node, "an expression alone does nothing", "expected an assignment or a call")
+        match called:
+            case "T.reads":
+                self.frame(node, called).reads = self.regions(node)
+            case "T.writes":
+                self.frame(node, called).writes = self.regions(node)
+            case "T.where":
+                self.frame(node, called).predicate = self.exprs.expr(node.args[0])
+            case "T.sblock_attr" | "T.block_attr":
+                if len(node.args) != 1 or not isinstance(node.args[0], ast.Dict):
+                    raise self.source.problem(node, f"{called} takes a dictionary", "expected one dictionary")
+                self.frame(node, called).annotations.update(self.attributes(node.args[0]))
+            case "T.func_attr":
+                self.function_attributes(node)
+            case "T.evaluate":
+                self.leave_head()
+                value = self.exprs.expr(node.args[0])
+                return [] if isinstance(value, (IntImm, FloatImm)) else [Evaluate(value)]
+            case _:
+                self.leave_head()
+                return [Evaluate(self.exprs.expr(node))]
+        return []
+
+    def regions(self, node: ast.Call) -> tuple[BufferRegion, ...]:
+        parts = list(node.args)
+        if len(parts) == 1 and isinstance(parts[0], (ast.List, ast.Tuple)):
+            parts = list(parts[0].elts)
+        return tuple(self.region(part) for part in parts)
+
+    def region(self, node: ast.expr) -> BufferRegion:
+        if isinstance(node, ast.Name):
+            return whole(self.exprs.buffer(node))
+        if not isinstance(node, ast.Subscript):
+            raise self.source.problem(node, "this is no region", "expected buffer[index, begin:end, …]")
+        buffer = self.exprs.buffer(node.value)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if len(parts) != len(buffer.shape):
+            raise self.source.problem(node, f"the buffer `{buffer.name}` has {len(buffer.shape)} dimensions",
+                                      f"{len(parts)} indices given, expected {len(buffer.shape)}")  # fmt: skip
+        return BufferRegion(buffer, tuple(map(self.range, parts)))
+
+    def range(self, node: ast.expr) -> Range:
+        if not isinstance(node, ast.Slice):
+            return Range(self.exprs.expr(node), IntImm(1))
+        if node.lower is None or node.upper is None or node.step is not None:
+            raise self.source.problem(node, "a region has a begin and an end", "expected begin:end")
+        begin, end = self.exprs.expr(node.lower), self.exprs.expr(node.upper)
+        match end:
+            case Binary("+", first, extent) if first == begin:
+                return Range(begin, extent)
+        if isinstance(begin, IntImm):
+            return Range(begin, binary("-", end, begin))
+        return Range(begin, simplify(binary("-", end, begin)))
+
+    def attributes(self, node: ast.Dict) -> dict[str, Any]:
+        """Return a dictionary of attributes; typed literals become plain numbers, other scalars expressions."""
+        found: dict[str, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                raise self.source.problem(node, "a dictionary is written out", "expected keys and values")
+            found[self.source.string(key, "a key")] = self.attribute(value)
+        return found
+
+    def attribute(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Dict():
+                return self.attributes(node)
+            case ast.List(items) | ast.Tuple(items):
+                return [self.attribute(item) for item in items]
+            case ast.Constant(None):
+                return None
+        called = self.source.called(node)
+        if called in ("T.bool", "T.float64") and isinstance(node, ast.Call):
+            return self.source.literal(node)
+        return self.exprs.value(node)
+
+
+def _sequence(stmts: list[Stmt]) -> Stmt:
+    return stmts[0] if len(stmts) == 1 else Seq(tuple(stmts))
+
+
+def _as_load(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.Name(name):
+            return ast.Name(name, ast.Load())
+        case ast.Subscript(value, index):
+            return ast.Subscript(value, index, ast.Load())
+    return node
+
+
+def _targets(node: ast.stmt) -> list[str]:
+    match node:
+        case ast.Assign(targets):
+            return [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+        case ast.AnnAssign(ast.Name(name)):
+            return [name]
+    return []
+
+
+def _assigned(node: ast.FunctionDef) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for one in ast.walk(node):
+        match one:
+            case ast.Assign([ast.Name(name)]) | ast.AnnAssign(ast.Name(name)):
+                counts[name] += 1
+            case ast.AugAssign(ast.Name(name)):
+                counts[name] += 2
+    return counts
+
+
+def _declared_symbols(source: ScriptSource, node: ast.FunctionDef) -> dict[str, str]:
+    """Return the dtypes of the names that the body declares as variables."""
+    found: dict[str, str] = {}
+    for one in node.body:
+        match one:
+            case ast.Assign([ast.Name(name)], ast.Call(func, [])):
+                dotted = source.dotted(func) or ""
+                if dotted.startswith("T.") and is_dtype(dotted[2:]):
+                    found[name] = dotted[2:]
+    return found
