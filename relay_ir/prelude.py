@@ -46,7 +46,12 @@ def library_text(parts: Sequence[str] = ("prelude",), tensor_arrays: Sequence[st
 
 
 def _read(part: str) -> str:
-    return resources.files("relay2relax.relay_ir").joinpath("std", f"{part}.relay").read_text(encoding="utf-8")
+    return (resources.files("relay2relax.relay_ir") / "std" / f"{part}.relay").read_text(encoding="utf-8")
+
+
+def _defined(mod: IRModule) -> set[str]:
+    """Return the names of functions and types that a module defines."""
+    return {var.name for var in mod.functions} | {header.name for header in mod.type_definitions}
 
 
 class Prelude:
@@ -64,8 +69,7 @@ class Prelude:
     ) -> None:
         library = parse(library_text(parts, tensor_arrays), "<prelude>")
         given = mod if mod is not None else IRModule()
-        names = [var.name for var in (*given.functions, *given.type_definitions)]
-        both = {var.name for var in (*library.functions, *library.type_definitions)}.intersection(names)
+        both = _defined(library) & _defined(given)
         if both:
             raise Relay2RelaxError(f"the module already defines {', '.join(sorted(both))}")
         self.mod: IRModule = replace(

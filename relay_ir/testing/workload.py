@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,21 +12,25 @@ from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.relay_ir.expr import Expr, Function, GlobalVar, Var
 from relay2relax.relay_ir.infer import infer_type
 from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import free_vars
+from relay2relax.relay_ir.rewrite import free_vars, substitute
 from relay2relax.relay_ir.types import TensorType
 
 
 def create_workload(body: Expr, inputs: tuple[str, ...] = ("data",)) -> tuple[IRModule, dict[str, Array]]:
     """Return the typed module whose ``@main`` computes ``body``, and parameters for all its inputs but ``inputs``.
 
-    Parameters are annotated with static shapes. They are drawn from generators of our own that are seeded
-    with the parameter's name, so that every call gives the same values (TVM draws from numpy's global
-    generator). Weights are uniform within Xavier's bound ``sqrt(3 / mean of fan-in and fan-out)``; of the
+    Parameters take the types that inference finds; they have to be static. Their values are drawn from generators of
+    our own that are seeded with the parameter's name, so that every call gives the same values (TVM draws from numpy's
+    global generator). Weights are uniform within Xavier's bound ``sqrt(3 / mean of fan-in and fan-out)``; of the
     others, names that end in ``bias``, ``beta`` or ``mean`` are zero, ``gamma`` and ``var`` one.
     """
-    function = Function(free_vars(body), body)
-    params = {param.name: _initial(param) for param in function.params if param.name not in inputs}
-    return infer_type(IRModule({GlobalVar("main"): function})), params
+    main = GlobalVar("main")
+    types = infer_type(IRModule({main: Function(free_vars(body), body)})).types
+    declared: dict[Expr, Expr] = {var: replace(var, type_annotation=types[var]) for var in free_vars(body)}
+    body = substitute(body, declared)
+    mod = infer_type(IRModule({main: Function(free_vars(body), body)}))
+    params = {param.name: _initial(param) for param in mod["main"].params if param.name not in inputs}
+    return mod, params
 
 
 def _initial(param: Var) -> Array:

@@ -1,0 +1,43 @@
+"""The generator of DCGAN: a fully connected layer and four transposed convolutions make an image of noise."""
+
+from __future__ import annotations
+
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.relay_ir import op
+from relay2relax.relay_ir.build import var
+from relay2relax.relay_ir.expr import Expr
+from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.testing import layers
+from relay2relax.relay_ir.testing.workload import create_workload
+from relay2relax.tir.extent import Extent
+
+
+def get_workload(
+    batch_size: Extent = 1,
+    oshape: tuple[int, int, int] = (3, 64, 64),
+    ngf: int = 128,
+    random_len: int = 100,
+    dtype: str = "float32",
+) -> tuple[IRModule, dict[str, Array]]:
+    """Return (module, params). Input: ``data``, (batch, random_len); output: (batch, *oshape).
+
+    ``ngf`` is the number of channels before the last layer. Raises Relay2RelaxError for images of other than 64×64.
+    """
+    if oshape[1:] != (64, 64):
+        raise Relay2RelaxError(f"dcgan makes images of 64×64, not {oshape[1]}×{oshape[2]}")
+    data = var("data", shape=(batch_size, random_len), dtype=dtype)
+    body: Expr = op.nn.relu(op.nn.dense(data, var("dense_weight"), units=4 * 4 * ngf * 8))
+    body = op.reshape(body, newshape=(-1, ngf * 8, 4, 4))
+    for name, channels in (("g2", ngf * 4), ("g3", ngf * 2), ("g4", ngf)):
+        wide = _doubled(body, f"{name}_deconv", channels)
+        body = op.nn.relu(layers.batch_norm(wide, f"{name}_batch_norm", epsilon=1e-5 + 1e-12, scale=False))
+    return create_workload(op.tanh(_doubled(body, "g5_deconv", oshape[0])))
+
+
+def _doubled(data: Expr, name: str, channels: int) -> Expr:
+    """Return a transposed convolution that doubles height and width."""
+    result: Expr = op.nn.conv2d_transpose(
+        data, var(f"{name}_weight"), channels=channels, kernel_size=(4, 4), strides=(2, 2), padding=(1, 1, 1, 1)
+    )
+    return result

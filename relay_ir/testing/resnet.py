@@ -1,0 +1,95 @@
+"""Residual networks with normalisation before convolution, for small images and for those of ImageNet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.relay_ir import op
+from relay2relax.relay_ir.build import var
+from relay2relax.relay_ir.expr import Expr
+from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.testing import layers
+from relay2relax.relay_ir.testing.workload import create_workload
+from relay2relax.tir.extent import Extent
+
+_EPSILON = 2e-5
+UNITS = {
+    18: (2, 2, 2, 2),
+    34: (3, 4, 6, 3),
+    50: (3, 4, 6, 3),
+    101: (3, 4, 23, 3),
+    152: (3, 8, 36, 3),
+    200: (3, 24, 36, 3),
+    269: (3, 30, 48, 8),
+}
+
+
+def get_workload(
+    batch_size: Extent = 1,
+    num_classes: int = 1000,
+    num_layers: int = 18,
+    image_shape: Sequence[int] = (3, 224, 224),
+    dtype: str = "float32",
+) -> tuple[IRModule, dict[str, Array]]:
+    """Return (module, params). Input: ``data``, (batch, *image_shape); output: (batch, num_classes).
+
+    Images up to 28 high get three stages (``num_layers`` = 6n + 2, or 9n + 2 from 164 on), up to 32 high no pooling.
+    Raises Relay2RelaxError for a number of layers that the network does not have.
+    """
+    height = image_shape[1]
+    units, filters, bottleneck = plan(num_layers, height)
+    data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
+    body = layers.batch_norm(data, "bn_data", epsilon=_EPSILON, scale=False)
+    if height <= 32:
+        body = layers.conv2d(body, "conv0", filters[0], 3, 1, 1)
+    else:
+        body = layers.conv2d(body, "conv0", filters[0], 7, 2, 3)
+        body = op.nn.relu(layers.batch_norm(body, "bn0", epsilon=_EPSILON))
+        body = layers.max_pool2d(body, 3, 2, 1)
+    for stage, (count, channels) in enumerate(zip(units, filters[1:], strict=True), 1):
+        for unit in range(1, count + 1):
+            stride = 2 if stage > 1 and unit == 1 else 1
+            make = _bottleneck if bottleneck else _basic
+            body = make(body, f"stage{stage}_unit{unit}", channels, stride, unit > 1)
+    body = op.nn.relu(layers.batch_norm(body, "bn1", epsilon=_EPSILON))
+    return create_workload(layers.classifier(body, "fc1", num_classes))
+
+
+def plan(num_layers: int, height: int) -> tuple[Sequence[int], Sequence[int], bool]:
+    """Return the units of each stage, the channels before and in the stages, and whether units are bottlenecks."""
+    if height <= 28:
+        if num_layers >= 164 and (num_layers - 2) % 9 == 0:
+            return ((num_layers - 2) // 9,) * 3, (16, 64, 128, 256), True
+        if num_layers < 164 and (num_layers - 2) % 6 == 0:
+            return ((num_layers - 2) // 6,) * 3, (16, 16, 32, 64), False
+        raise Relay2RelaxError(f"a residual network for small images has 6n + 2 or 9n + 2 layers, not {num_layers}")
+    if num_layers not in UNITS:
+        raise Relay2RelaxError(f"a residual network has {', '.join(map(str, UNITS))} layers, not {num_layers}")
+    bottleneck = num_layers >= 50
+    return UNITS[num_layers], (64, 256, 512, 1024, 2048) if bottleneck else (64, 64, 128, 256, 512), bottleneck
+
+
+def _activated(data: Expr, name: str) -> Expr:
+    result: Expr = op.nn.relu(layers.batch_norm(data, name, epsilon=_EPSILON))
+    return result
+
+
+def _shortcut(data: Expr, activated: Expr, name: str, channels: int, stride: int, same: bool) -> Expr:
+    return data if same else layers.conv2d(activated, f"{name}_sc", channels, 1, stride)
+
+
+def _basic(data: Expr, name: str, channels: int, stride: int, same: bool) -> Expr:
+    first = _activated(data, f"{name}_bn1")
+    body = layers.conv2d(first, f"{name}_conv1", channels, 3, stride, 1)
+    body = layers.conv2d(_activated(body, f"{name}_bn2"), f"{name}_conv2", channels, 3, 1, 1)
+    return body + _shortcut(data, first, name, channels, stride, same)
+
+
+def _bottleneck(data: Expr, name: str, channels: int, stride: int, same: bool) -> Expr:
+    first = _activated(data, f"{name}_bn1")
+    body = layers.conv2d(first, f"{name}_conv1", channels // 4, 1, stride)
+    body = layers.conv2d(_activated(body, f"{name}_bn2"), f"{name}_conv2", channels // 4, 3, 1, 1)
+    body = layers.conv2d(_activated(body, f"{name}_bn3"), f"{name}_conv3", channels, 1)
+    return body + _shortcut(data, first, name, channels, stride, same)
