@@ -212,6 +212,10 @@ class MSCGraph:
                 found.setdefault(tensor.alias, (tensor, node))
         return found
 
+    @cached_property
+    def _prims(self) -> dict[str, MSCPrim]:
+        return {prim.name: prim for prim in self.prims}
+
     @property
     def inputs(self) -> tuple[str, ...]:
         """The names of the tensors that go in."""
@@ -240,10 +244,10 @@ class MSCGraph:
 
     def find_prim(self, name: str) -> MSCPrim:
         """Return the prim ``name``; raises GraphError where there is none."""
-        for prim in self.prims:
-            if prim.name == name:
-                return prim
-        raise GraphError(f"the graph {self.name!r} has no prim {name!r}")
+        try:
+            return self._prims[name]
+        except KeyError:
+            raise GraphError(f"the graph {self.name!r} has no prim {name!r}") from None
 
     def has_tensor(self, name: str) -> bool:
         """Whether there is a tensor of this name or alias."""

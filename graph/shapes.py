@@ -78,6 +78,7 @@ class PrimTable:
     def __init__(self) -> None:
         self._names: dict[PrimExpr, str] = {}
         self._taken: set[str] = set()
+        self._counters: dict[str, int] = {}
         self.prims: list[MSCPrim] = []
 
     def tensor(self, name: str, type_: TensorType, node: str, output: int, alias: str = "") -> MSCTensor:
@@ -124,10 +125,10 @@ class PrimTable:
     def _add(
         self, expr: PrimExpr | None, hint: str, optype: str, parents: tuple[str, ...], attrs: dict[str, str]
     ) -> str:
-        name, number = hint, 0
+        name = hint
         while name in self._taken:
-            number += 1
-            name = f"{hint}_{number}"
+            self._counters[hint] = self._counters.get(hint, 0) + 1
+            name = f"{hint}_{self._counters[hint]}"
         self._taken.add(name)
         if expr is not None:
             self._names[expr] = name
