@@ -11,7 +11,7 @@ import lazy_loader
 # The names of each module; below, type checkers are told the same.
 _exports = {
     "build": ["Any", "const", "var"],
-    "device": ["Target", "VirtualDevice"],
+    "device": ["Target", "VirtualDevice", "cpu", "gpu"],
     "equality": ["first_difference", "structural_equal"],
     "expr": [
         "Call", "Clause", "Constant", "Constructor", "Expr", "Function", "GlobalVar", "If", "Let",
@@ -19,16 +19,18 @@ _exports = {
         "PatternWildcard", "RefCreate", "RefRead", "RefWrite", "RelayExpr", "Tuple", "TupleGetItem",
         "Var", "children",
     ],
+    "functor": ["ExprFunctor", "ExprMutator", "ExprVisitor"],
     "infer": ["infer_type"],
     "infer_errors": ["TypeInferenceError"],
     "json_reader": ["load_json"],
     "json_writer": ["save_json"],
     "loader": ["load"],
-    "module": ["IRModule", "TypeData"],
+    "module": ["IRModule", "Module", "TypeData"],
     "params": ["bind_params", "load_params", "save_params"],
     "parser": ["parse", "parse_expr"],
     "prelude": ["Prelude"],
     "printer": ["print_expr", "print_module"],
+    "scope_builder": ["ScopeBuilder"],
     "types": [
         "FuncType", "GlobalTypeVar", "IncompleteType", "Kind", "RefType", "TensorType", "TupleType",
         "Type", "TypeCall", "TypeRelation", "TypeVar",
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.build import var as var
     from relay2relax.relay_ir.device import Target as Target
     from relay2relax.relay_ir.device import VirtualDevice as VirtualDevice
+    from relay2relax.relay_ir.device import cpu as cpu
+    from relay2relax.relay_ir.device import gpu as gpu
     from relay2relax.relay_ir.equality import first_difference as first_difference
     from relay2relax.relay_ir.equality import structural_equal as structural_equal
     from relay2relax.relay_ir.expr import Call as Call
@@ -75,12 +79,16 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.expr import TupleGetItem as TupleGetItem
     from relay2relax.relay_ir.expr import Var as Var
     from relay2relax.relay_ir.expr import children as children
+    from relay2relax.relay_ir.functor import ExprFunctor as ExprFunctor
+    from relay2relax.relay_ir.functor import ExprMutator as ExprMutator
+    from relay2relax.relay_ir.functor import ExprVisitor as ExprVisitor
     from relay2relax.relay_ir.infer import infer_type as infer_type
     from relay2relax.relay_ir.infer_errors import TypeInferenceError as TypeInferenceError
     from relay2relax.relay_ir.json_reader import load_json as load_json
     from relay2relax.relay_ir.json_writer import save_json as save_json
     from relay2relax.relay_ir.loader import load as load
     from relay2relax.relay_ir.module import IRModule as IRModule
+    from relay2relax.relay_ir.module import Module as Module
     from relay2relax.relay_ir.module import TypeData as TypeData
     from relay2relax.relay_ir.params import bind_params as bind_params
     from relay2relax.relay_ir.params import load_params as load_params
@@ -90,6 +98,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.prelude import Prelude as Prelude
     from relay2relax.relay_ir.printer import print_expr as print_expr
     from relay2relax.relay_ir.printer import print_module as print_module
+    from relay2relax.relay_ir.scope_builder import ScopeBuilder as ScopeBuilder
     from relay2relax.relay_ir.types import FuncType as FuncType
     from relay2relax.relay_ir.types import GlobalTypeVar as GlobalTypeVar
     from relay2relax.relay_ir.types import IncompleteType as IncompleteType

@@ -32,7 +32,26 @@ class VirtualDevice:
     target: Target | None = None
     memory_scope: str = ""
 
+    def __str__(self) -> str:
+        known = {
+            "device_type": self.device_type if self.device_type >= 0 else "",
+            "virtual_device_id": self.device_id if self.device_id >= 0 else "",
+            "memory_scope": f"'{self.memory_scope}'" if self.memory_scope else "",
+        }
+        shown = ", ".join(f"{name}={value}" for name, value in known.items() if value != "")
+        return f"VirtualDevice({shown or '?'})"
+
     @property
     def constrained(self) -> bool:
         """Whether anything is known of the device."""
         return self != VirtualDevice()
+
+
+def cpu(index: int = 0) -> VirtualDevice:
+    """Return a processor."""
+    return VirtualDevice(1, index)
+
+
+def gpu(index: int = 0) -> VirtualDevice:
+    """Return a CUDA device; it need not exist on this machine."""
+    return VirtualDevice(2, index)

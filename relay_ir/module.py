@@ -48,6 +48,21 @@ class IRModule:
     def __getitem__(self, name: str | GlobalVar) -> Function:
         return self.functions[name if isinstance(name, GlobalVar) else self.get_global_var(name)]
 
+    def __setitem__(self, name: str | GlobalVar, function: Function) -> None:
+        """Add a function, or replace one, once its types are found to be right; the module then has its types.
+
+        Nothing is added where TypeInferenceError is raised. Functions that call each other are given together, to the
+        constructor.
+        """
+        from relay2relax.relay_ir.infer import infer_type
+
+        known = {var.name: var for var in self.functions}
+        var = name if isinstance(name, GlobalVar) else known.get(name, GlobalVar(name))
+        others = {one: value for one, value in self.functions.items() if one is not known.get(var.name)}
+        checked = infer_type(replace(self, functions={**others, var: function}, types={}))
+        object.__setattr__(self, "functions", checked.functions)
+        object.__setattr__(self, "types", checked.types)
+
     def with_function(self, var: GlobalVar, function: Function) -> IRModule:
         """Return a module in which ``var`` is bound to ``function``; inferred types are forgotten."""
         return replace(self, functions={**self.functions, var: function}, types={})
@@ -73,3 +88,7 @@ class IRModule:
         from relay2relax.relay_ir.printer import print_module
 
         return print_module(self, show_meta_data=False, header=False)
+
+
+# What the class was called until TVM 0.6.
+Module = IRModule

@@ -14,7 +14,7 @@ from relay2relax.core.source import Span
 from relay2relax.ops.record import OpDef
 from relay2relax.ops.table import relay_names, relay_op
 from relay2relax.relay_ir.build import call_op
-from relay2relax.relay_ir.expr import Call
+from relay2relax.relay_ir.expr import Call, Op
 
 
 class Namespace:
@@ -54,6 +54,13 @@ def _lookup(name: str) -> Any:
 
 def _members(prefix: str) -> list[str]:
     return sorted({name[len(prefix) :].split(".")[0] for name in relay_names() if name.startswith(prefix)})
+
+
+def get(name: str) -> Op:
+    """Return the operator ``name`` itself, to compare the callee of a call with; raises AttributeError if unknown."""
+    if relay_op(name) is None:
+        raise AttributeError(f"no operator {name!r} is known")
+    return Op(name)
 
 
 def __getattr__(name: str) -> Any:
