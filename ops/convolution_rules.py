@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from relay2relax.ops.attributes import (
     DType,
@@ -139,6 +139,44 @@ ConvAttrs = Conv1DAttrs | Conv2DAttrs | Conv3DAttrs
 ConvTransposeAttrs = Conv1DTransposeAttrs | Conv2DTransposeAttrs | Conv3DTransposeAttrs
 
 
+class ConvolutionAttrs(Protocol):
+    """What the attributes of all convolutions have; ``spatial`` are the letters of the spatial axes."""
+
+    spatial: ClassVar[str]
+
+    @property
+    def strides(self) -> tuple[Extent, ...]:
+        """The steps of the windows."""
+
+    @property
+    def padding(self) -> tuple[Extent, ...]:
+        """What is added around the data."""
+
+    @property
+    def dilation(self) -> tuple[Extent, ...]:
+        """How far apart the taps are."""
+
+    @property
+    def groups(self) -> int:
+        """Into how many parts the channels are split."""
+
+    @property
+    def kernel_size(self) -> tuple[Extent, ...] | None:
+        """The extents of the windows."""
+
+    @property
+    def data_layout(self) -> str:
+        """The layout of the data."""
+
+    @property
+    def kernel_layout(self) -> str:
+        """The layout of the weight."""
+
+    @property
+    def out_layout(self) -> str:
+        """The layout of the result, that of the data where empty."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConvCall:
     """What a convolution's attributes say once they are read."""
@@ -167,7 +205,7 @@ class ConvCall:
         return tuple(Window(*column) for column in columns)
 
 
-def read_call(attrs: ConvAttrs | ConvTransposeAttrs) -> ConvCall:
+def read_call(attrs: ConvolutionAttrs) -> ConvCall:
     """Return what the attributes say; raises OpError where they contradict each other."""
     spatial = attrs.spatial
     rank = len(spatial)
@@ -195,7 +233,7 @@ def extents_in(type_: Type, layout: Layout, order: str, what: str, argument: int
     return layout.extents(found.shape, order)
 
 
-def check_kernel(attrs: ConvAttrs | ConvTransposeAttrs, kernel: Shape) -> None:
+def check_kernel(attrs: ConvolutionAttrs, kernel: Shape) -> None:
     """Raise OpError where the kernel's spatial extents are not those that the attributes give."""
     if attrs.kernel_size is None:
         return

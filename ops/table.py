@@ -16,6 +16,7 @@ FAMILIES = (
     "create",
     "convolution",
     "convolution_transposed",
+    "displacement",
     "matmul",
     "pooling",
     "adaptive_pooling",
@@ -39,13 +40,13 @@ FAMILIES = (
     "collapse",
     "einsum",
     "spectral",
+    "dynamic",
     "random",
     "qnn",
     "qnn_arithmetic",
     "qnn_functions",
     "qnn_products",
     "simulated",
-    "dynamic",
 )
 
 

@@ -112,6 +112,8 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
         {"scale_d": 2.0, "scale_h": 1.0, "scale_w": 2.0, "method": "trilinear"},
         [(1, 2, 3, 4, 2)],
     ),
+    ("nn.deformable_conv2d", {"padding": (1, 1)}, [(1, 2, 5, 4), (1, 18, 5, 4), (3, 2, 3, 3)]),
+    ("nn.correlation", {"kernel_size": 3, "padding": (2, 2)}, [(1, 2, 6, 5), (1, 2, 6, 5)]),
     ("nn.pad", {"pad_width": ((0, 1), (2, 0))}, [(2, 4), ()]),
     ("nn.pad", {"pad_width": ((0, 1), (2, 0)), "pad_mode": "edge"}, [(2, 4), ()]),
     ("nn.pad", {"pad_width": ((0, 1), (2, 0)), "pad_mode": "reflect"}, [(2, 4), ()]),

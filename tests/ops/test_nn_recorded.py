@@ -26,6 +26,7 @@ FAMILIES = (
     "activation",
     "loss",
     "padding",
+    "displacement",
     "upsampling",
     "blocks",
 )
