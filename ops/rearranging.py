@@ -311,9 +311,11 @@ def meshgrid_compute(attrs: MeshgridAttrs, out: TupleType, data: tuple[te.Tensor
 
 
 def meshgrid_relax(e: Emit[V], attrs: MeshgridAttrs, data: V) -> V:
-    """R.meshgrid takes vectors."""
+    """R.meshgrid takes vectors; for ``xy`` TVM infers the shape of ``ij``."""
     found = e.type_of(data)
     assert isinstance(found, TupleType)
+    if attrs.indexing == "xy":
+        return e.as_tir(meshgrid, attrs, (data,))
     if any(not tensor(one).rank for one in found.fields):
         parts = [e.item(data, number) for number in range(len(found.fields))]
         data = e.tuple(

