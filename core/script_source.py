@@ -90,9 +90,9 @@ class ScriptSource:
         return SourceRange(self.text.name, line, column, end, max(last, column + 1) if end == line else last)
 
     def head(self, node: ast.FunctionDef) -> SourceRange:
-        """Return the place of a function's first line."""
+        """Return the place of a function's ``def`` and name."""
         first = self.where(node)
-        return SourceRange(first.name, first.line, first.column, first.line, len(self.text.line(first.line)) + 1)
+        return SourceRange(first.name, first.line, first.column, first.line, first.column + len(f"def {node.name}"))
 
     def _column(self, line: int, offset: int) -> int:
         text = self.text.line(line)

@@ -253,10 +253,10 @@ class _FunctionPrinter:
     def annotation(self, info: StructInfo, value: Expr) -> str:
         """Return the annotation of a variable bound to ``value``.
 
-        An annotation replaces what TVM infers, so one that says less is left out; but of a packed function
-        nothing can be inferred.
+        An annotation replaces what TVM infers, so one that says less is left out; but of a packed function,
+        and of an operator without a record, nothing can be inferred.
         """
-        if isinstance(value, Call) and isinstance(value.op, ExternFunc):
+        if isinstance(value, Call) and isinstance(value.op, (ExternFunc, ForeignOp)):
             return f": {self.info(info)}"
         if isinstance(value, (CallTIR, CallDPSPacked)) or is_weak(info):
             return ""

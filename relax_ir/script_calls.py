@@ -178,6 +178,8 @@ class CallReader(TypeReader):
         values = table[key]
         if not isinstance(place, int) or not 0 <= place < len(values):
             raise self.source.problem(index, f"there are {len(values)} constants", "no such constant")
+        if values[place] is None:
+            raise self.source.problem(node, "this entry of the table is no tensor", "expected a constant")
         return Constant(np.asarray(values[place]))
 
     # Arguments.

@@ -41,8 +41,9 @@ def parse(
     Raises ParseError with every mistake of the text, and WellFormedError for a program that reads well but is none.
     """
     source = ScriptSource(text, name)
-    reader = _ModuleReader(source, {**metadata_of(source), **(constants or {})})
+    reader = _ModuleReader(source)
     try:
+        reader.constants = {**metadata_of(source), **(constants or {})}
         reader.read()
     except ScriptProblem as problem:
         source.problems.append(problem.diagnostic)
@@ -60,9 +61,9 @@ def parse(
 class _ModuleReader:
     """Reads the functions of one module; a function without declared result is read before those that call it."""
 
-    def __init__(self, source: ScriptSource, constants: Mapping[str, Any]) -> None:
+    def __init__(self, source: ScriptSource) -> None:
         self.source = source
-        self.constants = constants
+        self.constants: Mapping[str, Any] = {}
         self.globals: dict[str, GlobalVar] = {}
         self.nodes: dict[GlobalVar, ast.FunctionDef] = {}
         self.heads: dict[GlobalVar, Signature] = {}

@@ -20,6 +20,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
 from relay2relax.core.source import SequentialSpan, Span
+from relay2relax.core.tensor_blob import read_tensor
 from relay2relax.ops.attributes import BoxInt, NoAttrs
 from relay2relax.ops.table import relay_op
 from relay2relax.relay_ir import expr as ir
@@ -36,7 +37,6 @@ from relay2relax.relay_ir.device import Target, VirtualDevice
 from relay2relax.relay_ir.json_schema import BINARY, FIELDS, INLINE, LEAVES
 from relay2relax.relay_ir.module import IRModule, TypeData
 from relay2relax.relay_ir.rewrite import free_vars
-from relay2relax.relay_ir.tensor_blob import read_tensor
 from relay2relax.tir import expr as tir
 from relay2relax.tir.extent import ANY
 

@@ -17,6 +17,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.source import SequentialSpan, Span
+from relay2relax.core.tensor_blob import write_tensor
 from relay2relax.ops.attributes import BoxInt, NoAttrs
 from relay2relax.relay_ir import expr as ir
 from relay2relax.relay_ir import types as ty
@@ -24,7 +25,6 @@ from relay2relax.relay_ir.attrs_codec import attrs_key, encode_attrs, format_dou
 from relay2relax.relay_ir.device import Target, VirtualDevice
 from relay2relax.relay_ir.json_schema import BINARY, FIELDS, INLINE
 from relay2relax.relay_ir.module import IRModule, TypeData
-from relay2relax.relay_ir.tensor_blob import write_tensor
 from relay2relax.tir import expr as tir
 
 VERSION = "0.18.0"

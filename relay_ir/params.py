@@ -14,10 +14,10 @@ from typing import TypeAlias, Union
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
+from relay2relax.core.tensor_blob import read_tensor, write_tensor
 from relay2relax.relay_ir.expr import Constant, Expr, Var
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import substitute
-from relay2relax.relay_ir.tensor_blob import read_tensor, write_tensor
 from relay2relax.relay_ir.types import TensorType
 from relay2relax.tir.extent import is_any, static
 

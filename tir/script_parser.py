@@ -202,4 +202,4 @@ def written_outputs(func: PrimFunc) -> int:
         if func.buffer_map.get(param) not in written:
             break
         count += 1
-    return max(count, 1)
+    return count

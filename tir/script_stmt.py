@@ -408,6 +408,9 @@ class StatementReader:
             name, tuple(frame.axes), frame.reads or (), frame.writes or (), inner, frame.init, tuple(frame.buffers),
             frame.annotations,
         )  # fmt: skip
+        if not frame.reads and not frame.writes:
+            # Blocks of extern tensors are printed with empty regions; what they access is found as if left out.
+            frame.reads = frame.writes = None
         if frame.reads is None or frame.writes is None:
             reads, writes = block_regions(block)
             block = Block(

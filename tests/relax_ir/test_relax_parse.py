@@ -10,7 +10,7 @@ import pytest
 
 from relay2relax import backends, relay_ir, translator
 from relay2relax import relax_ir as rx
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import ParseError, UnsupportedError
 from relay2relax.tir.stmt import PrimFunc
 
 DIALECTS = ("tvm", "tvm-0.18")
@@ -262,3 +262,32 @@ def test_prim_func_alone() -> None:
     assert isinstance(func, PrimFunc)
     assert [buffer.dtype for buffer in func.buffers] == ["float32", "int8"]
     assert func.num_outputs == 1
+
+
+OLD_TABLE = """{"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Map", "keys": ["relax.expr.Constant"], "data": [2]},
+ {"type_key": "Array", "data": [3]}, {"type_key": "relax.expr.Constant", "attrs": {"data": "0", "span": "0"}}],
+ "b64ndarrays": ["P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQABAAAAAAAAAAQAAAAAAAAAAADAPw=="]}"""
+NEW_TABLE = """{"root_index": 5, "nodes": [{"type": "ffi.String", "data": "ir.GenericConst"}, {"type": "None"},
+ {"type": "ffi.Tensor", "data": "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQABAAAAAAAAAAQAAAAAAAAAAADAPw=="},
+ {"type": "ir.GenericConst", "data": {"span": 1, "ty": 1, "value": 2}}, {"type": "ffi.Array", "data": [3]},
+ {"type": "ffi.Map", "data": [0, 4]}]}"""
+USE = """
+@R.function
+def main(x: R.Tensor((1,), dtype="float32")) -> R.Tensor((1,), dtype="float32"):
+    y: R.Tensor((1,), dtype="float32") = R.add(x, metadata["{}"][0])
+    return y
+"""
+
+
+@pytest.mark.parametrize(("table", "key"), [(OLD_TABLE, "relax.expr.Constant"), (NEW_TABLE, "ir.GenericConst")])
+def test_constants_of_the_metadata_section(table: str, key: str) -> None:
+    text = f'metadata = tvm.ir.load_json("""{table}""")\n' + USE.format(key)
+    np.testing.assert_array_equal(run(text, np.ones(1, "float32")), np.array([2.5], "float32"))
+
+
+def test_constants_from_the_caller() -> None:
+    text = USE.format("ir.GenericConst")
+    mod = rx.parse(text, constants={"metadata": {"ir.GenericConst": [np.array([1.5], "float32")]}})
+    np.testing.assert_array_equal(backends.VirtualMachine(backends.build(mod))["main"](np.ones(1, "float32")), [2.5])
+    with pytest.raises(ParseError, match="this constant is not in the text"):
+        rx.parse(text)
