@@ -118,6 +118,18 @@ def recorded() -> Any:
     return cases
 
 
+# Recorded cases that cannot agree, by id, with the reason; nothing else is excused.
+KNOWN_DIFFERENCES = {
+    "e29ed99bbda2": "TVM keeps `? // 4` as an expression in the type; here everything computed from `?` is `?`",
+}
+
+
+@pytest.fixture
+def known_differences() -> dict[str, str]:
+    """Reasons by id of the recorded cases that cannot agree."""
+    return KNOWN_DIFFERENCES
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden text files with what was printed")
 

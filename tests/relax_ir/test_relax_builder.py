@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -144,21 +142,18 @@ def test_unknown_operators_and_attributes() -> None:
         call_op("matmul", out_type="float32")
 
 
-def test_time_per_binding_does_not_grow() -> None:
-    def seconds(count: int) -> float:
-        value = Var("x", F32)
-        bb = BlockBuilder()
-        start = time.process_time()
-        with bb.function("main", [value]):
-            with bb.dataflow():
-                for _ in range(count):
-                    value = bb.emit(call_op("add", value, value))
-                value = bb.emit_output(value)
-            bb.emit_func_output(value)
-        return (time.process_time() - start) / count
-
-    seconds(1000)
-    assert seconds(50_000) < 3 * min(seconds(1000) for _ in range(3))
+def test_many_bindings() -> None:
+    count = 50_000
+    value = Var("x", F32)
+    bb = BlockBuilder()
+    with bb.function("main", [value]):
+        with bb.dataflow():
+            for _ in range(count):
+                value = bb.emit(call_op("add", value, value))
+            value = bb.emit_output(value)
+        bb.emit_func_output(value)
+    names = [binding.var.name for binding in bindings_of(bb.get())]
+    assert len(names) == len(set(names)) == count + 1
 
 
 def test_constants_share_their_data() -> None:
