@@ -32,9 +32,9 @@ class Attribute:
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:
-    """Return a remark that names the entries of ``known`` that ``name`` may have meant; empty if there is none."""
-    near = get_close_matches(name, known, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
+    """Return a remark that names the entry of ``known`` that ``name`` may have meant; empty if there is none."""
+    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean `{near[0]}`?" if near else ""
 
 
 class AttributeReader:
