@@ -13,7 +13,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, numpy_dtype, of_array
 from relay2relax.ops.attributes import Bool, DType, InlineString, Int, OptionalInteger
-from relay2relax.ops.imperative import let, local, loop, repeat_while, rows, seq, store, when
+from relay2relax.ops.imperative import Cell, let, local, loop, repeat_while, rows, seq, store, when
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.shapes import normal_axis, show, tensor
 from relay2relax.ops.types import TensorType, TupleType, Type
@@ -138,7 +138,7 @@ def merge_sort(order: Buffer, scratch: Buffer, place: Any, extent: PrimExpr, pre
         low = pair * width * 2
         middle, high = minimum(low + width, extent), minimum(low + width * 2, extent)
 
-        def step(left: Any, right: Any, k: PrimExpr) -> Stmt:
+        def step(left: Cell, right: Cell, k: PrimExpr) -> Stmt:
             # A run that is used up is not looked at again; the clipped place only keeps the load inside.
             first, second = order[place(minimum(left.value, last))], order[place(minimum(right.value, last))]
             wins = logical_and(right.value < high, precedes(second, first))
@@ -160,7 +160,7 @@ def merge_sort(order: Buffer, scratch: Buffer, place: Any, extent: PrimExpr, pre
             "left",
         )
 
-    def passes(width: Any) -> Stmt:
+    def passes(width: Cell) -> Stmt:
         return repeat_while(
             width.value < extent,
             seq(
@@ -387,7 +387,7 @@ def searchsorted_compute(attrs: Any, out: TensorType, sequence: te.Tensor, value
         def row(*at: PrimExpr) -> Stmt:
             lead = at[: sequence.rank - 1]
 
-            def halve(low: Any, high: Any) -> Stmt:
+            def halve(low: Cell, high: Cell) -> Stmt:
                 def decide(middle: PrimExpr) -> Stmt:
                     place = (*lead, middle)
                     here, value = ordered[place], wanted[at]
@@ -476,7 +476,7 @@ def unique_compute(attrs: UniqueAttrs, out: TupleType, data: te.Tensor) -> tuple
             previous = ordered[Select(k > 0, k - 1, IntImm(0))]
             return binary("or", k.equal(0), binary("!=", x[ordered[k]], x[previous]))
 
-        def in_order(count: Any) -> Stmt:
+        def in_order(count: Cell) -> Stmt:
             def step(k: PrimExpr) -> Stmt:
                 return let(
                     is_new(k),
@@ -486,10 +486,10 @@ def unique_compute(attrs: UniqueAttrs, out: TupleType, data: te.Tensor) -> tuple
 
             return seq(loop(extent, step, "k"), store(number, (0,), cast("int32", count.value)))
 
-        def by_place(count: Any) -> Stmt:
+        def by_place(count: Cell) -> Stmt:
             assert leader is not None
 
-            def mark(first: Any) -> Stmt:
+            def mark(first: Cell) -> Stmt:
                 def step(k: PrimExpr) -> Stmt:
                     return seq(when(is_new(k), first.set(ordered[k])), store(leader, (ordered[k],), first.value))
 

@@ -1,0 +1,430 @@
+"""Non-maximum suppression class by class: for ONNX and TensorFlow, and as TFLite's detection post-processing does it.
+
+Equal scores keep their order. Rows that nothing was chosen for are 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array
+from relay2relax.ops.attributes import Double, InlineString, Int
+from relay2relax.ops.imperative import Cell, let, local, loop, rows, seq, store, when
+from relay2relax.ops.record import OpDef, OpError
+from relay2relax.ops.shapes import show, tensor
+from relay2relax.ops.sorting import before, merge_sort, order_numpy
+from relay2relax.ops.suppression import SOURCE, boxes_type, numpy_overlap, only, overlap
+from relay2relax.ops.types import TensorType, TupleType, Type
+from relay2relax.tir import te
+from relay2relax.tir.expr import PrimExpr, Select, cast, const, logical_and, maximum, minimum
+from relay2relax.tir.extent import as_prim, equal, mul, product, sub
+from relay2relax.tir.stmt import Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class AllClassNonMaximumSuppressionAttrs:
+    """``output_format`` is "onnx" or "tensorflow"."""
+
+    output_format: InlineString = "onnx"
+
+
+@dataclass(frozen=True, slots=True)
+class RegularNonMaximumSuppressionAttrs:
+    """``num_classes`` leaves the background out."""
+
+    max_detections_per_class: Int
+    max_detections: Int
+    num_classes: Int
+    iou_threshold: Double
+    score_threshold: Double
+
+
+# all_class_non_max_suppression
+
+
+def all_class_type(
+    attrs: AllClassNonMaximumSuppressionAttrs,
+    boxes: Type,
+    scores: Type,
+    max_output_boxes_per_class: Type,
+    iou_threshold: Type,
+    score_threshold: Type,
+) -> TupleType:
+    """Return the chosen (image, class, box) and their number, or for TensorFlow (class, box), scores and numbers."""
+    boxes_type(boxes)
+    found = tensor(scores, 1)
+    if found.rank != 3:
+        raise OpError(f"scores of shape (batch, classes, boxes) are expected, these are {show(found.shape)}", 1)
+    batch, classes, count = found.shape
+    if attrs.output_format == "onnx":
+        total = product((batch, classes, count))
+        return TupleType((TensorType((total, 3), "int64"), TensorType((1,), "int64")))
+    if attrs.output_format != "tensorflow":
+        raise OpError(f"output_format is {attrs.output_format!r}; it may be 'onnx' or 'tensorflow'")
+    each = mul(classes, count)
+    return TupleType(
+        (TensorType((batch, each, 2), "int64"), TensorType((batch, each), "float32"), TensorType((batch,), "int64"))
+    )
+
+
+def all_class_numpy(
+    attrs: AllClassNonMaximumSuppressionAttrs,
+    boxes: Array,
+    scores: Array,
+    max_output_boxes_per_class: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
+) -> tuple[Array, ...]:
+    """Return the chosen boxes, image by image and class by class, those of higher score first."""
+    batch, classes, count = scores.shape
+    most = int(max_output_boxes_per_class.reshape(()))
+    threshold, least = iou_threshold.reshape(()), score_threshold.reshape(())
+    chosen: list[list[tuple[int, int]]] = [[] for _ in range(batch)]
+    for image in range(batch):
+        for name in range(classes):
+            picked = _numpy_class(boxes[image], scores[image, name], most, threshold, least)
+            chosen[image] += [(name, box) for box in picked]
+    if attrs.output_format == "onnx":
+        rows_ = [(image, *row) for image, found in enumerate(chosen) for row in found]
+        indices = np.zeros((batch * classes * count, 3), np.int64)
+        indices[: len(rows_)] = np.array(rows_, np.int64).reshape(-1, 3)
+        return indices, np.array([len(rows_)], np.int64)
+    pairs = np.zeros((batch, classes * count, 2), np.int64)
+    values = np.zeros((batch, classes * count), np.float32)
+    for image, found in enumerate(chosen):
+        listed = np.array(found, np.int64).reshape(-1, 2)
+        pairs[image, : len(found)] = listed
+        values[image, : len(found)] = scores[image, listed[:, 0], listed[:, 1]]
+    return pairs, values, np.array([len(found) for found in chosen], np.int64)
+
+
+def _numpy_class(boxes: Any, scores: Any, most: int, threshold: Any, least: Any) -> list[int]:
+    """Return the boxes of one class that are chosen."""
+    order = order_numpy(scores, 0, False)
+    order = order[: int(np.count_nonzero(scores > least))]
+    if not threshold > 0:
+        return []
+    left = scores[order]
+    kept: list[int] = []
+    for number, box in enumerate(order):
+        if len(kept) == (most if most > 0 else len(order)):
+            break
+        if not left[number] > -1:
+            continue
+        kept.append(int(box))
+        near = (numpy_overlap(boxes[box], boxes[order]) >= threshold) & (left > 0)
+        near[: number + 1] = False
+        left = np.where(near, left.dtype.type(-1), left)
+    return kept
+
+
+def all_class_compute(
+    attrs: AllClassNonMaximumSuppressionAttrs,
+    out: TupleType,
+    boxes: te.Tensor,
+    scores: te.Tensor,
+    max_output_boxes_per_class: te.Tensor,
+    iou_threshold: te.Tensor,
+    score_threshold: te.Tensor,
+) -> tuple[te.Tensor, ...]:
+    """Return the choice of each class, made in parallel, then collected."""
+    batch, classes, count = scores.shape
+    onnx = attrs.output_format == "onnx"
+
+    def build(inputs: Any, outputs: Any) -> Stmt:
+        corner, score, most, threshold, least = inputs
+        *results, order, scratch, left, picked, picked_count = outputs
+
+        def one_class(i: PrimExpr, c: PrimExpr) -> Stmt:
+            def precedes(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+                return before(score[i, c, a], score[i, c, b], False)
+
+            def spread(valid: Cell) -> Stmt:
+                def step(j: PrimExpr) -> Stmt:
+                    def take(value: PrimExpr) -> Stmt:
+                        above = value > cast(scores.dtype, only(least))
+                        return seq(store(left, (i, c, j), value), when(above, valid.add(1)))
+
+                    return let(score[i, c, order[i, c, j]], take, "value")
+
+                limit = cast("int64", only(most))
+                limit = Select(limit > 0, limit, valid.value)
+
+                def choose(kept: Cell) -> Stmt:
+                    def look(j: PrimExpr) -> Stmt:
+                        box = [corner[i, order[i, c, j], d] for d in range(4)]
+
+                        def rival(step_: PrimExpr) -> Stmt:
+                            k = j + step_ + 1
+                            other = [corner[i, order[i, c, k], d] for d in range(4)]
+                            near = overlap(box, other) >= cast(boxes.dtype, only(threshold))
+                            return when(left[i, c, k] > 0, when(near, store(left, (i, c, k), -1)))
+
+                        found = seq(
+                            store(picked, (i, c, kept.value), order[i, c, j]),
+                            kept.add(1),
+                            loop(valid.value - j - 1, rival, "rival"),
+                        )
+                        return when(logical_and(kept.value < limit, left[i, c, j] > -1), found)
+
+                    return seq(
+                        when(only(threshold) > 0.0, loop(valid.value, look, "j")),
+                        store(picked_count, (i, c), kept.value),
+                    )
+
+                return seq(loop(count, step, "j"), local("int64", 0, choose, "kept"))
+
+            return seq(
+                merge_sort(order, scratch, lambda k: (i, c, k), count, precedes), local("int64", 0, spread, "valid")
+            )
+
+        def collect(write: Callable[..., Stmt], i: PrimExpr, total: Cell) -> Stmt:
+            def each(c: PrimExpr) -> Stmt:
+                return loop(picked_count[i, c], lambda j: seq(write(i, c, j, total.value), total.add(1)), "j")
+
+            return loop(classes, each, "c")
+
+        def whole() -> Stmt:
+            indices, number = results
+
+            def write(i: PrimExpr, c: PrimExpr, j: PrimExpr, at: PrimExpr) -> Stmt:
+                return seq(
+                    store(indices, (at, 0), i), store(indices, (at, 1), c), store(indices, (at, 2), picked[i, c, j])
+                )
+
+            def gather(total: Cell) -> Stmt:
+                return seq(loop(batch, lambda i: collect(write, i, total), "image"), store(number, (0,), total.value))
+
+            rest = loop(indices.shape[0], lambda r: loop(3, lambda d: store(indices, (r, d), 0), "d"), "r")
+            return seq(rest, local("int64", 0, gather, "total"))
+
+        def by_image() -> Stmt:
+            pairs, values, numbers = results
+
+            def write(i: PrimExpr, c: PrimExpr, j: PrimExpr, at: PrimExpr) -> Stmt:
+                value = cast("float32", score[i, c, picked[i, c, j]])
+                return seq(
+                    store(pairs, (i, at, 0), c),
+                    store(pairs, (i, at, 1), picked[i, c, j]),
+                    store(values, (i, at), value),
+                )
+
+            def clear(i: PrimExpr, r: PrimExpr) -> Stmt:
+                return seq(store(pairs, (i, r, 0), 0), store(pairs, (i, r, 1), 0), store(values, (i, r), 0.0))
+
+            def image(i: PrimExpr) -> Stmt:
+                def gather(total: Cell) -> Stmt:
+                    return seq(collect(write, i, total), store(numbers, (i,), total.value))
+
+                return seq(loop(values.shape[1], lambda r: clear(i, r), "r"), local("int64", 0, gather, "total"))
+
+            return loop(batch, image, "image")
+
+        return seq(rows((batch, classes), inputs, outputs, one_class, "class"), whole() if onnx else by_image())
+
+    fields = [tensor(one) for one in out.fields]
+    shapes: list[Any] = [*(one.shape for one in fields), *[scores.shape] * 4, scores.shape[:2]]
+    dtypes = [*(one.dtype for one in fields), "int64", "int64", scores.dtype, "int64", "int64"]
+    given = [boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold]
+    return te.extern(shapes, dtypes, given, build, "all_class_nms")[: len(fields)]
+
+
+# regular_non_max_suppression
+
+
+def regular_type(attrs: RegularNonMaximumSuppressionAttrs, boxes: Type, scores: Type) -> TupleType:
+    """Return (boxes, classes, scores, number) of the best detections of each image."""
+    corners, found = boxes_type(boxes), tensor(scores, 1)
+    if found.rank != 3 or equal(corners.shape[2], 4) is False:
+        raise OpError(
+            f"boxes (batch, count, 4) and scores (batch, count, classes) are expected, these are "
+            f"{show(corners.shape)} and {show(found.shape)}",
+            1,
+        )
+    batch, most = corners.shape[0], attrs.max_detections
+    fields = TensorType((batch, most, 4)), TensorType((batch, most)), TensorType((batch, most))
+    return TupleType((*fields, TensorType((batch,), "int32")))
+
+
+def regular_numpy(
+    attrs: RegularNonMaximumSuppressionAttrs, boxes: Array, scores: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Return the detections of all classes by falling score."""
+    batch, most = boxes.shape[0], attrs.max_detections
+    found = np.zeros((batch, most, 4), np.float32)
+    names, values = np.zeros((batch, most), np.float32), np.zeros((batch, most), np.float32)
+    numbers = np.zeros(batch, np.int32)
+    background = scores.shape[2] - attrs.num_classes
+    for image in range(batch):
+        chosen: list[tuple[int, int]] = []
+        for name in range(attrs.num_classes):
+            one: Any = scores[image, :, name + background]
+            chosen += [(box, name) for box in _numpy_regular(attrs, boxes[image], one)]
+        pairs = np.array(chosen, np.int64).reshape(-1, 2)
+        each = scores[image, pairs[:, 0], pairs[:, 1] + background]
+        order = order_numpy(each, 0, False)[:most]
+        count = numbers[image] = len(order)
+        found[image, :count] = boxes[image, pairs[order, 0]]
+        names[image, :count], values[image, :count] = pairs[order, 1], each[order]
+    return found, names, values, numbers
+
+
+def _numpy_regular(attrs: RegularNonMaximumSuppressionAttrs, boxes: Any, scores: Any) -> list[int]:
+    """Return the boxes of one class that are chosen."""
+    order = order_numpy(scores, 0, False)
+    order = order[scores[order] >= np.float32(attrs.score_threshold)]
+    alive = np.ones(len(order), np.bool_)
+    kept: list[int] = []
+    for number, box in enumerate(order):
+        if len(kept) == attrs.max_detections_per_class:
+            break
+        if alive[number]:
+            kept.append(int(box))
+            alive &= ~(_numpy_ratio(boxes[box], boxes[order]) > np.float32(attrs.iou_threshold))
+    return kept
+
+
+def _numpy_ratio(box: Any, others: Any) -> Any:
+    """Return the overlap of ``box`` with each of ``others``; corners are in order, or the box has no area."""
+    spans, span = others[:, 2:] - others[:, :2], box[2:] - box[:2]
+    areas, area = spans[:, 0] * spans[:, 1], span[0] * span[1]
+    sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
+    sides = np.maximum(sides, others.dtype.type(0))
+    both = sides[:, 0] * sides[:, 1]
+    with np.errstate(all="ignore"):
+        return np.where((areas > 0) & (area > 0), both / (area + areas - both), others.dtype.type(0))
+
+
+def _ratio(a: list[PrimExpr], b: list[PrimExpr]) -> PrimExpr:
+    """Return the overlap of two boxes; corners are in order, or the box has no area."""
+    area, other = ((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b))
+    sides = [maximum(minimum(a[2 + d], b[2 + d]) - maximum(a[d], b[d]), 0.0) for d in range(2)]
+    both = sides[0] * sides[1]
+    return Select(logical_and(area > 0.0, other > 0.0), both / (area + other - both), const(0, both.dtype))
+
+
+def regular_compute(
+    attrs: RegularNonMaximumSuppressionAttrs, out: TupleType, boxes: te.Tensor, scores: te.Tensor
+) -> tuple[te.Tensor, ...]:
+    """Return the choice of each class, listed class by class and sorted together."""
+    batch, count, _ = boxes.shape
+    classes, most = attrs.num_classes, attrs.max_detections
+    background = as_prim(sub(scores.shape[2], classes))
+    total = mul(classes, count)
+
+    def build(inputs: Any, outputs: Any) -> Stmt:
+        corner, score = inputs
+        found, names, values, numbers, order, scratch, alive, box_of, name_of, value_of, best, spare = outputs
+
+        def image(i: PrimExpr) -> Stmt:
+            def one_class(c: PrimExpr, listed: Cell) -> Stmt:
+                def value(box: PrimExpr) -> PrimExpr:
+                    found_score: PrimExpr = score[i, box, c + background]
+                    return found_score
+
+                def precedes(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+                    return before(value(a), value(b), False)
+
+                def look(j: PrimExpr, kept: Cell) -> Stmt:
+                    chosen = order[i, j]
+                    box = [corner[i, chosen, d] for d in range(4)]
+
+                    def rival(step: PrimExpr) -> Stmt:
+                        k = j + step + 1
+                        other = [corner[i, order[i, k], d] for d in range(4)]
+                        return when(
+                            _ratio(box, other) > const(attrs.iou_threshold, boxes.dtype), store(alive, (i, k), 0)
+                        )
+
+                    keep = seq(
+                        store(box_of, (i, listed.value), chosen),
+                        store(name_of, (i, listed.value), c),
+                        store(value_of, (i, listed.value), value(chosen)),
+                        listed.add(1),
+                        kept.add(1),
+                        loop(count - j - 1, rival, "rival"),
+                    )
+                    good = value(chosen) >= const(attrs.score_threshold, scores.dtype)
+                    free = kept.value < attrs.max_detections_per_class
+                    return when(logical_and(free, alive[i, j] > 0, good), keep)
+
+                return seq(
+                    merge_sort(order, scratch, lambda k: (i, k), count, precedes),
+                    loop(count, lambda j: store(alive, (i, j), 1), "j"),
+                    local("int64", 0, lambda kept: loop(count, lambda j: look(j, kept), "j"), "kept"),
+                )
+
+            def rank(listed: Cell) -> Stmt:
+                def precedes(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+                    return before(value_of[i, a], value_of[i, b], False)
+
+                def fill(r: PrimExpr) -> Stmt:
+                    def put(at: PrimExpr) -> Stmt:
+                        box = loop(
+                            4, lambda d: store(found, (i, r, d), cast("float32", corner[i, box_of[i, at], d])), "d"
+                        )
+                        return seq(
+                            box,
+                            store(names, (i, r), cast("float32", name_of[i, at])),
+                            store(values, (i, r), cast("float32", value_of[i, at])),
+                        )
+
+                    nothing = seq(
+                        loop(4, lambda d: store(found, (i, r, d), 0.0), "d"),
+                        store(names, (i, r), 0.0),
+                        store(values, (i, r), 0.0),
+                    )
+                    return when(r < listed.value, let(best[i, r], put, "at"), nothing)
+
+                return seq(
+                    loop(classes, lambda c: one_class(c, listed), "c"),
+                    merge_sort(best, spare, lambda k: (i, k), listed.value, precedes),
+                    loop(most, fill, "r"),
+                    store(numbers, (i,), cast("int32", minimum(listed.value, most))),
+                )
+
+            return local("int64", 0, rank, "listed")
+
+        return rows((batch,), inputs, outputs, image, "image")
+
+    fields = [tensor(one) for one in out.fields]
+    each, all_ = (batch, count), (batch, total)
+    shapes: list[Any] = [*(one.shape for one in fields), *[each] * 3, *[all_] * 5]
+    scratch = ["int64", "int64", "int32", "int64", "int64", scores.dtype, "int64", "int64"]
+    dtypes = [*(one.dtype for one in fields), *scratch]
+    return te.extern(shapes, dtypes, [boxes, scores], build, "regular_nms")[: len(fields)]
+
+
+# Records
+
+all_class_non_max_suppression = OpDef(
+    relay="vision.all_class_non_max_suppression",
+    doc="For every image and class the boxes by falling score without those that overlap one before them.",
+    source=SOURCE,
+    inputs=("boxes", "scores", "max_output_boxes_per_class", "iou_threshold", "score_threshold"),
+    attrs=AllClassNonMaximumSuppressionAttrs,
+    attrs_key="relay.attrs.AllClassNonMaximumSuppressionAttrs",
+    declares_attrs=False,
+    infer=all_class_type,
+    numpy=all_class_numpy,
+    compute=all_class_compute,
+)
+
+regular_non_max_suppression = OpDef(
+    relay="vision.regular_non_max_suppression",
+    doc="The best detections of each image, chosen class by class as TFLite's detection post-processing does it.",
+    source=SOURCE,
+    inputs=("boxes", "scores"),
+    attrs=RegularNonMaximumSuppressionAttrs,
+    attrs_key="relay.attrs.RegularNonMaximumSuppressionAttrs",
+    declares_attrs=False,
+    infer=regular_type,
+    numpy=regular_numpy,
+    compute=regular_compute,
+)
+
+OPS = (all_class_non_max_suppression, regular_non_max_suppression)
