@@ -26,6 +26,7 @@ FAMILIES = (
     "activation",
     "loss",
     "padding",
+    "packed_convolution",
     "displacement",
     "upsampling",
     "blocks",
