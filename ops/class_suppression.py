@@ -17,7 +17,7 @@ from relay2relax.ops.imperative import Cell, let, local, loop, rows, seq, store,
 from relay2relax.ops.record import OpDef, OpError
 from relay2relax.ops.shapes import show, tensor
 from relay2relax.ops.sorting import before, merge_sort, order_numpy
-from relay2relax.ops.suppression import SOURCE, boxes_type, numpy_overlap, only, overlap
+from relay2relax.ops.suppression import SOURCE, boxes_type, number, numpy_overlap, only, overlap
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, Select, cast, const, logical_and, maximum, minimum
@@ -81,8 +81,8 @@ def all_class_numpy(
 ) -> tuple[Array, ...]:
     """Return the chosen boxes, image by image and class by class, those of higher score first."""
     batch, classes, count = scores.shape
-    most = int(max_output_boxes_per_class.reshape(()))
-    threshold, least = iou_threshold.reshape(()), score_threshold.reshape(())
+    most = int(number(max_output_boxes_per_class))
+    threshold, least = number(iou_threshold), number(score_threshold)
     chosen: list[list[tuple[int, int]]] = [[] for _ in range(batch)]
     for image in range(batch):
         for name in range(classes):
@@ -110,14 +110,14 @@ def _numpy_class(boxes: Any, scores: Any, most: int, threshold: Any, least: Any)
         return []
     left = scores[order]
     kept: list[int] = []
-    for number, box in enumerate(order):
+    for place, box in enumerate(order):
         if len(kept) == (most if most > 0 else len(order)):
             break
-        if not left[number] > -1:
+        if not left[place] > -1:
             continue
         kept.append(int(box))
         near = (numpy_overlap(boxes[box], boxes[order]) >= threshold) & (left > 0)
-        near[: number + 1] = False
+        near[: place + 1] = False
         left = np.where(near, left.dtype.type(-1), left)
     return kept
 
@@ -189,7 +189,7 @@ def all_class_compute(
             return loop(classes, each, "c")
 
         def whole() -> Stmt:
-            indices, number = results
+            indices, how_many = results
 
             def write(i: PrimExpr, c: PrimExpr, j: PrimExpr, at: PrimExpr) -> Stmt:
                 return seq(
@@ -197,7 +197,7 @@ def all_class_compute(
                 )
 
             def gather(total: Cell) -> Stmt:
-                return seq(loop(batch, lambda i: collect(write, i, total), "image"), store(number, (0,), total.value))
+                return seq(loop(batch, lambda i: collect(write, i, total), "image"), store(how_many, (0,), total.value))
 
             rest = loop(indices.shape[0], lambda r: loop(3, lambda d: store(indices, (r, d), 0), "d"), "r")
             return seq(rest, local("int64", 0, gather, "total"))
@@ -279,10 +279,10 @@ def _numpy_regular(attrs: RegularNonMaximumSuppressionAttrs, boxes: Any, scores:
     order = order[scores[order] >= np.float32(attrs.score_threshold)]
     alive = np.ones(len(order), np.bool_)
     kept: list[int] = []
-    for number, box in enumerate(order):
+    for place, box in enumerate(order):
         if len(kept) == attrs.max_detections_per_class:
             break
-        if alive[number]:
+        if alive[place]:
             kept.append(int(box))
             alive &= ~(_numpy_ratio(boxes[box], boxes[order]) > np.float32(attrs.iou_threshold))
     return kept

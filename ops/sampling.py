@@ -63,12 +63,15 @@ def grid_sample_type(attrs: Any, data: Type, grid: Type) -> TensorType:
         raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW" or "NCDHW"')
     if x.rank != len(attrs.layout):
         raise OpError(f"the data has {x.rank} dimensions, layout {attrs.layout} needs {len(attrs.layout)}", 0)
-    if points.rank != x.rank or equal(points.shape[1], x.rank - 2) is False:
-        raise OpError(f"a grid of shape (batch, {x.rank - 2}, …) is expected, this is {show(points.shape)}", 1)
+    if points.rank != x.rank:
+        raise OpError(f"the grid has {points.rank} dimensions, the data {x.rank}", 1)
     return TensorType((*x.shape[:2], *points.shape[2:]), x.dtype)
 
 
-def _check_sampling(attrs: Any, rank: int) -> None:
+def _check_sampling(attrs: Any, rank: int, coordinates: int | None) -> None:
+    """Raise OpError where nothing can be sampled, which Relay's types do not tell."""
+    if coordinates not in (rank, None):
+        raise OpError(f"a grid of shape (batch, {rank}, …) is expected, this has {coordinates} coordinates", 1)
     methods = ("bilinear", "nearest", "bicubic") if rank == 2 else ("bilinear", "nearest")
     if attrs.method not in methods:
         raise OpError(f"method is {attrs.method!r}; over {rank} axes it may be {', '.join(map(repr, methods))}")
@@ -114,7 +117,7 @@ def _numpy_bounded(attrs: Any, place: Any, extent: int) -> Any:
 def grid_sample_numpy(attrs: Any, data: Array, grid: Array) -> Array:
     """Return the interpolated elements."""
     rank = data.ndim - 2
-    _check_sampling(attrs, rank)
+    _check_sampling(attrs, rank, grid.shape[1])
     extents = data.shape[2:]
     batch = np.arange(data.shape[0]).reshape((-1, *[1] * rank))
     x: Any = np.moveaxis(data, 1, -1)
@@ -187,7 +190,7 @@ def _bounded(attrs: Any, place: PrimExpr, extent: PrimExpr) -> PrimExpr:
 def grid_sample_compute(attrs: Any, out: TensorType, data: te.Tensor, grid: te.Tensor) -> te.Tensor:
     """Return the places of all points, once for all channels, then the interpolated elements."""
     rank = data.rank - 2
-    _check_sampling(attrs, rank)
+    _check_sampling(attrs, rank, static(grid.shape[1]))
     extents = data.shape[2:]
     kind = grid.dtype if is_float(grid.dtype) else "float32"
     points = grid.shape[2:]

@@ -351,8 +351,8 @@ def topk_relax(e: Emit[V], attrs: TopkAttrs, data: V) -> V:
 def searchsorted_type(attrs: SearchSortedAttrs, sorted_sequence: Type, values: Type) -> Type:
     """Return the shape of the values; the sequence has one dimension, or the values' leading ones."""
     sequence, found = tensor(sorted_sequence), tensor(values, 1)
-    if sequence.rank == 0 or sequence.dtype != found.dtype:
-        raise OpError(f"a sequence of {found.dtype} is expected, this is {sequence!r}", 0)
+    if sequence.rank == 0:
+        raise OpError("a sequence is expected, this is a number", 0)
     if sequence.rank > 1:
         leading = zip(sequence.shape[:-1], found.shape[:-1], strict=False)
         if sequence.rank != found.rank or any(equal(a, b) is False for a, b in leading):
@@ -391,6 +391,8 @@ def searchsorted_compute(attrs: Any, out: TensorType, sequence: te.Tensor, value
                 def decide(middle: PrimExpr) -> Stmt:
                     place = (*lead, middle)
                     here, value = ordered[place], wanted[at]
+                    if here.dtype != value.dtype:
+                        here, value = cast("float64", here), cast("float64", value)
                     further = here <= value if attrs.right else here < value
                     return when(further, low.set(middle + 1), high.set(middle))
 

@@ -31,7 +31,7 @@ from relay2relax.tir.expr import (
     maximum,
     minimum,
 )
-from relay2relax.tir.extent import equal
+from relay2relax.tir.extent import static
 from relay2relax.tir.stmt import Stmt
 
 SOURCE = "TVM 0.18 python/tvm/topi/vision/nms.py"
@@ -85,14 +85,17 @@ def overlap(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> PrimExpr:
 
 
 def only(buffer: Buffer) -> PrimExpr:
-    """Return the only element of a buffer of rank 0 or 1."""
+    """Return the only element of a buffer; raises OpError where it may have several."""
+    if len(buffer.shape) > 1 or any(static(extent) not in (1, None) for extent in buffer.shape):
+        raise OpError(f"{buffer.name} is to be a number, but has shape {show(buffer.shape)}")
     return buffer[(0,) * len(buffer.shape)]
 
 
-def number_type(value: Type, argument: int) -> None:
-    found = tensor(value, argument)
-    if found.rank > 1 or (found.rank == 1 and equal(found.shape[0], 1) is False):
-        raise OpError(f"a number is expected, this has shape {show(found.shape)}", argument)
+def number(array: Array) -> Any:
+    """Return the only element of an array; raises OpError where it has several."""
+    if array.size != 1:
+        raise OpError(f"a number is expected, this has shape {show(array.shape)}")
+    return array.reshape(())[()]
 
 
 def boxes_type(value: Type, argument: int = 0) -> TensorType:
@@ -108,14 +111,14 @@ def boxes_type(value: Type, argument: int = 0) -> TensorType:
 def valid_counts_type(attrs: GetValidCountsAttrs, data: Type, score_threshold: Type) -> TupleType:
     """Return (counts, boxes, their places): the boxes that count moved to the front."""
     x = boxes_type(data)
-    number_type(score_threshold, 1)
+    tensor(score_threshold, 1)
     return TupleType((TensorType(x.shape[:1], "int32"), x, TensorType(x.shape[:2], "int32")))
 
 
 def valid_counts_numpy(attrs: GetValidCountsAttrs, data: Array, score_threshold: Array) -> tuple[Array, ...]:
     """Return the boxes whose score is above the threshold, and whose class is not negative, in their order."""
     x: Any = data
-    valid: Any = x[:, :, attrs.score_index] > score_threshold.reshape(())
+    valid: Any = x[:, :, attrs.score_index] > number(score_threshold)
     if attrs.id_index >= 0:
         valid = valid & (x[:, :, attrs.id_index] >= 0)
     order = np.argsort(~valid, axis=1, kind="stable")
@@ -186,8 +189,8 @@ def suppression_type(
     if tensor(valid_count, 1).rank != 1:
         raise OpError("one count for each image is expected", 1)
     tensor(indices, 2)
-    number_type(max_output_size, 3)
-    number_type(iou_threshold, 4)
+    tensor(max_output_size, 3)
+    tensor(iou_threshold, 4)
     if attrs.return_indices:
         return TupleType((TensorType(x.shape[:2], "int32"), TensorType((x.shape[0], 1), "int32")))
     return x
@@ -203,7 +206,7 @@ def suppression_numpy(
 ) -> Any:
     """Return what is left of the sorted boxes; rows that are suppressed hold -1."""
     _check_names(attrs, indices.ndim)
-    most, threshold = int(max_output_size.reshape(())), float(iou_threshold.reshape(()))
+    most, threshold = int(number(max_output_size)), number(iou_threshold)
     boxes: Any = np.full_like(data, -1)
     places = np.full(data.shape[:2], -1, np.int32)
     for image, count in enumerate(valid_count):
@@ -215,7 +218,7 @@ def suppression_numpy(
         boxes[image, : len(order)] = found[order]
         places[image, : len(order)] = order
         if threshold > 0:
-            for gone in _suppressed(attrs, boxes[image, : len(order)], most, iou_threshold):
+            for gone in _suppressed(attrs, boxes[image, : len(order)], most, threshold):
                 boxes[image, gone], places[image, gone] = -1, -1
     if attrs.return_indices:
         return _numpy_indices(places, indices)
@@ -228,14 +231,14 @@ def _check_names(attrs: NonMaximumSuppressionAttrs, rank: int) -> None:
         raise OpError(f"an index for each box is expected, this has {rank} dimensions", 2)
 
 
-def _suppressed(attrs: NonMaximumSuppressionAttrs, boxes: Any, most: int, threshold: Array) -> list[int]:
+def _suppressed(attrs: NonMaximumSuppressionAttrs, boxes: Any, most: int, threshold: Any) -> list[int]:
     """Return the rows of sorted ``boxes`` that are suppressed, or more than ``most``."""
     gone: list[int] = []
     kept: list[int] = []
     count = 0
-    for number, box in enumerate(boxes):
+    for place, box in enumerate(boxes):
         if count == most:
-            gone.append(number)
+            gone.append(place)
             continue
         if not box[attrs.score_index] > 0:
             continue
@@ -245,10 +248,10 @@ def _suppressed(attrs: NonMaximumSuppressionAttrs, boxes: Any, most: int, thresh
             if not attrs.force_suppress:
                 rivals = rivals[boxes[rivals, attrs.id_index] == box[attrs.id_index]]
         corners = slice(attrs.coord_start, attrs.coord_start + 4)
-        if (numpy_overlap(box[corners], boxes[rivals, corners]) >= threshold.reshape(())).any():
-            gone.append(number)
+        if (numpy_overlap(box[corners], boxes[rivals, corners]) >= threshold).any():
+            gone.append(place)
         else:
-            kept.append(number)
+            kept.append(place)
             count += 1
     return gone
 
@@ -342,7 +345,7 @@ def suppression_compute(
 
         def finish(i: PrimExpr) -> Stmt:
             if attrs.return_indices:
-                named, number = results
+                named, how_many = results
 
                 def collect(count: Cell) -> Stmt:
                     def step(j: PrimExpr) -> Stmt:
@@ -355,7 +358,7 @@ def suppression_compute(
                     return seq(
                         loop(anchors, step, "j"),
                         loop(anchors, lambda j: when(j >= count.value, store(named, (i, j), -1)), "j"),
-                        store(number, (i, 0), cast("int32", count.value)),
+                        store(how_many, (i, 0), cast("int32", count.value)),
                     )
 
                 return local("int64", 0, collect, "count")

@@ -52,8 +52,10 @@ def test_grid_sample_refuses():
     op = relay_op("image.grid_sample")
     with pytest.raises(OpError, match='layout is "NHWC"'):
         op.infer(op.attrs(layout="NHWC"), TensorType((1, 2, 3, 4)), TensorType((1, 2, 3, 4)))
+    with pytest.raises(OpError, match="the grid has 3 dimensions"):
+        op.infer(op.attrs(), TensorType((1, 2, 3, 4)), TensorType((1, 2, 3)))
     with pytest.raises(OpError, match="a grid of shape"):
-        op.infer(op.attrs(), TensorType((1, 2, 3, 4)), TensorType((1, 3, 3, 4)))
+        op.numpy(op.attrs(), normal(1, 2, 3, 4), normal(1, 3, 3, 4))
     with pytest.raises(OpError, match="method is 'bicubic'"):
         op.numpy(op.attrs(method="bicubic", layout="NCDHW"), normal(1, 1, 2, 2, 2), normal(1, 3, 1, 1, 1))
     with pytest.raises(OpError, match="padding_mode is 'wrap'"):

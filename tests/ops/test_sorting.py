@@ -87,6 +87,11 @@ def test_searchsorted(check, torch, right):
     check("searchsorted", [sequences, rows], expected, right=right, dtype="int64")
 
 
+def test_searchsorted_of_other_numbers(check):
+    sequence, values = np.array([1, 3, 5]), np.array([0.5, 3, 3.5, 9], np.float32)
+    check("searchsorted", [sequence, values], np.array([0, 1, 2, 3], np.int32))
+
+
 def padded(values, dtype, extent):
     result = np.zeros(extent, dtype)
     result[: len(values)] = values

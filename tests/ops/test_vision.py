@@ -83,6 +83,8 @@ def test_suppression_refuses():
     op = relay_op("vision.non_max_suppression")
     with pytest.raises(OpError, match="an index for each box"):
         op.numpy(op.attrs(), BOXES, np.array([4], np.int32), NAMES[0], np.array(-1, np.int32), f(0.5))
+    with pytest.raises(OpError, match="a number is expected"):
+        op.numpy(op.attrs(), BOXES, np.array([4], np.int32), NAMES, np.zeros(2, np.int32), f(0.5))
     with pytest.raises(OpError, match="boxes of shape"):
         op.infer(op.attrs(), TensorType((2, 6)), *[TensorType(())] * 4)
 
