@@ -44,7 +44,7 @@ class ScriptSource:
     """A script and its syntax tree.
 
     ``classic`` says that the text is in the words of TVM 0.16–0.23, where some mean something else than today.
-    ``problems`` are the mistakes found so far.
+    ``values`` are numbers for names that the text does not define. ``problems`` are the mistakes found so far.
     """
 
     def __init__(self, text: str, name: str = "<script>") -> None:
@@ -52,6 +52,7 @@ class ScriptSource:
         text = _TYPE_PARAMETERS.sub(lambda found: found[1] + " " * len(found[2]), textwrap.dedent(text))
         self.text = SourceText(text, name)
         self.classic = _CLASSIC.search(text) is not None and _MODERN.search(text) is None
+        self.values: dict[str, int | float] = {}
         self.problems: list[Diagnostic] = []
         try:
             self.tree = ast.parse(text)

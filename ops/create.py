@@ -15,7 +15,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.ops.attributes import DType, Expr, NoAttrs, OptionalIndexExprArray
+from relay2relax.ops.attributes import DType, Expr, Int, NoAttrs, OptionalIndexExprArray, String
 from relay2relax.ops.elementwise import convert, convert_element, identity_type
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.shapes import extent_value, tensor
@@ -40,6 +40,15 @@ class RelaxInitAttrs:
     """The dtype of the result; an empty one is that of the input."""
 
     dtype: DType = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AllocTensorAttrs:
+    """The dtype of the new tensor and where it lies; there is one device and one kind of memory here."""
+
+    dtype: DType
+    runtime_device_index: Int = 0
+    storage_scope: String = "global"
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,6 +505,18 @@ ndarray_size = OpDef(
     aliases=("contrib.ndarray_size",),
 )
 
+alloc_tensor = OpDef(
+    doc="Memory for a tensor. What it holds before somebody writes it is not said; here it is zeros.",
+    source="TVM 0.27 src/relax/op/op.cc, relax.builtin.alloc_tensor",
+    inputs=("shape",),
+    attrs=AllocTensorAttrs,
+    infer=lambda attrs, shape: TensorType(tuple(shape), attrs.dtype),
+    numpy=lambda attrs, shape: np.zeros(tuple(shape), numpy_dtype(attrs.dtype)),
+    compute=lambda attrs, out, shape: _constant(out, 0, "alloc_tensor"),
+    relax=SameOp(),
+    script=Script("builtin.alloc_tensor"),
+)
+
 OPS = (
     *_init_records("zeros", 0, "Zeros."),
     *_init_records("ones", 1, "Ones."),
@@ -507,4 +528,5 @@ OPS = (
     shape_of,
     shape_to_tensor,
     ndarray_size,
+    alloc_tensor,
 )

@@ -37,6 +37,7 @@ from relay2relax.relax_ir.script_dialect import DIALECTS
 from relay2relax.relax_ir.script_types import TypeReader
 from relay2relax.relax_ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
 from relay2relax.relax_ir.tvm_operators import (
+    RENAMED,
     REQUIRED,
     Argument,
     ForeignAttrs,
@@ -399,6 +400,7 @@ class CallReader(TypeReader):
 
     def operator_call(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any], node: ast.AST) -> Call:
         """Return the call of ``R.<name>``; by its record where it has one."""
+        name = RENAMED.get(name, name)
         op, form = relax_op(name), signature(name)
         if op is None and form is None:
             at = node.func if isinstance(node, ast.Call) else node
@@ -426,6 +428,8 @@ class CallReader(TypeReader):
             raise self.source.problem(node, title, f"{len(args)} given, expected {', '.join(names)}")
         given = dict(zip(names, args, strict=False))
         for keyword, value in keywords.items():
+            if keyword in _RESULT:
+                continue  # TVM prints what the result of some operators is; the record knows it.
             if keyword not in names:
                 raise self.source.problem(self.keyword(node, keyword), title, f"expected {', '.join(names)}")
             if keyword in given:

@@ -36,14 +36,16 @@ def parse(
 ) -> IRModule:
     """Return the module that ``text`` describes; a function alone makes a module of its own.
 
-    ``name`` is what messages call the text. ``constants`` are arrays for free names of the text, and under
+    ``name`` is what messages call the text. ``constants`` are arrays and numbers for free names of the text, and under
     ``"metadata"`` the lists of arrays that ``metadata[key][index]`` refers to where the text does not hold them.
     Raises ParseError with every mistake of the text, and WellFormedError for a program that reads well but is none.
     """
     source = ScriptSource(text, name)
     reader = _ModuleReader(source)
     try:
-        reader.constants = {**metadata_of(source), **(constants or {})}
+        given = constants or {}
+        source.values = {name: value for name, value in given.items() if isinstance(value, (bool, int, float))}
+        reader.constants = {**metadata_of(source), **given}
         reader.read()
     except ScriptProblem as problem:
         source.problems.append(problem.diagnostic)

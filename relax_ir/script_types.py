@@ -58,7 +58,7 @@ class TypeReader:
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
-        return None
+        return self.source.values.get(name)
 
     def lookup(self, name: str) -> Any:
         """Return what ``name`` stands for, None where it is not defined."""

@@ -274,8 +274,8 @@ wrap_param(data, dtype='float32')
 zeros(shape, dtype)
 zeros_like(x, dtype=None)
 """
-# Old names of today's operators.
-_RENAMED = {"alloc_tensor": "builtin.alloc_tensor"}
+# Today's names of operators by their old ones.
+RENAMED = {"alloc_tensor": "builtin.alloc_tensor"}
 REQUIRED: Any = object()
 # What the result of a call is said with: until 0.25, and since.
 RESULT_KEYWORDS = frozenset({"sinfo_args", "ty_args"})
@@ -305,7 +305,7 @@ def _lines() -> dict[str, str]:
 @lru_cache(maxsize=None)
 def signature(name: str) -> Signature | None:
     """Return the signature of ``R.<name>``, None where TVM has no such operator."""
-    line = _lines().get(_RENAMED.get(name, name))
+    line = _lines().get(RENAMED.get(name, name))
     if line is None:
         return None
     text = line[line.index("(") :]
@@ -317,7 +317,7 @@ def signature(name: str) -> Signature | None:
     defaults = [ast.literal_eval(one) for one in arguments.defaults]
     missing = len(arguments.args) - len(defaults)
     return Signature(
-        _RENAMED.get(name, name),
+        RENAMED.get(name, name),
         tuple(one.arg for one in plain),
         (*(REQUIRED,) * missing, *defaults, *given),
         arguments.vararg.arg if arguments.vararg else None,

@@ -118,7 +118,7 @@ class StatementReader:
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
-        return None
+        return self.source.values.get(name)
 
     def scalar(self, name: str) -> Any:
         found = self.lookup(name)
