@@ -66,6 +66,8 @@ class CKernels:
 
     def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
         """Return the value of ``call``."""
+        if call.op.passes_through:
+            return args[0]
         signature = (call.op, call.attrs, tuple(map(type_of, args)))
         if signature not in self._compiled:
             self.prepare((signature,))
@@ -84,6 +86,8 @@ class SignatureKernels:
 
     def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
         """Return the type of ``call``, tuples as Python tuples; raises UnsupportedError where it depends on data."""
+        if call.op.passes_through:
+            return args[0]
         types = tuple(map(type_of, args))
         self.signatures.append((call.op, call.attrs, types))
         result = call.op.infer(call.attrs, *types)
@@ -100,7 +104,7 @@ def static_signatures(types: Mapping[Expr, Type]) -> list[Signature]:
             case Call(Op(name), args, attrs):
                 op = relay_op(name)
                 given = tuple(types[arg] for arg in args)
-                if op is not None and is_static(result) and all(map(is_static, given)):
+                if op is not None and not op.passes_through and is_static(result) and all(map(is_static, given)):
                     found.append((op, attrs, given))
     return found
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
-from relay2relax.ops.attributes import IndexExprArray, InlineString, String
+from relay2relax.ops.attributes import InlineString, OptionalIndexExprArray, String
 from relay2relax.ops.pooling import divided, image_of, lowest, pool_layout, quotient, with_extents
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
 from relay2relax.ops.reduce import ReduceAttrs, extremum_relax
@@ -27,10 +27,10 @@ from relay2relax.tir.intrinsics import min_value
 
 @dataclass(frozen=True, slots=True)
 class AdaptivePool1DAttrs:
-    """Over the axis W; ``output_size`` is the number of windows along each axis, empty keeps the extents."""
+    """Over the axis W; ``output_size`` is the number of windows along each axis, empty or null keeps the extents."""
 
     spatial: ClassVar[str] = "W"
-    output_size: IndexExprArray = ()
+    output_size: OptionalIndexExprArray = ()
     layout: InlineString = "NCW"
     out_layout: String = ""
 
@@ -40,7 +40,7 @@ class AdaptivePool2DAttrs:
     """Over H and W; see :class:`AdaptivePool1DAttrs`."""
 
     spatial: ClassVar[str] = "HW"
-    output_size: IndexExprArray = ()
+    output_size: OptionalIndexExprArray = ()
     layout: InlineString = "NCHW"
     out_layout: String = ""
 
@@ -50,7 +50,7 @@ class AdaptivePool3DAttrs:
     """Over D, H and W; see :class:`AdaptivePool1DAttrs`."""
 
     spatial: ClassVar[str] = "DHW"
-    output_size: IndexExprArray = ()
+    output_size: OptionalIndexExprArray = ()
     layout: InlineString = "NCDHW"
     out_layout: String = ""
 

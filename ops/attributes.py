@@ -56,6 +56,11 @@ Sections: TypeAlias = Annotated[Union[int, tuple[int, ...]], Kind("BoxInt|Array<
 
 # ``arange``: an expression of Relay, given once more as an input.
 Expr: TypeAlias = Annotated[Any, Kind("Expr")]
+# What lowered programs refer to: a placed device, a constant of Relay, a function by name, any objects by name.
+VirtualDevice: TypeAlias = Annotated[Optional[Any], Kind("VirtualDevice")]
+Constant: TypeAlias = Annotated[Optional[Any], Kind("Constant")]
+EnvFunc: TypeAlias = Annotated[Any, Kind("EnvFunc")]
+ObjectMap: TypeAlias = Annotated[tuple[tuple[str, Any], ...], Kind("Map<String,ObjectRef>")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,8 @@ class OpDef:
                  ``out`` is the inferred type, its extents static or symbolic.
     ``relax``    what Relax has for it; None: only ``call_tir`` of its own PrimFunc.
     ``script``   how the operator is written in Relax, None where Relax does not have it.
+    ``passes_through``  whether the value is the (only) input itself, which may be of any type: an annotation. Nothing
+                 is computed for it.
     ``declares_attrs``  False where Relay's operator carries ``attrs`` without declaring them (``unique``, ``cumsum``):
                  its text then refers to them as ``meta[relay.attrs.…][i]``.
     """
@@ -120,6 +122,7 @@ class OpDef:
     script: Script | None = None
     aliases: tuple[str, ...] = ()
     declares_attrs: bool = True
+    passes_through: bool = False
 
     @property
     def name(self) -> str:

@@ -11,10 +11,22 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array
-from relay2relax.ops.attributes import Int
+from relay2relax.ops.attributes import Bool, InlineString, Int
 from relay2relax.ops.qnn import DequantizeAttrs
-from relay2relax.ops.quantised import ARRAYS, ELEMENTS, Kit, X, channel_axis, limits, one_of, rounded, spread
-from relay2relax.ops.record import OpDef
+from relay2relax.ops.quantised import (
+    ARRAYS,
+    ELEMENTS,
+    Kit,
+    RelaxValues,
+    X,
+    channel_axis,
+    check_scalar,
+    limits,
+    one_of,
+    rounded,
+    spread,
+)
+from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.shapes import tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
@@ -29,6 +41,15 @@ class SimulatedQuantizeAttrs:
     """The axis that vectors of parameters lie along."""
 
     axis: Int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedQuantizeAttrs:
+    """``kind``: 0 leaves the value as it is, 1 an input, 2 a weight, 3 an activation; ``rounding`` is "round"."""
+
+    kind: Int
+    sign: Bool = True
+    rounding: InlineString = "round"
 
 
 def simulated_type(attrs: Any, data: Type, code: Type, scale: Type, zero: Type) -> TensorType:
@@ -93,6 +114,54 @@ def _record(name: str, formula: Any, attrs_class: type, inputs: tuple[str, ...],
     )
 
 
+# relay.op.annotation.simulated_quantize
+
+
+def annotated_type(attrs: AnnotatedQuantizeAttrs, data: Type, scale: Type, low: Type, high: Type) -> TensorType:
+    """Return the type of the data."""
+    for argument, one in enumerate((scale, low, high), 1):
+        check_scalar(one, "float32", argument)
+    return tensor(data)
+
+
+def annotated_operands(attrs: AnnotatedQuantizeAttrs, types: tuple[Type | None, ...]) -> tuple[Type | None, ...]:
+    """Scale and bounds are numbers."""
+    number = TensorType((), "float32")
+    return types[0], number, number, number
+
+
+def _annotated(k: Kit[X], attrs: AnnotatedQuantizeAttrs, x: X, scale: X, low: X, high: X) -> X:
+    """Return ``round(clip(x / scale, low, high)) * scale``."""
+    if attrs.rounding != "round" or not attrs.sign:
+        raise OpError('only signed numbers and rounding="round" are defined')
+    if attrs.kind == 0:
+        return x
+    held = k.binary("maximum", k.binary("minimum", k.binary("divide", x, scale), high), low)
+    return k.binary("multiply", rounded(k, held, "float32"), scale)
+
+
+def annotated_numpy(attrs: AnnotatedQuantizeAttrs, data: Array, scale: Any, low: Any, high: Any) -> Array:
+    """Return the values that quantised numbers could stand for."""
+    return _annotated(ARRAYS, attrs, data, scale, low, high)
+
+
+def annotated_compute(
+    attrs: AnnotatedQuantizeAttrs, out: TensorType, data: te.Tensor, scale: te.Tensor, low: te.Tensor, high: te.Tensor
+) -> te.Tensor:
+    """Return the value that a quantised number could stand for, of each element."""
+    result: te.Tensor = te.compute(
+        out.shape,
+        lambda *i: _annotated(ELEMENTS, attrs, data(*i), scale(), low(), high()),
+        "T_simulated_quantize",
+    )
+    return result
+
+
+def annotated_relax(e: Emit[V], attrs: AnnotatedQuantizeAttrs, data: V, scale: V, low: V, high: V) -> V:
+    """The steps one by one."""
+    return _annotated(RelaxValues(e), attrs, data, scale, low, high)
+
+
 OPS = (
     _record(
         "simulated_quantize",
@@ -107,5 +176,19 @@ OPS = (
         DequantizeAttrs,
         ("data", "in_dtype", "input_scale", "input_zero_point"),
         "``qnn.dequantize`` in floats; the second input chooses: 0 nothing, 1 int8, 2 uint8, 3 int32.",
+    ),
+    OpDef(
+        relay="relay.op.annotation.simulated_quantize",
+        doc="Round the data to what quantised numbers could stand for; TVM's quantisation pass measures with it.",
+        source="TVM 0.18 src/relay/quantize/quantize.cc and python/tvm/relay/quantize/_annotate.py",
+        inputs=("data", "dom_scale", "clip_min", "clip_max"),
+        attrs=AnnotatedQuantizeAttrs,
+        # TVM gives the attributes of qnn.simulated_quantize the same key.
+        attrs_key="relay.attrs.SimulatedQuantizeAttrs",
+        infer=annotated_type,
+        operands=annotated_operands,
+        numpy=annotated_numpy,
+        compute=annotated_compute,
+        relax=Expanded(annotated_relax),
     ),
 )

@@ -53,6 +53,8 @@ FAMILIES = (
     "qnn_functions",
     "qnn_products",
     "simulated",
+    "annotation",
+    "memory",
 )
 
 

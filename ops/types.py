@@ -34,3 +34,10 @@ class TupleType(Type):
     """A tuple; ``TupleType(())`` is the unit type."""
 
     fields: tuple[Type, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NamedType(Type):
+    """A type that the module defines, by its name, as an operator's rule gives it; inference finds the definition."""
+
+    name: str

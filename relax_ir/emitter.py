@@ -85,6 +85,8 @@ class OpEmitter:
 
     def as_tir(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> Expr:
         """Emit a call of ``op`` as ``call_tir``; what cannot be is said at :meth:`tir_call`."""
+        if op.passes_through:
+            return args[0]
         value = self.tir_call(op, attrs, args, span or self.span)
         return Tuple((self.builder.emit(value.fields[0]),)) if isinstance(value, Tuple) else self.builder.emit(value)
 

@@ -6,7 +6,7 @@ field (``ops.attributes``): text itself, a number, or the index of another node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING
 from functools import lru_cache
 from typing import Any
@@ -22,9 +22,14 @@ Resolve = Callable[[int], Any]
 _INT64 = range(-(2**63), 2**64)
 
 
-def attrs_class(type_key: str) -> type | None:
-    """Return the attribute dataclass that a record declares for ``type_key``; None where no record does."""
-    return _classes().get(type_key)
+def attrs_class(type_key: str, names: Collection[str] = ()) -> type | None:
+    """Return the attribute dataclass that a record declares for ``type_key``; None where no record does.
+
+    Where several have the key, as both operators called simulated_quantize do, it is the first that has all ``names``.
+    """
+    found = _classes().get(type_key, ())
+    fitting = (cls for cls in found if {field.name for field in attr_fields(cls)}.issuperset(names))
+    return next(fitting, next(iter(found), None))
 
 
 def attrs_key(cls: type[Any]) -> str:
@@ -36,8 +41,12 @@ def attrs_key(cls: type[Any]) -> str:
 
 
 @lru_cache(maxsize=1)
-def _classes() -> dict[str, type]:
-    return {op.attrs_key: op.attrs for op in reversed(all_ops()) if op.attrs_key}
+def _classes() -> dict[str, tuple[type, ...]]:
+    found: dict[str, dict[type, None]] = {}
+    for op in all_ops():
+        if op.attrs_key:
+            found.setdefault(op.attrs_key, {})[op.attrs] = None
+    return {key: tuple(classes) for key, classes in found.items()}
 
 
 @lru_cache(maxsize=1)
@@ -167,6 +176,8 @@ def _coerced(kind: str, value: Any) -> Any:
             return None
         items = tuple(_coerced(kind[6:-1], item) for item in value)
         return None if any(item is None for item in items) else items
+    if kind.startswith("Map<"):
+        return tuple(value.items()) if isinstance(value, Mapping) else value if isinstance(value, tuple) else None
     match kind:
         case "int" | "Integer":
             return _integer(value)
@@ -244,4 +255,4 @@ def encode_attrs(attrs: Any) -> Iterator[tuple[str, str | None, Any]]:
         elif field.kind == "Bool" and value is not None:
             yield field.name, None, IntImm(int(value), "bool")
         else:
-            yield field.name, None, value
+            yield field.name, None, dict(value) if field.kind.startswith("Map<") else value

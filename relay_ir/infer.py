@@ -24,6 +24,7 @@ from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.source import SourceRange
 from relay2relax.ops.record import OpDef
 from relay2relax.ops.table import relay_op
+from relay2relax.ops.types import NamedType
 from relay2relax.relay_ir import infer_errors as errors
 from relay2relax.relay_ir.declared_types import definition_problems, type_problems
 from relay2relax.relay_ir.expr import (
@@ -552,11 +553,21 @@ class _Inference:
                 self._report(errors.refused(op, problem, call.args, known), call)
                 self.unifier.mark_broken(relation.result)
                 return True
-        node = relation.args[0] if inferred.same_as_input else to_node(inferred.result)
+        node = relation.args[0] if inferred.same_as_input else to_node(self._defined(inferred.result, call))
         self._unify(relation.result, node, errors.words(call), call, call)
         for index, demanded in inferred.operands:
             self._unify_operand(relation, index, demanded)
         return True
+
+    def _defined(self, ty: Type, call: Call) -> Type:
+        """Return ``ty``; a type that an operator's rule gives by name becomes the one that the module defines."""
+        if not isinstance(ty, NamedType):
+            return ty
+        for var in self.mod.type_definitions:
+            if var.name == ty.name:
+                return TypeCall(var)
+        self._report(errors.unknown_type(ty.name), call)
+        return IncompleteType()
 
     def _known(self, node: TypeNode) -> Type | None:
         """Return the type of ``node`` if all of it is known (and sound)."""

@@ -197,7 +197,7 @@ class _Reader:
                         continue
                     yield _index(name, fields[name])
         elif key.startswith(_ATTRS):
-            cls = attrs_class(key)
+            cls = attrs_class(key, fields)
             if cls is not None:
                 yield from references(cls, fields, self.is_string)
 
@@ -266,7 +266,7 @@ class _Reader:
         return text
 
     def attrs(self, key: str, fields: Mapping[str, str]) -> Any:
-        cls = attrs_class(key)
+        cls = attrs_class(key, fields)
         if cls is None:
             return ir.OpaqueAttrs(key, tuple(sorted(fields.items())))
         return decode_attrs(cls, fields, self.objects.__getitem__, self.is_string)

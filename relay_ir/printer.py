@@ -177,7 +177,7 @@ class _Printer:
         self.exact_floats = exact_floats
         self.metadata = MetadataWriter()
         self.type_writer = TypeWriter(self.metadata.refer)
-        self.attributes = AttributeWriter(self.metadata.refer, exact_floats)
+        self.attributes = AttributeWriter(self.metadata.refer, exact_floats, show_meta_data)
         self.texts: dict[Expr, Doc] = {}  # how an expression is written where it is used
         self.free: dict[Var, str] = {}  # declarations of variables that nothing binds
         self.bound: set[Expr] = set()  # expressions that have a line of their own

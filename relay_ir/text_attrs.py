@@ -11,6 +11,7 @@ from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.attributes import AttrField, BoxInt, NoAttrs, attr_fields
 from relay2relax.ops.record import OpDef
 from relay2relax.relay_ir.attrs_codec import attrs_class, attrs_key, coerce
+from relay2relax.relay_ir.device import VirtualDevice
 from relay2relax.relay_ir.expr import Call, Expr, Op, OpaqueAttrs
 from relay2relax.relay_ir.lexer import Lexer
 from relay2relax.relay_ir.text_literals import format_double, format_scalar, quote, unquote
@@ -165,11 +166,15 @@ class AttributeReader:
 
 
 class AttributeWriter:
-    """Writes attribute values; ``refer`` names an object that has to go into the metadata."""
+    """Writes attribute values; ``refer`` names an object that has to go into the metadata.
 
-    def __init__(self, refer: Callable[[Any], str], exact_floats: bool) -> None:
+    Where no metadata is shown, a device is described in place, unless a target belongs to it.
+    """
+
+    def __init__(self, refer: Callable[[Any], str], exact_floats: bool, show_meta_data: bool = True) -> None:
         self._refer = refer
         self._exact = exact_floats
+        self._show_meta_data = show_meta_data
 
     def of_call(self, call: Call, record: OpDef | None, show_meta_data: bool) -> list[str]:
         """Return the attributes of a call as arguments."""
@@ -206,6 +211,8 @@ class AttributeWriter:
     def _field(self, kind: str, value: Any) -> str:
         if kind == "double" and value is not None:
             return format_double(float(value), self._exact)
+        if kind.startswith("Map<"):
+            return self._refer(dict(value))
         if kind == "DataType" and value == "":
             return '"void"'
         return self.value(value)
@@ -239,4 +246,6 @@ class AttributeWriter:
                 return format_scalar(real, dtype, self._exact)
             case StringImm(text):
                 return quote(text)
+            case VirtualDevice(target=None) if not self._show_meta_data:
+                return str(value)
         return self._refer(value)

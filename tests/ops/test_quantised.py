@@ -290,6 +290,15 @@ def test_simulated(run_op: Any, code: int, dtype: str | None) -> None:
         np.testing.assert_array_equal(found, whole.astype(np.float32))
 
 
+def test_annotated(run_op: Any) -> None:
+    data = f32([0.26, -0.74, 0.75, 9, -9, 1.1])
+    args = data, f32(0.5), f32(-3), f32(2)
+    found = run_op("relay.op.annotation.simulated_quantize", {"kind": 1}, *args, exact=True)
+    assert found.tolist() == [0.5, -0.5, 1.0, 1.0, -1.5, 1.0]
+    same = run_op("relay.op.annotation.simulated_quantize", {"kind": 0}, *args, exact=True)
+    np.testing.assert_array_equal(same, data)
+
+
 def test_refusals() -> None:
     def infer(name: str, attrs: dict[str, Any], *types: Any) -> Any:
         record = relay_op(name)
