@@ -26,6 +26,7 @@ from relay2relax.relay_ir.transform.inline_globals import Inline
 from relay2relax.relay_ir.transform.instruments import PassPrintingInstrument, PassTimingInstrument
 from relay2relax.relay_ir.transform.lambda_lift import LambdaLift
 from relay2relax.relay_ir.transform.let_forms import ToANormalForm, ToBasicBlockNormalForm
+from relay2relax.relay_ir.transform.plan_devices import PlanDevices
 from relay2relax.relay_ir.transform.simplify_inference import SimplifyInference
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "PassInstrument",
     "PassPrintingInstrument",
     "PassTimingInstrument",
+    "PlanDevices",
     "RemoveUnusedFunctions",
     "Sequential",
     "SimplifyInference",

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from relay2relax.relay_ir.annotation import marked, marked_body
+from relay2relax.relay_ir.device import VirtualDevice
 from relay2relax.relay_ir.expr import (
     Clause,
     Constant,
@@ -76,13 +78,18 @@ class _Binding:
         self.scopes = scopes or Scopes(root)
         self.lets: dict[Scope, deque[tuple[Var, Expr]]] = {}
         self.done: dict[Expr, Expr] = {}
+        self.devices: dict[Expr, VirtualDevice] = {}
 
     def run(self) -> Function:
         """Return the function in its normal form."""
-        # An entry is a step, a node, and the variable that a ``let`` of the program gives to its value.
-        stack: list[tuple[int, Expr, Var | None]] = [(_VISIT, self.root.body, None)]
+        # An entry is a step, a node, the variable that a ``let`` of the program gives to its value, and the device
+        # that what surrounds it states.
+        stack: list[tuple[int, Expr, Var | None, VirtualDevice | None]] = []
+        stack.append((_VISIT, self.root.body, None, self.root.virtual_device))
         while stack:
-            step, node, var = stack.pop()
+            step, node, var, device = stack.pop()
+            if device is not None:
+                self.devices.setdefault(node, device)
             if step == _FINISH:
                 self.done[node] = self._finish(node, var)
             elif node in self.done:
@@ -91,14 +98,21 @@ class _Binding:
             elif isinstance(node, Function) and node.attrs.get("Primitive"):
                 self.done[node] = self._bound(node, node, var)
             else:
-                stack.append((_FINISH, node, var))
-                if isinstance(node, Let):
-                    stack += ((_VISIT, node.body, None), (_VISIT, node.value, node.var))
+                placed = marked_body(node)
+                stack.append((_FINISH, node, None if placed else var, device))
+                if placed:
+                    stack.append((_VISIT, placed[0], var, placed[1]))
+                elif isinstance(node, Let):
+                    stack += ((_VISIT, node.body, None, device), (_VISIT, node.value, node.var, device))
                 else:
-                    stack += [(_VISIT, child, None) for child in reversed(children(node))]
+                    inner = node.virtual_device or device if isinstance(node, Function) else device
+                    stack += [(_VISIT, child, None, inner) for child in reversed(children(node))]
         return replace(self.root, body=self._scope_body(self.root, 0, self.root.body))
 
     def _finish(self, node: Expr, var: Var | None) -> Expr:
+        placed = marked_body(node)
+        if placed is not None:
+            return marked(self.done[placed[0]], placed[1])
         match node:
             case Var() | GlobalVar() | Op() | Constructor():
                 return node if var is None else self._push(node, var, node)
@@ -130,7 +144,9 @@ class _Binding:
         return self._push(node, Var("x") if var is None else var, made)
 
     def _push(self, node: Expr, var: Var, value: Expr) -> Var:
-        """Bind ``var`` in the scope that ``node`` belongs to."""
+        """Bind ``var`` in the scope that ``node`` belongs to; what is known of its device is written down."""
+        if node in self.devices:
+            value = marked(value, self.devices[node])
         self.lets.setdefault(self.scopes.home[node], deque()).append((var, value))
         return var
 
