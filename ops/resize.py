@@ -475,7 +475,7 @@ def _resize_relax(e: Emit[V], record: OpDef, name: str, attrs: Any, data: V, ran
     layout = parse_layout(attrs.layout, "NC" + _SPATIAL[rank])
     if layout.is_split or tensor(e.type_of(data)).dtype != "float32":
         return e.as_tir(record, attrs, (data,))
-    return e.call(
+    resized = e.call(
         name,
         data,
         e.shape(given_size(attrs, rank)),
@@ -487,8 +487,9 @@ def _resize_relax(e: Emit[V], record: OpDef, name: str, attrs: Any, data: V, ran
         cubic_alpha=attrs.cubic_alpha,
         cubic_exclude=attrs.cubic_exclude,
         extrapolation_value=attrs.extrapolation_value,
-        out_dtype=attrs.out_dtype,
     )
+    # TVM's own lowering forgets the dtype of the result.
+    return e.call("astype", resized, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", "float32") else resized
 
 
 # Records
