@@ -7,7 +7,12 @@ TEST_EXTRAS ?= test,tvm,onnx,torch
 BENCH_EXTRAS ?= tvm,onnx
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test check bench format golden clean help
+# Each apache-tvm with the apache-tvm-ffi that it really needs; 0.27 is what the extra `tvm` installs.
+TVM_0.25 := "apache-tvm==0.25.*" "apache-tvm-ffi==0.1.12"
+TVM_0.26 := "apache-tvm==0.26.*" "apache-tvm-ffi>=0.1.13.post2,<0.1.15"
+TVM_0.27 := ".[tvm]"
+
+.PHONY: demo test test-tvm check bench format golden clean help
 
 help:  ## Show this list.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -37,7 +42,15 @@ demo: $(VENV)/.installed  ## Set up, then convert the dynamic-batch MLP both way
 	$(BIN)/relay2relax demo
 
 test: $(VENV)/.test  ## Set up, then pass the tests.
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest -n 2 $(PYTEST_ARGS)
+
+test-tvm: test-tvm-0.25 test-tvm-0.26 test-tvm-0.27  ## Run the scripts of every recorded model in TVM 0.25, 0.26 and 0.27.
+
+test-tvm-%: pyproject.toml $(SOURCES)
+	test -d $(VENV)-tvm-$* || $(PYTHON) -m venv $(VENV)-tvm-$*
+	rm -rf build
+	$(VENV)-tvm-$*/bin/python -m pip --quiet install ".[test]" $(TVM_$*)
+	$(VENV)-tvm-$*/bin/pytest -n 2 tests/translator -k apache_tvm
 
 # The tools look at the installed package: at the root, the folders would be mistaken for top-level packages.
 check: $(VENV)/.check  ## Set up, then lint, check types and the direction of imports.
@@ -57,4 +70,4 @@ golden: $(VENV)/.test  ## Rewrite golden text files; review the difference.
 	$(BIN)/pytest --update-golden $(PYTEST_ARGS)
 
 clean:  ## Remove everything that the other targets made.
-	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-tvm-* build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
