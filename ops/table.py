@@ -37,6 +37,7 @@ FAMILIES = (
     "resize",
     "upsampling",
     "gradient",
+    "sparse",
     "scan",
     "gather",
     "scatter",
