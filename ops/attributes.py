@@ -59,6 +59,7 @@ Expr: TypeAlias = Annotated[Any, Kind("Expr")]
 # What lowered programs refer to: a placed device, a constant of Relay, a function by name, any objects by name.
 VirtualDevice: TypeAlias = Annotated[Optional[Any], Kind("VirtualDevice")]
 Constant: TypeAlias = Annotated[Optional[Any], Kind("Constant")]
+IndexMapping: TypeAlias = Annotated[Any, Kind("IndexMap")]
 EnvFunc: TypeAlias = Annotated[Any, Kind("EnvFunc")]
 ObjectMap: TypeAlias = Annotated[tuple[tuple[str, Any], ...], Kind("Map<String,ObjectRef>")]
 

@@ -56,6 +56,8 @@ FAMILIES = (
     "simulated",
     "annotation",
     "memory",
+    "ethosu",
+    "layout_rewrites",
 )
 
 
