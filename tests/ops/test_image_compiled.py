@@ -1,6 +1,6 @@
-"""Images, boxes and sorting in a real apache-tvm: as Relax operators, and as PrimFuncs.
+"""Images, boxes and sorting compiled: in a real apache-tvm, as Relax operators and as PrimFuncs; and as C.
 
-One module holds a function for each case and form; TVM compiles it once.
+One module holds a function for each case and form, so that there is one compilation.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from relay2relax import relax_ir
+from relay2relax.backends.c import compile_prim_funcs
 from relay2relax.backends.tvm import build
 from relay2relax.core.dtype import of_array
 from relay2relax.core.tolerance import difference
 from relay2relax.ops import TensorType, relay_op
+from relay2relax.ops.lower import lower_call
 from relay2relax.relax_ir.emitter import OpEmitter
 from relay2relax.relax_ir.struct_info import from_type
 from relay2relax.tir.expr import FloatImm
@@ -170,3 +172,22 @@ def test_images_in_tvm() -> None:
             if not found.agrees:
                 wrong.append(f"{function}: {name} {given}: result {number}: {found}")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.compiler
+def test_images_in_c() -> None:
+    functions, values = [], []
+    for number, (name, given, arrays) in enumerate(CASES):
+        op = relay_op(name)
+        assert op is not None
+        attrs = op.attrs(**given)
+        types = [TensorType(array.shape, of_array(array)) for array in arrays]
+        functions.append(lower_call(op, attrs, types, op.infer(attrs, *types), f"call_{number}"))
+        values.append(flat(op.numpy(attrs, *arrays)))
+    module = compile_prim_funcs(functions)
+    for function, wanted, (name, given, arrays) in zip(functions, values, CASES, strict=True):
+        results = [np.full(one.shape, 7, one.dtype) for one in wanted]
+        module.call(function.name, *(np.ascontiguousarray(one).reshape(one.shape) for one in arrays), *results)
+        for number, (one, value) in enumerate(zip(results, wanted, strict=True)):
+            found = difference(one, value, 256)
+            assert found.agrees, f"{name} {given}: result {number}: {found}"
