@@ -26,10 +26,20 @@ from relay2relax.relay_ir.types import GlobalTypeVar, TensorType, Type, TypeVar
 class RelayExpr:
     """Base of all expressions; carries Python's operators, which make calls of Relay's.
 
-    A Python number or an array on the other side becomes a constant.
+    A Python number or an array on the other side becomes a constant. ``str`` is the expression's text.
     """
 
     __slots__ = ()
+
+    def __str__(self) -> str:
+        from relay2relax.relay_ir.printer import print_expr
+
+        expr: Any = self
+        return print_expr(expr)
+
+    def __repr__(self) -> str:
+        # An expression may be as deep as a program is long; what is shown of it is only what it is.
+        return f"<{type(self).__name__} {getattr(self, 'name', '')}".rstrip() + ">"
 
     def __add__(self, other: Any) -> Call:
         return _binary("add", self, other)
@@ -98,7 +108,14 @@ def _apply(name: str, *args: Any, **attrs: Any) -> Call:
     return call_op(record, args, attrs)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def _as_tuple(expr: RelayExpr, part: str) -> None:
+    """Let a list that was given be the tuple that it is declared to be."""
+    given = getattr(expr, part)
+    if type(given) is list:
+        object.__setattr__(expr, part, tuple(given))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Constant(RelayExpr):
     """A tensor; ``data`` may be a view into a file and is never changed."""
 
@@ -111,7 +128,7 @@ class Constant(RelayExpr):
         return TensorType(tuple(int(d) for d in self.data.shape), of_array(self.data))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Var(RelayExpr):
     """A local variable; ``name`` is a hint."""
 
@@ -121,7 +138,7 @@ class Var(RelayExpr):
     virtual_device: Any = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GlobalVar(RelayExpr):
     """The name of a function of the module; one object per name within a module."""
 
@@ -129,14 +146,14 @@ class GlobalVar(RelayExpr):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Op(RelayExpr):
     """A primitive operator; equal by name. ``relay_op(name)`` finds its record."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Constructor(RelayExpr):
     """A constructor of an ADT."""
 
@@ -147,7 +164,7 @@ class Constructor(RelayExpr):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Call(RelayExpr):
     """A call; ``attrs`` is the attribute dataclass of the operator's record (``NoAttrs`` where it has none).
 
@@ -160,16 +177,22 @@ class Call(RelayExpr):
     type_args: tuple[Type, ...] = ()
     span: Span | None = None
 
+    def __post_init__(self) -> None:
+        _as_tuple(self, "args")
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tuple(RelayExpr):
     """A tuple; empty for the unit value."""
 
     fields: tuple[Expr, ...]
     span: Span | None = None
 
+    def __post_init__(self) -> None:
+        _as_tuple(self, "fields")
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TupleGetItem(RelayExpr):
     """Projection of field ``index``."""
 
@@ -178,7 +201,7 @@ class TupleGetItem(RelayExpr):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Let(RelayExpr):
     """``let var = value; body``; ``value`` may call ``var`` if it is a function literal."""
 
@@ -188,7 +211,7 @@ class Let(RelayExpr):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class If(RelayExpr):
     """Only the chosen branch is evaluated."""
 
@@ -198,7 +221,7 @@ class If(RelayExpr):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Function(RelayExpr):
     """A function; ``attrs`` maps names such as ``Primitive`` to values."""
 
@@ -210,8 +233,11 @@ class Function(RelayExpr):
     span: Span | None = None
     virtual_device: Any = None
 
+    def __post_init__(self) -> None:
+        _as_tuple(self, "params")
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RefCreate(RelayExpr):
     """A new mutable cell."""
 
@@ -219,7 +245,7 @@ class RefCreate(RelayExpr):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RefRead(RelayExpr):
     """The content of a cell."""
 
@@ -227,7 +253,7 @@ class RefRead(RelayExpr):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RefWrite(RelayExpr):
     """Replace the content of a cell; the value is ``()``."""
 
@@ -271,7 +297,7 @@ class PatternTuple:
 Pattern: TypeAlias = Union[PatternWildcard, PatternVar, PatternConstructor, PatternTuple]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clause:
     """One arm of a match."""
 
@@ -279,7 +305,7 @@ class Clause:
     rhs: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Match(RelayExpr):
     """The first clause that matches is evaluated; ``complete`` demands that one always does."""
 
@@ -287,6 +313,9 @@ class Match(RelayExpr):
     clauses: tuple[Clause, ...]
     complete: bool = True
     span: Span | None = None
+
+    def __post_init__(self) -> None:
+        _as_tuple(self, "clauses")
 
 
 @dataclass(frozen=True, slots=True)
