@@ -49,6 +49,7 @@ from relay2relax.relax_ir.struct_info import (
     TupleStructInfo,
 )
 from relay2relax.relax_ir.structural_equal import first_difference, structural_equal
+from relay2relax.relax_ir.tvm_bridge import from_tvm, to_tvm
 
 __all__ = [
     "Binding",
@@ -86,6 +87,7 @@ __all__ = [
     "call_op",
     "check_well_formed",
     "first_difference",
+    "from_tvm",
     "parameter_names",
     "parse",
     "print_function",
@@ -94,5 +96,6 @@ __all__ = [
     "script_file",
     "script_names",
     "structural_equal",
+    "to_tvm",
     "transform",
 ]

@@ -64,6 +64,10 @@ class _PrimFuncReader(StatementReader):
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
             raise self.source.problem(self.node, "a PrimFunc has plain parameters only", "expected name: type")
         for argument in arguments.args:
+            name = self.source.dotted(argument.annotation) if argument.annotation is not None else None
+            if name is not None and name.startswith("T.") and is_dtype(name[2:]):
+                self.symbol_dtypes[argument.arg] = name[2:]
+        for argument in arguments.args:
             self.checked(partial(self.parameter, argument))
         body = self.statements(self.node.body)
         for param, argument in zip(self.params, arguments.args, strict=False):
@@ -114,7 +118,10 @@ class _PrimFuncReader(StatementReader):
         if not name.startswith("T.") or not is_dtype(short):
             raise self.source.problem(annotation, "this is no type of a parameter",
                                       "expected T.Buffer(…), T.handle or a scalar type")  # fmt: skip
-        var = Var(argument.arg, "bool" if short == "boolean" else short)
+        known = self.lookup(argument.arg)
+        # An extent of a buffer before it may have named it.
+        dtype = "bool" if short == "boolean" else short
+        var = known if isinstance(known, Var) and known.dtype == dtype else Var(argument.arg, dtype)
         self.params.append(var)
         self.define(argument.arg, var)
 

@@ -84,7 +84,7 @@ _Item = Union[Stmt, tuple[Var, PrimExpr], Buffer]
 class StatementReader:
     """Reads statements; what only a function says is asked of the subclass."""
 
-    symbol_dtypes: Mapping[str, str]
+    symbol_dtypes: dict[str, str]
 
     def __init__(self, source: ScriptSource, node: ast.FunctionDef) -> None:
         self.source = source

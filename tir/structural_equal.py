@@ -102,7 +102,7 @@ class _Writer:
     def notes(self, notes: Mapping[str, Any]) -> None:
         self.out.append(len(notes))
         for name in sorted(notes):
-            self.out += (name, repr(notes[name]))
+            self.out += (name, _note(notes[name]))
 
     def stmt(self, stmt: Stmt) -> None:
         if isinstance(stmt, Seq):
@@ -158,6 +158,16 @@ class _Writer:
             self.buffer(buffer)
         self.notes(func.attrs)
         self.stmt(func.body)
+
+
+def _note(value: Any) -> str:
+    """Return an attribute's value as text; entries of a dictionary are in the order of their keys."""
+    match value:
+        case Mapping():
+            return f"{{{', '.join(f'{key}: {_note(value[key])}' for key in sorted(value))}}}"
+        case list() | tuple():
+            return f"[{', '.join(map(_note, value))}]"
+    return repr(value)
 
 
 def structural_key(func: PrimFunc) -> Key:

@@ -4,11 +4,13 @@
     outputs = executable["main"](x, w)          # numpy in, numpy out
     module = to_tvm(rx)                         # a tvm.IRModule, for whatever else TVM can do with it
 
-TVM is imported when one of these is called, not before. ``install.py`` says which releases of apache-tvm work
-with which of apache-tvm-ffi; ``executable.py`` builds and runs.
+TVM is imported when one of these is called, not before. ``relax_ir/tvm_bridge.py`` hands modules over,
+``core/tvm_installation.py`` says which releases of apache-tvm work with which of apache-tvm-ffi, ``executable.py``
+builds and runs.
 """
 
-from relay2relax.backends.tvm.executable import TvmExecutable, TvmFunction, build, to_tvm
-from relay2relax.backends.tvm.install import TvmError, installation_problem, tvm_available
+from relay2relax.backends.tvm.executable import TvmExecutable, TvmFunction, build
+from relay2relax.core.tvm_installation import TvmError, installation_problem, tvm_available
+from relay2relax.relax_ir.tvm_bridge import to_tvm
 
 __all__ = ["TvmError", "TvmExecutable", "TvmFunction", "build", "installation_problem", "to_tvm", "tvm_available"]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from relay2relax.backends.arguments import bind_arguments
-from relay2relax.backends.tvm.install import TvmError, require_tvm
-from relay2relax.core.dtype import Array, of_array
-from relay2relax.core.errors import Diagnostic, ExecutionError, Relay2RelaxError
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import ExecutionError
 from relay2relax.ops.types import Type
-from relay2relax.relax_ir.expr import Constant, Function, IRModule
-from relay2relax.relax_ir.printer import global_names, print_module
+from relay2relax.relax_ir.expr import Function, IRModule
+from relay2relax.relax_ir.printer import global_names
 from relay2relax.relax_ir.struct_info import (
     ShapeStructInfo,
     StructInfo,
@@ -23,35 +21,8 @@ from relay2relax.relax_ir.struct_info import (
     TupleStructInfo,
     to_type,
 )
+from relay2relax.relax_ir.tvm_bridge import to_tvm, tvm_errors
 from relay2relax.relax_ir.visit import all_sequences, bindings
-
-
-def to_tvm(mod: IRModule) -> Any:
-    """Return ``mod`` as a ``tvm.IRModule``.
-
-    The script is read by TVM's own parser; tensor constants do not go through the text. Raises TvmError where no
-    usable apache-tvm is installed, or it refuses the script.
-    """
-    require_tvm()
-    import tvm
-    from tvm import relax
-    from tvm.script import ir, tirx
-    from tvm.script import relax as relax_script
-
-    names: dict[str, Any] = {"I": ir, "R": relax_script, "T": tirx}
-    given: dict[Constant, str] = {}
-
-    def name_constant(constant: Constant) -> str | None:
-        if constant.data.ndim == 0:
-            return None
-        if constant not in given:
-            given[constant] = f"relay2relax_constant_{len(given)}"
-            names[given[constant]] = relax.const(constant.data, of_array(constant.data))
-        return given[constant]
-
-    text = print_module(mod, name_constant=name_constant)
-    with _translated("apache-tvm refuses the script"):
-        return tvm.script.from_source(text, extra_vars=names)
 
 
 def build(mod: IRModule, target: str = "llvm") -> TvmExecutable:
@@ -59,7 +30,7 @@ def build(mod: IRModule, target: str = "llvm") -> TvmExecutable:
     module = to_tvm(mod)
     from tvm import relax
 
-    with _translated(f"apache-tvm cannot build the module for {target}"):
+    with tvm_errors(f"apache-tvm cannot build the module for {target}"):
         if _has_local_functions(mod):
             module = relax.transform.LambdaLift()(module)
         built = relax.build(module, target=target)
@@ -85,7 +56,7 @@ class TvmExecutable:
             raise ExecutionError(f"the module has no function {name!r}; it has: {known}")
         var, func = functions[name]
         if self._machine is None:
-            with _translated("apache-tvm cannot load what it built"):
+            with tvm_errors("apache-tvm cannot load what it built"):
                 self._machine = relax.VirtualMachine(self.built, tvm.cpu())
         return TvmFunction(name, func, self._machine[global_names(self.module)[var]])
 
@@ -99,7 +70,7 @@ class TvmExecutable:
 
     def save(self, path: str | Path) -> None:
         """Write a shared library (``.so``) or archive (``.tar``), as the name of ``path`` says."""
-        with _translated(f"apache-tvm cannot write {path}"):
+        with tvm_errors(f"apache-tvm cannot write {path}"):
             self.built.export_library(str(path))
 
 
@@ -131,7 +102,7 @@ class TvmFunction:
 
     def invoke(self, values: Sequence[Any]) -> Any:
         """Run on what ``prepare`` returned; the result is TVM's."""
-        with _translated(f"{self.name} failed in apache-tvm", ExecutionError):
+        with tvm_errors(f"{self.name} failed in apache-tvm", ExecutionError):
             return self._packed(*values)
 
     def fetch(self, result: Any) -> Any:
@@ -178,13 +149,3 @@ def _from_tvm(value: Any) -> Any:
 def _has_local_functions(mod: IRModule) -> bool:
     roots = [func.body for func in mod.functions.values() if isinstance(func, Function)]
     return any(isinstance(binding.value, Function) for seq in all_sequences(roots) for binding in bindings(seq))
-
-
-@contextmanager
-def _translated(title: str, kind: type[Relay2RelaxError] = TvmError) -> Iterator[None]:
-    """Turn whatever TVM raises into ``kind``, with the last lines of TVM's text, where it says what is wrong."""
-    try:
-        yield
-    except Exception as error:
-        lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
-        raise kind(Diagnostic(title, label=f"{type(error).__name__}: " + "\n  ".join(lines[-12:]))) from error

@@ -12,7 +12,7 @@ import pytest
 
 from relay2relax import relax_ir as rx
 from relay2relax.backends import tvm as tvm_backend
-from relay2relax.backends.tvm import install
+from relay2relax.core import tvm_installation as install
 from relay2relax.core.errors import ExecutionError
 from relay2relax.relax_ir import BlockBuilder, TensorStructInfo, Var, call_op
 from relay2relax.tir import expr as tir

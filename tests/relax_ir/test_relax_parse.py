@@ -264,8 +264,9 @@ def test_prim_func_alone() -> None:
     assert func.num_outputs == 1
 
 
-OLD_TABLE = """{"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Map", "keys": ["relax.expr.Constant"], "data": [2]},
- {"type_key": "Array", "data": [3]}, {"type_key": "relax.expr.Constant", "attrs": {"data": "0", "span": "0"}}],
+OLD_TABLE = """{"root": 1, "nodes": [{"type_key": ""},
+ {"type_key": "Map", "keys": ["relax.expr.Constant"], "data": [2]}, {"type_key": "Array", "data": [3]},
+ {"type_key": "relax.expr.Constant", "attrs": {"data": "0", "span": "0"}}],
  "b64ndarrays": ["P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQABAAAAAAAAAAQAAAAAAAAAAADAPw=="]}"""
 NEW_TABLE = """{"root_index": 5, "nodes": [{"type": "ffi.String", "data": "ir.GenericConst"}, {"type": "None"},
  {"type": "ffi.Tensor", "data": "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQABAAAAAAAAAAQAAAAAAAAAAADAPw=="},
