@@ -22,7 +22,7 @@ from relay2relax.ops.attributes import (
 )
 from relay2relax.ops.quantised import check_dtype
 from relay2relax.ops.record import OpDef, OpError
-from relay2relax.ops.refusal import refusing
+from relay2relax.ops.refusal import Refusal
 from relay2relax.ops.shapes import show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir.extent import Extent, Shape, add, ceildiv, equal, floordiv, mul, sub
@@ -301,8 +301,8 @@ def _record(name: str, attrs: type, inputs: tuple[str, ...], infer: Callable[...
         attrs=attrs,
         attrs_key=f"relay.attrs.{attrs.__name__}",
         infer=infer,
-        numpy=refusing(full, REASON),
-        compute=refusing(full, REASON),
+        numpy=Refusal(full, REASON),
+        compute=Refusal(full, REASON),
     )
 
 

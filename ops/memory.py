@@ -24,7 +24,7 @@ from relay2relax.ops.attributes import (
 )
 from relay2relax.ops.create import shape_of
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, V
-from relay2relax.ops.refusal import refusing
+from relay2relax.ops.refusal import Refusal
 from relay2relax.ops.reshaping import reshaped_index
 from relay2relax.ops.shapes import show, tensor
 from relay2relax.ops.types import NamedType, TensorType, TupleType, Type
@@ -181,8 +181,8 @@ def _lowered(name: str, doc: str, inputs: tuple[str, ...], infer: Any, attrs: ty
         attrs=attrs,
         attrs_key="" if attrs is NoAttrs else f"relay.attrs.{attrs.__name__}",
         infer=infer,
-        numpy=refusing(name, why),
-        compute=refusing(name, why),
+        numpy=Refusal(name, why),
+        compute=Refusal(name, why),
     )
 
 

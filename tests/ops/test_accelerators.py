@@ -96,11 +96,8 @@ def test_layouts_of_the_auto_scheduler(check: Any) -> None:
     check("auto_scheduler_layout_transform", [np.ascontiguousarray(wanted)], data, symbols=False, **back)
     record = relay_op("auto_scheduler_layout_transform")
     assert record is not None
-    for source, target, message in (
-        ("8n6k", "8n5k", "axis k"),
-        ("8n", "8n", "2 dimensions"),
-        ("n8k6", "8n6k", "no seq"),
-    ):
+    mistakes = ("8n6k", "8n5k", "axis k"), ("8n", "8n", "2 dimensions"), ("n8k6", "8n6k", "no sequence")
+    for source, target, message in mistakes:
         with pytest.raises(OpError, match=message):
             record.infer(record.attrs(src_layout=source, dst_layout=target), TensorType((8, 6)))
 
