@@ -37,6 +37,7 @@ FAMILIES = (
     "resize",
     "upsampling",
     "gradient",
+    "bitserial",
     "sparse",
     "scan",
     "gather",

@@ -26,6 +26,7 @@ FAMILIES = (
     "activation",
     "loss",
     "padding",
+    "bitserial",
     "packed_convolution",
     "displacement",
     "upsampling",
