@@ -8,7 +8,21 @@ import numpy as np
 import pytest
 
 from relay2relax import relay_ir
-from relay2relax.relay_ir import Call, Constant, Function, GlobalVar, If, IRModule, Let, Tuple, op, transform, var
+from relay2relax.backends import create_executor
+from relay2relax.relay_ir import (
+    Call,
+    Constant,
+    Function,
+    GlobalVar,
+    If,
+    IRModule,
+    Let,
+    Tuple,
+    TupleGetItem,
+    op,
+    transform,
+    var,
+)
 from relay2relax.relay_ir.rewrite import nodes
 
 HEADER = '#[version = "0.0.5"]\n'
@@ -163,6 +177,31 @@ def test_layer_norm_becomes_arithmetic():
     names = {node.op.name for node in nodes(after["main"]) if isinstance(node, Call)}
     assert names == {"mean", "variance", "subtract", "sqrt", "divide", "add", "multiply"}
     assert after["main"].ret_type == relay_ir.TensorType((2, 5), "float32")
+
+
+@pytest.mark.parametrize(
+    ("call", "weights"),
+    [
+        (lambda x, g, b: op.nn.layer_norm(x, g, b, axis=1), 6),
+        (lambda x, g, b: op.nn.instance_norm(x, g, b, epsilon=1e-3), 6),
+        (lambda x, g, b: op.nn.group_norm(x, g, b, num_groups=3), 6),
+        (lambda x, g, b: op.nn.group_norm(x, g, b, num_groups=2, scale=False, center=False), 6),
+        (lambda x, g, b: op.nn.l2_normalize(x, eps=1e-3, axis=[1]) + op.reshape(g + b, newshape=[6, 1]), 6),
+        (lambda x, g, b: TupleGetItem(op.nn.batch_norm(x, g, b, b, g, scale=False), 0), 6),
+    ],
+)
+def test_normalisations_are_arithmetic(call, weights):
+    shape = (2, weights, 5)
+    x, gamma, beta = var("x", shape=shape), var("gamma", shape=(weights,)), var("beta", shape=(weights,))
+    mod = IRModule({GlobalVar("main"): Function((x, gamma, beta), call(x, gamma, beta))})
+    after = transform.SimplifyInference()(mod)
+    names = {node.op.name for node in nodes(after["main"]) if isinstance(node, Call)}
+    assert "sqrt" in names
+    assert not any("norm" in name for name in names)
+    rng = np.random.default_rng(0)
+    args = [rng.uniform(0.5, 1.5, size).astype("float32") for size in (shape, weights, weights)]
+    results = [create_executor("debug", one).evaluate()(*args) for one in (mod, after)]
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-5, atol=1e-5)
 
 
 def test_long_chains():
