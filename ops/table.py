@@ -17,6 +17,7 @@ FAMILIES = (
     "convolution",
     "convolution_transposed",
     "packed_convolution",
+    "winograd",
     "displacement",
     "matmul",
     "pooling",
