@@ -87,6 +87,8 @@ def crop_numpy(attrs: CropAndResizeAttrs, data: Array, boxes: Array, box_indices
     _check_crop(attrs)
     layout = parse_layout(attrs.layout, "NCHW")
     x = layout.to_order(data, "NHWC")
+    if len(boxes) and 0 in x.shape[:3]:
+        raise OpError(f"there is nothing to crop from images of shape {show(data.shape)}", 0)
     size = integers(attrs.crop_size or (), "crop_size")
     corners: Any = boxes.astype(np.float32)
     places: list[Any] = []
@@ -95,7 +97,8 @@ def crop_numpy(attrs: CropAndResizeAttrs, data: Array, boxes: Array, box_indices
         index, total = np.arange(count, dtype=np.float32), np.array([count], np.float32)
         places.append(_crop_places(corners[:, [axis]], corners[:, [2 + axis]], wide, index, total, count == 1))
     y, across = places[0][:, :, None], places[1][:, None, :]
-    owner = box_indices.astype(np.int64).reshape(-1, 1, 1)
+    # TVM reads whatever lies beyond the images; here an index that is too large means the last one.
+    owner = np.clip(box_indices.astype(np.int64), 0, x.shape[0] - 1).reshape(-1, 1, 1)
 
     def element(row: Any, column: Any) -> Any:
         row, column = np.clip(row, 0, x.shape[1] - 1), np.clip(column, 0, x.shape[2] - 1)
@@ -114,6 +117,11 @@ def crop_numpy(attrs: CropAndResizeAttrs, data: Array, boxes: Array, box_indices
         value = np.where(outside[..., None], np.float32(attrs.extrapolation_value), value)
     result = layout.from_order(value.transpose(0, 3, 1, 2), "NCHW")
     return np.asarray(result, numpy_dtype(attrs.out_dtype or of_array(data)))
+
+
+def inside_of(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
+    """Return ``index`` moved to the border where it lies outside of ``extent`` elements."""
+    return maximum(minimum(index, extent - 1), 0)
 
 
 def _half_away(place: Any) -> Any:
@@ -151,10 +159,10 @@ def crop_compute(
 
         def pixel(row: PrimExpr, column: PrimExpr) -> PrimExpr:
             inside = {
-                "N": cast("int64", box_indices[box]),
+                "N": inside_of(cast("int64", box_indices[box]), data.shape[layout.position("N")]),
                 "C": where["C"],
-                "H": maximum(minimum(row, extents[0] - 1), 0),
-                "W": maximum(minimum(column, extents[1] - 1), 0),
+                "H": inside_of(row, extents[0]),
+                "W": inside_of(column, extents[1]),
             }
             return cast("float32", data[layout.indices(inside)])
 

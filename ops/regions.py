@@ -6,6 +6,7 @@ A region is a row (image, left, top, right, bottom) in units of the original ima
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array
 from relay2relax.ops.attributes import Bool, Double, IndexExprArray, InlineString, Int
+from relay2relax.ops.image import inside_of
 from relay2relax.ops.imperative import Cell, let, local, loop, rows, seq, store, when
 from relay2relax.ops.layout import parse_layout
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
@@ -107,11 +109,22 @@ def _align_check(attrs: Any) -> None:
         raise OpError("aligned regions are Relax's alone; Relay has none")
 
 
+def _image(roi: Any, batch: int) -> int:
+    """Return the image of a region; TVM reads whatever lies beyond the images, here the last one is meant."""
+    return min(max(int(roi[0]), 0), batch - 1)
+
+
+def _check_images(shape: Sequence[int], regions: int) -> None:
+    if regions and 0 in shape:
+        raise OpError(f"there are no regions in images of shape {show(shape)}", 0)
+
+
 def align_numpy(attrs: Any, data: Array, rois: Array) -> Array:
     """Return mean or maximum of the samples of each bin, which are interpolated."""
     _align_check(attrs)
     layout = parse_layout(attrs.layout, "NCHW")
     x: Any = layout.to_order(data, "NCHW")
+    _check_images(data.shape, len(rois))
     size, extents = integers(attrs.pooled_size, "pooled_size"), x.shape[2:]
     result = np.zeros((len(rois), x.shape[1], *size), data.dtype)
     kind = rois.dtype.type
@@ -128,7 +141,7 @@ def align_numpy(attrs: Any, data: Array, rois: Array) -> Array:
             (np.clip(line, 0, extent - 1), (line < -1) | (line > extent))
             for line, extent in zip(lines, extents, strict=True)
         )
-        image = x[int(roi[0])]
+        image = x[_image(roi, x.shape[0])]
         rows_ = _between(image, y.reshape(-1), 1)
         values = _between(rows_, across.reshape(-1), 2).reshape(-1, *y.shape, *across.shape)
         outside = outside_y[:, :, None, None] | outside_x[None, None]
@@ -184,7 +197,7 @@ def align_compute(attrs: Any, out: TensorType, data: te.Tensor, rois: te.Tensor)
                 (y0, y1, down), (x0, x1, right) = ends
 
                 def pixel(row: PrimExpr, column: PrimExpr) -> PrimExpr:
-                    image = cast("int64", regions[roi, 0])
+                    image = inside_of(cast("int64", regions[roi, 0]), data.shape[0])
                     place = layout.indices({"N": image, "C": where["C"], "H": row, "W": column})
                     found: PrimExpr = x[place]
                     return found
@@ -221,6 +234,7 @@ def _pool_check(attrs: ROIPoolAttrs) -> None:
 def pool_numpy(attrs: ROIPoolAttrs, data: Array, rois: Array) -> Array:
     """Return the maximum of each bin; 0 where it is empty."""
     _pool_check(attrs)
+    _check_images(data.shape, len(rois))
     size = integers(attrs.pooled_size, "pooled_size")
     result = np.zeros((len(rois), data.shape[1], *size), data.dtype)
     kind = rois.dtype.type
@@ -236,7 +250,9 @@ def pool_numpy(attrs: ROIPoolAttrs, data: Array, rois: Array) -> Array:
         for i, (top, bottom) in enumerate(bins[0]):
             for j, (left, right) in enumerate(bins[1]):
                 if top < bottom and left < right:
-                    result[number, :, i, j] = data[int(roi[0]), :, top:bottom, left:right].max(axis=(1, 2))
+                    result[number, :, i, j] = data[_image(roi, data.shape[0]), :, top:bottom, left:right].max(
+                        axis=(1, 2)
+                    )
     return result
 
 
@@ -276,7 +292,8 @@ def pool_compute(attrs: ROIPoolAttrs, out: TensorType, data: te.Tensor, rois: te
 
             def gather(best: Cell) -> Stmt:
                 def look(i: PrimExpr, j: PrimExpr) -> Stmt:
-                    value = x[cast("int64", regions[roi, 0]), channel, top + i, left + j]
+                    image = inside_of(cast("int64", regions[roi, 0]), data.shape[0])
+                    value = x[image, channel, top + i, left + j]
                     return best.set(maximum(best.value, value))
 
                 return seq(

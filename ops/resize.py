@@ -8,7 +8,7 @@ around it. Places beyond the border count as the border. All of it is done in fl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Scrip
 from relay2relax.ops.shapes import tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import IntImm, PrimExpr, Select, binary, cast, const, logical_and, maximum, minimum
+from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr, Select, binary, cast, const, logical_and, maximum, minimum
 from relay2relax.tir.extent import ANY, Extent, as_prim, is_any, static
 from relay2relax.tir.intrinsics import call, min_value
 
@@ -202,7 +202,9 @@ def _cubic(distance: Any, alpha: Any, choose: Callable[[Any, Any, Any], Any]) ->
     return choose(distance <= 1.0, near, far)
 
 
-def _check_extent(attrs: Any, m: int | None) -> None:
+def _check_extent(attrs: Any, n: int | None, m: int | None) -> None:
+    if n == 0 and m != 0:
+        raise OpError("an axis without elements has nothing to resize", 0)
     if m == 1 and attrs.coordinate_transformation_mode in ("align_corners", "tf_crop_and_resize"):
         raise OpError(f"{attrs.coordinate_transformation_mode} gives an extent of 1 no place: it divides by 0")
 
@@ -217,7 +219,7 @@ def _upscale(attrs: Any, n: int | None, m: int | None) -> int:
 
 
 def _numpy_places(attrs: Any, n: int, m: int, start: float, end: float) -> Any:
-    _check_extent(attrs, m)
+    _check_extent(attrs, n, m)
     mode, x = attrs.coordinate_transformation_mode, np.arange(m, dtype=np.float32)
     if mode == "pytorch_half_pixel" and m == 1:
         return np.zeros(m, np.float32)
@@ -319,7 +321,7 @@ def _rounded(product: PrimExpr) -> PrimExpr:
 
 
 def _line(attrs: Any, axis: int, n: PrimExpr, m: PrimExpr, start: PrimExpr, end: PrimExpr) -> _Line:
-    _check_extent(attrs, static(m))
+    _check_extent(attrs, static(n), static(m))
     mode = attrs.coordinate_transformation_mode
 
     def place(i: PrimExpr) -> PrimExpr:
@@ -569,6 +571,17 @@ resize1d = _record(1, Resize1DAttrs, None)
 resize2d = _record(2, Resize2DAttrs, "image.resize2d")
 resize3d = _record(3, Resize3DAttrs, "image.resize3d")
 
+
+def dyn_resize_relax(e: Emit[V], attrs: Resize2DAttrs, data: V, size: V, roi: V) -> V:
+    """A size that is a constant is like one among the attributes."""
+    extents, region_ = e.constant_of(size), e.constant_of(roi)
+    if extents is None or (region_ is None and attrs.coordinate_transformation_mode == "tf_crop_and_resize"):
+        return e.as_tir(dyn_resize2d, attrs, (data, size, roi))
+    values = () if region_ is None or region_.size != 4 else tuple(FloatImm(float(one), "float32") for one in region_)
+    given = replace(attrs, size=tuple(int(one) for one in extents), roi=values or None)
+    return _resize_relax(e, resize2d, "image.resize2d", given, data, 2)
+
+
 dyn_resize2d = OpDef(
     relay="dyn.image.resize2d",
     doc="Resize height and width of an image to a size that is an input.",
@@ -579,6 +592,7 @@ dyn_resize2d = OpDef(
     infer=dyn_resize_type,
     numpy=dyn_resize_numpy,
     compute=dyn_resize_compute,
+    relax=Expanded(dyn_resize_relax),
 )
 
 OPS = (

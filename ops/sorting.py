@@ -1,4 +1,4 @@
-"""Sorting, the first of a sorted axis, positions in sorted sequences, and distinct elements.
+"""Sorting: whole axes, their order, and the first of them.
 
 All sorts are stable: among equal keys the lower index comes first, also where the order descends. NaN counts as larger
 than any number. The definition in TensorIR is a merge sort from the bottom up, row by row.
@@ -6,7 +6,7 @@ than any number. The definition in TensorIR is a merge sort from the bottom up, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Scrip
 from relay2relax.ops.shapes import normal_axis, show, tensor
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import Buffer, IntImm, Not, PrimExpr, Select, binary, cast, const, logical_and, minimum
+from relay2relax.tir.expr import Buffer, Not, PrimExpr, Select, binary, cast, logical_and, minimum
 from relay2relax.tir.extent import ANY, ceildiv, equal, mul, static
 from relay2relax.tir.intrinsics import call
 from relay2relax.tir.stmt import Stmt
@@ -48,22 +48,6 @@ class TopkAttrs:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchSortedAttrs:
-    """``right`` gives the place after equal elements."""
-
-    right: Bool = False
-    dtype: DType = "int32"
-
-
-@dataclass(frozen=True, slots=True)
-class UniqueAttrs:
-    """``sorted`` false keeps the order of first occurrence."""
-
-    sorted: Bool = True
-    return_counts: Bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class RelaxSortAttrs:
     """Relax's fields of ``sort``."""
 
@@ -89,14 +73,6 @@ class RelaxTopkAttrs:
     ret_type: InlineString = "both"
     largest: Bool = True
     dtype: DType = "int32"
-
-
-@dataclass(frozen=True, slots=True)
-class BucketizeAttrs:
-    """``out_int32`` gives int32 in place of int64."""
-
-    out_int32: Bool = False
-    right: Bool = False
 
 
 # The order of an axis
@@ -345,184 +321,12 @@ def topk_relax(e: Emit[V], attrs: TopkAttrs, data: V) -> V:
     )
 
 
-# searchsorted
-
-
-def searchsorted_type(attrs: SearchSortedAttrs, sorted_sequence: Type, values: Type) -> Type:
-    """Return the shape of the values; the sequence has one dimension, or the values' leading ones."""
-    sequence, found = tensor(sorted_sequence), tensor(values, 1)
-    if sequence.rank == 0:
-        raise OpError("a sequence is expected, this is a number", 0)
-    if sequence.rank > 1:
-        leading = zip(sequence.shape[:-1], found.shape[:-1], strict=False)
-        if sequence.rank != found.rank or any(equal(a, b) is False for a, b in leading):
-            raise OpError(f"sequences of shape {show(sequence.shape)} do not belong to values {show(found.shape)}", 1)
-    return TensorType(found.shape, attrs.dtype)
-
-
-def searchsorted_numpy(attrs: SearchSortedAttrs, sorted_sequence: Array, values: Array) -> Array:
-    """Return the places by a binary search of all values at once."""
-    extent = sorted_sequence.shape[-1]
-    low: Any = np.zeros(values.shape, np.int64)
-    high: Any = np.full(values.shape, extent, np.int64)
-    for _ in range(extent.bit_length()):
-        middle = (low + high) // 2
-        inside = np.minimum(middle, max(extent - 1, 0))
-        if sorted_sequence.ndim == 1:
-            found = sorted_sequence[inside]
-        else:
-            found = np.take_along_axis(sorted_sequence, inside, -1)
-        further = (found <= values if attrs.right else found < values) & (low < high)
-        low, high = np.where(further, middle + 1, low), np.where(further, high, middle)
-    return np.asarray(low, numpy_dtype(attrs.dtype))
-
-
-def searchsorted_compute(attrs: Any, out: TensorType, sequence: te.Tensor, values: te.Tensor) -> te.Tensor:
-    """Return the places by a binary search for each value."""
-    extent = sequence.shape[-1]
-
-    def build(inputs: Any, outputs: Any) -> Stmt:
-        (ordered, wanted), (found,) = inputs, outputs
-
-        def row(*at: PrimExpr) -> Stmt:
-            lead = at[: sequence.rank - 1]
-
-            def halve(low: Cell, high: Cell) -> Stmt:
-                def decide(middle: PrimExpr) -> Stmt:
-                    place = (*lead, middle)
-                    here, value = ordered[place], wanted[at]
-                    if here.dtype != value.dtype:
-                        here, value = cast("float64", here), cast("float64", value)
-                    further = here <= value if attrs.right else here < value
-                    return when(further, low.set(middle + 1), high.set(middle))
-
-                return seq(
-                    repeat_while(low.value < high.value, let((low.value + high.value) // 2, decide, "middle")),
-                    store(found, at, cast(out.dtype, low.value)),
-                )
-
-            return local("int64", 0, lambda low: local("int64", extent, lambda high: halve(low, high), "high"), "low")
-
-        return rows(values.shape, inputs, outputs, row, "search")
-
-    return te.extern([out.shape], [out.dtype], [sequence, values], build, "searchsorted")[0]
-
-
-def searchsorted_relax(e: Emit[V], attrs: SearchSortedAttrs, sorted_sequence: V, values: V) -> V:
-    """R.bucketize takes one sequence, and gives int32 or int64."""
-    one = tensor(e.type_of(sorted_sequence)).rank == 1
-    if not one or attrs.dtype not in ("int32", "int64"):
-        return e.as_tir(searchsorted, attrs, (sorted_sequence, values))
-    return e.call("bucketize", values, sorted_sequence, out_int32=attrs.dtype == "int32", right=attrs.right)
-
-
-def _search(attrs: BucketizeAttrs) -> SearchSortedAttrs:
-    return SearchSortedAttrs(attrs.right, "int32" if attrs.out_int32 else "int64")
-
-
-# unique
-
-
-def unique_type(attrs: UniqueAttrs, data: Type) -> Type:
-    """Return (elements, first places, inverse, number, counts); all but the number as long as the data."""
-    found = tensor(data)
-    if found.rank != 1:
-        raise OpError(f"a tensor of one dimension is expected, this has shape {show(found.shape)}", 0)
-    places = TensorType(found.shape, "int32")
-    counts = (places,) if attrs.return_counts else ()
-    return TupleType((found, places, places, TensorType((1,), "int32"), *counts))
-
-
-def unique_numpy(attrs: UniqueAttrs, data: Array) -> tuple[Array, ...]:
-    """Return the distinct elements, filled up with zeros as TVM leaves undefined memory."""
-    order = order_numpy(data, 0, True)
-    ordered = data[order]
-    starts = np.ones(data.shape, np.bool_)
-    starts[1:] = ordered[1:] != ordered[:-1]
-    group = np.cumsum(starts) - 1
-    first = order[starts]
-    names = np.arange(len(first))
-    if not attrs.sorted:
-        by_place = np.argsort(first, kind="stable")
-        names[by_place] = np.arange(len(first))
-        first = first[by_place]
-    inverse = np.empty(data.shape, np.int32)
-    inverse[order] = names[group]
-    places, counts = np.zeros(data.shape, np.int32), np.zeros(data.shape, np.int32)
-    places[: len(first)] = first
-    counts[: len(first)] = np.bincount(inverse, minlength=len(first))
-    elements = np.zeros_like(data)
-    elements[: len(first)] = data[first]
-    result = (elements, places, inverse, np.array([len(first)], np.int32))
-    return (*result, counts) if attrs.return_counts else result
-
-
-def unique_compute(attrs: UniqueAttrs, out: TupleType, data: te.Tensor) -> tuple[te.Tensor, ...]:
-    """Return the groups of equal neighbours in sorted order, named as they come or by their first places."""
-    extent = data.shape[0]
-    order = order_compute(data, 0, True)
-    fields = [tensor(one) for one in out.fields]
-
-    def build(inputs: Any, outputs: Any) -> Stmt:
-        x, ordered = inputs
-        elements, places, inverse, number, *rest = outputs
-        leader = rest.pop() if not attrs.sorted else None
-
-        def named(place: PrimExpr, name: PrimExpr, new: PrimExpr) -> Stmt:
-            """The element at ``place`` belongs to group ``name``, whose first element it is where ``new``."""
-            started = [store(elements, (name,), x[place]), store(places, (name,), cast("int32", place))]
-            counted = [store(counts, (name,), counts[name] + 1) for counts in rest]
-            return seq(when(new, seq(*started)), store(inverse, (place,), cast("int32", name)), *counted)
-
-        def is_new(k: PrimExpr) -> PrimExpr:
-            previous = ordered[Select(k > 0, k - 1, IntImm(0))]
-            return binary("or", k.equal(0), binary("!=", x[ordered[k]], x[previous]))
-
-        def in_order(count: Cell) -> Stmt:
-            def step(k: PrimExpr) -> Stmt:
-                return let(
-                    is_new(k),
-                    lambda new: seq(when(new, count.add(1)), named(ordered[k], count.value - 1, new)),
-                    "new",
-                )
-
-            return seq(loop(extent, step, "k"), store(number, (0,), cast("int32", count.value)))
-
-        def by_place(count: Cell) -> Stmt:
-            assert leader is not None
-
-            def mark(first: Cell) -> Stmt:
-                def step(k: PrimExpr) -> Stmt:
-                    return seq(when(is_new(k), first.set(ordered[k])), store(leader, (ordered[k],), first.value))
-
-                return loop(extent, step, "k")
-
-            def step(i: PrimExpr) -> Stmt:
-                # A leader comes before all other elements of its group.
-                def give(new: PrimExpr) -> Stmt:
-                    name = Select(new, count.value, cast("int64", inverse[leader[i]]))
-                    return let(name, lambda n: seq(named(i, n, new), when(new, count.add(1))), "name")
-
-                return let(leader[i].equal(i), give, "new")
-
-            return seq(
-                local("int64", 0, mark, "first"),
-                loop(extent, step),
-                store(number, (0,), cast("int32", count.value)),
-            )
-
-        def clear(i: PrimExpr) -> Stmt:
-            zero = const(0, data.dtype)
-            cleared = [store(elements, (i,), zero), store(places, (i,), 0), store(inverse, (i,), 0)]
-            return seq(*cleared, *(store(counts, (i,), 0) for counts in rest))
-
-        return seq(loop(extent, clear), local("int64", 0, in_order if attrs.sorted else by_place, "count"))
-
-    shapes: list[Any] = [one.shape for one in fields]
-    dtypes = [one.dtype for one in fields]
-    if not attrs.sorted:
-        shapes, dtypes = [*shapes, data.shape], [*dtypes, "int64"]
-    return te.extern(shapes, dtypes, [data, order], build, "unique")[: len(fields)]
+def dyn_topk_relax(e: Emit[V], attrs: TopkAttrs, data: V, k: V) -> V:
+    """A ``k`` that is a constant is like one among the attributes."""
+    value = e.constant_of(k)
+    if value is None or value.size != 1:
+        return e.as_tir(dyn_topk, attrs, (data, k))
+    return topk_relax(e, replace(attrs, k=int(value.reshape(()))), data)
 
 
 # Records
@@ -600,6 +404,7 @@ dyn_topk = OpDef(
     infer=topk_type,
     numpy=topk_numpy,
     compute=topk_compute,
+    relax=Expanded(dyn_topk_relax),
 )
 
 relax_topk = OpDef(
@@ -614,53 +419,4 @@ relax_topk = OpDef(
     script=Script("topk"),
 )
 
-searchsorted = OpDef(
-    relay="searchsorted",
-    doc="Where values would have to be inserted to keep an ascending sequence ascending.",
-    source=f"{SOURCE}, searchsorted",
-    inputs=("sorted_sequence", "values"),
-    attrs=SearchSortedAttrs,
-    attrs_key="relay.attrs.SearchSortedAttrs",
-    infer=searchsorted_type,
-    numpy=searchsorted_numpy,
-    compute=searchsorted_compute,
-    relax=Expanded(searchsorted_relax),
-)
-
-bucketize = OpDef(
-    doc="The bucket between ascending boundaries that each value falls into.",
-    source="TVM 0.27 src/relax/op/tensor/search.cc",
-    inputs=("input_tensor", "boundaries"),
-    attrs=BucketizeAttrs,
-    infer=lambda attrs, values, boundaries: searchsorted_type(_search(attrs), boundaries, values),
-    numpy=lambda attrs, values, boundaries: searchsorted_numpy(_search(attrs), boundaries, values),
-    compute=lambda attrs, out, values, boundaries: searchsorted_compute(_search(attrs), out, boundaries, values),
-    relax=SameOp(),
-    script=Script("bucketize"),
-)
-
-unique = OpDef(
-    relay="unique",
-    doc="The distinct elements of a tensor of one dimension, where they first stand, and which one each element is.",
-    source="TVM 0.18 python/tvm/topi/unique.py",
-    inputs=("data",),
-    attrs=UniqueAttrs,
-    attrs_key="relay.attrs.UniqueAttrs",
-    declares_attrs=False,
-    infer=unique_type,
-    numpy=unique_numpy,
-    compute=unique_compute,
-)
-
-OPS = (
-    sort,
-    relax_sort,
-    argsort,
-    relax_argsort,
-    topk,
-    dyn_topk,
-    relax_topk,
-    searchsorted,
-    bucketize,
-    unique,
-)
+OPS = (sort, relax_sort, argsort, relax_argsort, topk, dyn_topk, relax_topk)

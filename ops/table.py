@@ -27,6 +27,7 @@ FAMILIES = (
     "feature_normalisation",
     "loss",
     "padding",
+    "searching",
     "class_suppression",
     "suppression",
     "regions",

@@ -18,7 +18,17 @@ from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.tolerance import difference
 from relay2relax.ops import relay_op
 
-FAMILIES = ("sorting", "resize", "sampling", "image", "vision", "regions", "suppression", "class_suppression")
+FAMILIES = (
+    "sorting",
+    "searching",
+    "resize",
+    "sampling",
+    "image",
+    "vision",
+    "regions",
+    "suppression",
+    "class_suppression",
+)
 OURS = {op.relay for family in FAMILIES for op in import_module(f"relay2relax.ops.{family}").OPS if op.relay}
 _CALLED = re.compile(r"(?<![\w%@.:])([a-z_][\w]*(?:\.[\w]+)*)\(")
 # Constructors of the prelude's tensor arrays are called as operators are.
