@@ -12,7 +12,7 @@ from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.transform.effects import effectful_nodes, has_references
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
-from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions
+from relay2relax.relay_ir.transform.infrastructure import Pass, declared, map_functions
 from relay2relax.relay_ir.transform.scopes import Scopes
 
 
@@ -30,7 +30,8 @@ class DeadCodeElimination(Pass):
     opt_level: ClassVar[int] = 1
 
     def transform(self, mod: IRModule) -> IRModule:
-        """Return ``mod`` without dead lets."""
+        """Return ``mod`` without dead lets; types are inferred where parameters do not declare theirs."""
+        mod = declared(mod)
         careful = has_references(mod) and not self.ignore_impurity
         return map_functions(mod, lambda function: _eliminate(function, careful, self.inline_once))
 

@@ -15,7 +15,7 @@ from relay2relax.ops.table import relay_op
 from relay2relax.relay_ir.expr import Call, Constant, Expr, Function, If, Let, Op, Tuple, TupleGetItem, Var, children
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions, typed
+from relay2relax.relay_ir.transform.infrastructure import Pass, declared, map_functions, typed
 from relay2relax.relay_ir.types import TensorType, Type
 from relay2relax.tir.extent import static
 
@@ -43,6 +43,7 @@ class FoldConstant(Pass):
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with constant expressions folded; infers types where ``mod`` has none."""
+        mod = declared(mod)
         types = typed(mod).types
         return map_functions(mod, lambda function: self._fold(function, types))
 

@@ -6,15 +6,17 @@ with PassContext(opt_level=3, disabled_pass=["FoldConstant"], instruments=[PassT
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import ClassVar
 
-from relay2relax.relay_ir.expr import Function
+from relay2relax.relay_ir.expr import Expr, Function, Var
 from relay2relax.relay_ir.infer import infer_type
 from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.rewrite import substitute
+from relay2relax.relay_ir.types import Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +176,30 @@ def map_functions(mod: IRModule, change: Callable[[Function], Function]) -> IRMo
 def typed(mod: IRModule) -> IRModule:
     """Return ``mod`` with its types; raises TypeInferenceError where it has none."""
     return mod if mod.types else infer_type(mod)
+
+
+def declared(mod: IRModule) -> IRModule:
+    """Return ``mod`` with the types of its functions' parameters declared, itself where they are.
+
+    A pass that removes code calls this first: what it removes may be what determined the type of a parameter.
+    """
+    functions = mod.functions.values()
+    if all(param.type_annotation is not None for function in functions for param in function.params):
+        return mod
+    types = typed(mod).types
+    return map_functions(mod, lambda function: with_types(function, types))
+
+
+def with_types(function: Function, types: Mapping[Expr, Type]) -> Function:
+    """Return ``function`` with the types found for its parameters and its result, where it declares none."""
+    params: dict[Expr, Var] = {
+        param: replace(param, type_annotation=types[param])
+        for param in function.params
+        if param.type_annotation is None and param in types
+    }
+    if params:
+        body = substitute(function.body, dict(params))
+        function = replace(function, params=tuple(params.get(one, one) for one in function.params), body=body)
+    if function.ret_type is None and function.body in types:
+        function = replace(function, ret_type=types[function.body])
+    return function

@@ -11,8 +11,8 @@ from relay2relax.relay_ir.expr import Call, Expr, Function, GlobalVar, Let, Var,
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import free_vars, nodes, substitute, with_children
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
-from relay2relax.relay_ir.transform.infrastructure import Pass, typed
-from relay2relax.relay_ir.types import Type, TypeVar
+from relay2relax.relay_ir.transform.infrastructure import Pass, typed, with_types
+from relay2relax.relay_ir.types import FuncType, Type, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,10 @@ class _Lifting:
     def _lifted(self, made: Function, original: Expr, name: GlobalVar, own: Var | None) -> Expr:
         """Make ``made`` global; return what stands for it."""
         captured = [var for var in free_vars(made) if var is not own]
+        ty = self.types.get(original)
+        if made.ret_type is None and isinstance(ty, FuncType):
+            made = replace(made, ret_type=ty.ret_type)
+        made = with_types(made, self.types)
         type_params = _free_type_vars([made, *(self.types.get(var) for var in captured)])
         value: Expr = Call(name, tuple(captured)) if captured else name
         if own is not None:
@@ -85,7 +89,7 @@ class _Lifting:
             # The captured variables are parameters of the new function, and keep their own place in the old one.
             params = [Var(var.name, self.types.get(var, var.type_annotation)) for var in captured]
             body = substitute(made, dict(zip(captured, params, strict=True)))
-            self.lifted[name] = Function(tuple(params), body, self.types.get(original), type_params, {"Closure": 1})
+            self.lifted[name] = Function(tuple(params), body, ty, type_params, {"Closure": 1})
         else:
             self.lifted[name] = replace(made, type_params=(*type_params, *made.type_params))
         return value

@@ -13,7 +13,7 @@ from relay2relax.relay_ir import op
 from relay2relax.relay_ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, children
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions, typed
+from relay2relax.relay_ir.transform.infrastructure import Pass, declared, map_functions, typed
 from relay2relax.relay_ir.types import TensorType, Type
 from relay2relax.tir.extent import static
 
@@ -34,6 +34,7 @@ class SimplifyInference(Pass):
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` simplified; infers types where ``mod`` has none."""
+        mod = declared(mod)
         types = typed(mod).types
         return map_functions(mod, lambda function: _simplify(function, types))
 

@@ -170,6 +170,19 @@ def test_lifting():
     assert transform.LambdaLift()(after) is after
 
 
+def test_what_removed_code_said_of_parameters_is_kept():
+    text = "def @main(%x: Tensor[(2, 3), float32], %g, %b) { %0 = nn.layer_norm(%x, %g, %b, scale=False); %0 }"
+    after = relay_ir.infer_type(transform.SimplifyInference()(parse(text)))
+    assert after.types[after["main"].params[1]] == relay_ir.TensorType((3,), "float32")
+    text = "def @main(%x: Tensor[(2, 3), float32], %b) { let %unused = nn.bias_add(%x, %b); %x }"
+    after = relay_ir.infer_type(transform.DeadCodeElimination()(parse(text)))
+    assert after["main"].body is after["main"].params[0]
+    assert after.types[after["main"].params[1]] == relay_ir.TensorType((3,), "float32")
+    text = "def @main(%x: float32) { let %f = fn (%n: int32) { %f(%n) }; add(%x, %f(3)) }"
+    lifted = relay_ir.infer_type(transform.LambdaLift()(parse(text)))["lifted_name0"]
+    assert lifted.ret_type == relay_ir.TensorType((), "float32")
+
+
 def test_layer_norm_becomes_arithmetic():
     x, gamma, beta = var("x", shape=(2, 5)), var("gamma", shape=(5,)), var("beta", shape=(5,))
     mod = IRModule({GlobalVar("main"): Function((x, gamma, beta), op.nn.layer_norm(x, gamma, beta, epsilon=1e-3))})
