@@ -11,7 +11,8 @@ import ast
 import difflib
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from relay2relax.core.errors import Diagnostic, ParseError
@@ -38,6 +39,29 @@ class ScriptProblem(Exception):
     def __init__(self, diagnostic: Diagnostic) -> None:
         self.diagnostic = diagnostic
         super().__init__(diagnostic.title)
+
+
+class FollowsError(ScriptProblem):
+    """Something cannot be read because of a mistake that is reported already."""
+
+
+class Poison:
+    """Stands for the value of a name whose definition is mistaken."""
+
+
+def counted(count: int, what: str) -> str:
+    """Return ``1 dimension``, ``2 dimensions``."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def stored_names(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a statement, with everything inside it, defines."""
+    for one in ast.walk(node):
+        match one:
+            case ast.Name(name, ast.Store()):
+                yield name
+            case ast.FunctionDef(name):
+                yield name
 
 
 class ScriptSource:
@@ -90,10 +114,21 @@ class ScriptSource:
         last = self._column(end, getattr(node, "end_col_offset", 0))
         return SourceRange(self.text.name, line, column, end, max(last, column + 1) if end == line else last)
 
-    def head(self, node: ast.FunctionDef) -> SourceRange:
-        """Return the place of a function's ``def`` and name."""
+    def head(self, node: ast.FunctionDef | ast.ClassDef) -> SourceRange:
+        """Return the place of the first words of a definition: ``def`` or ``class``, and the name."""
         first = self.where(node)
-        return SourceRange(first.name, first.line, first.column, first.line, first.column + len(f"def {node.name}"))
+        words = f"{'class' if isinstance(node, ast.ClassDef) else 'def'} {node.name}"
+        return SourceRange(first.name, first.line, first.column, first.line, first.column + len(words))
+
+    def follows(self, name: str) -> FollowsError:
+        """Return the mistake of using ``name``, whose definition is mistaken; it is not reported again."""
+        return FollowsError(Diagnostic(f"`{name}` is mistaken"))
+
+    def put_down(self, problem: ScriptProblem, where: SourceRange | None = None) -> None:
+        """Add a mistake to the list, unless it follows from one that is there or is there itself."""
+        found = problem.diagnostic if where is None else replace(problem.diagnostic, where=where)
+        if not isinstance(problem, FollowsError) and found not in self.problems:
+            self.problems.append(found)
 
     def _column(self, line: int, offset: int) -> int:
         text = self.text.line(line)

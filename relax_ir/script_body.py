@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.core.script_source import ScriptProblem
+from relay2relax.core.script_source import FollowsError, Poison, ScriptProblem, stored_names
 from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import (
     Binding,
@@ -36,7 +36,6 @@ from relay2relax.relax_ir.expr import (
 )
 from relay2relax.relax_ir.names import NameSupply
 from relay2relax.relax_ir.script_calls import CallReader, ModuleName
-from relay2relax.relax_ir.script_types import FollowsError, Poison
 from relay2relax.relax_ir.script_values import print_struct_info
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
@@ -45,10 +44,15 @@ from relay2relax.relax_ir.struct_info import (
     StructInfo,
     TupleStructInfo,
 )
-from relay2relax.relax_ir.visit import LEAVES
+from relay2relax.relax_ir.visit import LEAVES, operands
 from relay2relax.tir import expr as tir
 from relay2relax.tir.expr import PrimExpr
 from relay2relax.tir.script_expr import is_dtype
+
+# What may stand in a script besides namespaces and defined names.
+_WORDS = frozenset(
+    {"tvm", "metadata", "meta", "float", "range", "Tensor", "Shape", "Object", "Tuple", "Callable", "Prim"}
+)
 
 
 @dataclass(slots=True)
@@ -91,6 +95,16 @@ class FunctionReader(CallReader):
         self.sequence: _Sequence = _Sequence()
         self.supply = NameSupply()
         self.places: dict[Var, ast.AST] = {}
+        # Names of dataflow blocks that are over.
+        self.hidden: set[str] = set()
+
+    def undefined(self, node: ast.AST, name: str) -> ScriptProblem:
+        if name in self.hidden:
+            title = f"the variable `{name}` is seen in its dataflow block only"
+            return self.source.problem(
+                node, title, "not seen here", help=f"let the block output it: `R.output({name})`"
+            )
+        return self.source.undefined(node, name, [*self.names(), *self.globals], "variable")
 
     # Heads.
 
@@ -184,7 +198,7 @@ class FunctionReader(CallReader):
                         problem = self.source.problem(
                             statements[index + 1], "nothing is done after return", "not reached"
                         )
-                        self.source.problems.append(problem.diagnostic)
+                        self.source.put_down(problem)
                     result = self.returned(statement)
                     break
                 if self.source.called(getattr(statement, "value", statement)) == "R.func_attr":
@@ -195,7 +209,7 @@ class FunctionReader(CallReader):
                 problem = self.source.problem(
                     node, f"the function `{node.name}` returns nothing", "expected return at its end"
                 )
-                self.source.problems.append(replace(problem.diagnostic, where=self.source.head(node)))
+                self.source.put_down(problem, self.source.head(node))
             self.sequence.close_block(False)
             blocks = tuple(self.sequence.blocks)
         finally:
@@ -215,7 +229,7 @@ class FunctionReader(CallReader):
                 f"`{node.name}` does not return what it says: {reason}",
                 f"returned is {print_struct_info(actual)}",
             )
-            self.source.problems.append(problem.diagnostic)
+            self.source.put_down(problem)
             return None
         else:
             ret = _with_values(ret, symbols.erase(actual, known))
@@ -263,10 +277,22 @@ class FunctionReader(CallReader):
         try:
             read()
         except ScriptProblem as problem:
-            if not isinstance(problem, FollowsError):
-                self.source.problems.append(problem.diagnostic)
-            for name in _assigned_names(node):
+            self.source.put_down(problem)
+            self.other_names(node)
+            for name in stored_names(node):
                 self.define(name, Poison())
+
+    def other_names(self, node: ast.stmt) -> None:
+        """Put down the names of a mistaken statement that nothing defines, lest one mistake hide another."""
+        if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
+            return
+        for one in ast.walk(node):
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and not self.is_known(one.id):
+                self.source.put_down(self.undefined(one, one.id))
+
+    def is_known(self, name: str) -> bool:
+        known = (self.globals, self.constants, self.source.aliases, _WORDS)
+        return self.find(name) is not None or any(name in names for names in known)
 
     def statements(self, nodes: Sequence[ast.stmt]) -> None:
         for node in nodes:
@@ -344,7 +370,8 @@ class FunctionReader(CallReader):
             actual = self.inference.of(value)
         except Relay2RelaxError as error:
             first = error.diagnostics[0]
-            raise self.source.problem(node, first.title, first.label or "here", first.help, first.notes) from error
+            given = first.label or self.given(value)
+            raise self.source.problem(node, first.title, given, first.help, first.notes) from error
         if isinstance(actual, ObjectStructInfo) and isinstance(value, Call) and isinstance(value.op, ExternFunc):
             actual = self.packed_result(node) or actual
         if info is not None and (reason := symbols.mismatch(info, actual)):
@@ -355,6 +382,10 @@ class FunctionReader(CallReader):
         self.sequence.pending.append(Binding(var, value))
         (scope if scope is not None else self.scopes[-1])[name] = var
         return var
+
+    def given(self, value: Expr) -> str:
+        """Say what the arguments of ``value`` are, for the mistake that they do not fit."""
+        return "given " + ", ".join(print_struct_info(self.inference.of(one)) for one in operands(value))
 
     def is_inner(self, name: str) -> bool:
         """Whether a variable bound now is seen in its dataflow block only."""
@@ -438,6 +469,7 @@ class FunctionReader(CallReader):
         finally:
             inner = self.scopes.pop()
             self.sequence.close_block(False)
+        self.hidden.update(name for name, item in inner.items() if isinstance(item, Var))
         for name, arg in outputs.items():
             if name not in inner:
                 self.source.problems.append(self.source.undefined(arg, name, inner, "variable").diagnostic)

@@ -13,7 +13,7 @@ import numpy as np
 
 from relay2relax.core.dtype import DTypeError, numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.core.script_source import ScriptSource
+from relay2relax.core.script_source import ScriptProblem, ScriptSource
 from relay2relax.ops.attributes import AttrField, attr_fields
 from relay2relax.ops.record import OpDef
 from relay2relax.ops.table import relax_op
@@ -84,6 +84,10 @@ class CallReader(TypeReader):
         """Return a variable bound to ``value``."""
         raise NotImplementedError
 
+    def undefined(self, node: ast.AST, name: str) -> ScriptProblem:
+        """Return the mistake of a name that nothing defines here."""
+        raise NotImplementedError
+
     def require_function(self, var: GlobalVar, node: ast.AST) -> None:
         """See to it that the signature of ``var`` is known."""
         raise NotImplementedError
@@ -127,7 +131,7 @@ class CallReader(TypeReader):
         if found is None and name in self.constants and not isinstance(self.constants[name], Mapping):
             found = Constant(np.asarray(self.constants[name]))
         if found is None:
-            raise self.source.undefined(node, name, [*self.names(), *self.globals], "variable")
+            raise self.undefined(node, name)
         return found
 
     def attribute_of(self, node: ast.Attribute, owner: ast.expr, attribute: str) -> Any:
@@ -293,7 +297,9 @@ class CallReader(TypeReader):
                 value = float(value)
             return Constant(np.array(value, numpy_dtype(dtype)))
         except (ValueError, TypeError, OverflowError, DTypeError) as error:
-            raise self.source.problem(given["value"], f"this is no constant of dtype {dtype!r}", str(error)) from None
+            label = "expected numbers, in lists of one length each" if isinstance(value, list) else "expected a number"
+            title = f"this is no constant of dtype {dtype!r}"
+            raise self.source.problem(given["value"], title, label) from error
 
     def packed(self, node: ast.Call) -> tuple[ExternFunc, tuple[Expr, ...]]:
         """Return callee and arguments of ``R.call_packed``; result types are left to the binding."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic, ParseError
-from relay2relax.core.script_source import ScriptProblem, ScriptSource
+from relay2relax.core.script_source import FollowsError, ScriptProblem, ScriptSource
 from relay2relax.core.source import SourceRange
 from relay2relax.relax_ir.check import WellFormedError, find_mistakes
 from relay2relax.relax_ir.expr import CallTIR, Function, GlobalVar, IRModule, Var
@@ -24,7 +24,6 @@ from relay2relax.relax_ir.infer import Inference, function_info
 from relay2relax.relax_ir.script_body import FunctionReader, Signature
 from relay2relax.relax_ir.script_calls import ModuleName
 from relay2relax.relax_ir.script_metadata import metadata_of
-from relay2relax.relax_ir.script_types import FollowsError
 from relay2relax.relax_ir.visit import all_sequences, bindings
 from relay2relax.tir.script_parser import is_prim_func, read_prim_func
 from relay2relax.tir.stmt import PrimFunc
@@ -48,7 +47,7 @@ def parse(
         reader.constants = {**metadata_of(source), **given}
         reader.read()
     except ScriptProblem as problem:
-        source.problems.append(problem.diagnostic)
+        source.put_down(problem)
     except RecursionError as error:
         raise ParseError(Diagnostic("the script is nested too deep"), source.text) from error
     source.finish()
@@ -96,7 +95,7 @@ class _ModuleReader:
             try:
                 head = self.heads[var] = self.reader().head(self.nodes[var])
             except ScriptProblem as problem:
-                self.source.problems.append(problem.diagnostic)
+                self.source.put_down(problem)
                 self.functions[var] = None
                 continue
             self.inference.declare(var, head.info())
@@ -108,8 +107,9 @@ class _ModuleReader:
         classes = [node for node in self.source.tree.body if isinstance(node, ast.ClassDef)]
         modules = [node for node in classes if any(self.is_module(one) for one in node.decorator_list)]
         if classes and not modules:
-            raise self.source.problem(classes[0], f"the class `{classes[0].name}` is no module",
-                                      "expected `@I.ir_module` before it")  # fmt: skip
+            problem = self.source.problem(classes[0], f"the class `{classes[0].name}` is no module",
+                                          "expected `@I.ir_module` before it")  # fmt: skip
+            raise ScriptProblem(replace(problem.diagnostic, where=self.source.head(classes[0])))
         if not modules:
             return self.source.tree.body
         module = modules[0]
@@ -122,7 +122,7 @@ class _ModuleReader:
                     self.module_call(call)
                 case _:
                     problem = self.source.problem(node, "a module consists of functions", "expected a function")
-                    self.source.problems.append(problem.diagnostic)
+                    self.source.put_down(problem)
         return module.body
 
     def is_module(self, node: ast.expr) -> bool:
@@ -139,7 +139,7 @@ class _ModuleReader:
             self.attrs = self.reader().attribute(call.args[0])
         elif called != "I.module_global_infos":
             problem = self.source.problem(call, "this has no place in a module", "expected I.module_attrs({…})")
-            self.source.problems.append(problem.diagnostic)
+            self.source.put_down(problem)
 
     def declare(self, node: ast.FunctionDef) -> None:
         decorators = [self.source.dotted(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list]
@@ -147,11 +147,11 @@ class _ModuleReader:
             if any(isinstance(one, ast.ClassDef) for one in self.source.tree.body):
                 problem = self.source.problem(node, f"the function `{node.name}` is of no kind",
                                               "expected `@R.function` or `@T.prim_func` before it")  # fmt: skip
-                self.source.problems.append(replace(problem.diagnostic, where=self.source.head(node)))
+                self.source.put_down(problem, self.source.head(node))
             return
         if node.name in self.globals:
             problem = self.source.problem(node, f"the module has two functions `{node.name}`", "defined before")
-            self.source.problems.append(replace(problem.diagnostic, where=self.source.head(node)))
+            self.source.put_down(problem, self.source.head(node))
             return
         var = self.globals[node.name] = GlobalVar(node.name)
         self.nodes[var] = node

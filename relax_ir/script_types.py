@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from relay2relax.core.script_source import ScriptProblem, ScriptSource
+from relay2relax.core.script_source import Poison, ScriptSource
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -29,14 +29,6 @@ from relay2relax.tir.script_expr import ExpressionReader, is_dtype
 _BARE = {"Tensor": "R.Tensor", "Object": "R.Object", "Shape": "R.Shape", "Tuple": "R.Tuple",
          "Callable": "R.Callable", "Prim": "R.Prim"}  # fmt: skip
 _KINDS = frozenset({*_BARE.values(), "R.Any", "I.StringType"})
-
-
-class FollowsError(ScriptProblem):
-    """Something cannot be read because of a mistake that is reported already."""
-
-
-class Poison:
-    """Stands for the value of a name whose definition is mistaken."""
 
 
 class TypeReader:
@@ -64,7 +56,7 @@ class TypeReader:
         """Return what ``name`` stands for, None where it is not defined."""
         found = self.find(name)
         if isinstance(found, Poison):
-            raise FollowsError(self.source.problem(self.source.tree, f"`{name}` is mistaken").diagnostic)
+            raise self.source.follows(name)
         return found
 
     def names(self) -> Sequence[str]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core import dtype as dt
-from relay2relax.core.script_source import ScriptSource
+from relay2relax.core.script_source import ScriptSource, counted
 from relay2relax.tir import intrinsics
 from relay2relax.tir.expr import (
     COMPARISONS,
@@ -38,7 +38,9 @@ from relay2relax.tir.printer import INTRINSICS
 # A number whose dtype the place decides, or an expression.
 Value: TypeAlias = Union[PrimExpr, int, float, bool, str]
 
-_DTYPE = re.compile(r"(int|uint|float|bfloat)\d+(_e\w+)?(x\d+)?\Z|bool\Z|boolean\Z|handle\Z")
+_DTYPE = re.compile(
+    r"(u?int(1|4|8|16|32|64)|float(16|32|64)|float[468]_e\w+|bfloat16)(x\d+)?\Z|(bool|boolean|handle)\Z"
+)
 _OPERATORS: dict[type[ast.AST], BinaryOp] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&",
     ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
@@ -256,8 +258,8 @@ class ExpressionReader:
             )
         if len(parts) != len(buffer.shape):
             raise self.source.problem(
-                index, f"the buffer `{buffer.name}` has {len(buffer.shape)} dimensions",
-                f"{len(parts)} indices given, expected {len(buffer.shape)}",
+                index, f"the buffer `{buffer.name}` has {counted(len(buffer.shape), 'dimension')}",
+                f"{len(parts)} given, expected {len(buffer.shape)}",
             )  # fmt: skip
         found = tuple(self.expr(part) for part in parts)
         for expr, part in zip(found, parts, strict=True):
@@ -379,7 +381,8 @@ class ExpressionReader:
                 return Select(condition, then, otherwise)
             return Call(name, (condition, then, otherwise), then.dtype)
         if name not in INTRINSICS:
-            raise self.source.undefined(node, f"T.{name}", [f"T.{one}" for one in sorted(INTRINSICS)], "function")
+            at = node.func if isinstance(node, ast.Call) else node
+            raise self.source.undefined(at, f"T.{name}", [f"T.{one}" for one in sorted(INTRINSICS)], "function")
         if len(values) != _ARITIES.get(name, 1):
             raise self.source.problem(
                 node, f"`T.{name}` takes {_ARITIES.get(name, 1)} arguments", f"{len(values)} given"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from relay2relax.core.script_source import ScriptProblem, ScriptSource
+from relay2relax.core.script_source import Poison, ScriptProblem, ScriptSource
 from relay2relax.tir.expr import Buffer, PrimExpr, Var
 from relay2relax.tir.printer import DIALECTS
 from relay2relax.tir.script_expr import is_dtype
@@ -45,7 +45,7 @@ def read_prim_func(source: ScriptSource, node: ast.FunctionDef) -> PrimFunc | No
     try:
         func = reader.read()
     except ScriptProblem as problem:
-        source.problems.append(problem.diagnostic)
+        source.put_down(problem)
     return func if len(source.problems) == before else None
 
 
@@ -68,13 +68,16 @@ class _PrimFuncReader(StatementReader):
             if name is not None and name.startswith("T.") and is_dtype(name[2:]):
                 self.symbol_dtypes[argument.arg] = name[2:]
         for argument in arguments.args:
+            before = len(self.source.problems)
             self.checked(partial(self.parameter, argument))
+            if len(self.source.problems) > before:
+                self.define(argument.arg, Poison())
         body = self.statements(self.node.body)
         for param, argument in zip(self.params, arguments.args, strict=False):
             if param.dtype == "handle" and param not in self.buffer_map:
                 problem = self.source.problem(argument, f"nothing says which buffer `{argument.arg}` is",
                                               "expected T.match_buffer of it in the body")  # fmt: skip
-                self.source.problems.append(problem.diagnostic)
+                self.source.put_down(problem)
         attrs = {name: value for name, value in self.attrs.items() if name not in _NO_ALIAS}
         if attrs.get("global_symbol") == self.node.name:
             del attrs["global_symbol"]

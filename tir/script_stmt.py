@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Union
 
-from relay2relax.core.script_source import ScriptProblem, ScriptSource
+from relay2relax.core.script_source import Poison, ScriptProblem, ScriptSource, counted, stored_names
 from relay2relax.tir.arith import simplify
 from relay2relax.tir.expr import (
     Binary,
@@ -115,6 +115,12 @@ class StatementReader:
         self.scopes[-1][name] = item
 
     def lookup(self, name: str) -> Any:
+        found = self.find(name)
+        if isinstance(found, Poison):
+            raise self.source.follows(name)
+        return found
+
+    def find(self, name: str) -> Any:
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
@@ -140,7 +146,7 @@ class StatementReader:
         try:
             return read()
         except ScriptProblem as problem:
-            self.source.problems.append(problem.diagnostic)
+            self.source.put_down(problem)
             return None
 
     # Statements.
@@ -167,9 +173,9 @@ class StatementReader:
 
     def forget(self, node: ast.stmt) -> None:
         """Let the names that a mistaken statement assigns be known, so that one mistake is reported once."""
-        for target in _targets(node):
-            if self.lookup(target) is None:
-                self.define(target, Var(target, "int64"))
+        for name in stored_names(node):
+            if self.find(name) is None:
+                self.define(name, Poison())
 
     def inner(self, nodes: Sequence[ast.stmt]) -> Stmt:
         with self.scope():
@@ -315,8 +321,8 @@ class StatementReader:
         if called == "T.grid":
             extents = [self.exprs.expr(arg) for arg in call.args]
             if len(extents) != len(names):
-                raise self.source.problem(node.target, f"T.grid has {len(extents)} extents",
-                                          f"{len(names)} names for {len(extents)} extents")  # fmt: skip
+                given = f"{counted(len(names), 'name')} for {counted(len(extents), 'extent')}"
+                raise self.source.problem(node.target, "T.grid is given another number of names than extents", given)
             loops = [(name, Var(name, e.dtype), e) for name, e in zip(names, extents, strict=True)]
             return self.nest(loops, {}, LoopKind.SERIAL, {}, node.body)
         if called not in _KINDS:
@@ -440,8 +446,9 @@ class StatementReader:
         kinds = self.source.string(call.args[0], "the kinds of axes")
         loops = call.args[1].elts
         if not len(kinds) == len(loops) == len(targets):
-            raise self.source.problem(call, "T.axis.remap is given different numbers of things",
-                                      f"{len(targets)} names, {len(kinds)} kinds, {len(loops)} loops")  # fmt: skip
+            numbers = zip((targets, kinds, loops), ("name", "kind", "loop"), strict=True)
+            given = ", ".join(counted(len(items), what) for items, what in numbers)
+            raise self.source.problem(call, "T.axis.remap is given different numbers of things", given)
         for target, kind, loop in zip(targets, kinds, loops, strict=True):
             value = self.exprs.expr(loop)
             if not isinstance(value, Var) or value not in self.extents:
@@ -517,7 +524,7 @@ class StatementReader:
         buffer = self.exprs.buffer(node.value)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if len(parts) != len(buffer.shape):
-            raise self.source.problem(node, f"the buffer `{buffer.name}` has {len(buffer.shape)} dimensions",
+            raise self.source.problem(node, f"the buffer `{buffer.name}` has {counted(len(buffer.shape), 'dimension')}",
                                       f"{len(parts)} indices given, expected {len(buffer.shape)}")  # fmt: skip
         return BufferRegion(buffer, tuple(map(self.range, parts)))
 
@@ -568,15 +575,6 @@ def _as_load(node: ast.expr) -> ast.expr:
         case ast.Subscript(value, index):
             return ast.Subscript(value, index, ast.Load())
     return node
-
-
-def _targets(node: ast.stmt) -> list[str]:
-    match node:
-        case ast.Assign(targets):
-            return [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
-        case ast.AnnAssign(ast.Name(name)):
-            return [name]
-    return []
 
 
 def _assigned(node: ast.FunctionDef) -> Counter[str]:
