@@ -7,14 +7,16 @@ Source of the semantics: TVM 0.18, ``src/relay/op/dyn`` and ``python/tvm/relay/o
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, numpy_dtype
+from relay2relax.ops import table
 from relay2relax.ops.attributes import Int, NoAttrs
-from relay2relax.ops.coordinates import check_sparse, dense_values, no_kernel
+from relay2relax.ops.coordinates import SparseToDenseAttrs, check_sparse, dense_values, no_kernel
 from relay2relax.ops.create import InitOpAttrs, static_shape
 from relay2relax.ops.elementwise import convert
 from relay2relax.ops.indexing import StridedSliceAttrs
@@ -23,9 +25,9 @@ from relay2relax.ops.padding import PadAttrs, pad_numpy
 from relay2relax.ops.record import OpDef, OpError
 from relay2relax.ops.reshaping import new_shape
 from relay2relax.ops.shapes import normal_axes, normal_axis, show, tensor
-from relay2relax.ops.transform import ReshapeAttrs, SqueezeAttrs, TileAttrs
+from relay2relax.ops.transform import ExpandDimsAttrs, ReshapeAttrs, SqueezeAttrs, TileAttrs
 from relay2relax.ops.types import TensorType, Type
-from relay2relax.tir.extent import ANY, static
+from relay2relax.tir.extent import ANY, Shape, static
 
 SOURCE = "TVM 0.18 src/relay/op/dyn/tensor/transform.cc"
 
@@ -122,6 +124,7 @@ def _filled(name: str, value: int, doc: str) -> OpDef:
         infer=init_type,
         numpy=lambda attrs, shape: np.full(_numbers(shape), value, numpy_dtype(attrs.dtype)),
         compute=no_kernel(f"dyn.{name}"),
+        settle=_settle(0, _init(name)),
     )
 
 
@@ -234,6 +237,58 @@ def dynamic_pad_numpy(attrs: PadAttrs, data: Array, pad_width: Array, pad_value:
     return pad_numpy(PadAttrs(widths, attrs.pad_mode), data, pad_value)
 
 
+# The same calls with attributes, once shapes and places are known
+
+Settled: TypeAlias = "tuple[OpDef, Any, tuple[int, ...]] | None"
+Settle: TypeAlias = Callable[[Any, tuple[Shape | None, ...]], Settled]
+
+
+def _settle(index: int, rule: Callable[[Any, Shape], tuple[str, Any]]) -> Settle:
+    """Return the facet of an operator with one computed input: ``rule`` gives the other one's name and attributes."""
+
+    def settle(attrs: Any, numbers: tuple[Shape | None, ...]) -> Settled:
+        given = numbers[index]
+        if given is None:
+            return None
+        name, found = rule(attrs, given)
+        return _named(name), found, tuple(i for i in range(len(numbers)) if i != index)
+
+    return settle
+
+
+def _settle_static(index: int, rule: Callable[[Any, tuple[int, ...]], tuple[str, Any]]) -> Settle:
+    """Return the facet of an operator whose attributes take no symbolic numbers."""
+    symbolic = _settle(index, lambda attrs, given: rule(attrs, static_shape(given)))
+
+    def settle(attrs: Any, numbers: tuple[Shape | None, ...]) -> Settled:
+        given = numbers[index]
+        return None if given is None or any(static(one) is None for one in given) else symbolic(attrs, numbers)
+
+    return settle
+
+
+def _named(name: str) -> OpDef:
+    op = table.relay_op(name)
+    assert op is not None
+    return op
+
+
+def _settle_slice(attrs: StridedSliceAttrs, numbers: tuple[Shape | None, ...]) -> Settled:
+    begin, end, strides = numbers[1:]
+    if begin is None or end is None or strides is None or any(static(one) is None for one in strides):
+        return None
+    found = StridedSliceAttrs(begin=begin, end=end, strides=strides, slice_mode=attrs.slice_mode, axes=None)
+    return _named("strided_slice"), found, (0,)
+
+
+def _init(name: str) -> Callable[[Any, Shape], tuple[str, Any]]:
+    return lambda attrs, shape: (name, InitOpAttrs(shape=shape, dtype=attrs.dtype))
+
+
+def _pairs(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+
+
 # Records
 
 
@@ -258,45 +313,58 @@ OPS = (
     _record(
         "reshape", "As reshape; the new shape with its codes is an input.", ("data", "newshape"),
         reshape_type, reshape_numpy, **_attrs(ReshapeAttrs, "ReshapeAttrs"),
+        settle=_settle(1, lambda attrs, shape: ("reshape", ReshapeAttrs(shape, attrs.allowzero))),
     ),
     _record(
         "broadcast_to", "As broadcast_to; the shape is an input.", ("data", "shape"),
         broadcast_to_type, broadcast_to_numpy, **_attrs(InitOpAttrs, "InitOpAttrs"),
+        settle=_settle(1, _init("broadcast_to")),
     ),
     _record(
         "tile", "As tile; the repetitions are an input.", ("data", "reps"),
         tile_type, lambda attrs, data, reps: np.tile(data, _numbers(reps)), **_attrs(TileAttrs, "TileAttrs"),
+        settle=_settle_static(1, lambda attrs, reps: ("tile", TileAttrs(reps))),
     ),
     _filled("zeros", 0, "Zeros; the shape is an input."),
     _filled("ones", 1, "Ones; the shape is an input."),
     _record(
         "full", "One number everywhere; the shape is an input.", ("fill_value", "shape"),
-        full_type, full_numpy, **_attrs(InitOpAttrs, "InitOpAttrs"),
+        full_type, full_numpy, **_attrs(InitOpAttrs, "InitOpAttrs"), settle=_settle(1, _init("full")),
     ),
     _record(
         "one_hot", "As one_hot; the extent of the new axis is an input.",
         ("indices", "on_value", "off_value", "depth"),
         one_hot_type, one_hot_numpy, **_attrs(OneHotAttrs, "OneHotAttrs"),
+        settle=_settle_static(
+            3, lambda attrs, depth: ("one_hot", OneHotAttrs(depth[0], attrs.axis, attrs.dtype))
+        ),
     ),
     _record(
         "strided_slice", "As strided_slice; the places are inputs.", ("data", "begin", "end", "strides"),
         strided_slice_type, strided_slice_numpy, **_attrs(StridedSliceAttrs, "StridedSliceAttrs"),
+        settle=_settle_slice,
     ),
     _record(
         "squeeze", "As squeeze; the axes are an input.", ("data", "axes"),
         squeeze_type, squeeze_numpy, **_attrs(SqueezeAttrs, "SqueezeAttrs"),
+        settle=_settle_static(1, lambda attrs, axes: ("squeeze", SqueezeAttrs(axes))),
     ),
     _record(
         "expand_dims", "As expand_dims; the place of the new axes is an input.", ("data", "axis"),
         expand_dims_type, expand_dims_numpy, **_attrs(DynExpandDimsAttrs, "DynExpandDimsAttrs"), declares_attrs=False,
+        settle=_settle_static(
+            1, lambda attrs, axis: ("expand_dims", ExpandDimsAttrs(axis[0], attrs.num_newaxis))
+        ),
     ),
     _record(
         "sparse_to_dense", "As sparse_to_dense; the shape is an input.",
         ("sparse_indices", "sparse_values", "default_value", "output_shape"), sparse_to_dense_type,
         lambda attrs, indices, values, default, shape: dense_values(_numbers(shape), indices, values, default),
+        settle=_settle_static(3, lambda attrs, shape: ("sparse_to_dense", SparseToDenseAttrs(shape))),
     ),
     _record(
         "nn.pad", "As nn.pad; the widths are an input.", ("data", "pad_width", "pad_value"),
         pad_type, dynamic_pad_numpy, **_attrs(PadAttrs, "PadAttrs"),
+        settle=_settle_static(1, lambda attrs, widths: ("nn.pad", PadAttrs(_pairs(widths), attrs.pad_mode))),
     ),
 )  # fmt: skip

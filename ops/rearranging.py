@@ -294,9 +294,14 @@ def meshgrid_type(attrs: MeshgridAttrs, data: Type) -> Type:
 
 def meshgrid_numpy(attrs: MeshgridAttrs, data: tuple[Array, ...]) -> tuple[Array, ...]:
     """Return a view for each input that repeats it along the other axes."""
-    vectors = [one.reshape(-1) for one in data]
-    indexing = "xy" if attrs.indexing == "xy" else "ij"
-    return tuple(np.meshgrid(*vectors, indexing=indexing, copy=False))  # type: ignore[call-overload]
+    axes = list(range(len(data)))
+    if attrs.indexing == "xy":
+        axes[:2] = axes[1::-1]
+    vectors = [
+        one.reshape([-1 if d == axis else 1 for d in range(len(data))]) for axis, one in zip(axes, data, strict=True)
+    ]
+    shape = np.broadcast_shapes(*(one.shape for one in vectors))
+    return tuple(np.broadcast_to(one, shape) for one in vectors)
 
 
 def meshgrid_compute(attrs: MeshgridAttrs, out: TupleType, data: tuple[te.Tensor, ...]) -> tuple[te.Tensor, ...]:

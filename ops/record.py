@@ -15,7 +15,7 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.attributes import NoAttrs
 from relay2relax.ops.types import Type
-from relay2relax.tir.extent import Extent
+from relay2relax.tir.extent import Extent, Shape
 
 Value: TypeAlias = Union[Array, tuple["Value", ...]]
 V = TypeVar("V")
@@ -104,6 +104,9 @@ class OpDef:
     ``script``   how the operator is written in Relax, None where Relax does not have it.
     ``passes_through``  whether the value is the (only) input itself, which may be of any type: an annotation. Nothing
                  is computed for it.
+    ``settle``   for an operator that takes shapes or places as inputs: (attrs, numbers) -> (operator, attrs, inputs
+                 that stay), the same call with attributes in their place. ``numbers`` are the elements of each input,
+                 None where they are unknown; so is the result where too little is known.
     ``declares_attrs``  False where Relay's operator carries ``attrs`` without declaring them (``unique``, ``cumsum``):
                  its text then refers to them as ``meta[relay.attrs.…][i]``.
     """
@@ -122,6 +125,7 @@ class OpDef:
     script: Script | None = None
     aliases: tuple[str, ...] = ()
     declares_attrs: bool = True
+    settle: Callable[[Any, tuple[Shape | None, ...]], tuple[OpDef, Any, tuple[int, ...]] | None] | None = None
     passes_through: bool = False
 
     @property

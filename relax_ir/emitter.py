@@ -6,7 +6,7 @@ Both translators and ``LegalizeOps`` emit through this class, so a call is lower
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from relay2relax.core.source import Span
 from relay2relax.ops.attributes import attr_fields
 from relay2relax.ops.lower import lower_call
 from relay2relax.ops.record import Expanded, OpDef, SameOp
+from relay2relax.ops.shape_values import constant_numbers, numbers_of, settled
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.relax_ir.builder import BlockBuilder, call_op
 from relay2relax.relax_ir.expr import Call, CallTIR, Constant, Expr, GlobalVar, ShapeExpr, Tuple, TupleGetItem
@@ -23,6 +24,8 @@ from relay2relax.relax_ir.infer import argument_type
 from relay2relax.relax_ir.struct_info import TensorStructInfo, to_type
 from relay2relax.tir.expr import Var as PrimVar
 from relay2relax.tir.extent import Extent, Shape, is_any
+
+_Call: TypeAlias = tuple[OpDef, Any, Sequence[Expr]]
 
 
 class OpEmitter:
@@ -32,6 +35,8 @@ class OpEmitter:
         self.builder = builder
         self.span: Span | None = None
         self._functions: dict[Any, tuple[GlobalVar, tuple[PrimVar, ...]]] = {}
+        # What values of integers hold, where that is told before the program runs.
+        self._numbers: dict[Expr, Any] = {}
 
     # What an expansion may do.
 
@@ -70,6 +75,10 @@ class OpEmitter:
     def as_relax(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> Expr:
         """Emit a call of ``op`` as Relax operators, or as ``call_tir`` where Relax has none for it."""
         self.span = span
+        op, attrs, args = self._settled(op, attrs, args)
+        return self._noted(self._as_relax(op, attrs, args), op, attrs, args)
+
+    def _as_relax(self, op: OpDef, attrs: Any, args: Sequence[Expr]) -> Expr:
         match op.relax:
             case SameOp():
                 assert op.script is not None
@@ -77,18 +86,45 @@ class OpEmitter:
                     defaults = {f.name: f.default for f in attr_fields(op.attrs)}
                     kept = {n: getattr(attrs, n) for n in defaults if n not in op.script.omit}
                     attrs = op.attrs(**kept)
-                return self.builder.emit(Call(op, tuple(args), attrs, span))
+                return self.builder.emit(Call(op, tuple(args), attrs, self.span))
             case Expanded(expand):
                 result: Expr = expand(self, attrs, *args)
                 return result
-        return self.as_tir(op, attrs, args, span)
+        return self.as_tir(op, attrs, args, self.span)
 
     def as_tir(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> Expr:
         """Emit a call of ``op`` as ``call_tir``; what cannot be is said at :meth:`tir_call`."""
         if op.passes_through:
             return args[0]
+        op, attrs, args = self._settled(op, attrs, args)
         value = self.tir_call(op, attrs, args, span or self.span)
-        return Tuple((self.builder.emit(value.fields[0]),)) if isinstance(value, Tuple) else self.builder.emit(value)
+        if isinstance(value, Tuple):
+            return Tuple((self.builder.emit(value.fields[0]),))
+        return self._noted(self.builder.emit(value), op, attrs, args)
+
+    def _settled(self, op: OpDef, attrs: Any, args: Sequence[Expr]) -> _Call:
+        """Return the call, or the one that it is where the shapes among its inputs are told beforehand."""
+        if op.settle is None:
+            return op, attrs, args
+        found = settled(op, attrs, [self._numbers_in(arg) for arg in args])
+        if found is None:
+            return op, attrs, args
+        return found[0], found[1], tuple(args[index] for index in found[2])
+
+    def _noted(self, result: Expr, op: OpDef, attrs: Any, args: Sequence[Expr]) -> Expr:
+        """Return ``result``; what it holds is remembered where it is told beforehand."""
+        numbers = numbers_of(op, attrs, [self._numbers_in(arg) for arg in args], lambda i: self.type_of(args[i]))
+        if numbers is not None:
+            self._numbers[result] = numbers
+        return result
+
+    def _numbers_in(self, value: Expr) -> Any:
+        """Return the extents that a value holds, a tuple of them for a tuple, None where they are unknown."""
+        if isinstance(value, Constant):
+            return constant_numbers(value.data)
+        if isinstance(value, Tuple):
+            return tuple(self._numbers_in(field) for field in value.fields)
+        return self._numbers.get(value)
 
     def tir_call(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> CallTIR | Tuple:
         """Return a call of ``op`` as ``call_tir``, not bound yet; equal calls share one PrimFunc.
