@@ -66,9 +66,7 @@ def test_models_have_the_recorded_types(model_case: Any) -> None:
 @pytest.mark.golden
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", ["language", "dynamic"])
-def test_recorded_programs_have_the_recorded_types(
-    name: str, recorded: Any, known_differences: dict[str, str]
-) -> None:
+def test_recorded_programs_have_the_recorded_types(name: str, recorded: Any, known_differences: dict[str, str]) -> None:
     step = 1 if os.environ.get("RELAY2RELAX_SWEEP") == "full" else 12
     agreeing = 0
     for case in islice(recorded(name), 0, None, step):
