@@ -20,6 +20,7 @@ from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import Binary, Buffer, Cast, IntImm, PrimExpr, Var, const
 from relay2relax.tir.extent import Shape, as_prim, static
+from relay2relax.tir.intrinsics import call
 from relay2relax.tir.stmt import BufferStore, For, Seq, Stmt
 from relay2relax.tir.visit import substitute
 
@@ -42,12 +43,28 @@ class MetaScheduleLayoutTransformAttrs:
     index_map: IndexMapping
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class IndexMap:
-    """``final_indices`` are written with the variables ``initial_indices``."""
+    """``final_indices`` are written with the variables ``initial_indices``, whose names do not matter."""
 
     initial_indices: tuple[Var, ...]
     final_indices: tuple[PrimExpr, ...]
+
+    @property
+    def nameless(self) -> tuple[PrimExpr, ...]:
+        """The final indices with each variable replaced by its number: equal for maps that are alike."""
+        numbers: dict[Var, PrimExpr] = {
+            var: call("index", IntImm(number), dtype=var.dtype) for number, var in enumerate(self.initial_indices)
+        }
+        return tuple(substitute(expr, numbers) for expr in self.final_indices)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, IndexMap):
+            return NotImplemented
+        return len(self.initial_indices) == len(other.initial_indices) and self.nameless == other.nameless
+
+    def __hash__(self) -> int:
+        return hash(self.nameless)
 
 
 # auto_scheduler_layout_transform

@@ -22,6 +22,7 @@ from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedErr
 from relay2relax.core.source import SequentialSpan, Span
 from relay2relax.core.tensor_blob import read_tensor
 from relay2relax.ops.attributes import BoxInt, NoAttrs
+from relay2relax.ops.layout_rewrites import IndexMap
 from relay2relax.ops.table import relay_op
 from relay2relax.relay_ir import expr as ir
 from relay2relax.relay_ir import types as ty
@@ -410,6 +411,8 @@ class _Reader:
                 return VirtualDevice(v["device_type_int"], v["virtual_device_id"], v["target"], v["memory_scope"])
             case "Target":
                 return Target(str(v["kind"]), v["tag"], v["keys"], v["attrs"] or {}, v["features"] or {}, v["host"])
+            case "tir.IndexMap":
+                return IndexMap(v["initial_indices"], tuple(map(_prim, v["final_indices"])))
         if key.startswith("tir.") or key in ("IntImm", "FloatImm"):
             return _make_scalar(key, v)
         return self.make_type(key, v)

@@ -71,6 +71,7 @@ _DECLARED = {
     "tir.Cast": "dtype:dtype value:prim" + _SPAN,
     "tir.Select": "dtype:dtype condition:prim true_value:prim false_value:prim" + _SPAN,
     "tir.Call": "dtype:dtype op:expr args:prim*" + _SPAN,
+    "tir.IndexMap": "initial_indices:prim* final_indices:prim* inverse_index_map:any?",
     # Devices
     "VirtualDevice": "device_type_int:int virtual_device_id:int target:target? memory_scope:string",
     "Target": "kind:string tag:string keys:string* attrs:map? features:map? host:target?",

@@ -19,6 +19,7 @@ from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.source import SequentialSpan, Span
 from relay2relax.core.tensor_blob import write_tensor
 from relay2relax.ops.attributes import BoxInt, NoAttrs
+from relay2relax.ops.layout_rewrites import IndexMap
 from relay2relax.relay_ir import expr as ir
 from relay2relax.relay_ir import types as ty
 from relay2relax.relay_ir.attrs_codec import attrs_key, encode_attrs, format_double
@@ -333,6 +334,8 @@ def _fields_of(value: Any) -> tuple[str, dict[str, Any]] | None:
         case Target(kind, tag, keys, attrs, features, host):
             options = {"keys": keys, "attrs": attrs, "features": features, "host": host}
             return "Target", {"kind": _Leaf("TargetKind", kind), "tag": tag, **options}
+        case IndexMap(initial, final):
+            return "tir.IndexMap", {"initial_indices": initial, "final_indices": final, "inverse_index_map": None}
         case ty.Type():
             return _type_fields(value)
         case int() | tir.PrimExpr():

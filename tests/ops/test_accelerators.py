@@ -112,3 +112,18 @@ def test_layouts_of_the_meta_scheduler(check: Any) -> None:
     wide = np.zeros((3, 16), np.int32)
     wide[:, 1::2] = data
     check("meta_schedule_layout_transform", [data], wide, symbols=False, index_map=padded)
+
+
+def test_index_maps_are_written_and_read() -> None:
+    i, j = Var("i", "int32"), Var("j", "int32")
+    mapping = IndexMap((i, j), (j // 4, i, j % 4))
+    assert mapping == IndexMap((j, i), (i // 4, j, i % 4))
+    assert mapping != IndexMap((i, j), (j // 4, i, j % 2))
+    x = relay_ir.var("x", shape=(3, 8), dtype="int32")
+    call = relay_ir.op.meta_schedule_layout_transform(x, index_map=mapping)
+    mod = relay_ir.infer_type(relay_ir.IRModule({relay_ir.GlobalVar("main"): relay_ir.Function((x,), call)}))
+    for again in (relay_ir.load_json(relay_ir.save_json(mod)), relay_ir.parse(mod.astext())):
+        assert relay_ir.structural_equal(mod, again)
+        data = np.arange(24, dtype=np.int32).reshape(3, 8)
+        found = backends.create_executor("graph", again).evaluate()(data)
+        np.testing.assert_array_equal(found, data.reshape(3, 2, 4).transpose(1, 0, 2))
