@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.dtype import Array, is_float, of_array
 from relay2relax.ops.attributes import InlineString, OptionalIndexExprArray, String
 from relay2relax.ops.pooling import divided, image_of, lowest, pool_layout, quotient, with_extents
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
@@ -188,11 +188,11 @@ def _shares(extents: Sequence[Extent], sizes: Sequence[Extent]) -> bool:
 
 
 def adaptive_avg_pool_relax(e: Emit[V], record: OpDef, attrs: AdaptivePoolAttrs, data: V) -> V:
-    """TVM 0.25 and 0.26 compute windows of unequal size wrongly: those are lowered here."""
+    """TVM 0.25 and 0.26 compute windows of unequal size wrongly, all of them integers: those are lowered here."""
     x, axes = image_of(attrs, e.type_of(data))
     extents = [x.shape[axis] for axis in axes]
     sizes = _sizes(attrs, extents)
-    if pool_layout(attrs).is_split or not _shares(extents, sizes):
+    if pool_layout(attrs).is_split or not _shares(extents, sizes) or not is_float(x.dtype):
         return e.as_tir(record, attrs, (data,))
     return e.call(record.name, data, output_size=sizes, layout=attrs.layout)
 

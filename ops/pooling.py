@@ -360,7 +360,8 @@ def _pool_arguments(attrs: PoolAttrs) -> dict[str, Any]:
 def avg_pool_relax(e: Emit[V], record: OpDef, attrs: AvgPoolAttrs, data: V) -> V:
     """As for the maximum; where padding counts, the explicit padding is added before, for only that counts."""
     layout = pool_layout(attrs)
-    if layout.is_split:
+    # TVM's mean of integers has another dtype than it says.
+    if layout.is_split or not is_float(tensor(e.type_of(data)).dtype):
         return e.as_tir(record, attrs, (data,))
     given = _pool_arguments(attrs)
     if attrs.ceil_mode and attrs.count_include_pad:

@@ -324,12 +324,12 @@ def sparse_transpose_compute(
     return te.extern(shapes, dtypes, [data, indices, indptr], build, "sparse_transpose")
 
 
-def _product(name: str, doc: str) -> OpDef:
+def _product(name: str, inputs: tuple[str, ...], doc: str) -> OpDef:
     return OpDef(
         relay=f"nn.{name}",
         doc=doc,
         source="Relay's SparseDense relation and TOPI's sparse_dense of TVM 0.18",
-        inputs=("dense_data", *_NAMES),
+        inputs=inputs,
         attrs=SparseDenseAttrs,
         attrs_key="relay.attrs.SparseDenseAttrs",
         infer=sparse_dense_type,
@@ -339,8 +339,12 @@ def _product(name: str, doc: str) -> OpDef:
 
 
 OPS: tuple[OpDef, ...] = (
-    _product("sparse_dense", "Multiply a dense matrix and a transposed sparse one."),
-    _product("internal.sparse_dense_padded", "The same with rows filled up with zeros for one target's threads."),
+    _product("sparse_dense", ("dense_data", *_NAMES), "Multiply a dense matrix and a transposed sparse one."),
+    _product(
+        "internal.sparse_dense_padded",
+        ("data", "weight_data", "weight_indices", "weight_indptr"),
+        "The same with rows filled up with zeros for one target's threads.",
+    ),
     OpDef(
         relay="nn.sparse_conv2d",
         doc="Convolve images by a sparse matrix: a window of one element.",

@@ -1,6 +1,6 @@
-"""Operators of neural networks in a real apache-tvm: as Relax operators, and as PrimFuncs.
+"""Operators of neural networks compiled: in a real apache-tvm, as Relax operators and as PrimFuncs; and as C.
 
-One module holds a function for each case and form; TVM compiles it once.
+One module holds a function for each case and form; each compiler runs once.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 
 from relay2relax import relax_ir
+from relay2relax.backends.c import compile_prim_funcs
 from relay2relax.backends.tvm import build
+from relay2relax.core.dtype import of_array
 from relay2relax.core.tolerance import difference
 from relay2relax.ops import TensorType, relay_op
+from relay2relax.ops.lower import lower_call
 from relay2relax.relax_ir.emitter import OpEmitter
 from relay2relax.relax_ir.struct_info import from_type
 
@@ -128,22 +131,73 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
 ]  # fmt: skip
 
 
+def integers(*shape: int, dtype: str = "int16", high: int = 8) -> np.ndarray:
+    return RANDOM.integers(0, high, shape).astype(dtype)
+
+
+def floats(*shape: int) -> np.ndarray:
+    return np.abs(RANDOM.standard_normal(shape)).astype(np.float32)
+
+
+def sparse(rows: int, columns: int, *block: int) -> tuple[np.ndarray, ...]:
+    """A matrix with two elements in each row but the second, which has none."""
+    starts = np.cumsum([0] + [0 if row == 1 else 2 for row in range(rows)]).astype(np.int32)
+    return floats(starts[-1], *block), integers(starts[-1], dtype="int32", high=columns), starts
+
+
+def given_cases() -> list[tuple[str, dict[str, Any], tuple[np.ndarray, ...]]]:
+    """Cases whose arguments are not all random numbers of float32."""
+    blocks = {"channels": 4, "kernel_size": (3, 3), "data_layout": "NCHW2c", "out_layout": "NCHW4c"}
+    bits = {"weight_bits": 2, "pack_dtype": "uint8", "out_dtype": "int32"}
+    winograd = {"tile_size": 2, "channels": 4, "kernel_size": (3, 3), "padding": (1, 1)}
+    targets = integers(5, dtype="int64", high=4)
+    targets[2] = -100
+    return [
+        ("nn.nll_loss", {"ignore_index": -100}, (floats(5, 4), targets, floats(4))),
+        ("nn.nll_loss", {"ignore_index": -100, "reduction": "none"}, (floats(5, 4), targets, floats(4))),
+        ("nn.max_pool1d", {"pool_size": (3,), "padding": (1,)}, (integers(2, 3, 8, dtype="int32"),)),
+        ("nn.avg_pool3d", {"pool_size": (2, 2, 2)}, (integers(2, 3, 4, 4, 4, dtype="int32"),)),
+        ("nn.adaptive_avg_pool1d", {"output_size": (3,)}, (integers(2, 3, 8, dtype="int32"),)),
+        ("nn.contrib_conv2d_NCHWc", blocks, (floats(2, 3, 6, 5, 2), floats(1, 3, 3, 3, 2, 4))),
+        ("nn.contrib_conv2d_gemm_weight_transform", {"tile_N": 4, "tile_K": 2}, (floats(3, 3, 2, 5),)),
+        ("nn.contrib_conv2d_winograd_weight_transform", {"tile_size": 4}, (floats(4, 3, 3, 3),)),
+        ("nn.contrib_conv2d_winograd_without_weight_transform", winograd, (floats(2, 3, 5, 6), floats(4, 4, 4, 3))),
+        ("nn.bitpack", {"bits": 2, "bit_axis": 2, "pack_type": "uint8"}, (integers(3, 16),)),
+        ("nn.bitserial_conv2d", {"channels": 3, **bits}, (integers(1, 8, 5, 4), integers(3, 8, 3, 3))),
+        ("nn.bitserial_dense", {"units": 3, **bits}, (integers(4, 16), integers(3, 2, 2, dtype="uint8", high=256))),
+        ("nn.sparse_dense", {}, (floats(3, 8), *sparse(4, 8))),
+        ("nn.sparse_dense", {"sparse_lhs": True}, (floats(3, 8), *sparse(4, 4, 3, 2))),
+        ("nn.sparse_conv2d", {"layout": "NCHW"}, (floats(2, 8, 3, 4), *sparse(4, 8, 3, 1))),
+        ("nn.sparse_add", {}, (floats(4, 8), *sparse(4, 8))),
+        ("nn.sparse_transpose", {}, sparse(6, 6)),
+    ]
+
+
 def flat(value: Any) -> list[np.ndarray]:
     return list(value) if isinstance(value, tuple) else [value]
+
+
+def all_cases() -> list[tuple[str, dict[str, Any], tuple[np.ndarray, ...]]]:
+    random = [(name, given, tuple(floats(*shape) for shape in shapes)) for name, given, shapes in CASES]
+    return random + given_cases()
+
+
+def type_of(array: np.ndarray) -> TensorType:
+    return TensorType(array.shape, of_array(array))
 
 
 @pytest.mark.tvm
 def test_operators_in_tvm() -> None:
     builder = relax_ir.BlockBuilder()
     emitter = OpEmitter(builder)
-    expected: dict[str, tuple[list[np.ndarray], Any]] = {}
-    for number, (name, given, shapes) in enumerate(CASES):
+    cases = all_cases()
+    expected: dict[str, tuple[Any, Any]] = {}
+    for number, (name, given, arrays) in enumerate(cases):
         op = relay_op(name)
         assert op is not None
         attrs = op.attrs(**given)
-        arrays = [np.abs(RANDOM.standard_normal(shape)).astype(np.float32) for shape in shapes]
         for form in ("relax", "tir"):
-            params = [relax_ir.Var(f"x{i}", from_type(TensorType(shape))) for i, shape in enumerate(shapes)]
+            params = [relax_ir.Var(f"x{i}", from_type(type_of(array))) for i, array in enumerate(arrays)]
             function = f"{form}_{number}"
             with builder.function(function, params):
                 with builder.dataflow():
@@ -157,6 +211,27 @@ def test_operators_in_tvm() -> None:
     for function, (arrays, value) in expected.items():
         actual = flat(executable[function](*arrays))
         for one, wanted in zip(actual, flat(value), strict=True):
-            name, given, _ = CASES[int(function.split("_")[1])]
-            found = difference(one, wanted, 64)
+            name, given, _ = cases[int(function.split("_")[1])]
+            found = difference(one, np.asarray(wanted), 64)
             assert found.agrees, f"{function}: {name} {given}: {found}"
+
+
+@pytest.mark.compiler
+def test_operators_in_c() -> None:
+    cases = all_cases()
+    functions = []
+    for number, (name, given, arrays) in enumerate(cases):
+        op = relay_op(name)
+        assert op is not None
+        attrs, types = op.attrs(**given), list(map(type_of, arrays))
+        functions.append(lower_call(op, attrs, types, op.infer(attrs, *types), f"call_{number}"))
+    module = compile_prim_funcs(functions)
+    for function, (name, given, arrays) in zip(functions, cases, strict=True):
+        op = relay_op(name)
+        assert op is not None
+        values = [np.asarray(one) for one in flat(op.numpy(op.attrs(**given), *arrays))]
+        results = [np.full(one.shape, 7).astype(one.dtype) for one in values]
+        module.call(function.name, *(np.ascontiguousarray(one).reshape(one.shape) for one in arrays), *results)
+        for one, wanted in zip(results, values, strict=True):
+            found = difference(one, wanted, 64)
+            assert found.agrees, f"{name} {given}: {found}"
