@@ -495,7 +495,13 @@ class _Inference:
     def _solve(self) -> None:
         """Look at the queued relations, and again at those whose types became known, to the end."""
         queue, unifier = self.queue, self.unifier
-        while queue:
+        while True:
+            # Unification wakes relations also where none is queued.
+            if unifier.woken:
+                queue.extend(unifier.woken)
+                unifier.woken = []
+            if not queue:
+                return
             relation = queue.popleft()
             if not relation.done:
                 if isinstance(relation, _OperatorRelation):
@@ -505,9 +511,6 @@ class _Inference:
                 if not relation.done:
                     waited = relation.args if isinstance(relation, _OperatorRelation) else (relation.value,)
                     self._wait(relation, waited)
-            if unifier.woken:
-                queue.extend(unifier.woken)
-                unifier.woken = []
 
     def _wait(self, relation: _Relation, nodes: Sequence[TypeNode]) -> None:
         for unknown in unknowns(nodes):

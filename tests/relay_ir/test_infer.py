@@ -277,3 +277,8 @@ def test_deeply_nested_types() -> None:
     for _ in range(3000):
         ty = ty.fields[0]
     assert ty == tensor()
+
+
+def test_an_argument_says_what_a_parameter_is() -> None:
+    text = "def @main(%x: float32) { let %f = fn (%y) { tanh(%y) }; %f(%x) }"
+    assert signature(text) == "def @main(%x: float32) -> float32 {"

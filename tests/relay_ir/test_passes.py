@@ -178,9 +178,11 @@ def test_what_removed_code_said_of_parameters_is_kept():
     after = relay_ir.infer_type(transform.DeadCodeElimination()(parse(text)))
     assert after["main"].body is after["main"].params[0]
     assert after.types[after["main"].params[1]] == relay_ir.TensorType((3,), "float32")
-    text = "def @main(%x: float32) { let %f = fn (%n: int32) { %f(%n) }; add(%x, %f(3)) }"
-    lifted = relay_ir.infer_type(transform.LambdaLift()(parse(text)))["lifted_name0"]
-    assert lifted.ret_type == relay_ir.TensorType((), "float32")
+    x, y = var("x", shape=(2,)), var("y")
+    mod = IRModule({GlobalVar("main"): Function((x,), Call(Function((y,), op.nn.relu(y)), (x,)))})
+    assert y.type_annotation is None
+    lifted = relay_ir.infer_type(transform.LambdaLift()(mod))["lifted_name0"]
+    assert lifted.ret_type == lifted.params[0].type_annotation == relay_ir.TensorType((2,), "float32")
 
 
 def test_layer_norm_becomes_arithmetic():
