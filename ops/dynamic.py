@@ -8,7 +8,7 @@ Source of the semantics: TVM 0.18, ``src/relay/op/dyn`` and ``python/tvm/relay/o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +20,7 @@ from relay2relax.ops.coordinates import SparseToDenseAttrs, check_sparse, dense_
 from relay2relax.ops.create import InitOpAttrs, static_shape
 from relay2relax.ops.elementwise import convert
 from relay2relax.ops.indexing import StridedSliceAttrs
+from relay2relax.ops.layout import parse_layout
 from relay2relax.ops.masking import OneHotAttrs, one_hot_shape, one_hot_values
 from relay2relax.ops.padding import PadAttrs, pad_numpy
 from relay2relax.ops.record import OpDef, OpError
@@ -27,6 +28,7 @@ from relay2relax.ops.reshaping import new_shape
 from relay2relax.ops.shapes import normal_axes, normal_axis, show, tensor
 from relay2relax.ops.transform import ExpandDimsAttrs, ReshapeAttrs, SqueezeAttrs, TileAttrs
 from relay2relax.ops.types import TensorType, Type
+from relay2relax.ops.upsampling import UpSampling3DAttrs, UpSamplingAttrs
 from relay2relax.tir.extent import ANY, Shape, static
 
 SOURCE = "TVM 0.18 src/relay/op/dyn/tensor/transform.cc"
@@ -237,6 +239,34 @@ def dynamic_pad_numpy(attrs: PadAttrs, data: Array, pad_width: Array, pad_value:
     return pad_numpy(PadAttrs(widths, attrs.pad_mode), data, pad_value)
 
 
+# nn.upsampling
+
+
+def _upsampling(name: str, attrs_class: type, letters: str) -> OpDef:
+    """Return the record of an enlargement whose factors, one for each of the axes ``letters``, are inputs."""
+
+    def infer(attrs: Any, data: Type, *scales: Type) -> Type:
+        found = tensor(data)
+        for argument, one in enumerate(scales, 1):
+            if tensor(one, argument).rank:
+                raise OpError(f"a factor is one number, this tensor has rank {tensor(one, argument).rank}", argument)
+        layout = parse_layout(attrs.layout, "NC" + letters)
+        if layout.rank != found.rank:
+            raise OpError(f"the data has {found.rank} dimensions, layout {attrs.layout} needs {layout.rank}", 0)
+        shape = list(found.shape)
+        for letter in letters:
+            shape[layout.position(letter)] = ANY
+        return TensorType(tuple(shape), found.dtype)
+
+    def numpy(attrs: Any, data: Array, *scales: Array) -> Any:
+        factors = {f"scale_{letter.lower()}": float(one) for letter, one in zip(letters, scales, strict=True)}
+        return _named(f"nn.{name}").numpy(replace(attrs, **factors), data)
+
+    inputs = ("data", *(f"scale_{letter.lower()}" for letter in letters))
+    attrs = _attrs(attrs_class, attrs_class.__name__)
+    return _record(f"nn.{name}", f"As nn.{name}; the factors are inputs.", inputs, infer, numpy, **attrs)
+
+
 # The same calls with attributes, once shapes and places are known
 
 Settled: TypeAlias = "tuple[OpDef, Any, tuple[int, ...]] | None"
@@ -367,4 +397,6 @@ OPS = (
         pad_type, dynamic_pad_numpy, **_attrs(PadAttrs, "PadAttrs"),
         settle=_settle_static(1, lambda attrs, widths: ("nn.pad", PadAttrs(_pairs(widths), attrs.pad_mode))),
     ),
+    _upsampling("upsampling", UpSamplingAttrs, "HW"),
+    _upsampling("upsampling3d", UpSampling3DAttrs, "DHW"),
 )  # fmt: skip

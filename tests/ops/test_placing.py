@@ -304,3 +304,15 @@ def test_the_rank_of_a_computed_shape_must_be_known() -> None:
         infer("dyn.reshape", {"newshape": ()}, TensorType((2, 3)), TensorType((ANY,), "int64"))
     with pytest.raises(OpError, match="pad_width is a matrix"):
         infer("dyn.nn.pad", {"pad_width": ()}, TensorType((2,)), TensorType((2,), "int64"), TensorType(()))
+
+
+def test_upsampling_by_computed_factors(run_numpy: Any) -> None:
+    image = RANDOM.standard_normal((1, 2, 3, 4)).astype(np.float32)
+    attrs = {"scale_h": 1.0, "scale_w": 1.0}
+    found = run_numpy("dyn.nn.upsampling", attrs, image, np.array(2.0, np.float32), np.array(3.0, np.float32))
+    np.testing.assert_array_equal(found, image.repeat(2, 2).repeat(3, 3))
+    scale = TensorType(())
+    assert infer("dyn.nn.upsampling", attrs, TensorType((1, 2, 3, 4)), scale, scale) == TensorType((1, 2, ANY, ANY))
+    volume = TensorType((1, 2, 3, 4, 5))
+    found = infer("dyn.nn.upsampling3d", {**attrs, "scale_d": 1.0}, volume, scale, scale, scale)
+    assert found == TensorType((1, 2, ANY, ANY, ANY))
