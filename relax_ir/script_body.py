@@ -48,6 +48,7 @@ from relay2relax.relax_ir.visit import LEAVES, operands
 from relay2relax.tir import expr as tir
 from relay2relax.tir.expr import PrimExpr
 from relay2relax.tir.script_expr import is_dtype
+from relay2relax.tir.script_stmt import declared_symbols
 
 # What may stand in a script besides namespaces and defined names.
 _WORDS = frozenset(
@@ -115,6 +116,7 @@ class FunctionReader(CallReader):
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
             raise self.source.problem(node, "a function of Relax has plain parameters only", "expected name: type")
         self.scopes.append({})
+        self.declared = declared_symbols(self.source, node)
         self.in_signature = True
         try:
             scalars = self.dimension_parameters(node)
@@ -129,8 +131,9 @@ class FunctionReader(CallReader):
                 var = Var(argument.arg, info)
                 self.places[var] = argument
                 params.append(var)
-            for name in self.declared(node):
-                self.scopes[-1].setdefault(name, tir.Var(name, "int64"))
+            for name, dtype in self.declared.items():
+                if self.find(name) is None:
+                    self.define(name, tir.Var(name, dtype))
             self.in_signature = False
             ret = self.info(_evaluated(node.returns)) if node.returns is not None else None
         finally:
@@ -153,17 +156,6 @@ class FunctionReader(CallReader):
         found = {a.arg: tir.Var(a.arg, "int64") for a in node.args.args if a.arg in used and _is_scalar(self, a)}
         self.scopes[-1].update(found)
         return found
-
-    def declared(self, node: ast.FunctionDef) -> list[str]:
-        """Return the dimensions that the first statements of a function declare."""
-        names: list[str] = []
-        for one in node.body:
-            match one:
-                case ast.Assign([ast.Name(name)], ast.Call(func, [])):
-                    dotted = self.source.dotted(func) or ""
-                    if dotted.startswith("T.") and is_dtype(dotted[2:]):
-                        names.append(name)
-        return names
 
     def options(self, node: ast.FunctionDef) -> tuple[bool, bool]:
         """Return whether the function is private, and whether it is pure."""

@@ -534,6 +534,8 @@ class CallReader(TypeReader):
             case _ if value is None:
                 return None if field.optional or field.required else field.default
             case "double":
+                if isinstance(value, (FloatImm, IntImm)):
+                    return float(value.value)
                 if isinstance(value, (int, float)):
                     return float(value)
                 raise self.source.problem(at, f"{op}: `{field.name}` is a number", "expected a number")
@@ -541,6 +543,8 @@ class CallReader(TypeReader):
                 if isinstance(value, (bool, int)):
                     return bool(value)
                 raise self.source.problem(at, f"{op}: `{field.name}` is a bool", "expected True or False")
+            case "int" | "Integer" if isinstance(value, IntImm):
+                return value.value
             case "int" | "Integer" | "IndexExpr":
                 if isinstance(value, (int, PrimExpr)) or (field.kind == "IndexExpr" and isinstance(value, float)):
                     return value
@@ -584,12 +588,12 @@ class CallReader(TypeReader):
 def _plain(value: Any) -> Any:
     """Return an attribute's value without the wrappers of Relax; lists become tuples."""
     match value:
+        case PrimValue(FloatImm(number)):
+            return number
         case PrimValue(inner):
             return _plain(inner)
-        case IntImm(number, dtype):
+        case IntImm(number, ("bool" | "int64") as dtype):
             return bool(number) if dtype == "bool" else number
-        case FloatImm(number):
-            return number
         case StringImm(text):
             return text
         case ShapeExpr(values):

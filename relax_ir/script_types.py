@@ -40,6 +40,8 @@ class TypeReader:
         self.exprs = ExpressionReader(source, self.lookup, "int64")
         self.exprs.known = self.names
         self.in_signature = False
+        # The dtypes of dimensions that a body declares, for its signature.
+        self.declared: dict[str, str] = {}
 
     # Names.
 
@@ -95,7 +97,7 @@ class TypeReader:
     def declare_dimensions(self, node: ast.expr) -> None:
         for one in ast.walk(node):
             if isinstance(one, ast.Name) and one.id not in self.source.aliases and self.find(one.id) is None:
-                self.define(one.id, Var(one.id, "int64"))
+                self.define(one.id, Var(one.id, self.declared.get(one.id, "int64")))
 
     def row(self, node: ast.expr) -> tuple[Extent, ...]:
         """Return the extents of a list or tuple."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir.expr import PrimExpr
 from relay2relax.tir.extent import ANY, Extent, is_any
@@ -90,7 +91,10 @@ def to_type(info: StructInfo) -> Type:
 
 
 def from_type(type_: Type) -> StructInfo:
-    """Return the struct info of an operator's result; a shape with an ``ANY`` extent is unknown but for its rank."""
+    """Return the struct info of an operator's result; a shape with an ``ANY`` extent is unknown but for its rank.
+
+    Raises UnsupportedError for types that Relax does not have.
+    """
     match type_:
         case TensorType(shape, dtype):
             if any(is_any(extent) for extent in shape):
@@ -98,4 +102,4 @@ def from_type(type_: Type) -> StructInfo:
             return TensorStructInfo(shape, dtype)
         case TupleType(fields):
             return TupleStructInfo(tuple(from_type(one) for one in fields))
-    raise TypeError(f"no struct info for {type_!r}")
+    raise UnsupportedError(f"Relax has no struct info for the type {type_!r}")

@@ -188,8 +188,10 @@ class _Comparison:
 
     def value(self, a: Any, b: Any) -> None:
         """Compare struct infos, extents and attributes, symbolic dimensions by the place where they came first."""
+        a, b = _plain(a), _plain(b)
         match a, b:
             case tir.Var(), tir.Var():
+                self.require(a.dtype == b.dtype, f"dimensions of {a.dtype} and {b.dtype}")
                 if a not in self.symbols and b not in self.taken:
                     self.symbols[a] = b
                     self.taken.add(b)
@@ -210,6 +212,11 @@ class _Comparison:
                     self.value(a[key], b[key])
             case _:
                 self.require(a == b, _both(a, b))
+
+
+def _plain(value: Any) -> Any:
+    """Return an int64 constant as the plain int that stands for it in shapes and attributes."""
+    return value.value if isinstance(value, tir.IntImm) and value.dtype == "int64" else value
 
 
 def _said(attrs: Any) -> Any:

@@ -96,7 +96,7 @@ class StatementReader:
         self.root_buffers: list[Buffer] = []
         self.head = True
         self.assigned = _assigned(node)
-        self.symbol_dtypes = _declared_symbols(source, node)
+        self.symbol_dtypes = declared_symbols(source, node)
 
     # What a function knows besides.
 
@@ -588,13 +588,19 @@ def _assigned(node: ast.FunctionDef) -> Counter[str]:
     return counts
 
 
-def _declared_symbols(source: ScriptSource, node: ast.FunctionDef) -> dict[str, str]:
+def declared_symbols(source: ScriptSource, node: ast.FunctionDef) -> dict[str, str]:
     """Return the dtypes of the names that the body declares as variables."""
     found: dict[str, str] = {}
     for one in node.body:
         match one:
-            case ast.Assign([ast.Name(name)], ast.Call(func, [])):
-                dotted = source.dotted(func) or ""
-                if dotted.startswith("T.") and is_dtype(dotted[2:]):
-                    found[name] = dotted[2:]
+            case ast.Assign([ast.Name(name)], value):
+                pairs = [(name, value)]
+            case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)):
+                pairs = [(t.id, v) for t, v in zip(targets, values, strict=False) if isinstance(t, ast.Name)]
+            case _:
+                continue
+        for name, value in pairs:
+            dotted = source.called(value) or ""
+            if isinstance(value, ast.Call) and not value.args and dotted.startswith("T.") and is_dtype(dotted[2:]):
+                found[name] = dotted[2:]
     return found

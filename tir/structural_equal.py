@@ -130,7 +130,9 @@ class _Writer:
             self.expr(expr)
         for part in sub_statements(stmt):
             self.stmt(part)
-            self.out.append("end")
+            if not isinstance(stmt, (Let, Allocate)):
+                # A script does not say where a local's scope ends, and what follows does not use it.
+                self.out.append("end")
 
     def block(self, realize: BlockRealize) -> None:
         block = realize.block
