@@ -69,6 +69,15 @@ def let(value: PrimExpr, body: Callable[[PrimExpr], Stmt], name: str = "v") -> S
     return Let(var, value, body(var))
 
 
+def bind(values: Sequence[PrimExpr], body: Callable[..., Stmt], names: Sequence[str]) -> Stmt:
+    """Return ``body`` of names for ``values``, each of which is evaluated once."""
+    found = [Var(name, value.dtype) for name, value in zip(names, values, strict=True)]
+    result = body(*found)
+    for var, value in reversed(list(zip(found, values, strict=True))):
+        result = Let(var, value, result)
+    return result
+
+
 def local(dtype: str, initial: PrimLike, body: Callable[[Cell], Stmt], name: str = "cell") -> Stmt:
     """Return ``body`` of a new cell that holds ``initial``."""
     cell = Cell(Buffer(name, (IntImm(1, "int64"),), dtype, "local"))

@@ -6,7 +6,7 @@ A region is a row (image, left, top, right, bottom) in units of the original ima
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from relay2relax.core.dtype import Array
 from relay2relax.ops.attributes import Bool, Double, IndexExprArray, InlineString, Int
 from relay2relax.ops.image import inside_of
-from relay2relax.ops.imperative import Cell, let, local, loop, rows, seq, store, when
+from relay2relax.ops.imperative import Cell, bind, let, local, loop, rows, seq, store, when
 from relay2relax.ops.layout import parse_layout
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.shapes import show, tensor
@@ -163,16 +163,13 @@ def align_compute(attrs: Any, out: TensorType, data: te.Tensor, rois: te.Tensor)
     _align_check(attrs)
     layout = parse_layout(attrs.layout, "NCHW")
     size = integers(attrs.pooled_size, "pooled_size")
-    extents = [data.shape[layout.position(letter)] for letter in "HW"]
+    channels, *extents = (data.shape[layout.position(letter)] for letter in "CHW")
     kind, average = rois.dtype, attrs.mode == "avg"
 
     def build(inputs: Any, outputs: Any) -> Stmt:
         (x, regions), (result,) = inputs, outputs
 
-        def cell(*at: PrimExpr) -> Stmt:
-            where = layout.coordinates(at)
-            roi = where["N"]
-
+        def cell(roi: PrimExpr, *at: PrimExpr) -> Stmt:
             def line(axis: int) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
                 """Return where the bin begins, how long it is, and how many samples it has."""
                 start, end = (regions[roi, one] * const(attrs.spatial_scale, kind) for one in (2 - axis, 4 - axis))
@@ -180,44 +177,56 @@ def align_compute(attrs: Any, out: TensorType, data: te.Tensor, rois: te.Tensor)
                 count: PrimExpr = IntImm(attrs.sample_ratio, "int64")
                 if attrs.sample_ratio <= 0:
                     count = cast("int64", call("ceil", width))
-                return start + cast(kind, where["HW"[axis]]) * width, width, count
+                return start + cast(kind, at[axis]) * width, width, count
 
-            (top, tall, rows_), (left, wide, columns) = line(0), line(1)
+            def place(channel: PrimExpr) -> tuple[PrimExpr, ...]:
+                return layout.indices({"N": roi, "C": channel, "H": at[0], "W": at[1]})
 
-            def sample(total: Cell, i: PrimExpr, j: PrimExpr) -> Stmt:
-                y = top + (cast(kind, i) + 0.5) * tall / cast(kind, rows_)
-                across = left + (cast(kind, j) + 0.5) * wide / cast(kind, columns)
-                outside: PrimExpr = IntImm(0, "bool")
-                ends: list[tuple[PrimExpr, PrimExpr, PrimExpr]] = []
-                for place, extent in ((y, extents[0]), (across, extents[1])):
-                    outside = binary("or", outside, binary("or", place < -1.0, place > cast(kind, extent)))
-                    inside = minimum(maximum(place, 0.0), cast(kind, extent - 1))
-                    low = cast("int64", call("floor", inside))
-                    ends.append((low, minimum(low + 1, extent - 1), cast(data.dtype, inside - cast(kind, low))))
-                (y0, y1, down), (x0, x1, right) = ends
+            def each(update: Callable[[PrimExpr], PrimExpr]) -> Stmt:
+                """Store ``update`` of its number to each channel of the bin."""
+                return loop(channels, lambda c: store(result, place(c), update(c)), "c")
 
-                def pixel(row: PrimExpr, column: PrimExpr) -> PrimExpr:
-                    image = inside_of(cast("int64", regions[roi, 0]), data.shape[0])
-                    place = layout.indices({"N": image, "C": where["C"], "H": row, "W": column})
-                    found: PrimExpr = x[place]
-                    return found
+            def between(axis: int, sample: PrimExpr, start: Any, width: Any, count: Any) -> list[PrimExpr]:
+                """Return the elements around a sample, how far it is from the first, and whether it counts."""
+                extent = extents[axis]
+                point = start + (cast(kind, sample) + 0.5) * width / cast(kind, count)
+                inside = minimum(maximum(point, 0.0), cast(kind, extent - 1))
+                low = call("floor", inside)
+                first = cast("int64", low)
+                counts = logical_and(point >= -1.0, point <= cast(kind, extent))
+                return [first, minimum(first + 1, extent - 1), cast(data.dtype, inside - low), counts]
 
-                upper = pixel(y0, x0) * (1.0 - right) + pixel(y0, x1) * right
-                lower = pixel(y1, x0) * (1.0 - right) + pixel(y1, x1) * right
-                value = Select(outside, const(0, data.dtype), upper * (1.0 - down) + lower * down)
-                return total.set(total.value + value if average else maximum(total.value, value))
+            def add(y0: Any, y1: Any, down: Any, here: Any, x0: Any, x1: Any, right: Any, there: Any) -> Stmt:
+                image = inside_of(cast("int64", regions[roi, 0]), data.shape[0])
 
-            def gather(total: Cell) -> Stmt:
-                found = total.value
-                if average:
-                    found = found / cast(data.dtype, rows_ * columns)
-                return seq(
-                    loop(rows_, lambda i: loop(columns, lambda j: sample(total, i, j), "j")), store(result, at, found)
-                )
+                def value(channel: PrimExpr) -> PrimExpr:
+                    def pixel(row: PrimExpr, column: PrimExpr) -> PrimExpr:
+                        source = layout.indices({"N": image, "C": channel, "H": row, "W": column})
+                        found: PrimExpr = x[source]
+                        return found
 
-            return local(data.dtype, 0 if average else min_value(data.dtype), gather, "total")
+                    upper = pixel(y0, x0) * (1.0 - right) + pixel(y0, x1) * right
+                    lower = pixel(y1, x0) * (1.0 - right) + pixel(y1, x1) * right
+                    found = Select(logical_and(here, there), upper * (1.0 - down) + lower * down, const(0, data.dtype))
+                    old: PrimExpr = result[place(channel)]
+                    return old + found if average else maximum(old, found)
 
-        return rows(out.shape, inputs, outputs, cell, "bin")
+                return each(value)
+
+            def samples(top: Any, tall: Any, across: Any, left: Any, wide: Any, along: Any) -> Stmt:
+                def one(i: PrimExpr, j: PrimExpr) -> Stmt:
+                    around = [*between(0, i, top, tall, across), *between(1, j, left, wide, along)]
+                    return bind(around, add, ("y0", "y1", "down", "here", "x0", "x1", "right", "there"))
+
+                total = loop(across, lambda i: loop(along, lambda j: one(i, j), "j"))
+                if not average:
+                    return seq(each(lambda _: min_value(data.dtype)), total)
+                mean = each(lambda c: result[place(c)] / cast(data.dtype, across * along))
+                return seq(each(lambda _: const(0, data.dtype)), total, mean)
+
+            return bind([*line(0), *line(1)], samples, ("top", "tall", "rows", "left", "wide", "columns"))
+
+        return rows((rois.shape[0], *size), inputs, outputs, cell, "bin")
 
     return te.extern([out.shape], [out.dtype], [data, rois], build, "roi_align")[0]
 

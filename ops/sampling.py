@@ -119,6 +119,9 @@ def grid_sample_numpy(attrs: Any, data: Array, grid: Array) -> Array:
     rank = data.ndim - 2
     _check_sampling(attrs, rank, grid.shape[1])
     extents = data.shape[2:]
+    if 0 in extents:
+        # All of it is padding.
+        return np.zeros((*data.shape[:2], *grid.shape[2:]), data.dtype)
     batch = np.arange(data.shape[0]).reshape((-1, *[1] * rank))
     x: Any = np.moveaxis(data, 1, -1)
 
@@ -152,7 +155,7 @@ def grid_sample_numpy(attrs: Any, data: Array, grid: Array) -> Array:
                 for side, share in zip(corner, part, strict=True):
                     weight = weight * (share if side else 1.0 - share)
                 indices = [low + side for low, side in zip(first, corner, strict=True)]
-                value = value + element(*indices) * weight.astype(kind)[..., None]
+                value = value + element(*indices).astype(kind) * weight.astype(kind)[..., None]
     return np.moveaxis(np.asarray(value, data.dtype), -1, 1)
 
 
@@ -165,7 +168,7 @@ def _numpy_bicubic(attrs: Any, places: list[Any], extents: Sequence[int], elemen
         y = _numpy_bounded(attrs, first[0] + (i - 1), extents[0]).astype(np.int64)
         for j, column in enumerate(columns):
             x = _numpy_bounded(attrs, first[1] + (j - 1), extents[1]).astype(np.int64)
-            line = line + element(y, x) * column[..., None]
+            line = line + element(y, x).astype(column.dtype) * column[..., None]
         value = value + line * row[..., None]
     return np.moveaxis(np.asarray(value, data.dtype), -1, 1)
 
@@ -192,6 +195,10 @@ def grid_sample_compute(attrs: Any, out: TensorType, data: te.Tensor, grid: te.T
     rank = data.rank - 2
     _check_sampling(attrs, rank, static(grid.shape[1]))
     extents = data.shape[2:]
+    if any(static(extent) == 0 for extent in extents):
+        # All of it is padding, and there is nothing that a guarded load could name.
+        padding: te.Tensor = te.compute(out.shape, lambda *_: const(0, out.dtype), "grid_sample")
+        return padding
     kind = grid.dtype if is_float(grid.dtype) else "float32"
     points = grid.shape[2:]
 

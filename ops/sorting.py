@@ -18,7 +18,7 @@ from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Scrip
 from relay2relax.ops.shapes import normal_axis, show, tensor
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import Buffer, Not, PrimExpr, Select, binary, cast, logical_and, minimum
+from relay2relax.tir.expr import Buffer, IntImm, Not, PrimExpr, Select, binary, cast, logical_and, maximum, minimum
 from relay2relax.tir.extent import ANY, ceildiv, equal, mul, static
 from relay2relax.tir.intrinsics import call
 from relay2relax.tir.stmt import Stmt
@@ -170,6 +170,57 @@ def order_compute(data: te.Tensor, axis: int, ascending: bool) -> te.Tensor:
     return te.extern([data.shape, data.shape], ["int64", "int64"], [data], build, "order")[0]
 
 
+# Up to here it is quicker to keep the first few in order than to sort everything.
+_FEW = 32
+
+
+def first_compute(data: te.Tensor, axis: int, ascending: bool, count: int) -> te.Tensor:
+    """Return the first ``count`` (at least 1) of the indices that sort ``data`` along ``axis``."""
+    outer = (*data.shape[:axis], *data.shape[axis + 1 :])
+    shape = (*data.shape[:axis], IntImm(count, "int64"), *data.shape[axis + 1 :])
+
+    def build(inputs: Any, outputs: Any) -> Stmt:
+        (x,), (order,) = inputs, outputs
+
+        def row(*at: PrimExpr) -> Stmt:
+            def place(i: PrimExpr) -> tuple[PrimExpr, ...]:
+                return (*at[:axis], i, *at[axis:])
+
+            def precedes(i: PrimExpr, position: PrimExpr) -> PrimExpr:
+                """Whether element ``i`` comes before the one that is listed at ``position``."""
+                listed = order[place(position)]
+                return before(x[place(i)], x[place(listed)], ascending)
+
+            def insert(i: PrimExpr, known: Cell) -> Stmt:
+                def shift(free: Cell) -> Stmt:
+                    # The conjunction is evaluated as a whole, so the place before the first is moved inside.
+                    left = maximum(free.value - 1, 0)
+                    return seq(
+                        repeat_while(
+                            logical_and(free.value > 0, precedes(i, left)),
+                            seq(store(order, place(free.value), order[place(left)]), free.add(-1)),
+                        ),
+                        store(order, place(free.value), i),
+                        known.set(minimum(known.value + 1, count)),
+                    )
+
+                return local("int64", minimum(known.value, count - 1), shift, "free")
+
+            def scan(known: Cell) -> Stmt:
+                def step(i: PrimExpr) -> Stmt:
+                    enters = binary("or", known.value < count, precedes(i, IntImm(count - 1, "int64")))
+                    return when(enters, insert(i, known))
+
+                return loop(data.shape[axis], step)
+
+            # The list names an element everywhere, also before it is filled.
+            return seq(loop(count, lambda j: store(order, place(j), 0), "j"), local("int64", 0, scan, "known"))
+
+        return rows(outer, inputs, outputs, row, "first_row")
+
+    return te.extern([shape], ["int64"], [data], build, "first")[0]
+
+
 def sorted_compute(data: te.Tensor, order: te.Tensor, axis: int, shape: Any) -> te.Tensor:
     """Return the elements of ``data`` in ``order``, as many as ``shape`` has."""
     result: te.Tensor = te.compute(shape, lambda *i: data(*i[:axis], order[i], *i[axis + 1 :]), "sorted")
@@ -297,7 +348,11 @@ def topk_compute(attrs: Any, out: Type, data: te.Tensor, *k: te.Tensor) -> Any:
     count, extent = static(first.shape[axis]), static(data.shape[axis])
     if count is not None and extent is not None and count > extent:
         raise OpError(f"the first {count} of {extent} elements do not exist", 0)
-    order = order_compute(data, axis, _ascending(attrs))
+    few = count is not None and 0 < count <= _FEW and (extent is None or 2 * count <= extent)
+    if few and count is not None:
+        order = first_compute(data, axis, _ascending(attrs), count)
+    else:
+        order = order_compute(data, axis, _ascending(attrs))
     if attrs.ret_type == "indices":
         return indices_compute(order, first.shape, attrs.dtype)
     values = sorted_compute(data, order, axis, first.shape)

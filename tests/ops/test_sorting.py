@@ -51,6 +51,16 @@ def test_topk(check, torch, is_ascend):
     check("topk", [x], indices, symbols=False, **attrs, ret_type="indices")
 
 
+@pytest.mark.parametrize("is_ascend", [True, False])
+@pytest.mark.parametrize("k", [1, 4, 40])
+def test_first_of_many_with_ties(check, is_ascend, k):
+    x = few(2, 90)
+    x[0, 3] = np.nan
+    order = np.argsort(x if is_ascend else np.where(np.isnan(x), -np.inf, -x), axis=1, kind="stable")[:, :k]
+    expected = np.take_along_axis(x, order, 1), order.astype(np.int32)
+    check("topk", [x], expected, symbols=False, k=k, is_ascend=is_ascend, dtype="int32")
+
+
 def test_topk_of_the_whole_axis(check):
     x = np.array([[3, 1, 3, 2]], np.int32)
     expected = (np.array([[3, 3, 2, 1]], np.int32), np.array([[0, 2, 3, 1]], np.float32))
