@@ -153,6 +153,38 @@ def test_tensor_arrays(body, expected):
     assert run(body) == expected
 
 
+STATIC = library_text(static_tensor_arrays=[("float32", (3, 2)), ("float32", (2,)), ("float32", ())])
+ROWS = f"@tensor_array_unstack_float32_3_2({MATRIX})"
+INDICES = 'cast(arange(2f, 0f, -1f, start=2f, stop=0f, step=-1f, dtype="float32"), dtype="int32")'
+LENGTHS = 'cast(arange(1f, 3f, 1f, start=1f, stop=3f, step=1f, dtype="float32"), dtype="int32")'
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("@tensor_array_float32_2(1)", ["tensor_nil_float32_2"]),
+        (f"@tensor_get_data_float32_2(@tensor_array_read_float32_2({ROWS}, 1))", [2, 3]),
+        (f"@tensor_array_stack_float32_2({ROWS})", ("tensor_constructor_float32_any_2", [[0, 1], [2, 3], [4, 5]])),
+        (f"@tensor_array_concat_float32_2({ROWS})", ("tensor_constructor_float32_any", [0, 1, 2, 3, 4, 5])),
+        (f"@tensor_array_gather_float32_2({ROWS}, {INDICES})",
+         ("tensor_constructor_float32_any_2", [[4, 5], [2, 3]])),
+        (f"@tensor_array_scatter_float32_2(@tensor_array_float32_2(3), {INDICES}, {ROWS})",
+         ["tensor_nil_float32_2", ("tensor_constructor_float32_2", [2, 3]), ("tensor_constructor_float32_2", [0, 1])]),
+        (f"@tensor_take_float32_3_2(tensor_constructor_float32_3_2({MATRIX}), 1, 3)",
+         ("tensor_constructor_float32_any_2", [[2, 3], [4, 5]])),
+        (f"let %empty: List[static_tensor_float32_any_2_t[]] = Cons(tensor_nil_float32_any_2, "
+         f"Cons(tensor_nil_float32_any_2, Nil)); "
+         f"@tensor_array_split_float32_3_2(%empty, tensor_constructor_float32_3_2({MATRIX}), {LENGTHS})",
+         [("tensor_constructor_float32_any_2", [[0, 1]]), ("tensor_constructor_float32_any_2", [[2, 3], [4, 5]])]),
+        ("@tensor_array_stack_float32_scalar(Cons(tensor_constructor_float32_scalar(7f), Nil))",
+         ("tensor_constructor_float32_any", [7])),
+    ],
+)  # fmt: skip
+def test_tensor_arrays_of_one_shape(body, expected):
+    mod = relay_ir.parse(f"{STATIC}\ndef @main() {{ {body} }}")
+    assert plain(create_executor("debug", mod).evaluate()()) == expected
+
+
 # --- beside a program ---
 
 
@@ -177,6 +209,8 @@ def test_unknown_parts():
         library_text(("lists",))
     with pytest.raises(Relay2RelaxError, match="not 'complex64'"):
         library_text(tensor_arrays=("complex64",))
+    with pytest.raises(Relay2RelaxError, match="not 'bool'"):
+        library_text(static_tensor_arrays=[("bool", (2,))])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16"])
