@@ -30,6 +30,10 @@ class BoxInt(int):
     """An integer that TVM 0.18 stores as a boxed object (``meta[runtime.BoxInt][i]`` in text); equal to the int."""
 
 
+class GlobalFunction(str):
+    """The name of a function of TVM's registry, which is stored as an object of its own (``meta[EnvFunc][i]``)."""
+
+
 Int: TypeAlias = Annotated[int, Kind("int")]
 Bool: TypeAlias = Annotated[bool, Kind("bool")]
 # A truth value that is an object: JSON refers to it, and it may be null.
@@ -60,7 +64,7 @@ Expr: TypeAlias = Annotated[Any, Kind("Expr")]
 VirtualDevice: TypeAlias = Annotated[Optional[Any], Kind("VirtualDevice")]
 Constant: TypeAlias = Annotated[Optional[Any], Kind("Constant")]
 IndexMapping: TypeAlias = Annotated[Any, Kind("IndexMap")]
-EnvFunc: TypeAlias = Annotated[Any, Kind("EnvFunc")]
+EnvFunc: TypeAlias = Annotated[str, Kind("EnvFunc")]
 ObjectMap: TypeAlias = Annotated[tuple[tuple[str, Any], ...], Kind("Map<String,ObjectRef>")]
 
 

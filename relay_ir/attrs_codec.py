@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from relay2relax.core.errors import ParseError
-from relay2relax.ops.attributes import AttrField, BoxInt, NoAttrs, attr_fields
+from relay2relax.ops.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
 from relay2relax.ops.table import all_ops
 from relay2relax.relay_ir.expr import RelayExpr
 from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
@@ -201,6 +201,8 @@ def _coerced(kind: str, value: Any) -> Any:
             return float(value) if isinstance(value, (int, float)) else None
         case "string" | "String" | "DataType":
             return value if isinstance(value, str) else None
+        case "EnvFunc":
+            return GlobalFunction(value) if isinstance(value, str) else None
     return value
 
 

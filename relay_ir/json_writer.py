@@ -18,7 +18,7 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.source import SequentialSpan, Span
 from relay2relax.core.tensor_blob import write_tensor
-from relay2relax.ops.attributes import BoxInt, NoAttrs
+from relay2relax.ops.attributes import BoxInt, GlobalFunction, NoAttrs
 from relay2relax.ops.layout_rewrites import IndexMap
 from relay2relax.relay_ir import expr as ir
 from relay2relax.relay_ir import types as ty
@@ -248,6 +248,8 @@ def _leaf(value: Any) -> _Leaf | None:
     match value:
         case _Leaf():
             return value
+        case GlobalFunction():
+            return _Leaf("EnvFunc", value)
         case str():
             return _Leaf("runtime.String", value)
         case BoxInt():

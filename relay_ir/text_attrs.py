@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.ops.attributes import AttrField, BoxInt, NoAttrs, attr_fields
+from relay2relax.ops.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
 from relay2relax.ops.record import OpDef
 from relay2relax.relay_ir.attrs_codec import attrs_class, attrs_key, coerce
 from relay2relax.relay_ir.device import VirtualDevice
@@ -226,7 +226,7 @@ class AttributeWriter:
         match value:
             case None:
                 return "None"
-            case BoxInt():
+            case BoxInt() | GlobalFunction():
                 return self._refer(value)
             case bool():
                 return str(value)

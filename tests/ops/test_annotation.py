@@ -38,6 +38,7 @@ def with_calls() -> relay_ir.IRModule:
     value = op.annotation.compiler_end(op.exp(value), compiler="other")
     value = op.annotation.cast_hint(value, dtype="float16")
     value = op.on_device(value, virtual_device=device, constrain_result=True)
+    value = op.debug(value, debug_func="look.at")
     value = op.device_copy(value, src_virtual_device=device, dst_virtual_device=VirtualDevice(2, 0))
     return relay_ir.IRModule({relay_ir.GlobalVar("main"): relay_ir.Function((x,), value)})
 
