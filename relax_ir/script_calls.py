@@ -12,11 +12,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import DTypeError, numpy_dtype
-from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.script_source import ScriptProblem, ScriptSource
-from relay2relax.ops.attributes import AttrField, attr_fields
-from relay2relax.ops.record import OpDef
-from relay2relax.ops.table import relax_op
 from relay2relax.relax_ir.expr import (
     Call,
     CallDPSPacked,
@@ -33,29 +29,16 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.infer import Inference
-from relay2relax.relax_ir.script_dialect import DIALECTS
-from relay2relax.relax_ir.script_types import TypeReader
-from relay2relax.relax_ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
-from relay2relax.relax_ir.tvm_operators import (
-    RENAMED,
-    REQUIRED,
-    Argument,
-    ForeignAttrs,
-    Signature,
-    foreign_op,
-    operator_names,
-    signature,
-)
+from relay2relax.relax_ir.script_operators import EXPRESSIONS, RESULT, OperatorReader
+from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo
 from relay2relax.relax_ir.visit import LEAVES
 from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr, const
 
-_EXPR = (*LEAVES, Call, CallTIR, CallDPSPacked, Tuple, TupleGetItem)
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
     ast.Mod: "mod", ast.Pow: "power", ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater",
     ast.GtE: "greater_equal",
 }  # fmt: skip
-_RESULT = ("out_sinfo", "out_ty", "sinfo_args", "ty_args")
 _DEFAULT_DTYPES = {bool: "bool", int: "int32", float: "float32"}
 
 
@@ -63,7 +46,7 @@ class ModuleName:
     """What ``Module`` and ``cls`` stand for."""
 
 
-class CallReader(TypeReader):
+class CallReader(OperatorReader):
     """Reads expressions of one function; ``globals`` are the functions of the module."""
 
     def __init__(
@@ -79,10 +62,6 @@ class CallReader(TypeReader):
         self.constants = constants
         # Callees that were called with ``tir_vars``, whose scalars come after the results.
         self.scalars_last: set[GlobalVar] = set()
-
-    def bound(self, value: Expr, node: ast.AST) -> Expr:
-        """Return a variable bound to ``value``."""
-        raise NotImplementedError
 
     def undefined(self, node: ast.AST, name: str) -> ScriptProblem:
         """Return the mistake of a name that nothing defines here."""
@@ -113,7 +92,7 @@ class CallReader(TypeReader):
                 return self.arithmetic(op, left, right, node)
             case ast.UnaryOp(ast.USub(), operand):
                 value = self.value(operand)
-                if isinstance(value, _EXPR):
+                if isinstance(value, EXPRESSIONS):
                     return self.operator_call("negative", [value], {}, node)
                 return self.exprs.unary(ast.USub(), value, node)
             case ast.UnaryOp() | ast.BoolOp() | ast.Compare():
@@ -149,7 +128,7 @@ class CallReader(TypeReader):
 
     def arithmetic(self, op: ast.AST, left: ast.AST, right: ast.AST, node: ast.AST) -> Any:
         a, b = self.value(left), self.value(right)
-        if not isinstance(a, _EXPR) and not isinstance(b, _EXPR):
+        if not isinstance(a, EXPRESSIONS) and not isinstance(b, EXPRESSIONS):
             if isinstance(node, ast.Compare):
                 return self.exprs.comparison(left, node.ops, node.comparators, node)
             return self.exprs.value(node)
@@ -215,7 +194,7 @@ class CallReader(TypeReader):
                 return value
         if isinstance(value, LEAVES):
             return value
-        if isinstance(value, _EXPR):
+        if isinstance(value, EXPRESSIONS):
             return self.bound(value, node)
         what = "struct info" if isinstance(value, StructInfo) else "None" if value is None else "this"
         raise self.source.problem(node, f"{what} is no argument", "expected a value")
@@ -323,7 +302,7 @@ class CallReader(TypeReader):
     # Calls that are given the memory of their results.
 
     def call_tir(self, node: ast.Call) -> CallTIR | CallDPSPacked:
-        given = self.source.arguments(node, ("func", "args", "out", "dtype", "tir_vars", *_RESULT))
+        given = self.source.arguments(node, ("func", "args", "out", "dtype", "tir_vars", *RESULT))
         callee = self.value(self.needed(node, given, "func"))
         args = self.tuple_of(self.needed(node, given, "args"))
         out = self.results(node, given)
@@ -346,7 +325,7 @@ class CallReader(TypeReader):
         return CallTIR(callee, tuple(args), out, tuple(scalars))
 
     def call_dps_packed(self, node: ast.Call) -> CallDPSPacked:
-        given = self.source.arguments(node, ("func", "args", "out", "dtype", *_RESULT))
+        given = self.source.arguments(node, ("func", "args", "out", "dtype", *RESULT))
         callee = self.value(self.needed(node, given, "func"))
         name = callee.name if isinstance(callee, ExternFunc) else callee
         if not isinstance(name, str):
@@ -365,7 +344,7 @@ class CallReader(TypeReader):
 
     def results(self, node: ast.Call, given: Mapping[str, ast.expr]) -> tuple[TensorStructInfo, ...]:
         """Return the results of a call: struct info, a list of it, or shapes with ``dtype=``."""
-        place = next((given[name] for name in ("out", *_RESULT) if name in given), None)
+        place = next((given[name] for name in ("out", *RESULT) if name in given), None)
         if place is None:
             raise self.source.problem(
                 node, "the call does not say what it returns", "expected struct info of the result"
@@ -394,215 +373,3 @@ class CallReader(TypeReader):
             raise self.source.problem(node, "this is no struct info", "expected R.Tensor(…), or a list of struct info",
                                       help="a shape needs `dtype=` beside it")  # fmt: skip
         return infos
-
-    def extent_of(self, value: Any, node: ast.AST) -> Any:
-        if isinstance(value, PrimValue):
-            value = value.value
-        if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)):
-            raise self.source.problem(node, "this is no extent", "expected integers and dimensions")
-        return value.value if isinstance(value, IntImm) and value.dtype == "int64" else value
-
-    # Operators.
-
-    def operator_call(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any], node: ast.AST) -> Call:
-        """Return the call of ``R.<name>``; by its record where it has one."""
-        name = RENAMED.get(name, name)
-        op, form = relax_op(name), signature(name)
-        if op is None and form is None:
-            at = node.func if isinstance(node, ast.Call) else node
-            raise self.source.undefined(at, f"R.{name}", [f"R.{one}" for one in operator_names()], "operator")
-        if op is None:
-            return self.foreign(name, args, keywords, node)
-        try:
-            given = self.by_name(op, form, args, keywords, node)
-        except TypeError as error:
-            raise self.source.problem(node, f"R.{name}: {error}", "expected other arguments") from None
-        return self.by_record(op, given, form, node)
-
-    def by_name(
-        self, op: OpDef, form: Signature | None, args: Sequence[Any], keywords: Mapping[str, Any], node: ast.AST
-    ) -> dict[str, Any]:
-        """Return the arguments by the names that TVM has for them."""
-        assert op.script is not None
-        if form is not None and form.star is None:
-            names: Sequence[str] = form.params
-        else:
-            fields = [op.script.rename.get(f.name, f.name) for f in attr_fields(op.attrs)]
-            names = [*op.inputs, *(field for field in fields if field not in op.script.omit)]
-        title = f"R.{op.script.name} has no such argument"
-        if len(args) > len(names):
-            raise self.source.problem(node, title, f"{len(args)} given, expected {', '.join(names)}")
-        given = dict(zip(names, args, strict=False))
-        for keyword, value in keywords.items():
-            if keyword in _RESULT:
-                continue  # TVM prints what the result of some operators is; the record knows it.
-            if keyword not in names:
-                raise self.source.problem(self.keyword(node, keyword), title, f"expected {', '.join(names)}")
-            if keyword in given:
-                raise self.source.problem(
-                    node, f"R.{op.script.name}: the argument `{keyword}` is given twice", "given twice"
-                )
-            given[keyword] = value
-        if form is not None and form.star is None:
-            implied = DIALECTS["tvm-0.18"].implied if self.source.classic else {}
-            for param, default in zip(form.params, form.defaults, strict=True):
-                default = implied.get((op.script.name, param), default)
-                if default is not REQUIRED:
-                    given.setdefault(param, default)
-        return given
-
-    def keyword(self, node: ast.AST, name: str) -> ast.AST:
-        found = node.keywords if isinstance(node, ast.Call) else []
-        return next((keyword for keyword in found if keyword.arg == name), node)
-
-    def by_record(self, op: OpDef, given: dict[str, Any], form: Signature | None, node: ast.AST) -> Call:
-        assert op.script is not None
-        script = op.script
-        fields = [field for field in attr_fields(op.attrs) if field.name not in script.omit]
-        keywords = {script.rename.get(f.name, f.name): f for f in fields if f.name not in script.positional}
-        names = form.params if form is not None and form.star is None else tuple(given)
-        for place, field_name in enumerate(script.positional):
-            index = len(op.inputs) + place
-            if index < len(names):
-                keywords[names[index]] = next(f for f in fields if f.name == field_name)
-        values: dict[str, Any] = {}
-        inputs: list[Any] = []
-        for name in names:
-            field = keywords.get(name)
-            if field is not None:
-                if name in given:
-                    values[field.name] = self.attribute_value(given[name], field, node, f"R.{script.name}")
-            elif name in given and (op.variadic or len(inputs) < len(op.inputs)):
-                inputs.append(given[name])
-            elif name in given and form is not None and _plain(given[name]) != form.default(name):
-                raise self.source.problem(
-                    self.keyword(node, name), f"R.{script.name} with this `{name}` has no form here",
-                    f"expected {form.default(name)!r}",
-                )  # fmt: skip
-        for field in fields:
-            if field.required and field.name not in values:
-                spelled = script.rename.get(field.name, field.name)
-                raise self.source.problem(
-                    node, f"R.{script.name}: the argument `{spelled}` is missing", f"expected `{spelled}`"
-                )
-        missing = [one for one in op.inputs[len(inputs) :] if not one.startswith("*")]
-        if missing:
-            raise self.source.problem(node, f"R.{script.name}: the argument `{missing[0]}` is missing",
-                                      f"{len(inputs)} given, expected {', '.join(op.inputs)}")  # fmt: skip
-        args = self.inputs(op, inputs, node)
-        try:
-            return Call(op, args, op.attrs(**values))
-        except (TypeError, Relay2RelaxError) as error:
-            raise self.source.problem(node, f"R.{script.name}: {error}", "expected other arguments") from None
-
-    def inputs(self, op: OpDef, values: Sequence[Any], node: ast.AST) -> tuple[Expr, ...]:
-        """Return the arguments of an operator: bare numbers take the dtype of the tensor beside them."""
-        dtype = ""
-        values = [
-            self.bound(v, node) if isinstance(v, _EXPR) and not isinstance(v, (*LEAVES, Tuple)) else v for v in values
-        ]
-        for value in values:
-            if isinstance(value, (Var, Constant)) and isinstance(value.info, TensorStructInfo):
-                dtype = dtype or value.info.dtype
-        made: list[Expr] = []
-        for index, value in enumerate(values):
-            name = op.inputs[min(index, len(op.inputs) - 1)]
-            if isinstance(value, (bool, int, float)) and dtype:
-                made.append(Constant(np.array(value, numpy_dtype(dtype))))
-            elif isinstance(value, (tuple, list)) and self.is_shape(value, name):
-                made.append(ShapeExpr(tuple(self.extent_of(one, node) for one in value)))
-            else:
-                made.append(self.leaf(value, node))
-        return tuple(made)
-
-    def is_shape(self, value: Sequence[Any], name: str) -> bool:
-        if not value:
-            return "shape" in name
-        return all(isinstance(one, (int, PrimExpr, PrimValue)) and not isinstance(one, bool) for one in value)
-
-    def attribute_value(self, value: Any, field: AttrField, node: ast.AST, op: str) -> Any:
-        """Return ``value`` as the attribute class has it."""
-        at = self.keyword(node, field.name)
-        value = _plain(value)
-        match field.kind:
-            case "DataType" | "string" | "String":
-                if value is None:
-                    return None if field.optional else ""
-                if isinstance(value, str):
-                    return "" if value == "void" else value
-                raise self.source.problem(at, f"{op}: `{field.name}` is a string", "expected a string")
-            case _ if value is None:
-                return None if field.optional or field.required else field.default
-            case "double":
-                if isinstance(value, (FloatImm, IntImm)):
-                    return float(value.value)
-                if isinstance(value, (int, float)):
-                    return float(value)
-                raise self.source.problem(at, f"{op}: `{field.name}` is a number", "expected a number")
-            case "bool":
-                if isinstance(value, (bool, int)):
-                    return bool(value)
-                raise self.source.problem(at, f"{op}: `{field.name}` is a bool", "expected True or False")
-            case "int" | "Integer" if isinstance(value, IntImm):
-                return value.value
-            case "int" | "Integer" | "IndexExpr":
-                if isinstance(value, (int, PrimExpr)) or (field.kind == "IndexExpr" and isinstance(value, float)):
-                    return value
-                raise self.source.problem(at, f"{op}: `{field.name}` is an integer", "expected an integer")
-            case "Array<IndexExpr>" | "Array<Integer>":
-                if isinstance(value, int):
-                    return (value,) * (len(field.default) if isinstance(field.default, tuple) else 1)
-                if isinstance(value, tuple):
-                    return value
-                raise self.source.problem(at, f"{op}: `{field.name}` is a list", "expected a list of integers")
-            case "Array<Array<Integer>>" if isinstance(value, tuple) and all(isinstance(one, int) for one in value):
-                # ``pad_width`` of R.nn.pad is flat: before and after, axis by axis.
-                return tuple(zip(value[::2], value[1::2], strict=True)) if len(value) % 2 == 0 else value
-        return value
-
-    def foreign(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any], node: ast.AST) -> Call:
-        """Return the call of an operator without a record, as it is written."""
-        op = foreign_op(name)
-        assert op is not None
-        params = set(op.inputs) | set(_RESULT)
-        for keyword in keywords:
-            if keyword not in params and name != "call_builtin_with_ctx":
-                raise self.source.problem(self.keyword(node, keyword), f"R.{name} has no such argument",
-                                          f"expected {', '.join(op.inputs)}")  # fmt: skip
-        found: list[Expr] = []
-        layout: list[tuple[str, Any]] = []
-        for keyword, value in [*(("", arg) for arg in args), *keywords.items()]:
-            if self.is_expression(value):
-                layout.append((keyword, Argument(len(found))))
-                found.append(self.leaf(value, node))
-            else:
-                layout.append((keyword, _plain(value)))
-        return Call(op, tuple(found), ForeignAttrs(tuple(layout)))
-
-    def is_expression(self, value: Any) -> bool:
-        if isinstance(value, (tuple, list)):
-            return any(self.is_expression(one) for one in value)
-        return isinstance(value, _EXPR) and not isinstance(value, PrimValue)
-
-
-def _plain(value: Any) -> Any:
-    """Return an attribute's value without the wrappers of Relax; lists become tuples."""
-    match value:
-        case PrimValue(FloatImm(number)):
-            return number
-        case PrimValue(inner):
-            return _plain(inner)
-        case IntImm(number, ("bool" | "int64") as dtype):
-            return bool(number) if dtype == "bool" else number
-        case StringImm(text):
-            return text
-        case ShapeExpr(values):
-            return tuple(_plain(one) for one in values)
-        case list() | tuple():
-            return tuple(_plain(one) for one in value)
-    return value
-
-
-def is_scalar(info: StructInfo) -> bool:
-    """Whether ``info`` is that of a scalar."""
-    return isinstance(info, PrimStructInfo)

@@ -137,7 +137,9 @@ class _ModuleReader:
         called = self.source.called(call)
         if called == "I.module_attrs" and len(call.args) == 1 and isinstance(call.args[0], ast.Dict):
             self.attrs = self.reader().attribute(call.args[0])
-        elif called != "I.module_global_infos":
+        elif called == "I.module_global_infos":
+            self.source.put_down(self.source.problem(call, "devices of a module have no form here", "leave this out"))
+        else:
             problem = self.source.problem(call, "this has no place in a module", "expected I.module_attrs({…})")
             self.source.put_down(problem)
 
