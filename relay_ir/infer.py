@@ -104,8 +104,11 @@ def infer_type(mod: IRModule) -> IRModule:
         inference.export(types)
         found = types[function]
         assert isinstance(found, FuncType)
-        if function.ret_type is None or function.ret_type != found.ret_type:
-            function = replace(function, ret_type=found.ret_type)
+        # The body's type, where it is a tensor's, has the extents in the width that they are computed in.
+        body = types[function.body]
+        ret_type = body if isinstance(body, TensorType) else found.ret_type
+        if function.ret_type is None or function.ret_type != ret_type:
+            function = replace(function, ret_type=ret_type)
             types[function] = found
         functions[var] = function
         types[var] = found

@@ -48,7 +48,7 @@ from relay2relax.relay_ir.text_attrs import AttributeWriter
 from relay2relax.relay_ir.text_literals import SUFFIXES, format_scalar
 from relay2relax.relay_ir.text_metadata import MetadataWriter
 from relay2relax.relay_ir.text_types import TypeWriter
-from relay2relax.relay_ir.types import FuncType, Type
+from relay2relax.relay_ir.types import FuncType, TensorType, Type
 
 HEADER = '#[version = "0.0.5"]\n'
 
@@ -402,7 +402,10 @@ class _Printer:
         ret_type = function.ret_type
         if self.binders_typed:
             inferred = self.types.get(function)
-            ret_type = inferred.ret_type if isinstance(inferred, FuncType) else ret_type
+            result_type = self.types.get(function.body)
+            if isinstance(inferred, FuncType):
+                # A function type keeps extents in the width they are written in.
+                ret_type = result_type if isinstance(result_type, TensorType) else inferred.ret_type
         result = f"-> {self.type_writer.write(ret_type)} " if ret_type is not None else ""
         body = yield self._scope(function.body)
         return [f"{prefix}{variables}({', '.join(params)}) {result}{{", body, "}"]

@@ -83,14 +83,19 @@ Head: TypeAlias = Union[
 
 
 class TypeNode:
-    """One type under inference; ``waiting`` are the relations to look at again once it is known."""
+    """One type under inference; ``waiting`` are the relations to look at again once it is known.
 
-    __slots__ = ("head", "parent", "waiting")
+    ``written`` is the type as it was written where it met an equal one whose extents have another width (``2i64`` and
+    ``2``); function types keep it.
+    """
+
+    __slots__ = ("head", "parent", "waiting", "written")
 
     def __init__(self, head: Head = None) -> None:
         self.head: Head = head
         self.parent: TypeNode | None = None
         self.waiting: list[Any] | None = None
+        self.written: TensorType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +273,8 @@ class Unifier:
                 merged = a.head if a.head == b.head else self._merge_tensors(a.head, b.head)
                 if isinstance(merged, str):
                     return Conflict(a, b, merged)
+                if merged is b.head and merged is not a.head and a.written is None:
+                    a.written = a.head
                 if assign_right or not whole:
                     b.head = merged
                     self._link(a, b)
@@ -313,6 +320,8 @@ class Unifier:
             if merged is None:
                 return f"extents {m!r} and {n!r} meet in dimension {axis}"
             shape.append(merged)
+        if all(static(n) is not None for n in (*s.shape, *t.shape)):
+            return t
         return TensorType(tuple(shape), s.dtype)
 
     def _merge_extents(self, m: Extent, n: Extent) -> Extent | None:
@@ -378,7 +387,10 @@ class Unifier:
                 stack.extend(missing)
                 continue
             stack.pop()
-            resolved[node] = _resolved(node, [resolved[find(part)] for part in parts(node)])
+            below = [resolved[find(part)] for part in parts(node)]
+            if isinstance(node.head, FunctionTerm):
+                below = [part.written or found for part, found in zip(parts(node), below, strict=True)]
+            resolved[node] = _resolved(node, below)
         return resolved[root]
 
 
