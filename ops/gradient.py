@@ -17,8 +17,17 @@ import numpy as np
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.ops.convolution_rules import Conv2DAttrs, extents_in, read_call
 from relay2relax.ops.layout import parse_layout
-from relay2relax.ops.pooling import AvgPool2DAttrs, MaxPool2DAttrs, lowest, pool_layout, pool_type, quotient, windows_in
-from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.pooling import (
+    AvgPool2DAttrs,
+    MaxPool2DAttrs,
+    lowest,
+    pool_arguments,
+    pool_layout,
+    pool_type,
+    quotient,
+    windows_in,
+)
+from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
 from relay2relax.ops.shapes import show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.ops.windows import Window, integers, pad_array, padded, windows_of
@@ -187,6 +196,35 @@ def avg_pool_grad_compute(attrs: AvgPool2DAttrs, out: TensorType, out_grad: te.T
     return te.compute(data.shape, element, "avg_pool2d_grad")
 
 
+def _pool_grad(name: str, attrs_class: type[PoolAttrs], numpy: Any, compute: Any, doc: str) -> OpDef:
+    """Return the record of the gradient of ``name``; Relax's ignores dilation, and counts windows in another way."""
+    relay = f"nn.{name}_grad"
+
+    def relax(e: Emit[V], attrs: Any, out_grad: V, data: V) -> V:
+        given = _pool(attrs)
+        if pool_layout(given).is_split or given.ceil_mode or any(w.dilation > 1 for w in windows_in(given)):
+            return e.as_tir(record, attrs, (out_grad, data))
+        counted = {"count_include_pad": given.count_include_pad} if isinstance(given, AvgPool2DAttrs) else {}
+        return e.call(f"grad.{name}_backward", out_grad, data, **pool_arguments(given), **counted)
+
+    record = OpDef(
+        relay=relay,
+        doc=doc,
+        source=f"Relay's {attrs_class.__name__.removesuffix('Attrs')}Grad relation and TOPI's pool_grad of TVM 0.18",
+        inputs=("out_grad", "data"),
+        attrs=attrs_class,
+        attrs_key=f"relay.attrs.{attrs_class.__name__}",
+        infer=pool_grad_type,
+        numpy=numpy,
+        compute=compute,
+        relax=Expanded(relax),
+        script=Script(f"grad.{name}_backward"),
+        # Relay declares the attributes of the maximum for both.
+        declares_attrs=attrs_class is MaxPool2DAttrs,
+    )
+    return record
+
+
 # The gradient of a convolution's weight.
 
 
@@ -298,28 +336,13 @@ conv2d_backward_weight = OpDef(
 )
 
 OPS: tuple[OpDef, ...] = (
-    OpDef(
-        relay="nn.max_pool2d_grad",
-        doc="The gradient of max_pool2d: it goes to the first largest element of each window.",
-        source="Relay's MaxPool2DGrad relation and TOPI's pool_grad of TVM 0.18",
-        inputs=("out_grad", "data"),
-        attrs=MaxPool2DAttrs,
-        attrs_key="relay.attrs.MaxPool2DAttrs",
-        infer=pool_grad_type,
-        numpy=max_pool_grad_numpy,
-        compute=max_pool_grad_compute,
+    _pool_grad(
+        "max_pool2d", MaxPool2DAttrs, max_pool_grad_numpy, max_pool_grad_compute,
+        "The gradient of max_pool2d: it goes to the first largest element of each window.",
     ),
-    OpDef(
-        relay="nn.avg_pool2d_grad",
-        doc="The gradient of avg_pool2d: it is shared among the elements that count under each window.",
-        source="Relay's AvgPool2DGrad relation and TOPI's pool_grad of TVM 0.18",
-        inputs=("out_grad", "data"),
-        attrs=AvgPool2DAttrs,
-        attrs_key="relay.attrs.AvgPool2DAttrs",
-        infer=pool_grad_type,
-        numpy=avg_pool_grad_numpy,
-        compute=avg_pool_grad_compute,
-        declares_attrs=False,
+    _pool_grad(
+        "avg_pool2d", AvgPool2DAttrs, avg_pool_grad_numpy, avg_pool_grad_compute,
+        "The gradient of avg_pool2d: it is shared among the elements that count under each window.",
     ),
     conv2d_backward_weight,
-)
+)  # fmt: skip

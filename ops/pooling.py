@@ -341,10 +341,10 @@ def max_pool_relax(e: Emit[V], record: OpDef, attrs: MaxPoolAttrs, data: V) -> V
     layout = pool_layout(attrs)
     if layout.is_split:
         return e.as_tir(record, attrs, (data,))
-    return e.call(record.name, data, **_pool_arguments(attrs))
+    return e.call(record.name, data, **pool_arguments(attrs))
 
 
-def _pool_arguments(attrs: PoolAttrs) -> dict[str, Any]:
+def pool_arguments(attrs: PoolAttrs) -> dict[str, Any]:
     """Return the attributes as Relax needs them: ``ceil_mode`` as end padding."""
     windows = windows_in(attrs)
     extra = [w.stride - 1 if attrs.ceil_mode else 0 for w in windows]
@@ -363,7 +363,7 @@ def avg_pool_relax(e: Emit[V], record: OpDef, attrs: AvgPoolAttrs, data: V) -> V
     # TVM's mean of integers has another dtype than it says.
     if layout.is_split or not is_float(tensor(e.type_of(data)).dtype):
         return e.as_tir(record, attrs, (data,))
-    given = _pool_arguments(attrs)
+    given = pool_arguments(attrs)
     if attrs.ceil_mode and attrs.count_include_pad:
         windows = windows_in(attrs)
         width = [0] * (2 * layout.rank)
