@@ -48,7 +48,7 @@ from relay2relax.relax_ir.visit import LEAVES, operands
 from relay2relax.tir import expr as tir
 from relay2relax.tir.expr import PrimExpr
 from relay2relax.tir.script_expr import is_dtype
-from relay2relax.tir.script_stmt import declared_symbols
+from relay2relax.tir.script_names import declared_symbols
 
 # What may stand in a script besides namespaces and defined names.
 _WORDS = frozenset(

@@ -7,7 +7,6 @@ buffer of one element where the script is of today; in the classic dialect every
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from relay2relax.tir.expr import (
 )
 from relay2relax.tir.regions import block_regions, whole
 from relay2relax.tir.script_expr import ExpressionReader, is_dtype
+from relay2relax.tir.script_names import assigned_counts, declared_symbols
 from relay2relax.tir.stmt import (
     Allocate,
     Block,
@@ -95,7 +95,7 @@ class StatementReader:
         self.frames: list[_BlockFrame] = []
         self.root_buffers: list[Buffer] = []
         self.head = True
-        self.assigned = _assigned(node)
+        self.assigned = assigned_counts(node)
         self.symbol_dtypes = declared_symbols(source, node)
 
     # What a function knows besides.
@@ -575,32 +575,3 @@ def _as_load(node: ast.expr) -> ast.expr:
         case ast.Subscript(value, index):
             return ast.Subscript(value, index, ast.Load())
     return node
-
-
-def _assigned(node: ast.FunctionDef) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for one in ast.walk(node):
-        match one:
-            case ast.Assign([ast.Name(name)]) | ast.AnnAssign(ast.Name(name)):
-                counts[name] += 1
-            case ast.AugAssign(ast.Name(name)):
-                counts[name] += 2
-    return counts
-
-
-def declared_symbols(source: ScriptSource, node: ast.FunctionDef) -> dict[str, str]:
-    """Return the dtypes of the names that the body declares as variables."""
-    found: dict[str, str] = {}
-    for one in node.body:
-        match one:
-            case ast.Assign([ast.Name(name)], value):
-                pairs = [(name, value)]
-            case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)):
-                pairs = [(t.id, v) for t, v in zip(targets, values, strict=False) if isinstance(t, ast.Name)]
-            case _:
-                continue
-        for name, value in pairs:
-            dotted = source.called(value) or ""
-            if isinstance(value, ast.Call) and not value.args and dotted.startswith("T.") and is_dtype(dotted[2:]):
-                found[name] = dotted[2:]
-    return found
