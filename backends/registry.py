@@ -28,6 +28,11 @@ def register_func(name: str, override: bool = False) -> Callable[[F], F]:
     return register
 
 
+def registered(name: str) -> Callable[..., Any] | None:
+    """Return the function registered as ``name``, None where there is none."""
+    return _functions.get(name)
+
+
 def find_func(name: str) -> Callable[..., Any]:
     """Return the function registered as ``name``; raises ExecutionError where there is none."""
     found = _functions.get(name)

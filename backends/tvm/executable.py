@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from relay2relax.backends.arguments import bind_arguments
+from relay2relax.backends.registry import registered
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
 from relay2relax.ops.types import Type
-from relay2relax.relax_ir.expr import Function, IRModule
+from relay2relax.relax_ir.expr import Call, CallDPSPacked, ExternFunc, Function, IRModule
 from relay2relax.relax_ir.printer import global_names
 from relay2relax.relax_ir.struct_info import (
     ShapeStructInfo,
@@ -56,6 +57,7 @@ class TvmExecutable:
             raise ExecutionError(f"the module has no function {name!r}; it has: {known}")
         var, func = functions[name]
         if self._machine is None:
+            _lend_functions(self.module)
             with tvm_errors("apache-tvm cannot load what it built"):
                 self._machine = relax.VirtualMachine(self.built, tvm.cpu())
         return TvmFunction(name, func, self._machine[global_names(self.module)[var]])
@@ -144,6 +146,33 @@ def _from_tvm(value: Any) -> Any:
     if isinstance(value, (tvm_ffi.Array, tuple, list)):
         return tuple(_from_tvm(one) for one in value)
     return value
+
+
+def _lend_functions(mod: IRModule) -> None:
+    """Register the functions that ``mod`` finds by name, and that are registered here, with TVM as well.
+
+    Tensors are exchanged through DLPack, without copies; what such a function writes is written for TVM.
+    """
+    import tvm
+
+    roots = [func.body for func in mod.functions.values() if isinstance(func, Function)]
+    for seq in all_sequences(roots):
+        for binding in bindings(seq):
+            match binding.value:
+                case CallDPSPacked(name) | Call(ExternFunc(name)):
+                    function = registered(name)
+                    if function is not None:
+                        tvm.register_global_func(name, _lent(function), override=True)
+
+
+def _lent(function: Callable[..., Any]) -> Callable[..., Any]:
+    import tvm
+
+    def call(*args: Any) -> Any:
+        found = function(*(np.from_dlpack(arg) if isinstance(arg, tvm.runtime.Tensor) else arg for arg in args))
+        return tvm.runtime.tensor(found) if isinstance(found, np.ndarray) else found
+
+    return call
 
 
 def _has_local_functions(mod: IRModule) -> bool:

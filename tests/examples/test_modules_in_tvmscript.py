@@ -70,6 +70,13 @@ def test_end_to_end_models_in_c(capsys: pytest.CaptureFixture[str]) -> None:
     assert "MyModuleWithParams Prediction" in capsys.readouterr().out
 
 
+@pytest.mark.tvm
+def test_end_to_end_models_in_tvm(capsys: pytest.CaptureFixture[str]) -> None:
+    """TVM's machine calls the functions that are registered here."""
+    load("end_to_end_models").main("tvm")
+    assert "MyModuleWithParams Prediction" in capsys.readouterr().out
+
+
 def test_library_functions_write_into_the_memory_they_are_given() -> None:
     torch = pytest.importorskip("torch")
     example = load("end_to_end_models")
