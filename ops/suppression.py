@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array
-from relay2relax.ops.attributes import Bool, Int, OptionalFloatImm
+from relay2relax.ops.attributes import Bool, Double, Int, OptionalFloatImm
 from relay2relax.ops.imperative import Cell, let, local, loop, rows, seq, store, when
-from relay2relax.ops.record import OpDef, OpError
+from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.shapes import show, tensor
 from relay2relax.ops.sorting import before, merge_sort, order_numpy
 from relay2relax.ops.types import TensorType, TupleType, Type
@@ -42,6 +42,15 @@ class GetValidCountsAttrs:
     """``score_threshold`` is null where only the input holds it; ``id_index`` -1: boxes have no class."""
 
     score_threshold: OptionalFloatImm
+    id_index: Int = 0
+    score_index: Int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxGetValidCountsAttrs:
+    """Relax's fields of ``vision.get_valid_counts``."""
+
+    score_threshold: Double = 0.0
     id_index: Int = 0
     score_index: Int = 1
 
@@ -108,14 +117,14 @@ def boxes_type(value: Type, argument: int = 0) -> TensorType:
 # get_valid_counts
 
 
-def valid_counts_type(attrs: GetValidCountsAttrs, data: Type, score_threshold: Type) -> TupleType:
+def valid_counts_type(attrs: Any, data: Type, score_threshold: Type) -> TupleType:
     """Return (counts, boxes, their places): the boxes that count moved to the front."""
     x = boxes_type(data)
     tensor(score_threshold, 1)
     return TupleType((TensorType(x.shape[:1], "int32"), x, TensorType(x.shape[:2], "int32")))
 
 
-def valid_counts_numpy(attrs: GetValidCountsAttrs, data: Array, score_threshold: Array) -> tuple[Array, ...]:
+def valid_counts_numpy(attrs: Any, data: Array, score_threshold: Array) -> tuple[Array, ...]:
     """Return the boxes whose score is above the threshold, and whose class is not negative, in their order."""
     x: Any = data
     valid: Any = x[:, :, attrs.score_index] > number(score_threshold)
@@ -130,7 +139,7 @@ def valid_counts_numpy(attrs: GetValidCountsAttrs, data: Array, score_threshold:
 
 
 def valid_counts_compute(
-    attrs: GetValidCountsAttrs, out: TupleType, data: te.Tensor, score_threshold: te.Tensor
+    attrs: Any, out: TupleType, data: te.Tensor, score_threshold: te.Tensor
 ) -> tuple[te.Tensor, ...]:
     """Return the boxes that count, written one after the other."""
     batch, anchors, length = data.shape
@@ -171,6 +180,31 @@ def valid_counts_compute(
     fields = [tensor(one) for one in out.fields]
     shapes, dtypes = [one.shape for one in fields], [one.dtype for one in fields]
     return te.extern(shapes, dtypes, [data, score_threshold], build, "valid_counts")
+
+
+def valid_counts_relax(e: Emit[V], attrs: GetValidCountsAttrs, data: V, score_threshold: V) -> V:
+    """R.vision.get_valid_counts has the threshold among its attributes."""
+    threshold = e.constant_of(score_threshold)
+    if threshold is None or threshold.size != 1 or tensor(e.type_of(data)).dtype != "float32":
+        return e.as_tir(get_valid_counts, attrs, (data, score_threshold))
+    value = float(number(threshold))
+    return e.call(
+        "vision.get_valid_counts",
+        data,
+        score_threshold=value,
+        id_index=attrs.id_index,
+        score_index=attrs.score_index,
+    )
+
+
+def _threshold(attrs: RelaxGetValidCountsAttrs) -> Array:
+    return np.array(attrs.score_threshold, np.float32)
+
+
+def relax_valid_counts_compute(attrs: RelaxGetValidCountsAttrs, out: TupleType, data: te.Tensor) -> Any:
+    """Return the boxes that count, the threshold a constant."""
+    threshold = te.compute((), lambda: const(attrs.score_threshold, data.dtype), "threshold")
+    return valid_counts_compute(attrs, out, data, threshold)
 
 
 # non_max_suppression
@@ -402,6 +436,19 @@ get_valid_counts = OpDef(
     infer=valid_counts_type,
     numpy=valid_counts_numpy,
     compute=valid_counts_compute,
+    relax=Expanded(valid_counts_relax),
+)
+
+relax_get_valid_counts = OpDef(
+    doc="The boxes with a score above a threshold, moved to the front; the other rows are -1.",
+    source="TVM 0.27 src/relax/op/vision/nms.cc",
+    inputs=("data",),
+    attrs=RelaxGetValidCountsAttrs,
+    infer=lambda attrs, data: valid_counts_type(attrs, data, TensorType(())),
+    numpy=lambda attrs, data: valid_counts_numpy(attrs, data, _threshold(attrs)),
+    compute=relax_valid_counts_compute,
+    relax=SameOp(),
+    script=Script("vision.get_valid_counts"),
 )
 
 non_max_suppression = OpDef(
@@ -417,4 +464,4 @@ non_max_suppression = OpDef(
     compute=suppression_compute,
 )
 
-OPS = (get_valid_counts, non_max_suppression)
+OPS = (get_valid_counts, relax_get_valid_counts, non_max_suppression)
