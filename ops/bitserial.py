@@ -98,7 +98,7 @@ def bitpack_numpy(attrs: BitPackAttrs, data: Array) -> Array:
     """Return the words."""
     word, dtype = _word(attrs.pack_type), numpy_dtype(attrs.pack_type)
     x: Any = np.moveaxis(data, attrs.pack_axis, -1)
-    x = x.reshape((*x.shape[:-1], -1, word))
+    x = x.reshape((*x.shape[:-1], x.shape[-1] // word, word))
     places = np.left_shift(np.ones(word, dtype), np.arange(word - 1, -1, -1).astype(dtype))
     planes = [np.sum(((x >> b) & 1).astype(dtype) * places, axis=-1, dtype=dtype) for b in range(attrs.bits)]
     return np.stack([np.moveaxis(plane, -1, attrs.pack_axis) for plane in planes], axis=attrs.bit_axis)
@@ -141,7 +141,7 @@ def _unpacked(x: Any, pack_axis: int, bit_axis: int) -> Any:
     planes = np.moveaxis(x, (bit_axis, pack_axis), (0, -1))
     found = (planes[..., None] >> lanes) & x.dtype.type(1)
     value = sum(plane.astype(np.int64) << b for b, plane in enumerate(found))
-    value = np.asarray(value).reshape((*planes.shape[1:-1], -1))
+    value = np.asarray(value).reshape((*planes.shape[1:-1], planes.shape[-1] * word))
     return np.moveaxis(value, -1, pack_axis - (1 if bit_axis < pack_axis else 0))
 
 

@@ -6,6 +6,7 @@ channels of one group, ``I`` the input channels of all groups.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product as cartesian
 from typing import Any
@@ -100,9 +101,9 @@ def conv_transpose_numpy(attrs: ConvTransposeAttrs, data: Array, weight: Array) 
     windows = call.windows(kernel)
     extra = _output_padding(attrs, call)
     # products[n, g, o, *kernel, *spatial] = sum over the group's channels.
-    rows = w.reshape((outputs, groups, c // groups, -1)).transpose(1, 0, 3, 2)
+    rows = w.reshape((outputs, groups, c // groups, math.prod(kernel))).transpose(1, 0, 3, 2)
     rows = rows.reshape((groups, outputs * int(np.prod(kernel)), c // groups))
-    products = np.matmul(rows, x.reshape((n, groups, c // groups, -1)))
+    products = np.matmul(rows, x.reshape((n, groups, c // groups, math.prod(spatial))))
     products = products.reshape((n, groups * outputs, *kernel, *spatial))
     full = [max(0, (e - 1) * w.stride + w.span) + p for e, w, p in zip(spatial, windows, extra, strict=True)]
     result = np.zeros((n, groups * outputs, *full), dtype)

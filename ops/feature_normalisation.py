@@ -152,7 +152,8 @@ def feature_norm_numpy(attrs: NormAttrs, data: Any, gamma: Array, beta: Array) -
     channel, axes, x = found.channel, found.axes, data
     if found.groups is not None:
         # (…, groups, channels of one group, …)
-        x = data.reshape((*data.shape[:channel], found.groups, -1, *data.shape[channel + 1 :]))
+        split = (found.groups, data.shape[channel] // found.groups)
+        x = data.reshape((*data.shape[:channel], *split, *data.shape[channel + 1 :]))
         axes = (channel + 1, *(axis + 1 if axis > channel else axis for axis in axes))
     wide = np.dtype(np.float32) if data.dtype.itemsize < 4 else data.dtype
     centred = x - np.mean(x, axis=axes, keepdims=True, dtype=wide)

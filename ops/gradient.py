@@ -7,6 +7,7 @@ weight uses the attributes of a convolution in another sense: ``data_layout`` is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product as cartesian
@@ -85,7 +86,7 @@ def max_pool_grad_numpy(attrs: MaxPool2DAttrs, out_grad: Array, data: Array) -> 
     after = [max(w.after, w.reach(n, e)) for w, n, e in zip(windows, grad.shape[-2:], x.shape[-2:], strict=True)]
     wide = np.ascontiguousarray(pad_array(x, [w.before for w in windows], after, lowest(of_array(data))))
     under = windows_of(wide, windows, grad.shape[-2:])
-    first = np.argmax(under.reshape((*under.shape[:-2], -1)), axis=-1)
+    first = np.argmax(under.reshape((*under.shape[:-2], math.prod(under.shape[-2:]))), axis=-1)
     zero = grad.dtype.type(0)
 
     def share(tap: tuple[int, ...]) -> Any:
@@ -266,11 +267,11 @@ def backward_weight_numpy(attrs: Conv2DAttrs, grad: Array, data: Array) -> Array
     windows, groups = conv.windows(kernel), conv.groups
     (n, outputs, *places), channels = g.shape, x.shape[1]
     x = pad_array(x, conv.before, conv.after, 0)
-    g = g.reshape((n, groups, outputs // groups, -1))
+    g = g.reshape((n, groups, outputs // groups, math.prod(places)))
     result = np.zeros((groups, outputs // groups, channels // groups, *kernel), dtype)
     for tap in cartesian(*map(range, kernel)):
         rows, columns = (w.places(k, size) for w, k, size in zip(windows, tap, places, strict=True))
-        under = x[..., rows, columns].reshape((n, groups, channels // groups, -1))
+        under = x[..., rows, columns].reshape((n, groups, channels // groups, math.prod(places)))
         result[..., tap[0], tap[1]] = np.matmul(g, under.swapaxes(-1, -2)).sum(axis=0, dtype=dtype)
     return conv.kernel.from_order(result.reshape((outputs, channels // groups, *kernel)), conv.kernel_order)
 

@@ -10,6 +10,7 @@ Improving the Accuracy of Winograd Convolution for Deep Neural Networks", ACM Tr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -305,7 +306,7 @@ def winograd_numpy(attrs: WinogradAttrs, data: Array, weight: Array) -> Array:
     for d, axis in enumerate(moved):
         if axis.tile:
             under = _along(axis.matrices[1].T, under, d)
-    product: Any = np.matmul(w, under.reshape((*under.shape[: rank + 1], -1)))
+    product: Any = np.matmul(w, under.reshape((*under.shape[: rank + 1], n * math.prod(tiles))))
     # (*taps, O, N * tiles)
     for d, axis in enumerate(moved):
         product = _along(axis.matrices[0].T if axis.tile else np.ones((1, axis.taps)), product, d)

@@ -248,3 +248,18 @@ def test_other_ranks_transposed_agree_with_pytorch(run_op, agrees, rank, strides
     }  # fmt: skip
     expected = convolve(torch.tensor(x), torch.tensor(w), None, strides, padding, extra, groups).numpy()
     agrees(run_op(f"nn.conv{rank}d_transpose", attrs, x, w, reduction=96, batch=5), expected, 96)
+
+
+@pytest.mark.parametrize(
+    ("name", "attrs", "shapes"),
+    [
+        ("nn.conv2d", {}, [(0, 3, 5, 6), (4, 3, 3, 3)]),
+        ("nn.conv1d_transpose", {"strides": (2,)}, [(0, 4, 5), (4, 3, 3)]),
+        ("nn.conv2d_backward_weight", {"kernel_size": (3, 3)}, [(0, 4, 3, 3), (0, 2, 5, 5)]),
+        ("nn.group_norm", {"num_groups": 2}, [(0, 4, 3), (4,), (4,)]),
+        ("nn.max_pool2d_grad", {"pool_size": (2, 2), "strides": (2, 2)}, [(0, 2, 3, 3), (0, 2, 6, 6)]),
+    ],
+)
+def test_an_empty_batch_is_ordinary(run_op, name, attrs, shapes):
+    value = run_op(name, attrs, *(normal(*shape) for shape in shapes))
+    assert not value.any()
