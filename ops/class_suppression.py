@@ -401,6 +401,7 @@ def regular_compute(
 
 # Records
 
+# The result of Relax's operator of that name has another shape.
 all_class_non_max_suppression = OpDef(
     relay="vision.all_class_non_max_suppression",
     doc="For every image and class the boxes by falling score without those that overlap one before them.",

@@ -559,6 +559,7 @@ relax_roi_align = OpDef(
     script=Script("vision.roi_align"),
 )
 
+# R.vision.roi_pool puts the borders of bins elsewhere: it does not allow for rounding.
 roi_pool = OpDef(
     relay="vision.roi_pool",
     doc="A small image of each region: the maximum of the elements in bins of about equal size.",

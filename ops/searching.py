@@ -251,6 +251,7 @@ bucketize = OpDef(
     script=Script("bucketize"),
 )
 
+# R.unique returns as many elements as there are, Relay's result is padded.
 unique = OpDef(
     relay="unique",
     doc="The distinct elements of a tensor of one dimension, where they first stand, and which one each element is.",

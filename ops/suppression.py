@@ -451,6 +451,7 @@ relax_get_valid_counts = OpDef(
     script=Script("vision.get_valid_counts"),
 )
 
+# R.vision.non_max_suppression drops boxes without a positive score, and sorts also where nothing is suppressed.
 non_max_suppression = OpDef(
     relay="vision.non_max_suppression",
     doc="Boxes by falling score without those that overlap one before them: rows, or their indices and number.",

@@ -322,6 +322,7 @@ multibox_prior = OpDef(
     compute=prior_compute,
 )
 
+# Relax's operator of that name is another one: it returns boxes and scores of all classes.
 multibox_transform_loc = OpDef(
     relay="vision.multibox_transform_loc",
     doc="Boxes that have a class: its number, its score, and the prior box moved as predicted.",
