@@ -3,6 +3,8 @@
 An expression becomes a sum of integer coefficients times products of atoms; an atom is a variable, or a floor
 division, modulo, minimum, maximum or other operation over canonical operands. Equal sums are then built alike.
 
+The work on one question is bounded (``algebra.py``), so that no expression takes long.
+
 Floor division and modulo are those of Python. A division by an expression says that it is not zero: ``n * m // m``
 is ``n``. Arithmetic is that of the integers; expressions of int32 and int64 are taken not to overflow, those of
 narrower or unsigned types, which wrap, are left alone.
@@ -10,54 +12,13 @@ narrower or unsigned types, which wrap, are left alone.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias, Union
 
-from relay2relax.tir import interval
-from relay2relax.tir.expr import (
-    AnyExtent,
-    Binary,
-    BinaryOp,
-    BufferLoad,
-    Call,
-    Cast,
-    FloatImm,
-    IntImm,
-    Not,
-    PrimExpr,
-    Select,
-    Var,
-    binary,
-    cast,
-    children,
-)
-from relay2relax.tir.interval import ANYTHING, DECIDE, Interval
-from relay2relax.tir.sums import (
-    Sum,
-    Term,
-    add,
-    atom_sum,
-    build,
-    constant_sum,
-    is_constant,
-    product,
-    scale,
-    sort_key,
-    term_key,
-    truncated,
-    without,
-)
+from relay2relax.tir.algebra import Algebra, Bounds, Limit
+from relay2relax.tir.expr import AnyExtent, FloatImm, IntImm, PrimExpr, Var, children
+from relay2relax.tir.sums import Sum, build, is_constant
 
-# What is known of a variable: the smallest and the largest value, None where there is no limit.
-Limit: TypeAlias = Union[int, PrimExpr, None]
-Bounds: TypeAlias = Mapping[Var, tuple[Limit, Limit]]
-
-_WIDE = ("int64", "int32")
-# A product with more terms than this stays a product.
-_LARGEST_PRODUCT = 64
-# So many minima and maxima of one sum are told apart by cases.
-_DEEPEST_CASES = 3
+__all__ = ["EXTENTS", "Bounds", "Limit", "constant_difference", "limits", "parted", "prove", "simplify"]
 
 
 class _Extents(Mapping[Var, tuple[Limit, Limit]]):
@@ -76,433 +37,6 @@ class _Extents(Mapping[Var, tuple[Limit, Limit]]):
 EXTENTS: Bounds = _Extents()
 
 
-class _Algebra:
-    """Sums under one set of bounds."""
-
-    def __init__(self, bounds: Bounds | None) -> None:
-        self.bounds = bounds if bounds is not None else {}
-
-    # Sums.
-
-    def sum(self, expr: PrimExpr) -> Sum:
-        """Return ``expr``, an expression of int32 or int64, as a sum."""
-        match expr:
-            case IntImm(value):
-                return constant_sum(value)
-            case Var():
-                low, high = self.bounds.get(expr, ANYTHING)
-                return constant_sum(low) if isinstance(low, int) and low == high else atom_sum(expr)
-            case Binary("+", a, b):
-                return self.joined(add(self.sum(a), self.sum(b)))
-            case Binary("-", a, b):
-                return self.joined(add(self.sum(a), self.sum(b), -1))
-            case Binary("*", a, b):
-                return self.multiplied(self.sum(a), self.sum(b), expr.dtype)
-            case Binary("//", a, b):
-                return self.divided(self.sum(a), self.sum(b), expr.dtype)
-            case Binary("%", a, b):
-                return self.modulo(self.sum(a), self.sum(b), expr.dtype)
-            case Binary(("truncdiv" | "truncmod") as op, a, b):
-                return self.truncating(op, self.sum(a), self.sum(b), expr.dtype)
-            case Binary(("min" | "max") as op):
-                return self.extreme(op, expr)
-            case Select(condition, a, b) | Call("if_then_else", (condition, a, b)):
-                known = self.prove(condition)
-                if known is not None:
-                    return self.sum(a if known else b)
-        inside = self.inside(expr)
-        return constant_sum(inside.value) if isinstance(inside, IntImm) else atom_sum(inside)
-
-    def inside(self, expr: PrimExpr) -> PrimExpr:
-        """Return an atom with its operands simplified."""
-        match expr:
-            case Binary(op, a, b):
-                return binary(op, self.simplify(a), self.simplify(b))
-            case Cast(dtype, value):
-                return cast(dtype, self.simplify(value))
-            case Select(condition, a, b):
-                return Select(self.simplify(condition), self.simplify(a), self.simplify(b))
-            case Call(name, args, dtype):
-                return Call(name, tuple(self.simplify(arg) for arg in args), dtype)
-            case BufferLoad(buffer, indices):
-                return BufferLoad(buffer, tuple(self.simplify(index) for index in indices))
-        return expr
-
-    def multiplied(self, a: Sum, b: Sum, dtype: str) -> Sum:
-        """Return ``a * b``."""
-        if len(a) * len(b) > _LARGEST_PRODUCT:
-            first, second = sorted((build(a, dtype), build(b, dtype)), key=sort_key)
-            return atom_sum(Binary("*", first, second))
-        result: Sum = {}
-        for s, f in a.items():
-            for t, g in b.items():
-                term = product(s, t)
-                result[term] = result.get(term, 0) + f * g
-        return self.joined({term: count for term, count in result.items() if count})
-
-    def joined(self, terms: Sum) -> Sum:
-        """Return ``terms`` with ``x // d * d + x % d`` put together again to ``x``."""
-        for term, count in terms.items():
-            for place, atom in enumerate(term):
-                if not (isinstance(atom, Binary) and atom.op == "%"):
-                    continue
-                over, under = self.sum(atom.a), self.sum(atom.b)
-                if len(under) != 1:
-                    continue
-                ((by, factor),) = under.items()
-                others = term[:place] + term[place + 1 :]
-                beside = product(others, by)
-                quotient = {
-                    product(beside, t): c * count * factor for t, c in self.divided(over, under, atom.dtype).items()
-                }
-                if quotient and all(terms.get(t) == c for t, c in quotient.items()):
-                    rest = {t: c for t, c in terms.items() if t != term and t not in quotient}
-                    whole = {product(others, t): c * count for t, c in over.items()}
-                    return self.joined(add(rest, whole))
-        return terms
-
-    def split(self, a: Sum, by: Sum) -> tuple[Sum, Sum]:
-        """Return ``(q, r)`` with ``a == q * by + r``: what can be taken out of a division by ``by``."""
-        if len(by) > 1:
-            quotient = self.exact(a, by)
-            return ({}, a) if quotient is None else (quotient, {})
-        ((part, factor),) = by.items()
-        sign = 1 if factor > 0 else -1
-        whole: Sum = {}
-        rest: Sum = {}
-        for term, count in a.items():
-            left = without(term, part)
-            if left is None:
-                rest[term] = count
-                continue
-            # What the constant leaves lies in [0, divisor); other terms keep their sign.
-            taken = truncated(count, abs(factor)) * sign if term else count // factor
-            if taken:
-                whole = add(whole, {left: taken})
-            if count != taken * factor:
-                rest[term] = count - taken * factor
-        return whole, rest
-
-    def exact(self, a: Sum, by: Sum) -> Sum | None:
-        """Return ``a / by`` where the division of the polynomials leaves nothing."""
-        lead = min(by, key=term_key)
-        quotient: Sum = {}
-        for _ in range(_LARGEST_PRODUCT):
-            if not a:
-                return quotient
-            top = min(a, key=term_key)
-            left = without(top, lead)
-            if left is None or a[top] % by[lead]:
-                return None
-            step = a[top] // by[lead]
-            quotient = add(quotient, {left: step})
-            for term, count in by.items():
-                a = add(a, {product(term, left): count}, -step)
-        return None
-
-    def divided(self, a: Sum, by: Sum, dtype: str) -> Sum:
-        """Return ``a // by``."""
-        if not by:
-            return atom_sum(Binary("//", build(a, dtype), IntImm(0, dtype)))
-        if is_constant(by) and by[()] < 0:
-            a, by = scale(a, -1), scale(by, -1)
-        whole, rest = self.split(a, by)
-        if not rest:
-            return whole
-        shared, count = _shared(rest, by)
-        if shared or count > 1:
-            # With a common factor gone there may be more to take out.
-            smaller = self.divided(_cancel(rest, shared, count), _cancel(by, shared, count), dtype)
-            return self.joined(add(whole, smaller))
-        if not is_constant(by):
-            if self.below(rest, by):
-                return whole
-            return self.joined(add(whole, atom_sum(Binary("//", build(rest, dtype), build(by, dtype)))))
-        divisor = by[()]
-        common = math.gcd(divisor, *(c for term, c in rest.items() if term))
-        if common > 1:
-            rest = {t: c // common for t, c in rest.items() if c // common}
-            return self.joined(add(whole, self.divided(rest, constant_sum(divisor // common), dtype)))
-        low, high = self.interval(rest)
-        if low is not None and high is not None and low // divisor == high // divisor:
-            return self.joined(add(whole, constant_sum(low // divisor)))
-        match [term for term in rest if term]:
-            case [(Binary("//", x, IntImm(inner)),) as term] if inner > 0 and rest[term] == 1:
-                over = add(self.sum(x), constant_sum(rest.get((), 0) * inner))
-                return self.joined(add(whole, self.divided(over, constant_sum(inner * divisor), dtype)))
-            case [(Binary("%", x, IntImm(inner)),) as term] if rest == {term: 1} and inner % divisor == 0:
-                over = self.divided(self.sum(x), by, dtype)
-                return self.joined(add(whole, self.modulo(over, constant_sum(inner // divisor), dtype)))
-        return self.joined(add(whole, atom_sum(Binary("//", build(rest, dtype), IntImm(divisor, dtype)))))
-
-    def modulo(self, a: Sum, by: Sum, dtype: str) -> Sum:
-        """Return ``a % by``."""
-        if not by:
-            return atom_sum(Binary("%", build(a, dtype), IntImm(0, dtype)))
-        if is_constant(by) and by[()] < 0:
-            return scale(self.modulo(scale(a, -1), scale(by, -1), dtype), -1)
-        rest = self.split(a, by)[1]
-        if not rest:
-            return {}
-        shared, count = _shared(rest, by)
-        if shared or count > 1:
-            smaller = self.modulo(_cancel(rest, shared, count), _cancel(by, shared, count), dtype)
-            return self.multiplied(smaller, {shared: count}, dtype)
-        if not is_constant(by):
-            if self.below(rest, by):
-                return rest
-            return atom_sum(Binary("%", build(rest, dtype), build(by, dtype)))
-        divisor = by[()]
-        for term, times in rest.items():
-            match term:
-                case (Binary("%", x, IntImm(inner)),) if inner > 0 and times * inner % divisor == 0:
-                    others = {t: c for t, c in rest.items() if t != term}
-                    return self.modulo(add(others, self.sum(x), times), by, dtype)
-        common = math.gcd(divisor, *(c for term, c in rest.items() if term))
-        if common > 1:
-            left = rest.get((), 0) % common
-            rest = {t: c // common for t, c in rest.items() if c // common}
-            smaller = self.modulo(rest, constant_sum(divisor // common), dtype)
-            return add(scale(smaller, common), constant_sum(left))
-        low, high = self.interval(rest)
-        if low is not None and high is not None and low // divisor == high // divisor:
-            return add(rest, constant_sum(-(low // divisor) * divisor))
-        return atom_sum(Binary("%", build(rest, dtype), IntImm(divisor, dtype)))
-
-    def below(self, a: Sum, by: Sum) -> bool:
-        """Whether ``0 <= a < by``."""
-        low, room = self.interval(a)[0], self.interval(add(by, a, -1))[0]
-        return low is not None and low >= 0 and room is not None and room > 0
-
-    def truncating(self, op: BinaryOp, a: Sum, by: Sum, dtype: str) -> Sum:
-        """Return a division that rounds towards zero; where nothing is negative it is the floor division."""
-        low, least = self.interval(a)[0], self.interval(by)[0]
-        if low is not None and low >= 0 and least is not None and least >= 0 and by:
-            return self.divided(a, by, dtype) if op == "truncdiv" else self.modulo(a, by, dtype)
-        return atom_sum(Binary(op, build(a, dtype), build(by, dtype)))
-
-    def extreme(self, op: BinaryOp, expr: PrimExpr) -> Sum:
-        """Return a minimum or maximum: operands flattened, those that cannot win dropped, the rest sorted."""
-        kept: list[Sum] = []
-        for operand in _flattened(op, expr):
-            # The simplified operand may be such an extreme itself.
-            for part in _flattened(op, build(self.sum(operand), expr.dtype)):
-                new = self.sum(part)
-                if not any(self.wins(op, old, new) for old in kept):
-                    kept = [old for old in kept if not self.wins(op, new, old)] + [new]
-        if len(kept) == 1:
-            return kept[0]
-        result, *others = sorted((build(one, expr.dtype) for one in kept), key=sort_key)
-        for one in others:
-            result = Binary(op, result, one)
-        return atom_sum(result)
-
-    def wins(self, op: str, a: Sum, b: Sum) -> bool:
-        """Whether ``op(a, b)`` is always ``a``."""
-        low, high = self.interval(add(a, b, -1))
-        return (high is not None and high <= 0) if op == "min" else (low is not None and low >= 0)
-
-    # Intervals.
-
-    def interval(self, terms: Sum) -> Interval:
-        """Return the smallest and the largest value that ``terms`` can have, None where that is not known."""
-        if is_constant(terms):
-            value = terms.get((), 0)
-            return (value, value)
-        return (self.limit(terms, 0), self.limit(terms, 1))
-
-    def limit(self, terms: Sum, side: int, depth: int = 0) -> int | None:
-        """Return the lower (side 0) or upper (side 1) limit of ``terms``."""
-        if depth < _DEEPEST_CASES:
-            for term, count in terms.items():
-                match term:
-                    case (Binary(("min" | "max") as op, a, b),):
-                        rest = {t: c for t, c in terms.items() if t != term}
-                        first, second = (
-                            self.limit(add(rest, self.sum(case), count), side, depth + 1) for case in (a, b)
-                        )
-                        # An upper limit of a minimum is that of either operand, of a maximum that of both.
-                        any_will_do = (op == "min") == ((side == 1) == (count > 0))
-                        pick = interval.known if any_will_do else interval.both
-                        return pick(first, second, max if side == (0 if any_will_do else 1) else min)
-        for _ in range(len(terms) + 8):
-            found = self.symbolic_limit(terms, side)
-            if found is None:
-                break
-            terms = found
-        total = 0
-        for term, count in terms.items():
-            part = self.term_interval(term, count)[side]
-            if part is None:
-                rounded = self.rounded(terms, side)
-                return None if rounded is None else self.limit(rounded, side, depth)
-            total += part
-        return total
-
-    def rounded(self, terms: Sum, side: int) -> Sum | None:
-        """Return ``terms`` with one ``x // d * d`` replaced by its limit: by ``x``, or by ``x - d + 1``."""
-        for term, count in terms.items():
-            match term:
-                case (Binary("//", x, IntImm(divisor)),) if divisor > 0 and count % divisor == 0:
-                    over = self.sum(x)
-                    if (count > 0) == (side == 0):
-                        over = add(over, constant_sum(1 - divisor))
-                    rest = {t: c for t, c in terms.items() if t != term}
-                    return add(rest, over, count // divisor)
-        return None
-
-    def term_interval(self, term: Term, count: int) -> Interval:
-        result: Interval = (count, count)
-        for atom in term:
-            result = interval.multiply(result, self.atom_interval(atom))
-        return result
-
-    def symbolic_limit(self, terms: Sum, side: int) -> Sum | None:
-        """Return ``terms`` with one variable replaced by its limit, where that limit is an expression."""
-        for term, count in terms.items():
-            for place, atom in enumerate(term):
-                if not isinstance(atom, Var) or atom not in self.bounds:
-                    continue
-                limit = self.bounds[atom][side if count > 0 else 1 - side]
-                if not isinstance(limit, PrimExpr) or isinstance(limit, IntImm):
-                    continue
-                others = term[:place] + term[place + 1 :]
-                low = self.term_interval(others, 1)[0]
-                if low is not None and low >= 0:
-                    rest = {t: c for t, c in terms.items() if t != term}
-                    return add(rest, {product(others, t): c for t, c in self.sum(limit).items()}, count)
-        return None
-
-    def atom_interval(self, atom: PrimExpr) -> Interval:
-        match atom:
-            case Var():
-                low, high = self.bounds.get(atom, ANYTHING)
-                return (_plain(low), _plain(high))
-            case Binary("//", a, b):
-                return interval.quotient(self.expr_interval(a), self.expr_interval(b))
-            case Binary("%", a, b):
-                return interval.remainder(self.expr_interval(a), self.expr_interval(b))
-            case Binary("min", a, b):
-                return interval.least(self.expr_interval(a), self.expr_interval(b))
-            case Binary("max", a, b):
-                return interval.greatest(self.expr_interval(a), self.expr_interval(b))
-            case Select(_, a, b) | Call("if_then_else", (_, a, b)):
-                return interval.union(self.expr_interval(a), self.expr_interval(b))
-            case Cast(dtype, value) if dtype in _WIDE and value.dtype in _WIDE:
-                return self.expr_interval(value)
-            case Cast(dtype, value) if dtype in _WIDE and value.dtype == "bool":
-                return (0, 1)
-        return ANYTHING
-
-    def expr_interval(self, expr: PrimExpr) -> Interval:
-        return self.interval(self.sum(expr))
-
-    # Answers.
-
-    def simplify(self, expr: PrimExpr) -> PrimExpr:
-        if isinstance(expr, (IntImm, Var, FloatImm, AnyExtent)):
-            return expr
-        if expr.dtype in _WIDE:
-            return build(self.sum(expr), expr.dtype)
-        return self.condition(expr) if expr.dtype == "bool" else expr
-
-    def condition(self, expr: PrimExpr) -> PrimExpr:
-        """Return a condition as a constant where it is decided, else with its operands simplified."""
-        match expr:
-            case Binary(("and" | "or") as op, a, b):
-                return binary(op, self.condition(a), self.condition(b))
-            case Not(a):
-                inner = self.condition(a)
-                return IntImm(1 - inner.value, "bool") if isinstance(inner, IntImm) else Not(inner)
-            case Binary(op, a, b) if op in DECIDE and a.dtype in _WIDE:
-                known = self.prove(expr)
-                if known is not None:
-                    return IntImm(int(known), "bool")
-                return Binary(op, self.simplify(a), self.simplify(b))
-        return expr
-
-    def difference(self, a: PrimExpr, b: PrimExpr) -> Sum:
-        """Return ``a - b``; where a modulo is in the way of a constant, it is written as a division."""
-        found = add(self.sum(a), self.sum(b), -1)
-        if is_constant(found):
-            return found
-        expanded: Sum = {}
-        for term, count in found.items():
-            parts: Sum = {(): count}
-            for atom in term:
-                factor = atom_sum(atom)
-                if isinstance(atom, Binary) and atom.op == "%":
-                    over, under = self.sum(atom.a), self.sum(atom.b)
-                    whole = self.multiplied(self.divided(over, under, atom.dtype), under, atom.dtype)
-                    factor = add(over, whole, -1)
-                parts = self.multiplied(parts, factor, a.dtype)
-            expanded = add(expanded, parts)
-        return expanded if is_constant(expanded) else found
-
-    def prove(self, condition: PrimExpr) -> bool | None:
-        match condition:
-            case IntImm(value):
-                return bool(value)
-            case Not(a):
-                inner = self.prove(a)
-                return None if inner is None else not inner
-            case Binary("and", a, b):
-                first, second = self.prove(a), self.prove(b)
-                if first is False or second is False:
-                    return False
-                return True if first and second else None
-            case Binary("or", a, b):
-                first, second = self.prove(a), self.prove(b)
-                if first or second:
-                    return True
-                return False if first is False and second is False else None
-            case Call("likely", (inside,)):
-                return self.prove(inside)
-            case Binary(op, a, b) if op in DECIDE and a.dtype in _WIDE:
-                if isinstance(a, AnyExtent) or isinstance(b, AnyExtent):
-                    return None
-                difference = self.difference(a, b)
-                return DECIDE[op](self.interval(difference), _never_zero(difference))
-        return None
-
-
-def _shared(a: Sum, by: Sum) -> tuple[Term, int]:
-    """Return the factors that all terms of both sums share; without atoms, no common number is looked for."""
-    terms = [*a, *by]
-    shared: Term = ()
-    for atom in dict.fromkeys(terms[0]):
-        shared += (atom,) * min(term.count(atom) for term in terms)
-    return (shared, 1) if is_constant(by) else (shared, math.gcd(*a.values(), *by.values()))
-
-
-def _cancel(a: Sum, shared: Term, count: int) -> Sum:
-    """Return ``a`` divided by a factor that all its terms have."""
-    result: Sum = {}
-    for term, factor in a.items():
-        left = without(term, shared)
-        assert left is not None
-        result[left] = factor // count
-    return result
-
-
-def _flattened(op: str, expr: PrimExpr) -> list[PrimExpr]:
-    if isinstance(expr, Binary) and expr.op == op:
-        return [*_flattened(op, expr.a), *_flattened(op, expr.b)]
-    return [expr]
-
-
-def _plain(limit: Limit) -> int | None:
-    if isinstance(limit, IntImm):
-        return limit.value
-    return limit if isinstance(limit, int) else None
-
-
-def _never_zero(difference: Sum) -> bool:
-    """Whether the terms share a factor that the constant does not have."""
-    common = math.gcd(*(count for term, count in difference.items() if term))
-    return common > 1 and difference.get((), 0) % common != 0
-
-
 def simplify(expr: PrimExpr, bounds: Bounds | None = None) -> PrimExpr:
     """Return ``expr`` in canonical form: integers of int32 and int64, and conditions over them.
 
@@ -511,27 +45,27 @@ def simplify(expr: PrimExpr, bounds: Bounds | None = None) -> PrimExpr:
     """
     if isinstance(expr, (IntImm, Var, AnyExtent, FloatImm)):
         return expr
-    return _Algebra(bounds).simplify(expr)
+    return Algebra(bounds).simplify(expr)
 
 
 def prove(condition: PrimExpr, bounds: Bounds | None = None) -> bool | None:
     """Return whether ``condition`` always (True) or never (False) holds, or None where that is not known."""
     if isinstance(condition, IntImm):
         return bool(condition.value)
-    return _Algebra(bounds).prove(condition)
+    return Algebra(bounds).prove(condition)
 
 
 def constant_difference(a: PrimExpr, b: PrimExpr, bounds: Bounds | None = None) -> int | None:
     """Return ``a - b`` where that is a constant, else None."""
     if a == b:
         return 0
-    difference = _Algebra(bounds).difference(a, b)
+    difference = Algebra(bounds).difference(a, b)
     return difference.get((), 0) if is_constant(difference) else None
 
 
 def limits(expr: PrimExpr, bounds: Bounds | None = None) -> tuple[int | None, int | None]:
     """Return the smallest and the largest value that ``expr`` can have, None where that is not known."""
-    return _Algebra(bounds).expr_interval(expr)
+    return Algebra(bounds).expr_interval(expr)
 
 
 def parted(
@@ -541,7 +75,7 @@ def parted(
     found: list[tuple[int, PrimExpr]] = []
     rest: Sum = {}
     wanted = frozenset(variables)
-    for term, count in _Algebra(bounds).sum(expr).items():
+    for term, count in Algebra(bounds).sum(expr).items():
         if not any(_mentions(atom, wanted) for atom in term):
             rest[term] = count
         elif len(term) == 1:

@@ -163,13 +163,30 @@ class AnyExtent(PrimExpr):
         return "?"
 
 
+class _Hashed(PrimExpr):
+    """An expression that remembers its hash, which would otherwise be found anew from all that is below."""
+
+    __slots__ = ("_hash",)
+
+    if TYPE_CHECKING:
+        _hash: int
+
+
 @dataclass(frozen=True, slots=True)
-class Binary(PrimExpr):
+class Binary(_Hashed):
     """``a op b``; operands have one dtype."""
 
     op: BinaryOp
     a: PrimExpr
     b: PrimExpr
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            found = hash((self.op, self.a, self.b))
+            object.__setattr__(self, "_hash", found)
+            return found
 
     @property
     def dtype(self) -> str:

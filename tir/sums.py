@@ -6,10 +6,12 @@ the constant. The order depends on names and on the age of variables, never on w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from relay2relax.tir.expr import (
     Binary,
+    BinaryOp,
     BufferLoad,
     Call,
     Cast,
@@ -24,6 +26,9 @@ from relay2relax.tir.expr import (
 
 Term: TypeAlias = tuple[PrimExpr, ...]
 Sum: TypeAlias = dict[Term, int]
+
+# An expression with more operands than this is built as a tree.
+_LONGEST_CHAIN = 32
 
 
 def sort_key(expr: PrimExpr) -> tuple[Any, ...]:
@@ -105,12 +110,43 @@ def truncated(value: int, by: int) -> int:
     return value // by if value >= 0 else -(-value // by)
 
 
+def flattened(op: BinaryOp, expr: PrimExpr) -> list[PrimExpr]:
+    """Return the operands of nested ``op``, from left to right."""
+    found: list[PrimExpr] = []
+    stack = [expr]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, Binary) and one.op == op:
+            stack += (one.b, one.a)
+        else:
+            found.append(one)
+    return found
+
+
+def chain(op: BinaryOp, operands: Sequence[PrimExpr]) -> PrimExpr:
+    """Return ``operands`` joined by ``op``, from left to right; many of them as a balanced tree, so none lies deep."""
+    if len(operands) > _LONGEST_CHAIN:
+        middle = len(operands) // 2
+        return Binary(op, chain(op, operands[:middle]), chain(op, operands[middle:]))
+    result, *others = operands
+    for one in others:
+        result = Binary(op, result, one)
+    return result
+
+
 def build(terms: Sum, dtype: str) -> PrimExpr:
-    """Return the expression of a sum: positive terms before negative ones, the constant last."""
+    """Return the expression of a sum: positive terms before negative ones, the constant last.
+
+    Many terms become a balanced tree, so none lies deep.
+    """
     constant = terms.get((), 0)
     order = sorted((t for t in terms if t), key=lambda t: (terms[t] < 0, term_key(t)))
     if not order:
         return IntImm(constant, dtype)
+    if len(order) > _LONGEST_CHAIN:
+        middle = len(order) // 2
+        first, second = ({t: terms[t] for t in part} for part in (order[:middle], order[middle:]))
+        return Binary("+", build(first, dtype), build({**second, (): constant} if constant else second, dtype))
     result: PrimExpr | None = None
     if constant > 0 and terms[order[0]] < 0:
         result, constant = IntImm(constant, dtype), 0

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from relay2relax.tir import extent
 from relay2relax.tir.arith import EXTENTS, constant_difference, limits, parted, prove, simplify
 from relay2relax.tir.expr import (
     Binary,
@@ -21,10 +22,13 @@ from relay2relax.tir.expr import (
     Var,
     binary,
     cast,
+    children,
     const,
     maximum,
     minimum,
 )
+from relay2relax.tir.extent import Extent
+from relay2relax.tir.sums import flattened
 
 N, M, K, N2 = Var("n"), Var("m"), Var("k"), Var("n")
 VARIABLES = (N, M, K, N2)
@@ -278,3 +282,58 @@ def test_it_is_fast() -> None:
     for _ in range(2000):
         simplify(expr, EXTENTS)
     assert time.perf_counter() - start < 2.0
+
+
+def test_many_extents_meet() -> None:
+    extents = [Var(f"n{i}") for i in range(300)]
+    start = time.perf_counter()
+    joined: Extent = extents[0]
+    for one in extents[1:]:
+        joined = extent.maximum(joined, one)
+    assert extent.maximum(joined, extents[40]) == joined
+    assert extent.equal(joined, extents[0]) is None
+    assert isinstance(joined, PrimExpr)
+    assert prove(joined >= extents[200], EXTENTS) is True
+    assert limits(joined, {one: (i, 2 * i) for i, one in enumerate(extents)}) == (299, 598)
+    grown = extent.maximum(joined, extent.add(extents[40], 1))
+    assert len(flattened("max", extent.as_prim(grown))) == 300
+    assert time.perf_counter() - start < 60
+    assert depth(joined) < 45
+    assert depth(extent.as_prim(extent.total(extents))) < 45
+
+
+def depth(expr: PrimExpr) -> int:
+    return 1 + max((depth(part) for part in children(expr)), default=0)
+
+
+def test_nested_cases_end() -> None:
+    """Minima and maxima of sums, nested so that the cases of all levels together are beyond counting."""
+    start = time.perf_counter()
+    rows = [Var(f"x{i}") for i in range(6)]
+    expr: PrimExpr = rows[0]
+    for i, row in enumerate(rows[1:]):
+        op = (minimum, maximum)[i % 2]
+        expr = op(expr + row, maximum(row * 2, expr) + row)
+    values = {row: (i * 7) % 11 for i, row in enumerate(rows)}
+    for bounds in (None, EXTENTS, dict.fromkeys(rows, (0, 15))):
+        simple = simplify(rows[0] + rows[1] - rows[0], bounds)
+        assert simple == rows[1]
+        assert prove(expr < expr, bounds) is not True
+        low, _ = limits(expr, bounds)
+        assert low is None or low <= shared_value(expr, values)
+        assert shared_value(simplify(expr, bounds), values) == shared_value(expr, values)
+    assert time.perf_counter() - start < 60
+
+
+def shared_value(expr: PrimExpr, values: dict[Var, int]) -> int:
+    """Evaluate an expression whose parts are shared, each once."""
+    done: dict[int, int] = {}
+
+    def value(one: PrimExpr) -> int:
+        if id(one) not in done:
+            done[id(one)] = (
+                int(OPERATORS[one.op](value(one.a), value(one.b))) if isinstance(one, Binary) else evaluate(one, values)
+            )
+        return done[id(one)]
+
+    return value(expr)
