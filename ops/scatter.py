@@ -288,8 +288,11 @@ def scatter_nd_relax(e: Emit[V], attrs: ScatterNDAttrs, data: V, indices: V, upd
 def scatter_elements_relax(e: Emit[V], attrs: ScatterElementsAttrs, data: V, indices: V, updates: V) -> V:
     """R.scatter_elements takes signed places, names the axis from the front, and has no kernel for bool."""
     found = tensor(e.type_of(data))
-    types = found.dtype, tensor(e.type_of(updates), 2).dtype
-    if types[0] != types[1] or "bool" in types:
+    places, values = tensor(e.type_of(indices), 1), tensor(e.type_of(updates), 2)
+    types = found.dtype, values.dtype
+    same = all(equal(a, b) for a, b in zip(places.shape, values.shape, strict=True))
+    # R wants exactly one update for each place.
+    if types[0] != types[1] or "bool" in types or not same:
         return e.as_tir(scatter_elements, attrs, (data, indices, updates))
     axis = normal_axis(attrs.axis, found.rank)
     return e.call("scatter_elements", data, signed_places(e, indices), updates, axis=axis, reduction=attrs.reduction)

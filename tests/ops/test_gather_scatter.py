@@ -127,6 +127,11 @@ def test_updates_of_one_place_follow_each_other(run_op: Any) -> None:
         assert found.tolist() == [first, 8], reduction
 
 
+def test_updates_beyond_the_indices_are_not_used(run_op: Any) -> None:
+    arguments = [np.zeros(3, np.float32), np.array([2, 0], np.int64), np.array([5, 6, 7], np.float32)]
+    assert run_op("scatter_elements", {"reduction": "add"}, *arguments).tolist() == [6, 0, 5]
+
+
 def test_a_mean_of_integers_is_truncated(run_op: Any) -> None:
     arguments = [np.array([-7], np.int32), np.array([0, 0], np.int32), np.array([0, 4], np.int32)]
     assert run_op("scatter_elements", {"reduction": "mean"}, *arguments).tolist() == [0]
