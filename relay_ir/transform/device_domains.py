@@ -147,6 +147,11 @@ class Domains:
 
     def _joined(self, a: VirtualDevice, b: VirtualDevice, expr: Expr) -> VirtualDevice:
         """Return the device of which both are true."""
+        # Mostly nothing is known of one, or they are the same object.
+        if b is a or b is UNKNOWN:
+            return a
+        if a is UNKNOWN:
+            return b
         kind = _known(a.device_type, b.device_type, -1)
         index = _known(a.device_id, b.device_id, -1)
         scope = _known(a.memory_scope, b.memory_scope, "")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import ClassVar
 
+from relay2relax.core.collection import collection_paused
 from relay2relax.relay_ir.expr import Expr, Function, Var
 from relay2relax.relay_ir.infer import infer_type
 from relay2relax.relay_ir.module import IRModule
@@ -117,7 +118,8 @@ class Pass:
             return mod
         for instrument in instruments:
             instrument.run_before_pass(mod, info)
-        result = self.transform(mod)
+        with collection_paused():
+            result = self.transform(mod)
         for instrument in instruments:
             instrument.run_after_pass(result, info)
         return result

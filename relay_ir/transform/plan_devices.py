@@ -24,7 +24,7 @@ from relay2relax.relay_ir.expr import (
 from relay2relax.relay_ir.infer import infer_type
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.device_domains import Domain, Domains, from_above
+from relay2relax.relay_ir.transform.device_domains import UNKNOWN, Domain, Domains, from_above
 from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions
 
 
@@ -73,6 +73,8 @@ class PlanDevices(Pass):
                 leaf.device = self._filled(leaf.device, result.device)
 
     def _filled(self, device: VirtualDevice, default: VirtualDevice) -> VirtualDevice:
+        if device is default or device is UNKNOWN:
+            return default
         if device.device_type == -1:
             return replace(default, memory_scope=device.memory_scope or default.memory_scope)
         if device.device_id == -1:
@@ -188,4 +190,4 @@ class _Capture:
 
 
 def _same(a: VirtualDevice | None, b: VirtualDevice | None) -> bool:
-    return a == b or structural_equal(a, b)
+    return a is b or a == b or structural_equal(a, b)
