@@ -32,6 +32,7 @@ from relay2relax.graph.model import (
 )
 from relay2relax.ops.attributes import NoAttrs
 from relay2relax.ops.table import relay_op
+from relay2relax.relay_ir.attrs_codec import is_attrs
 from relay2relax.relay_ir.device import VirtualDevice
 from relay2relax.relay_ir.expr import Constant, OpaqueAttrs
 from relay2relax.relay_ir.json_reader import load_json_object
@@ -317,6 +318,8 @@ class _Reader:
         found = self.kept(index, object, place)
         if isinstance(found, dict):
             return OpaqueAttrs("DictAttrs", tuple(found.items()))
+        if found is not None and not is_attrs(found):
+            raise ParseError(f"{place}: expected attributes of an operator, found {type(found).__name__}")
         return NoAttrs() if found is None else found
 
 

@@ -19,7 +19,7 @@ from relay2relax.ops.shapes import normal_axis, show, tensor
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import Buffer, IntImm, Not, PrimExpr, Select, binary, cast, logical_and, maximum, minimum
-from relay2relax.tir.extent import ANY, ceildiv, equal, mul, static
+from relay2relax.tir.extent import ANY, Shape, ceildiv, equal, mul, static
 from relay2relax.tir.intrinsics import call
 from relay2relax.tir.stmt import Stmt
 
@@ -384,6 +384,13 @@ def dyn_topk_relax(e: Emit[V], attrs: TopkAttrs, data: V, k: V) -> V:
     return topk_relax(e, replace(attrs, k=int(value.reshape(()))), data)
 
 
+def dyn_topk_settled(attrs: TopkAttrs, numbers: tuple[Shape | None, ...]) -> tuple[OpDef, Any, tuple[int, ...]] | None:
+    """A ``k`` that is known beforehand is one among the attributes."""
+    given = numbers[1]
+    k = static(given[0]) if given is not None and len(given) == 1 else None
+    return None if k is None else (topk, replace(attrs, k=k), (0,))
+
+
 # Records
 
 sort = OpDef(
@@ -460,6 +467,7 @@ dyn_topk = OpDef(
     numpy=topk_numpy,
     compute=topk_compute,
     relax=Expanded(dyn_topk_relax),
+    settle=dyn_topk_settled,
 )
 
 relax_topk = OpDef(

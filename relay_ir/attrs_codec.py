@@ -14,7 +14,7 @@ from typing import Any
 from relay2relax.core.errors import ParseError
 from relay2relax.ops.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
 from relay2relax.ops.table import all_ops
-from relay2relax.relay_ir.expr import RelayExpr
+from relay2relax.relay_ir.expr import OpaqueAttrs, RelayExpr
 from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
 
 Resolve = Callable[[int], Any]
@@ -38,6 +38,11 @@ def attrs_key(cls: type[Any]) -> str:
     Raises KeyError for a class that no record declares.
     """
     return "" if cls is NoAttrs else _keys()[cls]
+
+
+def is_attrs(value: object) -> bool:
+    """Whether ``value`` may be the attributes of a call: an instance of a class that some record declares, or opaque."""
+    return isinstance(value, (NoAttrs, OpaqueAttrs)) or type(value) in _keys()
 
 
 @lru_cache(maxsize=1)
