@@ -220,8 +220,12 @@ def _size_text(size: PrimExpr, names: Mapping[Var, str]) -> str:
             return str(value)
         case Var():
             return names[size]
-        case Binary(("+" | "-" | "*" | "//" | "%") as op, a, b):
-            return f"({_size_text(a, names)} {'/' if op == '//' else op} {_size_text(b, names)})"
+        case Binary(("+" | "-" | "*") as op, a, b):
+            return f"({_size_text(a, names)} {op} {_size_text(b, names)})"
+        case Binary(("//" | "%") as op, a, b):
+            # Simplification may leave a negative part to divide, of a size that is not.
+            name = "r2r_floordiv_int64_t" if op == "//" else "r2r_floormod_int64_t"
+            return f"{name}({_size_text(a, names)}, {_size_text(b, names)})"
         case Binary(("min" | "max") as op, a, b):
             left, right = _size_text(a, names), _size_text(b, names)
             return f"({left} {'<' if op == 'min' else '>'} {right} ? {left} : {right})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from relay2relax import backends, relay_ir, translator
 from relay2relax.ops import OpError, TensorType, relay_op
 from relay2relax.tir.extent import ANY
 
@@ -89,3 +90,19 @@ def test_mirror_pad(run_op, agrees, mode, name):
     agrees(run_op("nn.mirror_pad", attrs, x, batch=(5, 3, 4)), np.pad(x, attrs["pad_width"], mode=name))
     with pytest.raises(OpError, match="cannot give a border of 9"):
         relay_op("nn.mirror_pad").numpy(relay_op("nn.mirror_pad").attrs(pad_width=((9, 0),)), normal(4))
+
+
+@pytest.mark.compiler
+def test_dilation_of_unknown_extents_in_c():
+    # Sizes of the memory in between are differences, whose parts may be negative when they are divided.
+    mod = relay_ir.parse("def @main(%x: Tensor[(?, ?, ?, ?), float32]) { nn.batch_flatten(%x) }")
+    x = mod["main"].params[0]
+    op = relay_op("nn.dilate")
+    call = relay_ir.Call(relay_ir.Op("nn.dilate"), (x,), op.attrs(strides=(3, 7, 1, 5)))
+    mod = relay_ir.IRModule({next(iter(mod.functions)): relay_ir.Function((x,), call)})
+    data = normal(1, 2, 3, 4)
+    expected = np.zeros((1, 8, 3, 16), np.float32)
+    expected[:, ::7, :, ::5] = data
+    machine = backends.VirtualMachine(backends.build(translator.via_graph(mod), target="c"))
+    for _ in range(3):
+        np.testing.assert_array_equal(machine["main"](data), expected)
