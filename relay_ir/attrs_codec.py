@@ -41,7 +41,7 @@ def attrs_key(cls: type[Any]) -> str:
 
 
 def is_attrs(value: object) -> bool:
-    """Whether ``value`` may be the attributes of a call: an instance of a class that some record declares, or opaque."""
+    """Whether ``value`` may be the attributes of a call: of a class that some record declares, or opaque."""
     return isinstance(value, (NoAttrs, OpaqueAttrs)) or type(value) in _keys()
 
 
