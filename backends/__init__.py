@@ -13,7 +13,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
     submod_attrs={
         "executable": ["Executable"],
         "registry": ["register_func"],
-        "relay_executor": ["create_executor"],
+        "relay_executor": ["create_executor", "load_executor"],
         "targets": ["build"],
         "vm": ["VirtualMachine"],
     },
@@ -22,8 +22,8 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 if TYPE_CHECKING:
     from relay2relax.backends.executable import Executable
     from relay2relax.backends.registry import register_func
-    from relay2relax.backends.relay_executor import create_executor
+    from relay2relax.backends.relay_executor import create_executor, load_executor
     from relay2relax.backends.targets import build
     from relay2relax.backends.vm import VirtualMachine
 
-__all__ = ["Executable", "VirtualMachine", "build", "create_executor", "register_func"]
+__all__ = ["Executable", "VirtualMachine", "build", "create_executor", "load_executor", "register_func"]

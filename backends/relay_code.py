@@ -512,3 +512,11 @@ class _Compiler:
                         below.append((part, frame.new()))
                         frame.emit(Field(below[-1][1], register, index))
                 work.extend(reversed(below))
+
+
+def with_inner(code: Code) -> list[Code]:
+    """Return ``code`` and the codes of all functions inside it."""
+    found = [code]
+    for one in found:
+        found.extend(made.code for made in one.instructions if isinstance(made, MakeClosure))
+    return found

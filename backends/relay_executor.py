@@ -1,12 +1,13 @@
 """Relay modules run directly: ``create_executor(kind, mod, backend).evaluate(entry)(*args, **params)``.
 
-Two kinds are TVM's ``debug`` and ``graph``. Both run the same code on the same machine (``relay_code.py``,
-``relay_machine.py``); ``graph`` admits only first-order dataflow, which TVM's graph executor would run, and says of
-everything else why it cannot.
+The kinds are TVM's ``debug``, ``graph`` and ``vm``. All run the same code on the same machine (``relay_code.py``,
+``relay_machine.py``). ``graph`` admits only first-order dataflow, which TVM's graph executor would run, and says of
+everything else why it cannot; ``vm`` compiles the whole module beforehand; its code can be shown and kept in a file.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any
 
 from relay2relax.backends.arguments import bind_arguments
 from relay2relax.backends.relay_dataflow import check_dataflow
+from relay2relax.backends.relay_executable import RelayExecutable, compile_executable, load_executable
 from relay2relax.backends.relay_kernels import (
     CKernels,
     NumpyKernels,
@@ -31,31 +33,48 @@ from relay2relax.ops.types import Type
 from relay2relax.relay_ir.infer import infer_type
 from relay2relax.relay_ir.module import IRModule
 
-KINDS = ("debug", "graph")
+KINDS = ("debug", "graph", "vm")
 BACKENDS = ("numpy", "c")
 
 
 def create_executor(kind: str, mod: IRModule, backend: str = "numpy") -> Executor:
     """Return an executor for ``mod``; types are inferred if they are not known yet.
 
-    ``kind`` is "debug" (the whole language) or "graph" (first-order dataflow); ``backend`` is "numpy" or "c". Raises
-    TypeInferenceError for an ill-typed module, UnsupportedError for a kind or backend that does not exist.
+    ``kind`` is "debug" (the whole language), "graph" (first-order dataflow) or "vm" (the whole language, with an
+    ``executable``); ``backend`` is "numpy" or "c". Raises TypeInferenceError for an ill-typed module, UnsupportedError
+    for a kind or backend that does not exist, and for what "vm" cannot compile.
     """
     if kind not in KINDS:
         raise UnsupportedError(f"there is no executor {kind!r} for Relay; expected one of {', '.join(KINDS)}")
+    _check_backend(backend)
+    typed_mod = mod if mod.types else infer_type(mod)
+    return Executor(kind, typed_mod, backend, compile_executable(typed_mod) if kind == "vm" else None)
+
+
+def load_executor(path: str | os.PathLike[str], backend: str = "numpy") -> Executor:
+    """Return a "vm" executor for the executable in the file ``path``, which ``executable.save`` wrote.
+
+    Raises FileError where the file cannot be read, ParseError where it is damaged or of another version.
+    """
+    _check_backend(backend)
+    executable = load_executable(path)
+    return Executor("vm", executable.module, backend, executable)
+
+
+def _check_backend(backend: str) -> None:
     if backend not in BACKENDS:
         expected = ", ".join(BACKENDS)
         raise UnsupportedError(f"the Relay executors have no backend {backend!r}; expected one of {expected}")
-    return Executor(kind, mod if mod.types else infer_type(mod), backend)
 
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """An executor for one module; ``mod`` has its types."""
+    """An executor for one module; ``mod`` has its types, ``executable`` is the code of kind "vm"."""
 
     kind: str
     mod: IRModule
     backend: str
+    executable: RelayExecutable | None = None
 
     @collection_paused()
     def evaluate(self, entry: str = "main", observe: Observer | None = None) -> Evaluation:
@@ -65,6 +84,8 @@ class Executor:
         the module has no such function, UnsupportedError where the executor cannot run it, CompilerError where "c"
         finds no compiler.
         """
+        if self.executable is not None and observe is not None:
+            raise UnsupportedError("the vm executor does not show the values of nodes; use the debug executor")
         var = self.mod.get_global_var(entry)
         types = self.mod.types
         if self.kind == "graph":
@@ -76,7 +97,8 @@ class Executor:
         parameters = tuple((param.name, types[param]) for param in self.mod[var].params)
         # Open extents become known with the arguments; where nothing branches, so do all shapes.
         open_shapes = self.kind == "graph" and not all(is_static(ty) for _, ty in parameters)
-        machine = Machine(self.mod, kernels, observe)
+        codes = None if self.executable is None else self.executable.codes
+        machine = Machine(self.mod, kernels, observe, codes)
         return Evaluation(entry, parameters, machine.function(entry), open_shapes)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -26,6 +26,7 @@ from relay2relax.backends.relay_code import (
     Return,
     WriteRef,
     compile_function,
+    with_inner,
 )
 from relay2relax.backends.values import AdtValue, RefValue
 from relay2relax.core.errors import Diagnostic, ExecutionError
@@ -70,10 +71,18 @@ class _Caller(NamedTuple):
 class Machine:
     """Runs the functions of one module."""
 
-    def __init__(self, mod: IRModule, kernels: Kernels, observe: Observer | None = None) -> None:
+    def __init__(
+        self,
+        mod: IRModule,
+        kernels: Kernels,
+        observe: Observer | None = None,
+        codes: Mapping[str, Code] | None = None,
+    ) -> None:
+        """``codes`` are the module's functions where these were compiled before."""
         self.mod = mod
         self.kernels = kernels
         self.observe = observe
+        self._codes = codes
         self._functions = {var.name: function for var, function in mod.functions.items()}
         self._globals: dict[str, Closure] = {}
 
@@ -84,11 +93,11 @@ class Machine:
             wanted = pending.pop()
             if wanted in self._globals:
                 continue
-            code = compile_function(self._functions[wanted], wanted)
+            code = compile_function(self._functions[wanted], wanted) if self._codes is None else self._codes[wanted]
             self._globals[wanted] = Closure(self, code, [])
-            pending.extend(callee for one in _with_inner(code) for _, callee in one.globals)
+            pending.extend(callee for one in with_inner(code) for _, callee in one.globals)
         for closure in self._globals.values():
-            for code in _with_inner(closure.code):
+            for code in with_inner(closure.code):
                 for register, callee in code.globals:
                     code.template[register] = self._globals[callee]
         return self._globals[name]
@@ -213,11 +222,3 @@ def _enter(closure: Closure, args: Sequence[Any]) -> list[Any]:
     for register, value in zip(code.params, args, strict=True):
         registers[register] = value
     return registers
-
-
-def _with_inner(code: Code) -> list[Code]:
-    """Return ``code`` and the codes of all functions inside it."""
-    found = [code]
-    for one in found:
-        found.extend(made.code for made in one.instructions if isinstance(made, MakeClosure))
-    return found

@@ -306,8 +306,8 @@ def test_what_the_graph_executor_refuses(text: str, what: str) -> None:
 
 def test_unknown_executors_and_functions() -> None:
     mod = read("def @main(%x: float32) { %x }")
-    with pytest.raises(UnsupportedError, match="no executor 'vm'"):
-        create_executor("vm", mod)
+    with pytest.raises(UnsupportedError, match="no executor 'aot'"):
+        create_executor("aot", mod)
     with pytest.raises(UnsupportedError, match="no backend 'cuda'"):
         create_executor("debug", mod, "cuda")
     with pytest.raises(Exception, match="no function @other; it has: main"):
