@@ -287,8 +287,7 @@ def _broadcast_type(data: Type, shape: Shape) -> Type:
     met = broadcast(found.shape, target)
     if len(met) > len(target) or any(equal(a, b) is False for a, b in zip(met, target, strict=True)):
         raise OpError(f"shape {show(found.shape)} does not broadcast to {show(target)}", 0)
-    # Where both have the extent it is the data's, with the width of its integer.
-    return TensorType(tuple(a if equal(a, b) else b for a, b in zip(met, target, strict=True)), found.dtype)
+    return TensorType(target, found.dtype)
 
 
 def broadcast_to_type(attrs: InitOpAttrs, data: Type) -> Type:

