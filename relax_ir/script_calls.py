@@ -6,6 +6,7 @@ A call that stands in another one is bound to a variable of its own by :meth:`Ca
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -63,13 +64,13 @@ class CallReader(OperatorReader):
         # Callees that were called with ``tir_vars``, whose scalars come after the results.
         self.scalars_last: set[GlobalVar] = set()
 
+    @abstractmethod
     def undefined(self, node: ast.AST, name: str) -> ScriptProblem:
         """Return the mistake of a name that nothing defines here."""
-        raise NotImplementedError
 
+    @abstractmethod
     def require_function(self, var: GlobalVar, node: ast.AST) -> None:
         """See to it that the signature of ``var`` is known."""
-        raise NotImplementedError
 
     # Values.
 

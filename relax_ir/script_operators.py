@@ -6,6 +6,7 @@ Arguments are given by position or by name, as TVM's signatures have them; what 
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,16 +51,16 @@ EXPRESSIONS = (*LEAVES, Call, CallTIR, CallDPSPacked, Tuple, TupleGetItem)
 RESULT = ("out_sinfo", "out_ty", "sinfo_args", "ty_args")
 
 
-class OperatorReader(TypeReader):
+class OperatorReader(TypeReader, ABC):
     """Reads calls of operators; how arguments are bound to variables is asked of the subclass."""
 
+    @abstractmethod
     def bound(self, value: Expr, node: ast.AST) -> Expr:
         """Return a variable bound to ``value``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def leaf(self, value: Any, node: ast.AST) -> Expr:
         """Return ``value`` as a leaf, or a tuple of leaves."""
-        raise NotImplementedError
 
     def extent_of(self, value: Any, node: ast.AST) -> Any:
         """Return ``value`` as an extent."""

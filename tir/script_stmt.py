@@ -7,6 +7,7 @@ buffer of one element where the script is of today; in the classic dialect every
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -81,7 +82,7 @@ class _Local:
 _Item = Union[Stmt, tuple[Var, PrimExpr], Buffer]
 
 
-class StatementReader:
+class StatementReader(ABC):
     """Reads statements; what only a function says is asked of the subclass."""
 
     symbol_dtypes: dict[str, str]
@@ -100,14 +101,17 @@ class StatementReader:
 
     # What a function knows besides.
 
+    @abstractmethod
     def declaration(self, name: str, node: ast.Call, called: str, target: ast.expr) -> bool:
-        raise NotImplementedError
+        """Read a statement that declares a parameter's buffer or a symbol; return whether it is one."""
 
+    @abstractmethod
     def function_attributes(self, node: ast.Call) -> None:
-        raise NotImplementedError
+        """Read ``T.func_attr``."""
 
+    @abstractmethod
     def buffer_of(self, name: str, node: ast.expr, signature: bool = False, skip: int = 0) -> Buffer:
-        raise NotImplementedError
+        """Return the buffer that a declaration describes."""
 
     # Names.
 
