@@ -46,7 +46,7 @@ def findings() -> tuple[Finding, ...]:
         _compiler(),
         _package("apache-tvm", "backend tvm (extra: tvm)"),
         _package("apache-tvm-ffi", "backend tvm; 0.27 needs >=0.1.14.post0,<0.1.15"),
-        _package("onnx", "reading ONNX files (extra: onnx)"),
+        _package("onnx", "models for ONNX Runtime in the benchmark (extra: onnx)"),
         _package("onnxruntime", "comparison in the benchmark (extra: onnx)"),
         _package("torch", "comparison in the tests (extra: torch)"),
     )
