@@ -8,6 +8,7 @@ from typing import Any
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.passes import Pass
 from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import Constant, Function, IRModule, Var
 from relay2relax.relax_ir.infer import unify
@@ -19,7 +20,7 @@ class BindParamsError(Relay2RelaxError):
 
 
 @dataclass(frozen=True, slots=True)
-class BindParams:
+class BindParams(Pass[IRModule]):
     """Bind ``params``, by name, in the function ``func_name``; arrays are shared, not copied.
 
     Symbolic dimensions of a bound parameter take the value's extents everywhere in the function. Raises
@@ -29,7 +30,7 @@ class BindParams:
     func_name: str
     params: Mapping[str, Array]
 
-    def __call__(self, mod: IRModule) -> IRModule:
+    def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with the parameters bound."""
         func = mod[self.func_name]
         if not isinstance(func, Function):

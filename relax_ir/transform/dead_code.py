@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
 from relay2relax.relax_ir.expr import (
     Binding,
@@ -26,13 +27,13 @@ from relay2relax.relax_ir.visit import all_sequences, bindings, operands, sequen
 
 
 @dataclass(frozen=True, slots=True)
-class DeadCodeElimination:
+class DeadCodeElimination(Pass[IRModule]):
     """Remove bindings without effect that nothing uses, and private functions that nothing calls.
 
     A ``match_cast`` stays: it is a check.
     """
 
-    def __call__(self, mod: IRModule) -> IRModule:
+    def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` without dead code."""
         inference = Inference(mod)
         kept = {

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from relay2relax.core.passes import Pass
 from relay2relax.ops.record import OpDef
 from relay2relax.relax_ir.expr import Call, Expr, IRModule
 from relay2relax.relax_ir.transform.rewriter import Rewriter
 
 
 @dataclass(frozen=True, slots=True)
-class LegalizeOps:
+class LegalizeOps(Pass[IRModule]):
     """Lower operator calls; equal calls share one PrimFunc.
 
     Raises UnsupportedError for a call whose shapes are not known before the program runs.
     """
 
-    def __call__(self, mod: IRModule) -> IRModule:
+    def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` without operator calls."""
         return _Legalizer(mod).module()
 

@@ -4,26 +4,27 @@ argument.
     mod = transform.ToGraphNormalForm()(mod)
 
 What a pass does not touch it returns as it was: spans, sharing and weights survive. Inferred types are
-forgotten where anything changed. ``infrastructure.py`` is where to begin reading.
+forgotten where anything changed. ``core/passes.py`` is the pass manager.
 """
 
+from relay2relax.core.passes import (
+    Pass,
+    PassContext,
+    PassInfo,
+    PassInstrument,
+    PassPrintingInstrument,
+    PassTimingInstrument,
+    Sequential,
+)
 from relay2relax.relay_ir.transform.common_subexpr import EliminateCommonSubexpr
 from relay2relax.relay_ir.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
 from relay2relax.relay_ir.transform.eta_expand import EtaExpand
 from relay2relax.relay_ir.transform.fold_constant import FoldConstant
 from relay2relax.relay_ir.transform.graph_normal_form import ToGraphNormalForm
 from relay2relax.relay_ir.transform.infer_types import InferType
-from relay2relax.relay_ir.transform.infrastructure import (
-    FunctionPass,
-    Pass,
-    PassContext,
-    PassInfo,
-    PassInstrument,
-    Sequential,
-)
+from relay2relax.relay_ir.transform.infrastructure import FunctionPass
 from relay2relax.relay_ir.transform.inline import InlineLocalFunctions
 from relay2relax.relay_ir.transform.inline_globals import Inline
-from relay2relax.relay_ir.transform.instruments import PassPrintingInstrument, PassTimingInstrument
 from relay2relax.relay_ir.transform.lambda_lift import LambdaLift
 from relay2relax.relay_ir.transform.let_forms import ToANormalForm, ToBasicBlockNormalForm
 from relay2relax.relay_ir.transform.plan_devices import PlanDevices

@@ -6,14 +6,15 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from relay2relax.core.passes import Pass
 from relay2relax.relay_ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, children
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions
+from relay2relax.relay_ir.transform.infrastructure import map_functions
 
 
 @dataclass(frozen=True, slots=True)
-class EliminateCommonSubexpr(Pass):
+class EliminateCommonSubexpr(Pass[IRModule]):
     """Let calls of one operator with equal attributes and the same arguments be one shared node.
 
     So are projections of one field from the same tuple. Scalar constants of equal value are the same argument; so are

@@ -6,18 +6,19 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
+from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.expr import Expr, Function, GlobalVar, Let, Var, children
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.transform.effects import effectful_nodes, has_references
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
-from relay2relax.relay_ir.transform.infrastructure import Pass, declared, map_functions
+from relay2relax.relay_ir.transform.infrastructure import declared, map_functions
 from relay2relax.relay_ir.transform.scopes import Scopes
 
 
 @dataclass(frozen=True, slots=True)
-class DeadCodeElimination(Pass):
+class DeadCodeElimination(Pass[IRModule]):
     """Remove each ``let`` whose variable nothing uses, unless its value may have an effect.
 
     ``inline_once``      the value of a variable that is used once takes the variable's place, unless that is within a
@@ -111,7 +112,7 @@ def _used_once(root: Function, kept: set[Expr], dead: set[Let]) -> dict[Expr, Ex
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveUnusedFunctions(Pass):
+class RemoveUnusedFunctions(Pass[IRModule]):
     """Remove the functions that the entry functions neither call nor mention, directly or through others."""
 
     entry_functions: tuple[str, ...] = ("main",)

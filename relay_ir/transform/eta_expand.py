@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from relay2relax.core.passes import Pass
 from relay2relax.relay_ir.expr import Call, Constructor, Expr, Function, GlobalVar, Var, children
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions, typed
+from relay2relax.relay_ir.transform.infrastructure import map_functions, typed
 from relay2relax.relay_ir.types import FuncType, TypeCall
 
 
 @dataclass(frozen=True, slots=True)
-class EtaExpand(Pass):
+class EtaExpand(Pass[IRModule]):
     """Replace constructors and global functions that are used as values by literals which call them.
 
     ``expand_constructor`` and ``expand_global_var`` say which; their calls stay as they are.

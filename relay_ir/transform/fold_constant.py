@@ -10,12 +10,13 @@ import numpy as np
 
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
 from relay2relax.ops.table import relay_op
 from relay2relax.relay_ir.expr import Call, Constant, Expr, Function, If, Let, Op, Tuple, TupleGetItem, Var, children
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.infrastructure import Pass, declared, map_functions, typed
+from relay2relax.relay_ir.transform.infrastructure import declared, map_functions, typed
 from relay2relax.relay_ir.types import TensorType, Type
 from relay2relax.tir.extent import static
 
@@ -28,7 +29,7 @@ _SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
 
 
 @dataclass(frozen=True, slots=True)
-class FoldConstant(Pass):
+class FoldConstant(Pass[IRModule]):
     """Replace calls of operators on constants by their values.
 
     ``if`` on a constant becomes its branch, a ``let`` of a constant goes, a field of a literal tuple is taken, and the

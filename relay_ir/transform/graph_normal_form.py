@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from relay2relax.core.passes import Pass
 from relay2relax.relay_ir.expr import Expr, Function, Let, Var, children
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.transform.effects import effectful_nodes, has_references
-from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions
+from relay2relax.relay_ir.transform.infrastructure import map_functions
 
 
 def recursive_lets(root: Function) -> set[Var]:
@@ -30,7 +31,7 @@ def recursive_lets(root: Function) -> set[Var]:
 
 
 @dataclass(frozen=True, slots=True)
-class ToGraphNormalForm(Pass):
+class ToGraphNormalForm(Pass[IRModule]):
     """Put the value of every ``let`` in the place of its variable; a value used twice becomes a shared node.
 
     A ``let`` stays where its value may have an effect, since effects happen in the order of the lets, and

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from relay2relax.core.passes import Pass
 from relay2relax.relay_ir.infer import infer_type
 from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.transform.infrastructure import Pass
 
 
 @dataclass(frozen=True, slots=True)
-class InferType(Pass):
+class InferType(Pass[IRModule]):
     """Find the type of every expression; they stand in ``types`` of the module."""
 
     opt_level: ClassVar[int] = 0

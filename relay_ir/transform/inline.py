@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.expr import (
     Call,
@@ -26,11 +27,11 @@ from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import binders, nodes, with_children
 from relay2relax.relay_ir.transform.effects import has_references
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
-from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions
+from relay2relax.relay_ir.transform.infrastructure import map_functions
 
 
 @dataclass(frozen=True, slots=True)
-class InlineLocalFunctions(Pass):
+class InlineLocalFunctions(Pass[IRModule]):
     """Put the bodies of function literals, and of let-bound functions, in the place of their calls.
 
     Recursive functions and functions that carry attributes (``Primitive``, ``Composite``, ``Compiler``) stay

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.expr import Call, Expr, Function, GlobalVar, children
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.transform.effects import has_references
-from relay2relax.relay_ir.transform.infrastructure import Pass
 from relay2relax.relay_ir.transform.inline import body_of, fresh_copy
 
 
 @dataclass(frozen=True, slots=True)
-class Inline(Pass):
+class Inline(Pass[IRModule]):
     """Put global functions that are marked ``Inline`` in the place of their calls, and remove them.
 
     A call becomes the function's body; where the function is for an external compiler (``Compiler``), polymorphic, or

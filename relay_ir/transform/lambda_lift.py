@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
+from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.expr import Call, Expr, Function, GlobalVar, Let, Var, children
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import free_vars, nodes, substitute, with_children
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
-from relay2relax.relay_ir.transform.infrastructure import Pass, typed, with_types
+from relay2relax.relay_ir.transform.infrastructure import typed, with_types
 from relay2relax.relay_ir.types import FuncType, Type, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
-class LambdaLift(Pass):
+class LambdaLift(Pass[IRModule]):
     """Move every function literal into a global function ``@lifted_name…``.
 
     A literal that captures variables becomes the result of a global function marked ``Closure``, whose parameters are

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from relay2relax.core.passes import Pass
 from relay2relax.relay_ir.annotation import marked, marked_body
 from relay2relax.relay_ir.device import VirtualDevice
 from relay2relax.relay_ir.expr import (
@@ -25,12 +26,12 @@ from relay2relax.relay_ir.expr import (
 )
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import with_children
-from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions
+from relay2relax.relay_ir.transform.infrastructure import map_functions
 from relay2relax.relay_ir.transform.scopes import Scope, Scopes
 
 
 @dataclass(frozen=True, slots=True)
-class ToANormalForm(Pass):
+class ToANormalForm(Pass[IRModule]):
     """Bind every value, constants included, by a ``let`` of the innermost scope that contains all its uses.
 
     Lets stand in the order in which their values are evaluated; nested lets become one sequence. As TVM's, the result
@@ -46,7 +47,7 @@ class ToANormalForm(Pass):
 
 
 @dataclass(frozen=True, slots=True)
-class ToBasicBlockNormalForm(Pass):
+class ToBasicBlockNormalForm(Pass[IRModule]):
     """Bind what an inner scope shares with the scope around it, and only that, by a ``let`` of the outer scope.
 
     Afterwards every expression belongs to one basic block: a function's body, a branch, or an arm.

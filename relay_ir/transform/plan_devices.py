@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
 from relay2relax.ops.annotation import DeviceCopyAttrs
 from relay2relax.relay_ir.annotation import marked, on_device
@@ -25,11 +26,11 @@ from relay2relax.relay_ir.infer import infer_type
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.transform.device_domains import UNKNOWN, Domain, Domains, from_above
-from relay2relax.relay_ir.transform.infrastructure import Pass, map_functions
+from relay2relax.relay_ir.transform.infrastructure import map_functions
 
 
 @dataclass(frozen=True, slots=True)
-class PlanDevices(Pass):
+class PlanDevices(Pass[IRModule]):
     """Give every expression a device, following ``on_device`` and what parameters and results state.
 
     What nothing determines is on ``default_device``; shapes and sizes of storage are on ``host_device``. Afterwards

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Optional, TypeAlias
 import numpy as np
 
 from relay2relax.core.dtype import numpy_dtype
+from relay2relax.core.passes import Pass
 from relay2relax.relay_ir import op
 from relay2relax.relay_ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, children
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.infrastructure import Pass, declared, map_functions, typed
+from relay2relax.relay_ir.transform.infrastructure import declared, map_functions, typed
 from relay2relax.relay_ir.types import TensorType, Type
 from relay2relax.tir.extent import static
 
@@ -22,7 +23,7 @@ _Expansion: TypeAlias = Callable[[Any, TensorType, tuple[Expr, ...]], Optional[E
 
 
 @dataclass(frozen=True, slots=True)
-class SimplifyInference(Pass):
+class SimplifyInference(Pass[IRModule]):
     """Expand normalisations into arithmetic, and let dropout be what it is at inference: nothing.
 
     The first results of ``nn.batch_norm`` and ``nn.dropout``, and calls of ``nn.layer_norm``, ``nn.instance_norm``,

@@ -1,0 +1,216 @@
+"""The pass manager of both IRs: the form of a pass, the context passes run in, and running several.
+
+with PassContext(opt_level=3, disabled_pass=["FoldConstant"], instruments=[PassTimingInstrument()]):
+    mod = Sequential([InferType(), FoldConstant(), EliminateCommonSubexpr()])(mod)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, ClassVar, Generic, TypeVar
+
+from relay2relax.core.collection import collection_paused
+
+# The module that a pass takes and returns: Relay's or Relax's.
+M = TypeVar("M")
+
+
+@dataclass(frozen=True, slots=True)
+class PassInfo:
+    """What instruments learn of a pass: its name and the optimisation level from which it runs."""
+
+    name: str
+    opt_level: int
+
+
+class PassInstrument:
+    """Looks on while passes run. Subclasses override what they are interested in."""
+
+    def enter_pass_ctx(self) -> None:
+        """The context that the instrument belongs to is entered."""
+
+    def exit_pass_ctx(self) -> None:
+        """The context is left, also by an exception."""
+
+    def should_run(self, mod: Any, info: PassInfo) -> bool:
+        """Whether the pass may run on ``mod``; one instrument that says no is enough."""
+        return True
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """``mod`` is about to be given to the pass."""
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """The pass returned ``mod``."""
+
+
+_contexts: ContextVar[tuple[PassContext, ...]] = ContextVar("_contexts", default=())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PassContext:
+    """What holds for passes that run within ``with PassContext(…):``.
+
+    ``opt_level``      a ``Sequential`` leaves out passes of a higher level (those in ``required_pass`` run anyway).
+    ``required_pass``  names of passes that a ``Sequential`` always runs.
+    ``disabled_pass``  names of passes that a ``Sequential`` leaves out.
+    ``instruments``    look on at every pass.
+    """
+
+    opt_level: int = 2
+    required_pass: Sequence[str] = ()
+    disabled_pass: Sequence[str] = ()
+    instruments: Sequence[PassInstrument] = ()
+
+    @staticmethod
+    def current() -> PassContext:
+        """Return the innermost context, the default one outside of any."""
+        stack = _contexts.get()
+        return stack[-1] if stack else PassContext()
+
+    def enabled(self, info: PassInfo) -> bool:
+        """Whether a ``Sequential`` runs the pass in this context."""
+        if info.name in self.disabled_pass:
+            return False
+        return info.name in self.required_pass or self.opt_level >= info.opt_level
+
+    def __enter__(self) -> PassContext:
+        _contexts.set((*_contexts.get(), self))
+        for instrument in self.instruments:
+            instrument.enter_pass_ctx()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _contexts.set(_contexts.get()[:-1])
+        for instrument in self.instruments:
+            instrument.exit_pass_ctx()
+
+
+class Pass(Generic[M]):
+    """A pass: a module in, a module out; its argument is never changed.
+
+    A pass is a frozen dataclass whose fields are its options. It overrides :meth:`transform`; ``opt_level`` is the
+    level from which a ``Sequential`` runs it (as in TVM).
+    """
+
+    __slots__ = ()
+    opt_level: ClassVar[int] = 0
+
+    @property
+    def info(self) -> PassInfo:
+        """The pass's name and level."""
+        return PassInfo(type(self).__name__, self.opt_level)
+
+    def transform(self, mod: M) -> M:
+        """Return the changed module; ``mod`` itself where there is nothing to change."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what it does")
+
+    def __call__(self, mod: M) -> M:
+        """Run the pass under the eyes of the current context's instruments."""
+        instruments, info = PassContext.current().instruments, self.info
+        if not all(instrument.should_run(mod, info) for instrument in instruments):
+            return mod
+        for instrument in instruments:
+            instrument.run_before_pass(mod, info)
+        with collection_paused():
+            result = self.transform(mod)
+        for instrument in instruments:
+            instrument.run_after_pass(result, info)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Sequential(Pass[M]):
+    """Passes one after the other, as far as the current context enables them."""
+
+    passes: Sequence[Pass[M]]
+    name: str = "sequential"
+
+    @property
+    def info(self) -> PassInfo:
+        """The name given, and level 0: what it contains has levels of its own."""
+        return PassInfo(self.name, 0)
+
+    def transform(self, mod: M) -> M:
+        """Return ``mod`` after every enabled pass."""
+        context = PassContext.current()
+        for one in self.passes:
+            if context.enabled(one.info):
+                mod = one(mod)
+        return mod
+
+
+@dataclass(slots=True)
+class _Timed:
+    name: str
+    seconds: float = 0.0
+    inner: list[_Timed] = field(default_factory=list)
+
+
+class PassTimingInstrument(PassInstrument):
+    """Measures every pass, passes within passes included; ``render()`` says what was measured."""
+
+    def __init__(self) -> None:
+        self._root = _Timed("")
+        self._open: list[tuple[_Timed, float]] = []
+
+    def enter_pass_ctx(self) -> None:
+        """Forget earlier measurements."""
+        self._root = _Timed("")
+        self._open = []
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Start the clock of a pass."""
+        entry = _Timed(info.name)
+        (self._open[-1][0] if self._open else self._root).inner.append(entry)
+        self._open.append((entry, time.perf_counter()))
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Stop the clock of a pass."""
+        entry, start = self._open.pop()
+        entry.seconds = time.perf_counter() - start
+
+    def render(self) -> str:
+        """Return a line per pass, indented under the pass that ran it: time, time of its own, share of the whole."""
+        whole = sum(entry.seconds for entry in self._root.inner) or 1.0
+        lines: list[str] = []
+        stack = [(entry, 0) for entry in reversed(self._root.inner)]
+        while stack:
+            entry, depth = stack.pop()
+            own = entry.seconds - sum(one.seconds for one in entry.inner)
+            share = 100 * entry.seconds / whole
+            lines.append(f"{'  ' * depth}{entry.name}: {entry.seconds * 1e6:.0f}us [{own * 1e6:.0f}us] ({share:.2f}%)")
+            stack += [(one, depth + 1) for one in reversed(entry.inner)]
+        return "".join(line + "\n" for line in lines)
+
+
+class PassPrintingInstrument(PassInstrument):
+    """Prints the module before and after passes.
+
+    ``before`` and ``after`` name the passes; None stands for all. ``write`` gets the text, by default it is printed.
+    """
+
+    def __init__(
+        self,
+        before: Sequence[str] | None = (),
+        after: Sequence[str] | None = (),
+        write: Callable[[str], object] = print,
+    ) -> None:
+        self._before = before
+        self._after = after
+        self._write = write
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module if the pass is among those of ``before``."""
+        if self._before is None or info.name in self._before:
+            self._write(f"Before running pass {info.name}:\n{mod}")
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module if the pass is among those of ``after``."""
+        if self._after is None or info.name in self._after:
+            self._write(f"After running pass {info.name}:\n{mod}")
