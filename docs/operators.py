@@ -23,7 +23,7 @@ date.
 * **Relax** says what the graph translator makes of a call: the operator of that name, several operators, or `call_tir`
   of the operator's own PrimFunc. The lower-to-TIR translator always makes the latter. A call that the Relax operators
   cannot express (constants that are not known, layouts they do not have) becomes `call_tir` as well.
-* **Runs on** lists the backends. `numpy` takes every element type. `c` has no float16, and needs to know a result's
+* **Runs on** lists the backends. `numpy` takes every element type. `c` needs to know a result's
   shape before the program runs. `tvm` is an installed apache-tvm, which gets the Relax operators or the PrimFunc.
 """
 

@@ -21,10 +21,10 @@ from relay2relax.backends.c.expression import (
     Prefix,
     render,
 )
-from relay2relax.backends.c.header import C_TYPES, FUNCTIONS
+from relay2relax.backends.c.header import C_TYPES, FUNCTIONS, HALF
 from relay2relax.backends.c.loops import coefficient
 from relay2relax.backends.c.stages import flat_index
-from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned
+from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.tir.arith import simplify
 from relay2relax.tir.expr import (
@@ -61,12 +61,41 @@ _LOGICAL = {"and": "&&", "or": "||"}
 _DIVISIONS = {"//": "/", "%": "%", "truncdiv": "/", "truncmod": "%"}
 
 
+# Intrinsics whose values are numbers of half precision where their arguments are.
+_EXACT = frozenset({"abs", "ceil", "copysign", "fabs", "floor", "fmod", "nearbyint", "round", "trunc"})
+_PREDICATES = frozenset({"isfinite", "isinf", "isnan"})
+
+
 def c_type(dtype: str) -> str:
     """Return the C type of an element; raises UnsupportedError for dtypes that C code is not made for."""
     found = C_TYPES.get(dtype)
     if found is None:
         raise UnsupportedError(f"the C backend has no {dtype}; convert to float32 or use the numpy backend")
     return found
+
+
+def value_type(dtype: str) -> str:
+    """Return the C type of a number that is computed with: half precision is computed with as float."""
+    return "float" if dtype in HALF else c_type(dtype)
+
+
+def stored(value: CExpr, dtype: str) -> CExpr:
+    """Return ``value`` in the form that memory holds; what only moves from memory to memory keeps its bits."""
+    if dtype not in HALF:
+        return value
+    match value:
+        case Invoke(name, (inner,)) if name == f"r2r_load_{dtype}":
+            return inner
+        case Invoke(name, (inner,)) if name == f"r2r_round_{dtype}":
+            value = inner
+        case Conditional(condition, then, otherwise):
+            return Conditional(condition, stored(then, dtype), stored(otherwise, dtype))
+    return Invoke(f"r2r_store_{dtype}", (value,))
+
+
+def rounded(value: CExpr, dtype: str) -> CExpr:
+    """Return ``value`` as a number of ``dtype``; for all but half precision C computes just those."""
+    return Invoke(f"r2r_round_{dtype}", (value,)) if dtype in HALF else value
 
 
 def is_natural(expr: PrimExpr, naturals: Container[Var]) -> bool:
@@ -93,6 +122,7 @@ class Kernel:
     declaration: str
     buffers: tuple[Buffer, ...]
     scalars: tuple[Var, ...]
+    written: frozenset[Buffer]
 
 
 def stage_kernel(stage: Stmt, extents: Iterable[Var], memory: Callable[[Buffer], Buffer]) -> Kernel:
@@ -167,7 +197,8 @@ class _Writer:
         return self.kernel("\n".join(lines))
 
     def kernel(self, text: str) -> Kernel:
-        return Kernel(text, f"void @({self.parameters()});", tuple(self.buffers), tuple(self.scalars))
+        declaration = f"void @({self.parameters()});"
+        return Kernel(text, declaration, tuple(self.buffers), tuple(self.scalars), frozenset(self.written))
 
     def parameters(self) -> str:
         return ", ".join(self.declared(restrict=True)) or "void"
@@ -213,7 +244,7 @@ class _Writer:
                 self.store(buffer, indices, value)
             case Let(var, value, body):
                 name = self.names[var] = self.fresh("v")
-                self.scoped(f"const {c_type(value.dtype)} {name} = {self.text(value)};", body)
+                self.scoped(f"const {value_type(value.dtype)} {name} = {self.text(value)};", body)
             case If(condition, then, otherwise):
                 self.braced(f"if ({self.text(condition)})", then)
                 if otherwise is not None:
@@ -264,7 +295,7 @@ class _Writer:
         return f"for ({type_} {name} = 0; {render(Infix('<', Atom(name), extent))}; ++{name})"
 
     def store(self, buffer: Buffer, indices: Sequence[PrimExpr], value: PrimExpr) -> None:
-        text = self.text(value)
+        text = render(stored(self.expr(value), buffer.dtype))
         target = render(self.element(buffer, indices))
         if buffer not in self.local:
             self.written.add(self.memory(buffer))
@@ -309,7 +340,7 @@ class _Writer:
         if not isinstance(stmt.body, BufferStore) or lanes not in (2, 4, 8, 16):
             return False
         store = stmt.body
-        if not is_float(store.buffer.dtype):
+        if store.buffer.dtype not in ("float32", "float64"):
             return False
         target = self.vector_place(store.buffer, store.indices, stmt.var, lanes)
         value = self.vector_value(store.value, stmt.var, lanes)
@@ -401,17 +432,28 @@ class _Writer:
             case Call():
                 return self.call(expr)
             case BufferLoad(buffer, indices):
-                return self.element(buffer, indices)
+                element = self.element(buffer, indices)
+                return Invoke(f"r2r_load_{buffer.dtype}", (element,)) if buffer.dtype in HALF else element
         raise UnsupportedError(f"the C backend has no expression {type(expr).__name__}")
 
     def cast(self, dtype: str, value: PrimExpr) -> CExpr:
         inner = self.expr(value)
         if dtype == "bool":
             return Infix("!=", inner, Atom("0"))
-        return Convert(c_type(dtype), inner)
+        if dtype == "float16" and value.dtype == "float64":
+            return rounded(Invoke("r2r_sticky_float", (inner,)), dtype)
+        return rounded(Convert(value_type(dtype), inner), dtype)
 
     def binary(self, expr: Binary) -> CExpr:
+        """Return ``a op b``; of half precision it is computed in single precision and rounded, which is exact."""
         a, b, dtype = self.expr(expr.a), self.expr(expr.b), expr.a.dtype
+        if dtype in HALF:
+            value = self.operation(expr, a, b, "float32")
+            return value if expr.op in ("min", "max") or expr.dtype == "bool" else rounded(value, dtype)
+        return self.operation(expr, a, b, dtype)
+
+    def operation(self, expr: Binary, a: CExpr, b: CExpr, dtype: str) -> CExpr:
+        """Return what ``expr`` does to the numbers ``a`` and ``b`` of ``dtype``."""
         type_ = c_type(dtype)
         match expr.op:
             case "and" | "or":
@@ -437,12 +479,6 @@ class _Writer:
             return Convert(type_, value)
         return value
 
-    def reinterpret(self, value: CExpr, source: str, target: str) -> CExpr:
-        """Return the same bits as another type of the same width."""
-        if is_float(source):
-            value = Invoke(f"r2r_{c_type(source)}_bits", (value,))
-        return Invoke(f"r2r_bits_{c_type(target)}", (value,)) if is_float(target) else Convert(c_type(target), value)
-
     def natural(self, a: PrimExpr, b: PrimExpr) -> bool:
         return is_natural(a, self.naturals) and is_natural(b, self.naturals)
 
@@ -454,14 +490,15 @@ class _Writer:
                 return args[0]
             case "vector_sum":
                 return self.vector_sum(expr.args[0])
+            case "reinterpret" if dtype in HALF or expr.dtype in HALF:
+                same = Convert(c_type(expr.dtype), stored(args[0], dtype))
+                return Invoke(f"r2r_load_{expr.dtype}", (same,)) if expr.dtype in HALF else same
             case "reinterpret" if is_float(dtype) == is_float(expr.dtype):
                 return Convert(c_type(expr.dtype), args[0])
             case "reinterpret":
                 return Invoke(f"r2r_{c_type(dtype)}_as_{c_type(expr.dtype)}", args)
             case "bitwise_not":
                 return Convert(c_type(dtype), Prefix("~", args[0]))
-            case "reinterpret":
-                return self.reinterpret(args[0], dtype, expr.dtype)
             case "popcount":
                 unsigned = Convert(c_type(f"uint{bits(dtype)}"), args[0])
                 return Convert(c_type(expr.dtype), Invoke("__builtin_popcountll", (unsigned,)))
@@ -477,23 +514,24 @@ class _Writer:
             case "isnan" | "isinf" | "isfinite" if is_int(dtype):
                 return Atom("1" if expr.name == "isfinite" else "0")
         found = FUNCTIONS.get(expr.name)
-        if found is None or dtype not in ("float32", "float64"):
+        if found is None or not is_float(dtype):
             raise UnsupportedError(f"the C backend has no intrinsic T.{expr.name} of {dtype}")
-        return Invoke(found[0] if dtype == "float32" else found[1], args)
+        value = Invoke(found[1] if dtype == "float64" else found[0], args)
+        return value if expr.name in _EXACT | _PREDICATES else rounded(value, dtype)
 
 
 def literal(expr: IntImm | FloatImm) -> CExpr:
     """Return a constant in C's spelling; floats are written in hexadecimal, which is exact."""
     if isinstance(expr, FloatImm):
-        suffix = "f" if expr.dtype == "float32" else ""
-        c_type(expr.dtype)
-        if math.isnan(expr.value):
+        suffix = "f" if value_type(expr.dtype) == "float" else ""
+        number = float(numpy_dtype(expr.dtype).type(expr.value)) if expr.dtype in HALF else expr.value
+        if math.isnan(number):
             return Atom("NAN")
-        if math.isinf(expr.value):
-            return Atom("INFINITY" if expr.value > 0 else "-INFINITY")
-        if expr.value == int(expr.value) and abs(expr.value) < 1e6:
-            return Atom(f"{expr.value:.1f}{suffix}")
-        return Atom(expr.value.hex() + suffix)
+        if math.isinf(number):
+            return Atom("INFINITY" if number > 0 else "-INFINITY")
+        if number == int(number) and abs(number) < 1e6:
+            return Atom(f"{number:.1f}{suffix}")
+        return Atom(number.hex() + suffix)
     value = expr.value
     if is_unsigned(expr.dtype):
         return Atom(f"{value}{'ULL' if bits(expr.dtype) == 64 else 'U'}" if bits(expr.dtype) >= 32 else str(value))

@@ -66,6 +66,38 @@ R2R_INLINE int32_t r2r_float_bits(float x) { int32_t y; memcpy(&y, &x, sizeof y)
 R2R_INLINE double r2r_bits_double(int64_t x) { double y; memcpy(&y, &x, sizeof y); return y; }
 R2R_INLINE int64_t r2r_double_bits(double x) { int64_t y; memcpy(&y, &x, sizeof y); return y; }
 
+/* Half precision: numbers are stored in 16 bits, and are floats while they are computed with. All of it is
+   arithmetic on bits without branches, so that any compiler makes vectors of it. */
+R2R_INLINE float r2r_load_float16(uint16_t h) {
+  uint32_t a = h & 0x7fffu, sign = (uint32_t)(h & 0x8000u) << 16;
+  uint32_t normal = (a << 13) + (a >= 0x7c00u ? 224u << 23 : 112u << 23);
+  uint32_t small = (uint32_t)r2r_float_bits((float)(int32_t)a * 0x1p-24f);
+  return r2r_bits_float((int32_t)(sign | (a < 0x400u ? small : normal)));
+}
+R2R_INLINE uint16_t r2r_store_float16(float x) {
+  uint32_t w = (uint32_t)r2r_float_bits(x), a = w & 0x7fffffffu;
+  uint32_t normal = (a + 0xfffu + ((a >> 13) & 1u) >> 13) - (112u << 10);
+  normal = normal > 0x7c00u ? 0x7c00u : normal;
+  /* Next to a half, the unit in the last place of a float is the smallest number of half precision. */
+  uint32_t small = (uint32_t)r2r_float_bits(r2r_bits_float((int32_t)a) + 0.5f) - 0x3f000000u;
+  uint32_t finite = a < 0x38800000u ? small : normal;
+  return (uint16_t)(w >> 16 & 0x8000u | (a > 0x7f800000u ? 0x7e00u | (a >> 13 & 0x3ffu) : finite));
+}
+R2R_INLINE float r2r_load_bfloat16(uint16_t h) { return r2r_bits_float((int32_t)((uint32_t)h << 16)); }
+R2R_INLINE uint16_t r2r_store_bfloat16(float x) {
+  uint32_t w = (uint32_t)r2r_float_bits(x), rounded = w + 0x7fffu + (w >> 16 & 1u);
+  return (uint16_t)(((w & 0x7fffffffu) > 0x7f800000u ? w | 0x400000u : rounded) >> 16);
+}
+R2R_INLINE float r2r_round_float16(float x) { return r2r_load_float16(r2r_store_float16(x)); }
+R2R_INLINE float r2r_round_bfloat16(float x) { return r2r_load_bfloat16(r2r_store_bfloat16(x)); }
+/* A double as the float next to it, towards zero, its last bit set where something was cut off: rounded once more
+   that gives what one rounding would. */
+R2R_INLINE float r2r_sticky_float(double x) {
+  float f = (float)x;
+  int32_t bits = r2r_float_bits(f) - (fabs((double)f) > fabs(x));
+  return (double)f == x || x != x ? f : r2r_bits_float(bits | 1);
+}
+
 /* exp: 2^n * e^r with r in [-ln2/2, ln2/2]; the power is applied in two factors, so that subnormal results
 and
    infinity come out right. */
@@ -133,8 +165,12 @@ R2R_INLINE int64_t r2r_powi(int64_t x, int64_t n) {
 }
 """
 
-# C type of an element; a bool is stored as a byte that is 0 or 1.
+# Dtypes that are stored as their bits, and computed with as floats that are rounded after every operation.
+HALF = ("float16", "bfloat16")
+# C type of an element in memory; a bool is stored as a byte that is 0 or 1.
 C_TYPES: Mapping[str, str] = {
+    "float16": "uint16_t",
+    "bfloat16": "uint16_t",
     "float32": "float",
     "float64": "double",
     "int8": "int8_t",

@@ -282,9 +282,6 @@ def test_placing_operators_of_symbolic_extents_in_tvm() -> None:
 def test_tensor_operators_in_c() -> None:
     functions, expected = [], []
     for number, (name, given, args) in enumerate([*cases(), *placing_cases()]):
-        # C has neither half precision nor, yet, the same bits as another dtype.
-        if given.get("dtype") == "float16" or name == "reinterpret":
-            continue
         op = relay_op(name)
         assert isinstance(op, OpDef)
         attrs = op.attrs(**given)
