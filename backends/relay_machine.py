@@ -178,7 +178,7 @@ class Machine:
                     # A recursive function has captured its own register, before the closure was in it.
                     made.captured = [made if one == target else registers[one] for one in captured]
                 case JumpUnlessMade(source, constructor, to):
-                    if registers[source].constructor is not constructor:
+                    if not registers[source].constructor.same_as(constructor):
                         at = to
                         continue
                 case Field(target, source, index):

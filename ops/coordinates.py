@@ -225,10 +225,15 @@ def sparse_reshape_type(attrs: NoAttrs, indices: Type, prev_shape: Type, new_sha
 
 
 def sparse_reshape_numpy(attrs: NoAttrs, indices: Array, prev_shape: Array, new_shape: Array) -> tuple[Array, Array]:
-    """Return the coordinates of the same elements in a tensor of ``new_shape``, in which a -1 takes what is left."""
+    """Return the coordinates of the same elements in a tensor of ``new_shape``, in which a -1 takes what is left.
+
+    The same shape leaves all coordinates alone, also those beyond it.
+    """
     before, after = prev_shape.astype(np.int64), new_shape.astype(np.int64)
     known = int(np.prod(after[after != -1]))
     after = np.where(after == -1, int(np.prod(before)) // max(known, 1), after)
+    if np.array_equal(before, after):
+        return indices, after.astype(new_shape.dtype)
     flat = indices.astype(np.int64) @ np.append(np.cumprod(before[:0:-1])[::-1], 1)
     strides = np.append(np.cumprod(after[:0:-1])[::-1], 1)
     found = flat[:, None] // strides % np.maximum(after, 1)
@@ -268,6 +273,10 @@ def sparse_reshape_compute(
             size = cast("int64", shape[d])
             value = if_then_else(column.equal(d), binary("truncmod", rest, size), value)
             rest = binary("truncdiv", rest, size)
+        if before == after:
+            extents = [cast("int64", prev_shape[d]).equal(cast("int64", shape[d])) for d in range(before)]
+            same = logical_and(*extents)
+            value = Select(same, cast("int64", indices[row, column]), value)
         return cast(places.dtype, value)
 
     found: te.Tensor = te.compute(places.shape, coordinate, name="T_sparse_reshape")

@@ -163,6 +163,10 @@ class Constructor(RelayExpr):
     tag: int = -1
     span: Span | None = None
 
+    def same_as(self, other: Constructor) -> bool:
+        """Whether both are the constructor of one name of one type; files may hold several objects of it."""
+        return self is other or (self.name == other.name and self.belong_to.name == other.belong_to.name)
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Call(RelayExpr):

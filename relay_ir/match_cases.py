@@ -66,7 +66,7 @@ def _compare(clause: Pattern, case: Pattern) -> _Outcome:
         case (_, PatternWildcard()):
             return "unclear"
         case PatternConstructor(constructor, patterns), PatternConstructor(other, others):
-            if constructor is not other:
+            if not constructor.same_as(other):
                 return "excluded"
             return _compare_all(patterns, others)
         case PatternTuple(patterns), PatternTuple(others):

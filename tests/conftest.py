@@ -118,21 +118,6 @@ def recorded() -> Any:
     return cases
 
 
-# Recorded cases that cannot agree, by id, with the reason; nothing else is excused.
-KNOWN_DIFFERENCES = {
-    "7a190ce54066": "`3i64` where TVM keeps the `3` of the declared result; elsewhere it keeps the computed width",
-    "8bdd12bb7942": "as 7a190ce54066",
-    "a978583d310b": "as 7a190ce54066",
-    "e29ed99bbda2": "TVM keeps `? // 4` as an expression in the type; here everything computed from `?` is `?`",
-}
-
-
-@pytest.fixture
-def known_differences() -> dict[str, str]:
-    """Reasons by id of the recorded cases that cannot agree."""
-    return KNOWN_DIFFERENCES
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden text files with what was printed")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 import random
@@ -14,8 +13,7 @@ import pytest
 
 from relay2relax.backends import create_executor, load_executor
 from relay2relax.backends.values import AdtValue, RefValue
-from relay2relax.core.dtype import numpy_dtype
-from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError, UnsupportedError
+from relay2relax.core.errors import FileError, ParseError, UnsupportedError
 from relay2relax.core.tolerance import MODEL_REDUCTION, difference
 from relay2relax.relay_ir import IRModule, infer_type, parse
 
@@ -113,82 +111,6 @@ def test_models(model_case: Any, tmp_path: Path) -> None:
     loaded = load_executor(tmp_path / "model.vm")
     assert loaded.executable is not None
     assert loaded.executable.as_text() == executor.executable.as_text()
-
-
-def value_of(data: Any) -> Any:
-    match data:
-        case {"dtype": dtype, "shape": shape, "b64": text}:
-            return np.frombuffer(base64.b64decode(text), numpy_dtype(dtype)).reshape(shape)
-        case {"tuple": parts}:
-            return tuple(value_of(part) for part in parts)
-        case {"ref": inner}:
-            return RefValue(value_of(inner))
-    raise UnsupportedError("a recorded argument of another kind")
-
-
-def agrees(got: Any, data: Any, places: dict[str, int]) -> bool:
-    """Whether ``got`` is the recorded value; ``places`` are the numbers of constructors, which end a recorded tag."""
-    match data:
-        case {"tuple": parts}:
-            return len(got) == len(parts) and all(agrees(*pair, places) for pair in zip(got, parts, strict=True))
-        case {"tag": int(tag), "fields": parts}:
-            # The machine of TVM has tuples as ADT values with tag 0.
-            fields = got if isinstance(got, tuple) else got.fields
-            place = 0 if isinstance(got, tuple) else places[got.constructor.name]
-            if place != tag & 0xFFFFFF or len(fields) != len(parts):
-                return False
-            return all(agrees(*pair, places) for pair in zip(fields, parts, strict=True))
-        case {"ref": inner}:
-            return agrees(got.value, inner, places)
-        case {"b64": _}:
-            return difference(got, value_of(data), 1024).agrees
-    raise AssertionError(f"a recorded value of another kind: {data!r:.80}")
-
-
-# TVM ran these with arguments of other shapes than their parameters declare, which our executors refuse by name.
-OTHER_SHAPES = {
-    "0325bdeb7925": "test_tensor_array_write: a scalar for a vector",
-    "152120363c33": "test_tensor_array_write: a scalar for a vector",
-    "8ccb3a938ae5": "test_tuple_fst: 41 elements for 1",
-    "a6a8a5215973": "test_tuple_second: 41 elements for 1",
-}
-
-
-def outcome(case: dict[str, Any], path: Path) -> str:
-    """Return what is wrong with the result of a recorded program, nothing where it agrees."""
-    try:
-        mod = infer_type(parse(case["text"]))
-        args = [value_of(one) for one in case["args"]]
-        named = {name: value_of(one) for name, one in case.get("kwargs", {}).items()}
-        executor = create_executor("vm", mod)
-        assert executor.executable is not None
-        executor.executable.save(path)
-        result = load_executor(path).evaluate(case.get("entry", "main"))(*args, **named)
-    except Relay2RelaxError as problem:
-        return str(problem)[:200]
-    definitions = mod.type_definitions.values()
-    places = {one.name: place for data in definitions for place, one in enumerate(data.constructors)}
-    return "" if agrees(result, case["out"], places) else "another result"
-
-
-@pytest.mark.golden
-@pytest.mark.sweep
-def test_recorded_language(recorded: Any, tmp_path: Path) -> None:
-    """Recorded programs give what TVM's gave, from code that went through a file; a sample unless all are wanted."""
-    cases = [
-        case
-        for case in recorded("language")
-        if case["executor"] == "vm"
-        and "out" in case
-        and "args" in case
-        and not case.get("data_dropped")
-        and case["id"] not in OTHER_SHAPES
-    ]
-    if os.environ.get("RELAY2RELAX_SWEEP") != "full":
-        cases = random.Random(3).sample(cases, min(60, len(cases)))
-    outcomes = {case["id"]: outcome(case, tmp_path / "case.vm") for case in cases}
-    wrong = [f"{name}: {what}" for name, what in outcomes.items() if what]
-    assert not wrong, "\n".join(wrong)
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:

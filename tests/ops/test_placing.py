@@ -168,6 +168,9 @@ def test_sparse_reshape(check: Any) -> None:
     shape, wanted = np.array([2, 3, 6], np.int64), np.array([9, -1], np.int64)
     expected = np.array([[0, 0], [0, 1], [1, 2], [4, 2], [8, 1]], np.int64)
     check("sparse_reshape", [places, shape, wanted], (expected, np.array([9, 4], np.int64)), symbols=False)
+    # TVM copies the coordinates where the shape stays, whatever they are (recorded case f19463891a77).
+    beyond, same = np.array([[0, 100], [400, 50]], np.int32), np.array([500, 20], np.int32)
+    check("sparse_reshape", [beyond, same, same], (beyond, same), symbols=False)
 
 
 def test_sparse_fill_empty_rows(run_numpy: Any) -> None:

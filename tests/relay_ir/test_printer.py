@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from recorded_cases import program, without_types
 
-from relay2relax.core import ParseError
 from relay2relax.core.source import Span
 from relay2relax.ops import NoAttrs
 from relay2relax.ops.attributes import BoxInt
@@ -41,18 +40,6 @@ CASES = Path(__file__).parent / "cases"
 EXPRESSIONS = {"free_variables", "bare_expression"}
 EXAMPLES = sorted(path.stem for path in CASES.glob("*.relay"))
 HEADER = '#[version = "0.0.5"]\n'
-
-# ` /* ty=T */` and the type in ` /* ty=T span=… */`
-_TYPE = re.compile(r" /\* ty=(?:(?!\*/| span=).)*?((?: span=(?:(?!\*/).)*)?) \*/", re.DOTALL)
-
-
-def without_types(text: str) -> str:
-    return _TYPE.sub(lambda found: f" /*{found[1]} */" if found[1] else "", text)
-
-
-def program(text: str) -> str:
-    """Return the text up to the metadata section, or to the remark that it was left out."""
-    return text.split("\n#[metadata]")[0].split("\n/* For debugging")[0]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -87,28 +74,6 @@ def test_what_a_model_prints_means_the_same_module(model_case: Any) -> None:
     assert structural_equal(parse(mod.astext(exact_floats=True)), mod)
     exact = load_json(model_case.json)
     assert structural_equal(parse(exact.astext(exact_floats=True)), exact)
-
-
-@pytest.mark.golden
-@pytest.mark.parametrize(
-    "name", ["operators", "dynamic", "language", "frontend_onnx", "frontend_torch", "random", "passes"]
-)
-def test_recorded_texts_come_back_unchanged(name: str, recorded: Any) -> None:
-    step = 1 if os.environ.get("RELAY2RELAX_SWEEP") == "full" else 23
-    compared = 0
-    for case in list(recorded(name))[::step]:
-        refused = None
-        try:
-            mod = parse(case["text"], case["id"])
-        except ParseError as error:
-            refused = error
-        if refused is not None:  # an operator that has no record, or a function that is not Relay's
-            title = refused.diagnostics[0].title
-            assert title.startswith(("unknown operator", "only Relay functions")), refused
-            continue
-        assert program(mod.astext()) == without_types(program(case["text"])), case["id"]
-        compared += 1
-    assert compared > 0
 
 
 def call(name: str, *args: Expr) -> Call:
