@@ -22,7 +22,7 @@ from relay2relax.ops.transform import ReshapeAttrs, moved, reshape_compute
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, Select, cast, const, if_then_else, logical_and, minimum
-from relay2relax.tir.extent import Extent, Shape, add, ceildiv, equal, floordiv, mul, static, sub
+from relay2relax.tir.extent import Extent, Shape, add, ceildiv, equal, floordiv, is_any, mul, static, sub, written_any
 
 SOURCE = "TVM 0.18 src/relay/op/tensor/transform.cc"
 
@@ -77,17 +77,22 @@ def _whole(extents: Shape, layout: Layout, letters: str) -> Shape:
 def layout_transform_type(attrs: LayoutTransformAttrs, data: Type) -> Type:
     """Return the shape in the other layout; a split axis that is no multiple is padded."""
     found = tensor(data)
-    source, target, letters = _layouts(attrs)
+    source, target, _ = _layouts(attrs)
     if source.rank != found.rank:
         raise OpError(f"layout {source.name} has {source.rank} axes, the tensor has rank {found.rank}", 0)
     for axis, n in zip(source.axes, found.shape, strict=True):
         if axis.factor and equal(axis.factor, n) is False:
             raise OpError(f"layout {source.name} has {axis.factor} elements inside of {axis.letter}, the tensor {n}", 0)
-    extents = dict(zip(letters, source.extents(found.shape, letters), strict=True))
 
     def extent(letter: str) -> Extent:
-        factor = target.factor(letter)
-        return ceildiv(extents[letter], factor) if factor > 1 else extents[letter]
+        # The inner part of a split axis has the layout's extent, whether the tensor's is known or not.
+        outer = found.shape[source.position(letter)]
+        joined, factor = source.factor(letter), target.factor(letter)
+
+        def split(n: Extent) -> Extent:
+            return ceildiv(mul(n, joined), factor)
+
+        return written_any(split) if is_any(outer) else split(outer)
 
     return TensorType(tuple(axis.factor or extent(axis.letter) for axis in target.axes), found.dtype)
 

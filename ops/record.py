@@ -97,6 +97,8 @@ class OpDef:
     ``attrs``    the attribute dataclass; ``attrs_key`` is its type key in Relay's JSON (``relay.attrs.…``), "" if none.
     ``infer``    (attrs, *types) -> type: the result type; raises OpError. All argument types are known.
     ``operands`` (attrs, types) -> types: what is known of the arguments once some are; unknown ones are None.
+    ``known_result`` (attrs, result, *types) -> type: what becomes of a result type that the program declares, for an
+                 operator whose rule looks at it.
     ``numpy``    (attrs, *arrays) -> array or tuple: the reference value, vectorised; never changes its arguments.
     ``compute``  (attrs, out, *tensors) -> te.Tensor or tuple of them: the definition that TensorIR is made from;
                  ``out`` is the inferred type, its extents static or symbolic.
@@ -121,6 +123,7 @@ class OpDef:
     attrs: type = NoAttrs
     attrs_key: str = ""
     operands: Callable[[Any, tuple[Type | None, ...]], tuple[Type | None, ...]] | None = None
+    known_result: Callable[..., Type] | None = None
     relax: RelaxForm = None
     script: Script | None = None
     aliases: tuple[str, ...] = ()

@@ -481,6 +481,7 @@ broadcast_to = OpDef(
     attrs=InitOpAttrs,
     attrs_key="relay.attrs.InitOpAttrs",
     infer=broadcast_to_type,
+    known_result=lambda attrs, result, data: _broadcast_type(data, broadcast(data.shape, result.shape)),
     numpy=broadcast_to_numpy,
     compute=broadcast_compute,
     relax=Expanded(lambda e, attrs, data: e.call("broadcast_to", data, e.shape(given_shape(attrs)))),

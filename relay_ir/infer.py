@@ -559,8 +559,12 @@ class _Inference:
                 self._report(errors.refused(op, problem, call.args, known), call)
                 self.unifier.mark_broken(relation.result)
                 return True
+        before = find(relation.result).head
         node = relation.args[0] if inferred.same_as_input else to_node(self._defined(inferred.result, call))
         self._unify(relation.result, node, errors.words(call), call, call)
+        if op.known_result is not None and isinstance(before, TensorType) and isinstance(node.head, TensorType):
+            result = op.known_result(call.attrs, before, *known)
+            self._unify(relation.result, to_node(result), errors.words(call), call, call)
         for index, demanded in inferred.operands:
             self._unify_operand(relation, index, demanded)
         return True

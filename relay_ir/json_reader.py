@@ -504,7 +504,8 @@ def _make_scalar(key: str, v: dict[str, Any]) -> Any:
         case "tir.Not":
             return tir.Not(_prim(v["a"]))
         case "tir.Cast":
-            return tir.Cast(dtype, _prim(v["value"]))
+            value = _prim(v["value"])
+            return _over_unknown(tir.Cast(dtype, _inside(value)), value)
         case "tir.Select":
             return tir.Select(_prim(v["condition"]), _prim(v["true_value"]), _prim(v["false_value"]))
         case "tir.Call":
@@ -514,7 +515,17 @@ def _make_scalar(key: str, v: dict[str, Any]) -> Any:
     a, b = _prim(v["a"]), _prim(v["b"])
     if key == "tir.Div" and a.dtype.startswith(("float", "bfloat")):
         return tir.Binary("/", a, b)
-    return tir.Binary(BINARY[key], a, b)
+    return _over_unknown(tir.Binary(BINARY[key], _inside(a), _inside(b)), a, b)
+
+
+def _inside(operand: tir.PrimExpr) -> tir.PrimExpr:
+    """Return ``operand`` as it stands in an expression: what is known to be computed from ``?`` in its own words."""
+    return operand.written or operand if isinstance(operand, tir.AnyExtent) else operand
+
+
+def _over_unknown(expr: tir.PrimExpr, *operands: tir.PrimExpr) -> tir.PrimExpr:
+    """Return ``expr``, or ``?`` that is written so where an operand is unknown."""
+    return tir.AnyExtent(expr) if any(isinstance(one, tir.AnyExtent) for one in operands) else expr
 
 
 def _index(name: str, text: str) -> int:

@@ -396,8 +396,10 @@ def _scalar_fields(value: Any) -> tuple[str, dict[str, Any]] | None:
             return "IntImm", {"dtype": dtype, "value": number}
         case tir.FloatImm(number):
             return "FloatImm", {"dtype": dtype, "value": number}
-        case tir.AnyExtent():
+        case tir.AnyExtent(None):
             return "tir.Any", {"dtype": "int32"}
+        case tir.AnyExtent(written):
+            return _scalar_fields(written)
         case tir.Var(name):
             key = "tir.SizeVar" if isinstance(value, tir.SizeVar) else "tir.Var"
             return key, {"dtype": dtype, "name": name}

@@ -268,7 +268,7 @@ class TypeWriter:
         if isinstance(extent, int):
             return str(extent)
         if isinstance(extent, AnyExtent):
-            return "?"
+            return "?" if extent.written is None else self._refer(extent.written)
         if isinstance(extent, IntImm):
             return format_scalar(extent.value, extent.dtype)
         return self._refer(extent)

@@ -153,7 +153,13 @@ class SizeVar(Var):
 
 @dataclass(frozen=True, slots=True)
 class AnyExtent(PrimExpr):
-    """Relay's ``?``: an extent about which nothing is known; two of them are not known to be equal."""
+    """Relay's ``?``: an extent about which nothing is known; two of them are not known to be equal.
+
+    ``written`` is an expression over such extents where Relay's files have one in this place (``? // 4``). It is
+    written back, and nothing follows from it.
+    """
+
+    written: PrimExpr | None = None
 
     @property
     def dtype(self) -> str:

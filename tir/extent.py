@@ -10,11 +10,11 @@ serves Relay and Relax alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias, Union
 
 from relay2relax.tir.arith import EXTENTS, prove, simplify
-from relay2relax.tir.expr import AnyExtent, BinaryOp, IntImm, PrimExpr, binary
+from relay2relax.tir.expr import AnyExtent, Binary, BinaryOp, IntImm, PrimExpr, Var, binary
 
 Extent: TypeAlias = Union[int, PrimExpr]
 Shape: TypeAlias = tuple[Extent, ...]
@@ -114,6 +114,18 @@ def total(extents: Iterable[Extent]) -> Extent:
     for extent in extents:
         result = add(result, extent)
     return result
+
+
+def written_any(rule: Callable[[Extent], Extent]) -> AnyExtent:
+    """Return ``?`` that is written as what ``rule``, which takes the extent, makes of ``?``."""
+
+    def over_any(expr: PrimExpr) -> PrimExpr:
+        if isinstance(expr, Binary):
+            return Binary(expr.op, over_any(expr.a), over_any(expr.b))
+        return ANY if isinstance(expr, Var) else expr
+
+    computed = rule(Var("extent", "int32"))
+    return AnyExtent(over_any(computed)) if isinstance(computed, Binary) else ANY
 
 
 def equal(a: Extent, b: Extent) -> bool | None:

@@ -29,3 +29,28 @@ def test_a_parameter_takes_the_width_of_its_argument_and_the_function_type_keeps
 def test_a_declared_result_takes_the_width_of_the_body() -> None:
     text = relay_ir.infer_type(relay_ir.parse(RESULT)).astext(show_meta_data=False)
     assert "-> Tensor[(2), float32] {" in text
+
+
+def test_broadcast_to_looks_at_a_declared_result() -> None:
+    # TVM broadcasts the data to the declared result once more; of two equal extents the data's is kept.
+    head = '#[version = "0.0.5"]\ndef @main(%in: Tensor[(3, 1), float32])'
+    body = " {\n  broadcast_to(%in, shape=[2i64, 3i64, 6i64])\n}\n"
+    declared = relay_ir.infer_type(relay_ir.parse(f"{head} -> Tensor[(2i64, 3, 6i64), float32]{body}"))
+    assert "-> Tensor[(2i64, 3, 6i64), float32] {" in declared.astext(show_meta_data=False)
+    found = relay_ir.infer_type(relay_ir.parse(head + body))
+    assert "-> Tensor[(2i64, 3i64, 6i64), float32] {" in found.astext(show_meta_data=False)
+
+
+def test_an_unknown_extent_is_written_as_it_was_computed() -> None:
+    # TVM writes `? // 4`, rounded up, as an object of the metadata.
+    text = """#[version = "0.0.5"]
+def @main(%data: Tensor[(?, ?, 8, ?), float32]) {
+  %0 = layout_transform(%data, src_layout="NCHW", dst_layout="NCHW4c");
+  nn.relu(%0)
+}
+"""
+    mod = relay_ir.infer_type(relay_ir.parse(text))
+    assert "-> Tensor[(?, meta[tir.FloorDiv][0], 8, ?, 4), float32] {" in mod.astext(show_meta_data=False)
+    for again in (relay_ir.load_json(relay_ir.save_json(mod)), relay_ir.parse(mod.astext())):
+        assert "-> Tensor[(?, meta[tir.FloorDiv][0], 8, ?, 4), float32] {" in again.astext(show_meta_data=False)
+        assert relay_ir.structural_equal(relay_ir.infer_type(again), mod)
