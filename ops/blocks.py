@@ -22,7 +22,7 @@ from relay2relax.ops.attributes import (
     IntegerArray,
 )
 from relay2relax.ops.layout import parse_layout
-from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.shapes import normal_axis, show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.ops.windows import integers, pad_array, padded
@@ -38,6 +38,18 @@ class SubPixelAttrs:
     block_size: Int = 1
     layout: InlineString = "NCHW"
     mode: InlineString = "DCR"
+
+
+@dataclass(frozen=True, slots=True)
+class PixelShuffleAttrs:
+    """How many pixels each one becomes, along either axis."""
+
+    upscale_factor: Int
+
+    @property
+    def blocks(self) -> SubPixelAttrs:
+        """The same in the words of ``nn.depth_to_space``."""
+        return SubPixelAttrs(self.upscale_factor, "NCHW", "CRD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,7 +488,26 @@ fifo_buffer = OpDef(
     relax=Expanded(fifo_buffer_relax),
 )
 
+
+def pixel_shuffle_type(attrs: PixelShuffleAttrs, data: Type) -> TensorType:
+    """Return fewer channels of larger images."""
+    return TensorType(_depth_to_space(attrs.blocks, data).shape, tensor(data).dtype)
+
+
+pixel_shuffle = OpDef(
+    doc="Move channels into blocks of the image, the rows and columns of a block being inner parts of a channel.",
+    source="R.nn.pixel_shuffle of TVM 0.27, which has no lowering; torch.nn.functional.pixel_shuffle",
+    inputs=("data",),
+    attrs=PixelShuffleAttrs,
+    infer=pixel_shuffle_type,
+    numpy=lambda attrs, data: _depth_to_space(attrs.blocks, TensorType(data.shape)).numpy(data),
+    compute=lambda attrs, out, data: depth_to_space_compute(attrs.blocks, out, data),
+    relax=SameOp(),
+    script=Script("nn.pixel_shuffle"),
+)
+
 OPS: tuple[OpDef, ...] = (
+    pixel_shuffle,
     _sub_pixel("depth_to_space", _depth_to_space, depth_to_space_compute, "Move channels into blocks of the image."),
     _sub_pixel("space_to_depth", _space_to_depth, space_to_depth_compute, "Move blocks of the image into channels."),
     OpDef(

@@ -6,6 +6,7 @@ Source of the semantics: TVM 0.18, ``src/relay/op/tensor/binary.cc`` and ``inclu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, RelaxForm, Sa
 from relay2relax.ops.shapes import broadcast, operand_indices, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import BinaryOp, PrimExpr, binary, if_then_else, maximum, minimum
+from relay2relax.tir.expr import BinaryOp, PrimExpr, Select, binary, const, if_then_else, maximum, minimum
 from relay2relax.tir.intrinsics import call
 
 SOURCE = "TVM 0.18 src/relay/op/tensor/binary.cc"
@@ -48,6 +49,7 @@ def binary_operator(
     infer: Callable[..., Type] = arithmetic_type,
     relax: RelaxForm = SameOp(),  # noqa: B008
     refused: str = "",
+    relay: bool = True,
 ) -> OpDef:
     """Return the record of an operator of two inputs that applies ``function`` to arrays and ``body`` to elements.
 
@@ -75,9 +77,9 @@ def binary_operator(
         return result
 
     return OpDef(
-        relay=name,
+        relay=name if relay else None,
         doc=doc,
-        source=SOURCE,
+        source=SOURCE if relay else "TVM 0.27 src/relax/op/tensor/binary.cc",
         inputs=("lhs", "rhs"),
         infer=infer,
         numpy=numpy,
@@ -158,6 +160,12 @@ def _logical(op: BinaryOp) -> Callable[[PrimExpr, PrimExpr], PrimExpr]:
         return convert_element(binary(op, convert_element(a, "bool"), convert_element(b, "bool")), a.dtype)
 
     return element
+
+
+def _log_add_exp_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    # Equal operands may both be infinite; their distance is not a number then.
+    apart = maximum(a, b) + call("log1p", call("exp", const(0, a.dtype) - call("fabs", a - b)))
+    return Select(a.equal(b), a + const(math.log(2), a.dtype), apart)
 
 
 def _exclusive_or_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
@@ -255,6 +263,13 @@ OPS = (
     binary_operator("multiply", np.multiply, _product_element, "``a * b``."),
     binary_operator("divide", _quotient, _quotient_element, "``a / b``; integers towards zero."),
     binary_operator("power", np.power, lambda a, b: call("pow", a, b), "``a ** b`` on floats.", refused="int"),
+    binary_operator(
+        "atan2", np.arctan2, lambda a, b: call("atan2", a, b), "The angle of the point (b, a).",
+        refused="int", relay=False,
+    ),
+    binary_operator(
+        "log_add_exp", np.logaddexp, _log_add_exp_element, "``log(exp(a) + exp(b))``.", refused="int", relay=False
+    ),
     binary_operator("maximum", _larger, maximum, "The larger one, ``a > b ? a : b``."),
     binary_operator("minimum", _smaller, minimum, "The smaller one, ``a < b ? a : b``."),
     binary_operator("mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``."),

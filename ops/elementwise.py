@@ -554,6 +554,7 @@ OPS = (
     ),
     unary("abs", np.abs, _abs_element, "Absolute value; the smallest integer stays as it is.", floating=False),
     unary("negative", np.negative, _negative_element, "``-x``.", floating=False),
+    unary("square", np.square, lambda x: x * x, "``x * x``.", floating=False, relay=False),
     unary("sign", _sign, _sign_element, "-1, 0 or 1; 0 for NaN.", floating=False),
     unary("logical_not", _logical_not, lambda x: Not(convert_element(x, "bool")), "Logical negation.", floating=False),
     unary("bitwise_not", np.invert, _bitwise_not_element, "Complement of every bit.", floating=False),

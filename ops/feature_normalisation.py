@@ -77,6 +77,14 @@ class L2NormalizeAttrs:
 
 
 @dataclass(frozen=True, slots=True)
+class RMSNormAttrs:
+    """The last axes, over which the mean square is taken."""
+
+    axes: IntegerArray = (-1,)
+    epsilon: Double = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
 class LRNAttrs:
     """``size`` neighbours along ``axis`` are added up."""
 
@@ -283,6 +291,52 @@ def l2_normalize_relax(e: Emit[V], attrs: L2NormalizeAttrs, data: V) -> V:
     return e.call("divide", data, e.call("sqrt", e.call("maximum", squares, e.const(attrs.eps, x.dtype))))
 
 
+# Division by the root of the mean square.
+
+
+def _square_axes(attrs: RMSNormAttrs, rank: int) -> tuple[int, ...]:
+    axes = normal_axes(attrs.axes, rank)
+    if axes != tuple(range(rank - len(axes), rank)):
+        raise OpError(f"the last axes are normalised, these are {list(attrs.axes)}")
+    return axes
+
+
+def rms_norm_type(attrs: RMSNormAttrs, data: Type, weight: Type) -> TensorType:
+    """Return the type of the data; the weight has the shape of the axes."""
+    x, factors = tensor(data), tensor(weight, 1)
+    want = tuple(x.shape[axis] for axis in _square_axes(attrs, x.rank))
+    if factors.rank != len(want) or any(equal(a, b) is False for a, b in zip(factors.shape, want, strict=True)):
+        raise OpError(f"the weight has shape {show(factors.shape)}, expected {show(want)}", 1)
+    return x
+
+
+def rms_norm_numpy(attrs: RMSNormAttrs, data: Any, weight: Any) -> Array:
+    """Return ``data / sqrt(mean of squares + epsilon) * weight``; half precision is computed in float32."""
+    x, factors = (one.astype(np.float32) if one.dtype.itemsize < 4 else one for one in (data, weight))
+    mean = np.mean(np.square(x), axis=_square_axes(attrs, x.ndim), keepdims=True, dtype=x.dtype)
+    return np.asarray(x * (x.dtype.type(1) / np.sqrt(mean + x.dtype.type(attrs.epsilon))) * factors).astype(data.dtype)
+
+
+def rms_norm_compute(attrs: RMSNormAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> Any:
+    """Return the sum of squares, then the product."""
+    axes = _square_axes(attrs, data.rank)
+    first, wide = data.rank - len(axes), data.dtype if data.dtype == "float64" else "float32"
+
+    def squares(*at: PrimExpr) -> PrimExpr:
+        loops = [te.reduce_axis(data.shape[axis], f"k{axis}") for axis in axes]
+        value = cast(wide, data(*at, *(loop.var for loop in loops)))
+        return te.sum(value * value, loops)
+
+    total = te.compute(data.shape[:first], squares, "rms_norm_sum")
+    count = cast(wide, as_prim(product(data.shape[axis] for axis in axes)))
+
+    def element(*at: PrimExpr) -> PrimExpr:
+        scale = call("rsqrt", total[at[:first]] / count + const(attrs.epsilon, wide))
+        return cast(out.dtype, scale * cast(wide, data[at]) * cast(wide, weight[at[first:]]))
+
+    return te.compute(out.shape, element, "rms_norm")
+
+
 # Local response normalisation.
 
 
@@ -427,6 +481,16 @@ OPS: tuple[OpDef, ...] = (
         numpy=l2_normalize_numpy,
         compute=l2_normalize_compute,
         relax=Expanded(l2_normalize_relax),
+    ),
+    OpDef(
+        script=Script("nn.rms_norm"),
+        doc="Divide by the root of the mean square over the last axes, and multiply by a weight.",
+        source="R.nn.rms_norm of TVM 0.25-0.27 and its lowering",
+        inputs=("data", "weight"),
+        attrs=RMSNormAttrs,
+        infer=rms_norm_type,
+        numpy=rms_norm_numpy,
+        compute=rms_norm_compute,
     ),
     _relax_record("instance_norm", RelaxInstanceNormAttrs, "Normalise each channel over the named axes."),
     _relax_record("group_norm", RelaxGroupNormAttrs, "Normalise each group of channels over the named axes."),

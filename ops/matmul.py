@@ -337,7 +337,27 @@ def batch_flatten_relax(e: Emit[V], attrs: NoAttrs, data: V) -> V:
     return e.call("reshape", data, e.shape(batch_flatten_type(attrs, e.type_of(data)).shape))
 
 
+def outer_type(attrs: NoAttrs, x1: Type, x2: Type) -> TensorType:
+    """Return one row for each element of the first vector."""
+    a, b = tensor(x1), tensor(x2, 1)
+    for index, one in enumerate((a, b)):
+        if one.rank != 1:
+            raise OpError(f"a vector is expected, this tensor has rank {one.rank}", index)
+    if a.dtype != b.dtype:
+        raise OpError(f"the vectors have dtypes {a.dtype} and {b.dtype}", 1)
+    return TensorType((a.shape[0], b.shape[0]), a.dtype)
+
+
 OPS: tuple[OpDef, ...] = (
+    OpDef(
+        script=Script("outer"),
+        doc="The products of all pairs of elements of two vectors.",
+        source="R.outer of TVM 0.25-0.27",
+        inputs=("x1", "x2"),
+        infer=outer_type,
+        numpy=lambda attrs, x1, x2: np.asarray(np.outer(x1, x2), x1.dtype),
+        compute=lambda attrs, out, x1, x2: te.compute(out.shape, lambda i, j: x1[i] * x2[j], "outer"),
+    ),
     OpDef(
         relay="nn.dense",
         doc="Multiply by a transposed weight: `data @ weight.T`.",

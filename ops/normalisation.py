@@ -395,4 +395,14 @@ OPS: tuple[OpDef, ...] = (
         compute=dropout_compute,
         relax=Expanded(dropout_relax),
     ),
+    OpDef(
+        script=Script("nn.dropout"),
+        doc="The data as it is, and a mask of ones: inference drops nothing.",
+        source="R.nn.dropout of TVM 0.26-0.27 and its lowering",
+        inputs=("data",),
+        attrs=DropoutAttrs,
+        infer=dropout_type,
+        numpy=dropout_numpy,
+        compute=dropout_compute,
+    ),
 )

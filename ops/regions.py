@@ -65,6 +65,11 @@ class ROIPoolAttrs:
     layout: InlineString = "NCHW"
 
 
+@dataclass(frozen=True, slots=True)
+class RelaxROIPoolAttrs(ROIPoolAttrs):
+    """The same for R.vision.roi_pool, which does not allow for rounding at the borders of bins."""
+
+
 _SCALES = tuple(FloatImm(value, "float32") for value in (4.0, 8.0, 16.0, 32.0))
 _RATIOS = tuple(FloatImm(value, "float32") for value in (0.5, 1.0, 2.0))
 
@@ -105,8 +110,11 @@ def _align_check(attrs: Any) -> None:
         raise OpError(f"mode is {attrs.mode!r}; it may be 'avg' or 'max'")
     if attrs.layout not in ("NCHW", "NHWC"):
         raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW" or "NHWC"')
-    if getattr(attrs, "aligned", False):
-        raise OpError("aligned regions are Relax's alone; Relay has none")
+
+
+def _least(attrs: Any) -> float | None:
+    """Return the least length of a region, None where it may be of any length, as an aligned one is."""
+    return None if isinstance(attrs, RelaxROIAlignAttrs) and attrs.aligned else 1.0
 
 
 def _image(roi: Any, batch: int) -> int:
@@ -133,7 +141,8 @@ def align_numpy(attrs: Any, data: Array, rois: Array) -> Array:
         for axis in range(2):
             # The row names the horizontal border first.
             start, end = (roi[one] * kind(attrs.spatial_scale) for one in (2 - axis, 4 - axis))
-            width = max(end - start, kind(1)) / kind(size[axis])
+            least = _least(attrs)
+            width = (end - start if least is None else max(end - start, kind(least))) / kind(size[axis])
             count = attrs.sample_ratio if attrs.sample_ratio > 0 else int(np.ceil(width))
             bins, samples = np.arange(size[axis], dtype=rois.dtype), np.arange(count, dtype=rois.dtype)
             lines.append((start + bins * width)[:, None] + (samples + kind(0.5)) * width / kind(count))
@@ -173,7 +182,8 @@ def align_compute(attrs: Any, out: TensorType, data: te.Tensor, rois: te.Tensor)
             def line(axis: int) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
                 """Return where the bin begins, how long it is, and how many samples it has."""
                 start, end = (regions[roi, one] * const(attrs.spatial_scale, kind) for one in (2 - axis, 4 - axis))
-                width = maximum(end - start, 1.0) / float(size[axis])
+                length, least = end - start, _least(attrs)
+                width = (length if least is None else maximum(length, least)) / float(size[axis])
                 count: PrimExpr = IntImm(attrs.sample_ratio, "int64")
                 if attrs.sample_ratio <= 0:
                     count = cast("int64", call("ceil", width))
@@ -235,6 +245,10 @@ def align_compute(attrs: Any, out: TensorType, data: te.Tensor, rois: te.Tensor)
 _EPSILON = 1e-5
 
 
+def _slack(attrs: ROIPoolAttrs) -> float:
+    return 0.0 if isinstance(attrs, RelaxROIPoolAttrs) else _EPSILON
+
+
 def _pool_check(attrs: ROIPoolAttrs) -> None:
     if attrs.layout != "NCHW":
         raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW"')
@@ -253,8 +267,8 @@ def pool_numpy(attrs: ROIPoolAttrs, data: Array, rois: Array) -> Array:
             start, end = (_half_away(roi[one] * kind(attrs.spatial_scale)) for one in (2 - axis, 4 - axis))
             width = kind(max(end - start + 1, 1)) / kind(size[axis])
             steps = np.arange(size[axis] + 1, dtype=rois.dtype) * width
-            first = np.floor(steps[:-1] + kind(_EPSILON)).astype(np.int64) + start
-            last = np.ceil(steps[1:] - kind(_EPSILON)).astype(np.int64) + start
+            first = np.floor(steps[:-1] + kind(_slack(attrs))).astype(np.int64) + start
+            last = np.ceil(steps[1:] - kind(_slack(attrs))).astype(np.int64) + start
             bins.append(np.clip(np.stack([first, last], axis=1), 0, extent))
         for i, (top, bottom) in enumerate(bins[0]):
             for j, (left, right) in enumerate(bins[1]):
@@ -292,8 +306,8 @@ def pool_compute(attrs: ROIPoolAttrs, out: TensorType, data: te.Tensor, rois: te
                 width = cast(kind, maximum(end - start + 1, 1)) / float(size[axis])
                 # Rounded before the sum where a compiler joins products and sums.
                 steps = [maximum(cast(kind, at[axis] + side) * width, min_value(kind)) for side in range(2)]
-                first = cast("int64", call("floor", steps[0] + _EPSILON)) + start
-                last = cast("int64", call("ceil", steps[1] - _EPSILON)) + start
+                first = cast("int64", call("floor", steps[0] + _slack(attrs))) + start
+                last = cast("int64", call("ceil", steps[1] - _slack(attrs))) + start
                 return minimum(maximum(first, 0), extent), minimum(maximum(last, 0), extent)
 
             (top, bottom), (left, right) = line(0), line(1)
@@ -559,7 +573,6 @@ relax_roi_align = OpDef(
     script=Script("vision.roi_align"),
 )
 
-# R.vision.roi_pool puts the borders of bins elsewhere: it does not allow for rounding.
 roi_pool = OpDef(
     relay="vision.roi_pool",
     doc="A small image of each region: the maximum of the elements in bins of about equal size.",
@@ -571,6 +584,18 @@ roi_pool = OpDef(
     infer=pooled_type,
     numpy=pool_numpy,
     compute=pool_compute,
+)
+
+relax_roi_pool = OpDef(
+    doc="A small image of each region: the maximum of the elements in bins of about equal size.",
+    source=RELAX_SOURCE,
+    inputs=("data", "rois"),
+    attrs=RelaxROIPoolAttrs,
+    infer=pooled_type,
+    numpy=pool_numpy,
+    compute=pool_compute,
+    relax=SameOp(),
+    script=Script("vision.roi_pool"),
 )
 
 proposal = OpDef(
@@ -586,4 +611,4 @@ proposal = OpDef(
     compute=proposal_compute,
 )
 
-OPS = (roi_align, relax_roi_align, roi_pool, proposal)
+OPS = (roi_align, relax_roi_align, roi_pool, relax_roi_pool, proposal)

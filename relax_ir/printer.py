@@ -54,6 +54,7 @@ from relay2relax.relax_ir.struct_info import StructInfo
 from relay2relax.relax_ir.tvm_operators import RESULT_KEYWORDS, Argument, ForeignAttrs, ForeignOp
 from relay2relax.relax_ir.visit import Steps, run
 from relay2relax.tir import expr as tir
+from relay2relax.tir.expr import FloatImm, IntImm
 from relay2relax.tir.names import identifier
 from relay2relax.tir.printer import print_prim_func, string_literal
 from relay2relax.tir.stmt import PrimFunc
@@ -320,7 +321,7 @@ class _FunctionPrinter:
         if isinstance(op, ForeignOp):
             return f"R.{script.name}({', '.join(self.foreign(attrs, texts))})"
         values = {field.name: getattr(attrs, field.name) for field in attr_fields(op.attrs)}
-        texts += [attribute_text(values[name], self.symbol) for name in script.positional]
+        texts += [self.scalar(values[name]) for name in script.positional]
         for name, value in values.items():
             if name in script.omit or name in script.positional or value is None or value == "":
                 continue
@@ -334,6 +335,11 @@ class _FunctionPrinter:
                 continue
             texts.append(f"{keyword}={attribute_text(value, self.symbol)}")
         return f"R.{script.name}({', '.join(texts)})"
+
+    def scalar(self, value: Any) -> str:
+        """Return a scalar argument of an operator; TVM 0.25 takes a typed literal as R.prim_value only."""
+        text = attribute_text(value, self.symbol)
+        return f"R.prim_value({text})" if isinstance(value, (IntImm, FloatImm)) else text
 
     def foreign(self, attrs: ForeignAttrs, args: Sequence[str]) -> Iterator[str]:
         """Yield the arguments of an operator without a record, as they were written."""

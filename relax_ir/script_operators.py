@@ -139,7 +139,9 @@ class OperatorReader(TypeReader, ABC):
                 if name in given:
                     values[field.name] = self.attribute_value(given[name], field, node, f"R.{script.name}")
             elif name in given and (op.variadic or len(inputs) < len(op.inputs)):
-                inputs.append(given[name])
+                # One more input that may be left out, as the bias of an attention.
+                if given[name] is not None or not op.variadic:
+                    inputs.append(given[name])
             elif name in given and form is not None and _plain(given[name]) != form.default(name):
                 raise self.source.problem(
                     self.keyword(node, name), f"R.{script.name} with this `{name}` has no form here",
@@ -255,8 +257,8 @@ class OperatorReader(TypeReader, ABC):
 def _plain(value: Any) -> Any:
     """Return an attribute's value without the wrappers of Relax; lists become tuples."""
     match value:
-        case PrimValue(FloatImm(number)):
-            return number
+        case PrimValue(FloatImm() as literal):
+            return literal
         case PrimValue(inner):
             return _plain(inner)
         case IntImm(number, ("bool" | "int64") as dtype):

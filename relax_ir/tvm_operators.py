@@ -155,7 +155,6 @@ nn.adaptive_avg_pool1d(data, output_size=None, layout='NCW', out_layout=None)
 nn.adaptive_avg_pool2d(data, output_size=None, layout='NCHW', out_layout=None)
 nn.adaptive_avg_pool3d(data, output_size=None, layout='NCDHW', out_layout=None)
 nn.attention(query, key, value, bias=None, scale=None, causal_mask=None, window_size=None)
-nn.attention_bias(query, key, value, bias=None, scale=None, causal_mask=None, window_size=None)
 nn.attention_var_len(queries, keys, values, seqstart_q, max_seqlen_q, seqstart_k=None, max_seqlen_k=None,
     scale=None, causal_mask=None, window_size=None)
 nn.avg_pool1d(data, pool_size=(1,), strides=(1,), padding=(0, 0), dilation=(1,), ceil_mode=False,
@@ -275,7 +274,7 @@ zeros(shape, dtype)
 zeros_like(x, dtype=None)
 """
 # Today's names of operators by their old ones.
-RENAMED = {"alloc_tensor": "builtin.alloc_tensor"}
+RENAMED = {"alloc_tensor": "builtin.alloc_tensor", "nn.attention_bias": "nn.attention"}
 REQUIRED: Any = object()
 # What the result of a call is said with: until 0.25, and since.
 RESULT_KEYWORDS = frozenset({"sinfo_args", "ty_args"})

@@ -185,13 +185,43 @@ def test_an_operator_without_record_is_kept_and_refused_when_run() -> None:
 @I.ir_module
 class Module:
     @R.function
-    def main(q: R.Tensor((1, 8, 2, 4), dtype="float32")) -> R.Tensor((1, 8, 2, 4), dtype="float32"):
-        gv: R.Tensor((1, 8, 2, 4), dtype="float32") = R.nn.attention(q, q, q, causal_mask="TopLeft")
+    def main(x: R.Tensor((2, 4), dtype="float32")) -> R.Tensor((2, 4), dtype="float32"):
+        gv: R.Tensor((2, 4), dtype="float32") = R.hint_on_device(x, 0, memory_scope="global")
         return gv"""
     mod = rx.parse(text)
     assert mod.script() == text
-    with pytest.raises(UnsupportedError, match=r"R\.nn\.attention cannot be run"):
-        backends.VirtualMachine(backends.build(mod))["main"](np.zeros((1, 8, 2, 4), "float32"))
+    with pytest.raises(UnsupportedError, match=r"R\.hint_on_device cannot be run"):
+        backends.VirtualMachine(backends.build(mod))["main"](np.zeros((2, 4), "float32"))
+
+
+def test_attention_is_one_operator_with_a_bias_or_without() -> None:
+    text = """
+@R.function
+def main(q: R.Tensor((1, 8, 2, 4), dtype="float32"), b: R.Tensor((1, 1, 8, 8), dtype="float32")):
+    x = R.nn.attention(q, q, q, bias=b, scale=T.float32(0.5))
+    y = R.nn.attention_bias(x, x, x, b, scale=None, causal_mask=None, window_size=None)
+    return R.nn.attention(y, y, y, causal_mask="TopLeft")
+"""
+    printed = rx.parse(text).script()
+    assert "R.nn.attention(q, q, q, b, scale=0.5)" in printed
+    assert "R.nn.attention(x, x, x, b)" in printed
+    assert 'R.nn.attention(y, y, y, causal_mask="TopLeft")' in printed
+    assert rx.parse(printed).script() == printed
+
+
+def test_scalars_of_operators_keep_their_dtype() -> None:
+    text = """
+@R.function
+def main(x: R.Tensor((2,), dtype="int64")):
+    y = R.one_hot(x, T.float32(1), R.prim_value(T.float32(0)), depth=4)
+    z = R.one_hot(x, 1, 0, depth=4)
+    return (y, z, R.eye(3, 4, 1, dtype="float32"), R.hamming_window(4, True, T.float32(0.5), T.float32(0.5), "float32"))
+"""
+    printed = rx.parse(text).script()
+    assert "R.one_hot(x, R.prim_value(T.float32(1.0)), R.prim_value(T.float32(0.0)), depth=4, axis=-1)" in printed
+    assert 'y: R.Tensor((2, 4), dtype="float32")' in printed
+    assert 'z: R.Tensor((2, 4), dtype="int64")' in printed
+    assert rx.parse(printed).script() == printed
 
 
 def test_a_function_without_declared_result_is_read_before_its_callers() -> None:
