@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.backends.binding import integer
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ExecutionError
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir.expr import PrimExpr, Var
 from relay2relax.tir.extent import Extent, is_any, static
+from relay2relax.tir.integers import integer
 from relay2relax.tir.visit import subexpressions
 
 

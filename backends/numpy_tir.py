@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.backends.binding import bind_call, integer
+from relay2relax.backends.binding import bind_call
 from relay2relax.backends.numpy_expr import Axis, Grid
 from relay2relax.backends.numpy_intrinsics import BINARY, REDUCE
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ExecutionError, UnsupportedError
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, PrimExpr, Var
+from relay2relax.tir.integers import integer
 from relay2relax.tir.stmt import (
     Allocate,
     Block,

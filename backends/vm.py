@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relay2relax.backends.arguments import as_array
-from relay2relax.backends.binding import extent_function
 from relay2relax.backends.builtins import BUILTINS, INVOKE_CLOSURE, SPECIALISED, Closure
 from relay2relax.backends.bytecode import (
     Arg,
@@ -37,12 +36,14 @@ from relay2relax.backends.bytecode import (
     VMFunction,
 )
 from relay2relax.backends.executable import Executable
-from relay2relax.backends.kernels import numpy_kernel, with_values
+from relay2relax.backends.kernels import numpy_kernel
 from relay2relax.backends.registry import find_func
 from relay2relax.backends.shape_heap import EQUAL
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import ExecutionError
+from relay2relax.ops.evaluate import with_values
+from relay2relax.tir.integers import extent_function
 
 if TYPE_CHECKING:
     from relay2relax.backends.tvm import TvmExecutable

@@ -85,6 +85,7 @@ class _Checker:
         self.visible: set[Var] = set()
         self.dimensions: set[tir.Var] = set()
         self.pure = True
+        self.forced = False
 
     def report(self, title: str) -> None:
         place = f"in {self.where}" + (f", where {self.binding.name} is bound" if self.binding is not None else "")
@@ -95,9 +96,11 @@ class _Checker:
     # Scopes.
 
     def function(self, func: Function) -> Steps:
-        outer = set(self.dimensions), self.pure
+        outer = set(self.dimensions), self.pure, self.forced
         self.dimensions |= symbols.defined(param.info for param in func.params)
         self.pure = func.pure
+        # Set by passes that bring effects into functions which are pure as a whole.
+        self.forced = self.forced or bool(func.attrs.get("relax.force_pure"))
         for param in func.params:
             self.define(param)
             if param.dataflow:
@@ -108,7 +111,7 @@ class _Checker:
         self.claim("the result", func.ret, self.info(func.body.body))
         self.known_dimensions(func.ret, known)
         self.visible -= set(func.params)
-        self.dimensions, self.pure = outer
+        self.dimensions, self.pure, self.forced = outer
 
     def sequence(self, seq: SeqExpr) -> Steps:
         outer = set(self.dimensions)
@@ -151,10 +154,9 @@ class _Checker:
                 self.binding = binding.var
             case CallTIR():
                 self.call_tir(value)
-        if dataflow and not self.inference.is_pure(value):
-            self.report("a dataflow block contains a call that may have effects")
-        elif self.pure and not self.inference.is_pure(value):
-            self.report("a pure function contains a call that may have effects")
+        if (dataflow or self.pure) and not self.forced and not self.inference.is_pure(value):
+            where = "dataflow block" if dataflow else "pure function"
+            self.report(f"a {where} contains a call that may have effects")
         actual = self.info(value)
         if isinstance(binding, MatchCast):
             if actual is not None and (reason := symbols.mismatch(binding.info, actual)):

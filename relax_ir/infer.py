@@ -40,6 +40,7 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
+from relay2relax.relax_ir.memory import memory_info
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -63,9 +64,9 @@ class StructInfoError(Relay2RelaxError):
 
 
 def function_info(func: Function | PrimFunc) -> FuncStructInfo:
-    """Return the struct info of a function; of a PrimFunc only that it is one."""
+    """Return the struct info of a function; a PrimFunc called directly writes its arguments, returns nothing."""
     if isinstance(func, PrimFunc):
-        return FuncStructInfo(None, ObjectStructInfo())
+        return FuncStructInfo(None, TupleStructInfo(), purity=False)
     return FuncStructInfo(tuple(param.info for param in func.params), func.ret, func.pure)
 
 
@@ -113,8 +114,8 @@ class Inference:
         match expr:
             case Var() | Constant():
                 return expr.info
-            case Call(ForeignOp() as op, _, attrs):
-                return op.result(attrs)
+            case Call(ForeignOp() as op, args, attrs):
+                return memory_info(op.name, args, attrs) or op.result(attrs)
             case Call(OpDef() as op, args, attrs):
                 return self._operator(op, attrs, tuple(info(arg) for arg in args))
             case Call(ExternFunc(), _):

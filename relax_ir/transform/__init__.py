@@ -1,12 +1,45 @@
 """Passes over Relax modules: values that are called with a module and return one.
 
-    mod = LegalizeOps()(BindParams("main", weights)(mod))
+    mod = Sequential([LegalizeOps(), FoldConstant()])(BindParams("main", weights)(mod))
 
-A pass does not change the module it is given.
+A pass does not change the module it is given. ``core/passes.py`` is the pass manager; ``mutator.py`` and
+``rewriter.py`` are the two ways in which passes walk a module.
 """
 
+from relay2relax.core.passes import (
+    Pass,
+    PassContext,
+    PassInfo,
+    PassInstrument,
+    PassPrintingInstrument,
+    PassTimingInstrument,
+    Sequential,
+)
 from relay2relax.relax_ir.transform.bind_params import BindParams
+from relay2relax.relax_ir.transform.bind_symbolic_vars import BindSymbolicVars
+from relay2relax.relax_ir.transform.canonicalize_bindings import CanonicalizeBindings
+from relay2relax.relax_ir.transform.common_subexpr import EliminateCommonSubexpr
 from relay2relax.relax_ir.transform.dead_code import DeadCodeElimination
+from relay2relax.relax_ir.transform.dispatch_calls import DispatchCalls
+from relay2relax.relax_ir.transform.fold_constant import FoldConstant
 from relay2relax.relax_ir.transform.legalize_ops import LegalizeOps
+from relay2relax.relax_ir.transform.to_non_dataflow import ToNonDataflow
 
-__all__ = ["BindParams", "DeadCodeElimination", "LegalizeOps"]
+__all__ = [
+    "BindParams",
+    "BindSymbolicVars",
+    "CanonicalizeBindings",
+    "DeadCodeElimination",
+    "DispatchCalls",
+    "EliminateCommonSubexpr",
+    "FoldConstant",
+    "LegalizeOps",
+    "Pass",
+    "PassContext",
+    "PassInfo",
+    "PassInstrument",
+    "PassPrintingInstrument",
+    "PassTimingInstrument",
+    "Sequential",
+    "ToNonDataflow",
+]

@@ -18,13 +18,13 @@ class LegalizeOps(Pass[IRModule]):
     """
 
     def transform(self, mod: IRModule) -> IRModule:
-        """Return ``mod`` without operator calls."""
+        """Return ``mod`` without operator calls, those that are functions of the virtual machine aside."""
         return _Legalizer(mod).module()
 
 
 class _Legalizer(Rewriter):
     def value(self, value: Expr) -> Expr:
         match value:
-            case Call(OpDef() as op, args, attrs, span):
+            case Call(OpDef() as op, args, attrs, span) if not op.builtin:
                 return self.emitter.tir_call(op, attrs, args, span)
         return value

@@ -1,0 +1,58 @@
+"""Running an operator call on arrays: the record's numpy kernel, given its arguments as the record takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array
+from relay2relax.ops.lower import Origin
+from relay2relax.ops.types import TensorType, TupleType
+from relay2relax.tir.expr import PrimExpr, Var
+from relay2relax.tir.extent import as_prim
+from relay2relax.tir.integers import integer
+
+
+def evaluate_call(
+    origin: Origin, inputs: Sequence[Array], outputs: Sequence[Array], values: Mapping[Var, int] | None = None
+) -> None:
+    """Compute the call ``origin`` of the tensors ``inputs`` (tuples flattened) into ``outputs``.
+
+    ``values`` are those of the symbolic extents in its attributes and shape arguments; raises ExecutionError where one
+    is missing.
+    """
+    attrs = with_values(origin.attrs, values) if values else origin.attrs
+    with np.errstate(all="ignore"):
+        result = origin.op.numpy(attrs, *_arguments(origin, iter(inputs), values or {}))
+    results = result if isinstance(result, tuple) else (result,)
+    for target, found in zip(outputs, results, strict=True):
+        target[...] = found
+
+
+def with_values(attrs: Any, values: Mapping[Var, int]) -> Any:
+    """Return an attribute object with its symbolic extents replaced by their values."""
+
+    def change(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(change(one) for one in value)
+        return integer(value, values) if isinstance(value, PrimExpr) else value
+
+    changed = {one.name: change(getattr(attrs, one.name)) for one in fields(attrs)}
+    return replace(attrs, **changed)
+
+
+def _arguments(origin: Origin, arrays: Iterator[Array], values: Mapping[Var, int]) -> list[Any]:
+    """Return the arguments of an operator: tuples put together again, shapes evaluated."""
+
+    def one(arg: Any) -> Any:
+        match arg:
+            case TensorType():
+                return next(arrays)
+            case TupleType(parts):
+                return tuple(one(part) for part in parts)
+        return tuple(integer(as_prim(extent), values) for extent in arg)
+
+    return [one(arg) for arg in origin.args]

@@ -1,0 +1,130 @@
+"""Rewriting the functions of a module where they stand: variables and their struct info stay what they are.
+
+A pass overrides :meth:`Mutator.bind`, which gets every binding with the operands that have replaced the old ones, and
+says what becomes of it. What no pass touches is returned as the same objects. A pass after which shapes differ builds
+its functions anew instead (``rewriter.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relay2relax.core.passes import Pass
+from relay2relax.relax_ir.expr import (
+    Binding,
+    BindingBlock,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    IRModule,
+    MatchCast,
+    SeqExpr,
+    Var,
+)
+from relay2relax.relax_ir.infer import Inference
+from relay2relax.relax_ir.visit import Steps, operands, run, with_operands
+
+RelaxPass = Pass[IRModule]
+
+
+class Mutator:
+    """Rewrites the Relax functions of ``mod``; one mutator is used once.
+
+    ``values`` say what stands for a variable from its binding on. ``dataflow`` tells whether the block that is being
+    rewritten is a dataflow block.
+    """
+
+    def __init__(self, mod: IRModule) -> None:
+        self.mod = mod
+        self.inference = Inference(mod)
+        self.values: dict[Var, Expr] = {}
+        self.dataflow = False
+        self._pending: list[Binding | MatchCast] = []
+        self._made: dict[SeqExpr, SeqExpr] = {}
+
+    def module(self) -> IRModule:
+        """Return the new module, ``mod`` itself where nothing changed."""
+        functions = {
+            var: self.function(var, func) if isinstance(func, Function) else func
+            for var, func in self.mod.functions.items()
+        }
+        if all(functions[var] is func for var, func in self.mod.functions.items()):
+            return self.mod
+        return replace(self.mod, functions=functions)
+
+    # What a pass overrides.
+
+    def function(self, var: GlobalVar, func: Function) -> Function:
+        """Return what the function ``var`` of the module becomes."""
+        run(self._sequence(func.body))
+        return self.local(func)
+
+    def local(self, func: Function) -> Function:
+        """Return a function whose body has been rewritten."""
+        body = self._made[func.body]
+        return func if body is func.body else replace(func, body=body)
+
+    def bind(self, binding: Binding | MatchCast) -> None:
+        """Say what becomes of a binding: by default it is kept."""
+        self.keep(binding)
+
+    def block(self, block: BindingBlock) -> None:
+        """A block begins."""
+
+    def begin(self, seq: SeqExpr) -> None:
+        """A sequence begins."""
+
+    def finish(self, seq: SeqExpr) -> SeqExpr:
+        """Return a sequence, rewritten already, as it shall be; nothing of it is visible any more."""
+        return seq
+
+    # What a pass calls.
+
+    def keep(self, binding: Binding | MatchCast) -> None:
+        """Put a binding into the block that is being made."""
+        self._pending.append(binding)
+
+    def expr(self, expr: Expr) -> Expr:
+        """Return ``expr`` with what stands for its variables."""
+        if isinstance(expr, Var):
+            return self.values.get(expr, expr)
+        new = [self.expr(one) for one in operands(expr)]
+        return with_operands(expr, new) if new else expr
+
+    # Walking.
+
+    def _sequence(self, seq: SeqExpr) -> Steps:
+        self.begin(seq)
+        outer = self._pending, self.dataflow
+        blocks: list[BindingBlock] = []
+        for block in seq.blocks:
+            self._pending, self.dataflow = [], block.dataflow
+            self.block(block)
+            for binding in block.bindings:
+                yield from self._binding(binding)
+            made = self._pending
+            if len(made) == len(block.bindings) and all(a is b for a, b in zip(made, block.bindings, strict=True)):
+                blocks.append(block)
+            elif made:
+                blocks.append(replace(block, bindings=tuple(made)))
+        self._pending, self.dataflow = outer
+        body = self.expr(seq.body)
+        same = body is seq.body and len(blocks) == len(seq.blocks)
+        same = same and all(a is b for a, b in zip(blocks, seq.blocks, strict=True))
+        self._made[seq] = self.finish(seq if same else SeqExpr(tuple(blocks), body))
+
+    def _binding(self, binding: Binding | MatchCast) -> Steps:
+        match binding.value:
+            case If(condition, then, otherwise) as branch:
+                yield self._sequence(then)
+                yield self._sequence(otherwise)
+                parts = self.expr(condition), self._made[then], self._made[otherwise]
+                same = all(a is b for a, b in zip(parts, (condition, then, otherwise), strict=True))
+                value: Expr = branch if same else If(*parts)
+            case Function() as func:
+                yield self._sequence(func.body)
+                value = self.local(func)
+            case other:
+                value = self.expr(other)
+        self.bind(binding if value is binding.value else replace(binding, value=value))

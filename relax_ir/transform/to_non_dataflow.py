@@ -1,0 +1,33 @@
+"""ToNonDataflow: dataflow blocks become ordinary ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from relay2relax.relax_ir.expr import Binding, BindingBlock, IRModule, MatchCast, SeqExpr
+from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
+from relay2relax.relax_ir.visit import bindings
+
+
+@dataclass(frozen=True, slots=True)
+class ToNonDataflow(RelaxPass):
+    """Make every dataflow block an ordinary one, and blocks that follow each other one block."""
+
+    def transform(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` without dataflow blocks."""
+        return _Flattener(mod).module()
+
+
+class _Flattener(Mutator):
+    def bind(self, binding: Binding | MatchCast) -> None:
+        if binding.var.dataflow:
+            plain = replace(binding.var, dataflow=False)
+            self.values[binding.var] = plain
+            binding = replace(binding, var=plain)
+        self.keep(binding)
+
+    def finish(self, seq: SeqExpr) -> SeqExpr:
+        if len(seq.blocks) <= 1 and not any(block.dataflow for block in seq.blocks):
+            return seq
+        found = tuple(bindings(seq))
+        return replace(seq, blocks=(BindingBlock(found),) if found else ())
