@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from relay2relax.core.dtype import is_int, of_array
+from relay2relax.core.dtype import Array, is_int, of_array
 from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir.names import NameSupply
 from relay2relax.relax_ir.struct_info import TensorStructInfo, TupleStructInfo
@@ -19,21 +19,30 @@ from relay2relax.tir.visit import free_variables, map_expr, map_stmt, substitute
 _MOST_CALLS = 2000
 
 
-def merge_blocks(module: rx.IRModule) -> rx.IRModule:
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A module of which every run of ``call_tir`` is one call; ``constants`` are buffers of its PrimFuncs."""
+
+    module: rx.IRModule
+    constants: Mapping[Buffer, Array]
+
+
+def merge_blocks(module: rx.IRModule) -> Merged:
     """Return ``module`` with every run of ``call_tir`` in its functions as one ``call_tir``.
 
-    The PrimFuncs that only those called are gone.
+    The PrimFuncs that only those called are gone. Constant arguments become buffers of known content.
     """
     supply = NameSupply()
     for var in module.functions:
         supply.reserve(var.name)
     functions: dict[rx.GlobalVar, rx.Function | PrimFunc] = {}
+    constants: dict[Buffer, Array] = {}
     for var, func in module.functions.items():
         if isinstance(func, rx.Function):
-            functions[var] = _Merger(module, functions, supply, var.name).function(func)
+            functions[var] = _Merger(module, functions, constants, supply, var.name).function(func)
     called = _called(functions.values())
     functions |= {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc) and v in called}
-    return rx.IRModule(functions, module.attrs)
+    return Merged(rx.IRModule(functions, module.attrs), constants)
 
 
 def _called(functions: Iterable[rx.Function | PrimFunc]) -> set[rx.GlobalVar]:
@@ -54,7 +63,8 @@ def _called(functions: Iterable[rx.Function | PrimFunc]) -> set[rx.GlobalVar]:
 class _Run:
     """A run of calls as it is put together."""
 
-    inputs: dict[object, tuple[rx.Expr, Buffer]] = field(default_factory=dict)
+    inputs: dict[rx.Var, Buffer] = field(default_factory=dict)
+    constants: dict[int, tuple[Array, Buffer]] = field(default_factory=dict)
     values: dict[rx.Var, tuple[Buffer, ...]] = field(default_factory=dict)
     infos: dict[Buffer, TensorStructInfo] = field(default_factory=dict)
     stages: list[Stmt] = field(default_factory=list)
@@ -69,11 +79,13 @@ class _Merger:
         self,
         module: rx.IRModule,
         functions: dict[rx.GlobalVar, rx.Function | PrimFunc],
+        constants: dict[Buffer, Array],
         supply: NameSupply,
         name: str,
     ) -> None:
         self.module = module
         self.functions = functions
+        self.constants = constants
         self.supply = supply
         self.name = name
         self.uses: dict[rx.Var, int] = {}
@@ -180,15 +192,14 @@ class _Merger:
         """Return the buffer of a tensor: one of this run, or an input of it."""
         if isinstance(arg, rx.Var) and arg in current.values:
             return current.values[arg][0]
-        key: object = id(arg.data) if isinstance(arg, rx.Constant) else arg
-        if key not in current.inputs:
-            assert isinstance(arg, (rx.Var, rx.Constant))
-            info = arg.info
-            assert isinstance(info, TensorStructInfo)
-            assert info.shape is not None
-            name = arg.name if isinstance(arg, rx.Var) else "constant"
-            current.inputs[key] = (arg, Buffer(name, tuple(as_prim(e) for e in info.shape), info.dtype))
-        return current.inputs[key][1]
+        assert isinstance(arg, (rx.Var, rx.Constant))
+        info = arg.info
+        assert isinstance(info, TensorStructInfo)
+        assert info.shape is not None
+        shape = tuple(as_prim(extent) for extent in info.shape)
+        if isinstance(arg, rx.Var):
+            return current.inputs.setdefault(arg, Buffer(arg.name, shape, info.dtype))
+        return current.constants.setdefault(id(arg.data), (arg.data, Buffer("constant", shape, info.dtype)))[1]
 
     def finish(self, current: _Run) -> list[rx.Binding | rx.MatchCast]:
         """Return the bindings that stand for the run: one call, and its results by their old names."""
@@ -207,9 +218,9 @@ class _Merger:
         func, scalars = self.prim_func(current, outputs, temporaries)
         callee = rx.GlobalVar(func.name)
         self.functions[callee] = func
-        args = tuple(arg for arg, _ in current.inputs.values())
+        self.constants |= {buffer: data for data, buffer in current.constants.values()}
         infos = tuple(current.infos[buffer] for buffer in outputs)
-        call = rx.CallTIR(callee, args, infos, scalars)
+        call = rx.CallTIR(callee, tuple(current.inputs), infos, scalars)
         if len(outputs) == 1 and len(shown) == 1:
             return [rx.Binding(shown[0], call)]
         return self.results(call, outputs, shown, current)
@@ -236,7 +247,7 @@ class _Merger:
     def prim_func(
         self, current: _Run, outputs: list[Buffer], temporaries: list[Buffer]
     ) -> tuple[PrimFunc, tuple[PrimExpr, ...]]:
-        inputs = [buffer for _, buffer in current.inputs.values()]
+        inputs = list(current.inputs.values())
         handles = {Var(b.name, "handle"): b for b in (*inputs, *outputs)}
         order = tuple(handles)
         body = Seq(tuple(current.stages))

@@ -25,14 +25,57 @@ _CALL_COST = 30
 _CHEAP = 4
 
 
-def fuse(stages: Sequence[AnyStage], results: Sequence[Buffer], params: Sequence[Buffer]) -> Program:
-    """Return the program with fewer stages; ``results`` and ``params`` keep their memory."""
-    found, views = _make_views(list(stages), set(results), set(params))
+def fuse(
+    stages: Sequence[AnyStage],
+    results: Sequence[Buffer],
+    params: Sequence[Buffer],
+    constants: frozenset[Buffer] = frozenset(),
+) -> Program:
+    """Return the program with fewer stages; ``results``, ``params`` and ``constants`` keep their memory.
+
+    What depends on constants alone stays apart: it is computed once, ahead.
+    """
+    found, views = _make_views(list(stages), set(results), set(params) | constants)
     found = [_through_views(stage, views) for stage in found]
-    fixed = set(params) | _seen_through_views(found, views)
+    apart = made_of(found, constants, frozenset(params)) - constants
+    fixed = set(params) | constants | _seen_through_views(found, views) | _not_spread(found, apart)
     found = _inline(found, fixed)
     found = _fuse_epilogues(found, fixed)
     return Program(tuple(found), views)
+
+
+def made_of(stages: Sequence[AnyStage], constants: frozenset[Buffer], params: frozenset[Buffer]) -> frozenset[Buffer]:
+    """Return ``constants`` and the buffers that are computed from nothing else."""
+    written: dict[Buffer, int] = {}
+    for stage in stages:
+        for buffer in stage.writes():
+            written[buffer] = written.get(buffer, 0) + 1
+    known = set(constants)
+    for stage in stages:
+        targets = stage.writes()
+        read = stage.reads() - targets
+        if read and read <= known and all(written[b] == 1 and b not in params for b in targets):
+            known |= targets
+    return frozenset(known)
+
+
+def _not_spread(stages: Sequence[AnyStage], apart: frozenset[Buffer]) -> set[Buffer]:
+    """Return those of ``apart`` that are worth their memory: not a few numbers written to many places."""
+    found: set[Buffer] = set()
+    for stage in stages:
+        if isinstance(stage, Stage) and stage.target in apart:
+            size, sources = static_size(stage.target), [static_size(buffer) for buffer in stage.reads()]
+            if size <= sum(sources) or cost(stage.value) > _CHEAP or stage.reduction is not None:
+                found.add(stage.target)
+        else:
+            found |= stage.writes() & apart
+    return found
+
+
+def static_size(buffer: Buffer) -> int:
+    """Return the number of elements of ``buffer``, 0 where it is symbolic."""
+    size = size_of(buffer)
+    return size.value if isinstance(size, IntImm) else 0
 
 
 # Views

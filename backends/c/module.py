@@ -1,65 +1,94 @@
 """A set of PrimFuncs compiled into one shared object.
 
-A PrimFunc becomes one exported C function that calls one C function per stage, in order; stages that print
-alike share it. Temporaries live in an arena that the caller brings. An entry takes an array of addresses (the
-parameters' buffers, then the arena) and an array of the variables' values."""
+``program.py`` writes the C files and says how their functions are called; here they are called. Temporaries live in an
+arena per thread. What depends on constants alone is computed when the module is loaded, and kept."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from relay2relax.backends.binding import bind_call, extent_function, integer
-from relay2relax.backends.c.codegen import argument_names, stage_kernel
 from relay2relax.backends.c.compile import find_compiler, load_library, processors
-from relay2relax.backends.c.header import HEADER
-from relay2relax.backends.c.machine import Machine
-from relay2relax.backends.c.plan import ALIGNMENT, Arena, plan_memory
-from relay2relax.backends.c.schedule import schedule
-from relay2relax.backends.c.threads import DECLARATION, POOL
+from relay2relax.backends.c.plan import ALIGNMENT
+from relay2relax.backends.c.program import Entry, generate
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
-from relay2relax.tir.expr import Binary, Buffer, IntImm, PrimExpr, Var
+from relay2relax.tir.expr import Buffer
 from relay2relax.tir.stmt import PrimFunc
-from relay2relax.tir.visit import shape_variables
-
-# Kernels of this much text make one file; files are compiled side by side.
-_UNIT_CHARACTERS = 24000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """How the C function of one PrimFunc is called."""
+class KernelTime:
+    """What one stage took in all: seconds, and the floating-point operations and bytes of memory it comes to."""
 
-    func: PrimFunc
-    symbol: str
-    variables: tuple[Var, ...]
-    arena: Arena
+    function: str
+    label: str
+    seconds: float
+    operations: int
+    bytes: int
 
 
 class CompiledModule:
     """PrimFuncs in machine code, called by name."""
 
-    def __init__(self, library: ctypes.CDLL, entries: Mapping[str, Entry]) -> None:
+    def __init__(
+        self, library: ctypes.CDLL, entries: Mapping[str, Entry], constants: Mapping[Buffer, Array] | None = None
+    ) -> None:
+        """Bind the functions of ``library``, and compute what depends on ``constants`` alone."""
         self._entries = entries
         self._functions: dict[str, Any] = {}
+        self._kept: dict[str, _Kept] = {}
+        self._times: dict[str, _Times] = {}
+        self._profiling = False
         for name, entry in entries.items():
-            function = getattr(library, entry.symbol)
-            function.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
-            function.restype = None
-            self._functions[name] = function
+            self._functions[name] = _bound(library, entry.symbol)
+            self._kept[name] = _prepare(library, entry, constants or {})
+            self._times[name] = _Times(len(entry.stages))
 
     def function(self, name: str) -> tuple[Entry, Any]:
         """Return what is known of the function ``name``, and its C entry."""
         if name not in self._entries:
             raise ExecutionError(f"the compiled module has no function {name!r}")
         return self._entries[name], self._functions[name]
+
+    @contextmanager
+    def profiled(self) -> Iterator[None]:
+        """Measure every stage of what runs inside; ``kernel_times`` says what was seen."""
+        self._profiling = True
+        try:
+            yield
+        finally:
+            self._profiling = False
+
+    def kernel_times(self) -> list[KernelTime]:
+        """Return what was measured, stage by stage in the order of the program, summed over all calls."""
+        found = []
+        for name, entry in self._entries.items():
+            times = self._times[name]
+            if not times.calls:
+                continue
+            values = dict(zip(entry.variables, times.values, strict=True))
+            for number, stage in enumerate(entry.stages):
+                operations, moved = (integer(one, values) * times.calls for one in (stage.operations, stage.bytes))
+                found.append(KernelTime(name, stage.label, times.seconds[number + 1], operations, moved))
+        return found
+
+    def memory(self) -> str:
+        """Return the memory plan as text: what every function keeps, and where its temporaries lie in the arena."""
+        lines = []
+        for name, entry in self._entries.items():
+            lines.append(f"{name}: arena {entry.arena.size!r} bytes, computed ahead {entry.prepared.size!r} bytes")
+            lines += [f"  ahead {offset!r}: {buffer.name}" for buffer, offset in entry.prepared.offsets.items()]
+            lines += [f"  arena {offset!r}: {buffer.name}" for buffer, offset in entry.arena.offsets.items()]
+        return "\n".join(lines)
 
     def kernel(self, name: str) -> Callable[..., None]:
         """Return ``name`` as a function of inputs, scalars and outputs, all of the right shapes."""
@@ -74,6 +103,7 @@ class CompiledModule:
         state = _State(count, len(entry.variables))
         places = {var: number for number, var in enumerate(entry.variables)}
         size = extent_function(entry.arena.size, places)
+        kept, times = self._kept[name].table, self._times[name]
 
         def run(*args: Any) -> None:
             arrays = (*args[:inputs], *args[inputs + scalars :])
@@ -90,7 +120,11 @@ class CompiledModule:
             addresses[count] = state.arena(size(values))
             for number, value in enumerate(values):
                 numbers[number] = value
-            function(addresses, numbers)
+            if self._profiling:
+                times.calls, times.values = times.calls + 1, values
+                function(addresses, numbers, kept, times.seconds)
+            else:
+                function(addresses, numbers, kept, None)
 
         return run
 
@@ -106,10 +140,49 @@ class CompiledModule:
         arena = aligned_bytes(integer(entry.arena.size, values))
         addresses = (ctypes.c_void_p * (len(given) + 1))(*(array.ctypes.data for array in given), arena.ctypes.data)
         numbers = (ctypes.c_int64 * max(len(entry.variables), 1))(*(values[v] for v in entry.variables))
-        function(addresses, numbers)
+        function(addresses, numbers, self._kept[name].table, None)
         for array, used in zip(arrays[first:], given[first:], strict=True):
             if used.ctypes.data != array.ctypes.data:
                 array[...] = used
+
+
+def _bound(library: ctypes.CDLL, symbol: str) -> Any:
+    function = getattr(library, symbol)
+    function.argtypes = (ctypes.c_void_p,) * 4
+    function.restype = None
+    return function
+
+
+def _prepare(library: ctypes.CDLL, entry: Entry, constants: Mapping[Buffer, Array]) -> _Kept:
+    """Compute what an entry has computed ahead; return the table of what it keeps from then on."""
+    memory = aligned_bytes(integer(entry.prepared.size, {}))
+    arrays = [np.ascontiguousarray(constants[buffer]) for buffer in entry.constants]
+    if entry.ahead is not None:
+        sources = [np.ascontiguousarray(constants[buffer]) for buffer in entry.sources]
+        scratch = aligned_bytes(integer(entry.scratch.size, {}))
+        _bound(library, entry.ahead)(None, None, _table([*sources, memory, scratch]), None)
+    return _Kept((*arrays, memory), _table([*arrays, memory]))
+
+
+def _table(arrays: Sequence[Array]) -> Any:
+    return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Arrays that a function reads on every call, and their addresses."""
+
+    arrays: tuple[Array, ...]
+    table: Any
+
+
+class _Times:
+    """Seconds by stage over so many calls, behind one place for the clock; ``values`` of the last call's variables."""
+
+    def __init__(self, stages: int) -> None:
+        self.seconds = (ctypes.c_double * (stages + 1))()
+        self.calls = 0
+        self.values: list[int] = []
 
 
 class _State(threading.local):
@@ -139,15 +212,17 @@ def aligned_bytes(size: int) -> Array:
     return memory[start : start + size]
 
 
-def compile_prim_funcs(funcs: Sequence[PrimFunc]) -> CompiledModule:
-    """Compile ``funcs`` (of distinct names) into one shared object and load it.
+def compile_prim_funcs(funcs: Sequence[PrimFunc], constants: Mapping[Buffer, Array] | None = None) -> CompiledModule:
+    """Compile ``funcs`` (of distinct names) into one shared object and load it; ``constants`` are buffers of theirs.
 
-    Raises UnsupportedError for what C cannot express (float16, extern calls), CompilerError where the
-    compiler is missing or refuses the code."""
-    units, entries = generate(funcs, find_compiler().machine)
+    Raises UnsupportedError for what C cannot express (extern calls), CompilerError where the compiler is missing or
+    refuses the code.
+    """
+    known = constants or {}
+    units, entries = generate(funcs, find_compiler().machine, known)
     library = load_library(units)
     library.r2r_set_threads(ctypes.c_int64(thread_count()))
-    return CompiledModule(library, entries)
+    return CompiledModule(library, entries, known)
 
 
 def thread_count() -> int:
@@ -161,72 +236,3 @@ def thread_count() -> int:
     if not given.isdecimal() or int(given) < 1:
         raise ExecutionError(f"RELAY2RELAX_THREADS is {given!r}, expected a positive number")
     return int(given)
-
-
-def generate(funcs: Sequence[PrimFunc], machine: Machine) -> tuple[list[str], dict[str, Entry]]:
-    """Return the C files of ``funcs``, and by name how each is called."""
-    kernels: dict[str, tuple[str, str]] = {}
-    bodies: list[str] = []
-    entries: dict[str, Entry] = {}
-    for number, func in enumerate(funcs):
-        entry, body = _entry(func, f"r2r_entry_{number}", kernels, machine)
-        if func.name in entries:
-            raise ExecutionError(f"two functions are called {func.name!r}")
-        entries[func.name] = entry
-        bodies.append(body)
-    head = HEADER + DECLARATION
-    units: list[list[str]] = [[]]
-    size = 0
-    for text, (name, _) in kernels.items():
-        size += len(text)
-        if size > _UNIT_CHARACTERS and units[-1]:
-            units.append([])
-            size = len(text)
-        units[-1].append(text.replace("@", name))
-    declarations = [declaration.replace("@", name) for name, declaration in kernels.values()]
-    texts = ["\n\n".join([head, *unit]) + "\n" for unit in units if unit]
-    return [*texts, "\n\n".join([head, POOL, *declarations, *bodies]) + "\n"], entries
-
-
-def _entry(func: PrimFunc, symbol: str, kernels: dict[str, tuple[str, str]], machine: Machine) -> tuple[Entry, str]:
-    params = func.buffers
-    extents = shape_variables([*params, *func.root_buffers])
-    scheduled = schedule(func, machine)
-    stages = [stage_kernel(stage, extents, scheduled.memory) for stage in scheduled.stages]
-    lifetimes: dict[Buffer, tuple[int, int]] = {}
-    for step, kernel in enumerate(stages):
-        for buffer in kernel.buffers:
-            if buffer not in params:
-                lifetimes[buffer] = (lifetimes.get(buffer, (step, step))[0], step)
-    arena = plan_memory(lifetimes)
-    scalars = [p for p in func.params if p not in func.buffer_map]
-    variables = tuple(dict.fromkeys([*scalars, *(e for b in params for e in b.shape if isinstance(e, Var))]))
-    names = {var: f"n{number}" for number, var in enumerate(variables)}
-    lines = [f"R2R_EXPORT void {symbol}(void* const* a, const int64_t* s) {{"]
-    lines += [f"  const int64_t {name} = s[{number}];" for number, name in enumerate(names.values())]
-    places = {buffer: f"a[{number}]" for number, buffer in enumerate(params)}
-    for buffer, offset in arena.offsets.items():
-        places[buffer] = f"(char*)a[{len(params)}] + {_size_text(offset, names)}"
-    for kernel in stages:
-        name, _ = kernels.setdefault(kernel.text, (f"r2r_stage_{len(kernels)}", kernel.declaration))
-        lines.append(f"  {name}({argument_names(kernel, places, names)});")
-    lines.append("}")
-    return Entry(func, symbol, variables, arena), "\n".join(lines)
-
-
-def _size_text(size: PrimExpr, names: Mapping[Var, str]) -> str:
-    match size:
-        case IntImm(value):
-            return str(value)
-        case Var():
-            return names[size]
-        case Binary(("+" | "-" | "*") as op, a, b):
-            return f"({_size_text(a, names)} {op} {_size_text(b, names)})"
-        case Binary(("//" | "%") as op, a, b):
-            # Simplification may leave a negative part to divide, of a size that is not.
-            name = "r2r_floordiv_int64_t" if op == "//" else "r2r_floormod_int64_t"
-            return f"{name}({_size_text(a, names)}, {_size_text(b, names)})"
-        case Binary(("min" | "max") as op, a, b):
-            left, right = _size_text(a, names), _size_text(b, names)
-            return f"({left} {'<' if op == 'min' else '>'} {right} ? {left} : {right})"
-    raise ExecutionError(f"{size!r} is not an extent")

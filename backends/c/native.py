@@ -9,9 +9,11 @@ from relay2relax.tir.stmt import PrimFunc
 
 
 def compile_native(module: IRModule) -> tuple[IRModule, CompiledModule]:
-    """Return ``module`` with all operators as PrimFuncs, and those PrimFuncs compiled."""
+    """Return ``module`` with all operators as PrimFuncs, and those PrimFuncs compiled.
+
+    What depends on constants alone is computed here, once."""
     from relay2relax.relax_ir.transform import LegalizeOps
 
-    lowered = merge_blocks(LegalizeOps()(module))
-    funcs = [func for func in lowered.functions.values() if isinstance(func, PrimFunc)]
-    return lowered, compile_prim_funcs(funcs)
+    merged = merge_blocks(LegalizeOps()(module))
+    funcs = [func for func in merged.module.functions.values() if isinstance(func, PrimFunc)]
+    return merged.module, compile_prim_funcs(funcs, merged.constants)

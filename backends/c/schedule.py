@@ -13,19 +13,35 @@ from relay2relax.backends.c.contraction import schedule_contraction
 from relay2relax.backends.c.elementwise import collapse, schedule_elementwise
 from relay2relax.backends.c.fusion import fuse
 from relay2relax.backends.c.half import widened
-from relay2relax.backends.c.loops import FlatViews
+from relay2relax.backends.c.loops import FlatViews, static
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.reduction import schedule_reduction
-from relay2relax.backends.c.stages import AnyStage, Opaque, stages_of
-from relay2relax.tir.expr import Buffer
+from relay2relax.backends.c.stages import AnyStage, Opaque, Stage, points, size_of, stages_of
+from relay2relax.core.dtype import bits, is_float
+from relay2relax.tir.arith import simplify
+from relay2relax.tir.expr import Binary, Buffer, Call, IntImm, PrimExpr, binary
 from relay2relax.tir.stmt import PrimFunc, Stmt
+from relay2relax.tir.visit import subexpressions
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """The loops of a stage: what they are called, and what one run comes to.
+
+    ``operations`` counts arithmetic on floats, ``bytes`` each tensor that is read or written once.
+    """
+
+    stmt: Stmt
+    label: str
+    operations: PrimExpr
+    bytes: PrimExpr
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """Loops without blocks, in order; ``views`` are buffers that are another buffer's memory."""
 
-    stages: tuple[Stmt, ...]
+    stages: tuple[Scheduled, ...]
     views: Mapping[Buffer, Buffer]
 
     def memory(self, buffer: Buffer) -> Buffer:
@@ -35,26 +51,57 @@ class Schedule:
         return buffer
 
 
-def schedule(func: PrimFunc, machine: Machine) -> Schedule:
-    """Return the stages of ``func`` as loops for ``machine``."""
+def schedule(func: PrimFunc, machine: Machine, constants: frozenset[Buffer] = frozenset()) -> Schedule:
+    """Return the stages of ``func`` as loops for ``machine``; the content of ``constants`` is known ahead."""
     params = func.buffers
-    program = fuse(stages_of(func), params[len(params) - func.num_outputs :], params)
+    program = fuse(stages_of(func), params[len(params) - func.num_outputs :], params, constants)
     flat = FlatViews(program.memory)
-    stages = [stmt for stage in program.stages for stmt in _loops(stage, flat, machine)]
+    stages = [one for stage in program.stages for one in _loops(stage, flat, machine)]
     return Schedule(tuple(stages), {**program.views, **flat.views})
 
 
-def _loops(stage: AnyStage, flat: FlatViews, machine: Machine) -> list[Stmt]:
+def _loops(stage: AnyStage, flat: FlatViews, machine: Machine) -> list[Scheduled]:
     if isinstance(stage, Opaque):
-        return [stage.stmt]
+        return [Scheduled(stage.stmt, _names(stage), IntImm(0), _bytes(stage))]
     plain = flat.flatten(stage)
+    operations, moved = _operations(stage), _bytes(stage)
     if plain.reduction is None:
-        return [schedule_elementwise(plain, machine)]
-    done: list[Stmt] = []
-    for part in widened(collapse(plain)):
-        if part.reduction is None:
-            done.append(schedule_elementwise(part, machine))
-            continue
-        tiled = schedule_contraction(part, machine)
-        done += tiled if tiled is not None else [schedule_reduction(part, machine)]
-    return done
+        return [Scheduled(schedule_elementwise(plain, machine), _names(stage), operations, moved)]
+    *conversions, plain = widened(collapse(plain))
+    ahead = [schedule_elementwise(one, machine) for one in conversions]
+    done = [Scheduled(one, f"{_names(stage)}, conversion", IntImm(0), IntImm(0)) for one in ahead]
+    tiled = schedule_contraction(plain, machine)
+    if tiled is None:
+        return [*done, Scheduled(schedule_reduction(plain, machine), _names(stage), operations, moved)]
+    *before, main = tiled
+    done += [Scheduled(one, f"{_names(stage)}, packing", IntImm(0), IntImm(0)) for one in before]
+    return [*done, Scheduled(main, f"{_names(stage)}, product", operations, moved)]
+
+
+def _names(stage: AnyStage) -> str:
+    if isinstance(stage, Opaque):
+        return " ".join(sorted({buffer.name for buffer in stage.writes()}))
+    extents = "x".join(str(static(axis.extent) or "?") for axis in stage.axes)
+    reduced = "" if stage.reduction is None else "x".join(str(static(a.extent) or "?") for a in stage.reduction.axes)
+    return f"{stage.target.name} {extents}" + (f" over {reduced}" if reduced else "")
+
+
+def _operations(stage: Stage) -> PrimExpr:
+    reduction = stage.reduction
+    total = binary("*", points(stage.axes), IntImm(_arithmetic(stage.value)))
+    if reduction is not None:
+        everything = points([*stage.axes, *reduction.axes])
+        total = binary("+", total, binary("*", everything, IntImm(1 + _arithmetic(reduction.source))))
+    return simplify(total)
+
+
+def _arithmetic(expr: PrimExpr) -> int:
+    nodes = (node for node in subexpressions(expr) if isinstance(node, (Binary, Call)))
+    return sum(is_float(node.dtype) and getattr(node, "name", "") != "if_then_else" for node in nodes)
+
+
+def _bytes(stage: AnyStage) -> PrimExpr:
+    total: PrimExpr = IntImm(0)
+    for buffer in stage.reads() | stage.writes():
+        total = binary("+", total, binary("*", size_of(buffer), IntImm((bits(buffer.dtype) + 7) // 8)))
+    return simplify(total)

@@ -1,0 +1,222 @@
+"""PrimFuncs as C files: what runs ahead, what runs on every call, and where everything lies in memory.
+
+A PrimFunc becomes one exported C function that calls one C function per stage, in order; stages that print alike share
+it. What depends on constants alone is computed by a second exported function, which is called once: packed weights,
+folded scales, concatenated matrices. The text does not depend on the constants' values.
+
+An entry takes four tables: the parameters' buffers, then the arena of temporaries; the variables' values; the constants
+that it reads, then the memory of what was computed ahead, then (ahead only) an arena; and seconds by stage, or null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from relay2relax.backends.c.codegen import Kernel, argument_names, stage_kernel
+from relay2relax.backends.c.header import HEADER
+from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.plan import Arena, plan_memory
+from relay2relax.backends.c.schedule import Scheduled, schedule
+from relay2relax.backends.c.threads import DECLARATION, POOL
+from relay2relax.core.errors import ExecutionError
+from relay2relax.tir.expr import Binary, Buffer, IntImm, PrimExpr, Var
+from relay2relax.tir.stmt import PrimFunc
+from relay2relax.tir.visit import shape_variables
+
+# Kernels of this much text make one file; files are compiled side by side.
+_UNIT_CHARACTERS = 24000
+
+CLOCK = r"""
+#include <time.h>
+/* Seconds since the last lap are added to *sum; t[0] is when that was. */
+R2R_INLINE void r2r_lap(double* t, double* sum) {
+  struct timespec now;
+  timespec_get(&now, TIME_UTC);
+  const double seconds = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+  if (sum) *sum += seconds - t[0];
+  t[0] = seconds;
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How the C functions of one PrimFunc are called, and what they do, stage by stage.
+
+    ``constants`` are read on every call; ``sources`` only by the function that runs ahead, ``ahead``, which fills
+    ``prepared`` (of static size). There is no such function where nothing can be computed ahead.
+    """
+
+    func: PrimFunc
+    symbol: str
+    variables: tuple[Var, ...]
+    arena: Arena
+    stages: tuple[Scheduled, ...]
+    constants: tuple[Buffer, ...] = ()
+    sources: tuple[Buffer, ...] = ()
+    prepared: Arena = Arena({}, IntImm(0))
+    scratch: Arena = Arena({}, IntImm(0))
+    ahead: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    scheduled: Scheduled
+    kernel: Kernel
+
+
+def generate(
+    funcs: Sequence[PrimFunc], machine: Machine, constants: Iterable[Buffer] = ()
+) -> tuple[list[str], dict[str, Entry]]:
+    """Return the C files of ``funcs``, and by name how each is called; ``constants`` are buffers of known content."""
+    kernels: dict[str, tuple[str, str]] = {}
+    bodies: list[str] = []
+    entries: dict[str, Entry] = {}
+    known = frozenset(constants)
+    for number, func in enumerate(funcs):
+        entry, body = _entry(func, f"r2r_entry_{number}", kernels, machine, known)
+        if func.name in entries:
+            raise ExecutionError(f"two functions are called {func.name!r}")
+        entries[func.name] = entry
+        bodies.append(body)
+    head = HEADER + DECLARATION
+    units: list[list[str]] = [[]]
+    size = 0
+    for text, (name, _) in kernels.items():
+        size += len(text)
+        if size > _UNIT_CHARACTERS and units[-1]:
+            units.append([])
+            size = len(text)
+        units[-1].append(text.replace("@", name))
+    declarations = [declaration.replace("@", name) for name, declaration in kernels.values()]
+    texts = ["\n\n".join([head, *unit]) + "\n" for unit in units if unit]
+    return [*texts, "\n\n".join([head, CLOCK, POOL, *declarations, *bodies]) + "\n"], entries
+
+
+def _entry(
+    func: PrimFunc, symbol: str, kernels: dict[str, tuple[str, str]], machine: Machine, constants: frozenset[Buffer]
+) -> tuple[Entry, str]:
+    params = func.buffers
+    extents = shape_variables([*params, *func.root_buffers])
+    planned = schedule(func, machine, constants)
+    stages = [_Stage(one, stage_kernel(one.stmt, extents, planned.memory)) for one in planned.stages]
+    ahead, later = _parted(stages, frozenset(params), constants)
+    made = {buffer for stage in ahead for buffer in stage.kernel.written}
+    wanted = {buffer for stage in later for buffer in stage.kernel.buffers}
+    last = len(ahead)
+    prepared = plan_memory({buffer: (0, last) for buffer in _used(ahead) if buffer in made & wanted})
+    scratch = plan_memory(_lifetimes(ahead, constants | (made & wanted)))
+    arena = plan_memory(_lifetimes(later, constants | made | set(params)))
+    kept = tuple(buffer for buffer in _used(later) if buffer in constants)
+    sources = tuple(buffer for buffer in _used(ahead) if buffer in constants)
+    scalars = [p for p in func.params if p not in func.buffer_map]
+    variables = tuple(dict.fromkeys([*scalars, *(e for b in params for e in b.shape if isinstance(e, Var))]))
+    names = {var: f"n{number}" for number, var in enumerate(variables)}
+    places = {buffer: f"a[{number}]" for number, buffer in enumerate(params)}
+    places |= {buffer: f"k[{number}]" for number, buffer in enumerate(kept)}
+    places |= _places(prepared, f"k[{len(kept)}]", names) | _places(arena, f"a[{len(params)}]", names)
+    lines = _function(symbol, later, places, names, kernels)
+    if ahead:
+        places = {buffer: f"k[{number}]" for number, buffer in enumerate(sources)}
+        places |= _places(prepared, f"k[{len(sources)}]", names) | _places(scratch, f"k[{len(sources) + 1}]", names)
+        lines += _function(f"{symbol}_ahead", ahead, places, {}, kernels)
+    entry = Entry(
+        func,
+        symbol,
+        variables,
+        arena,
+        tuple(stage.scheduled for stage in later),
+        kept,
+        sources,
+        prepared,
+        scratch,
+        f"{symbol}_ahead" if ahead else None,
+    )
+    return entry, "\n".join(lines)
+
+
+def _parted(
+    stages: Sequence[_Stage], params: frozenset[Buffer], constants: frozenset[Buffer]
+) -> tuple[list[_Stage], list[_Stage]]:
+    """Return the stages that depend on constants alone, and the others, each in order."""
+    writers: dict[Buffer, int] = {}
+    for stage in stages:
+        for buffer in stage.kernel.written:
+            writers[buffer] = writers.get(buffer, 0) + 1
+    known = set(constants)
+    ahead: list[_Stage] = []
+    later: list[_Stage] = []
+    for stage in stages:
+        kernel = stage.kernel
+        read = set(kernel.buffers) - kernel.written
+        fixed = read <= known and not kernel.scalars and bool(read)
+        if fixed and all(writers[buffer] == 1 and buffer not in params for buffer in kernel.written):
+            ahead.append(stage)
+            known |= kernel.written
+        else:
+            later.append(stage)
+    # A stage in whose result nobody is interested any more is not run.
+    wanted: set[Buffer] = {buffer for stage in later for buffer in stage.kernel.buffers}
+    needed: list[_Stage] = []
+    for stage in reversed(ahead):
+        if stage.kernel.written & wanted:
+            needed.append(stage)
+            wanted |= set(stage.kernel.buffers)
+    return needed[::-1], later
+
+
+def _used(stages: Iterable[_Stage]) -> list[Buffer]:
+    return list(dict.fromkeys(buffer for stage in stages for buffer in stage.kernel.buffers))
+
+
+def _lifetimes(stages: Sequence[_Stage], elsewhere: Iterable[Buffer]) -> dict[Buffer, tuple[int, int]]:
+    """Return the first and last stage of every buffer that does not lie elsewhere."""
+    found: dict[Buffer, tuple[int, int]] = {}
+    skipped = set(elsewhere)
+    for step, stage in enumerate(stages):
+        for buffer in stage.kernel.buffers:
+            if buffer not in skipped:
+                found[buffer] = (found.get(buffer, (step, step))[0], step)
+    return found
+
+
+def _places(arena: Arena, base: str, names: Mapping[Var, str]) -> dict[Buffer, str]:
+    return {buffer: f"(char*){base} + {size_text(offset, names)}" for buffer, offset in arena.offsets.items()}
+
+
+def _function(
+    symbol: str,
+    stages: Sequence[_Stage],
+    places: Mapping[Buffer, str],
+    names: Mapping[Var, str],
+    kernels: dict[str, tuple[str, str]],
+) -> list[str]:
+    lines = [f"R2R_EXPORT void {symbol}(void* const* a, const int64_t* s, void* const* k, double* t) {{"]
+    lines += [f"  const int64_t {name} = s[{number}];" for number, name in enumerate(names.values())]
+    lines += ["  (void)a; (void)s; (void)k;", "  if (t) r2r_lap(t, 0);"]
+    for number, stage in enumerate(stages):
+        kernel = stage.kernel
+        name, _ = kernels.setdefault(kernel.text, (f"r2r_stage_{len(kernels)}", kernel.declaration))
+        lines.append(f"  {name}({argument_names(kernel, places, names)});")
+        lines.append(f"  if (t) r2r_lap(t, t + {number + 1});")
+    return [*lines, "}"]
+
+
+def size_text(size: PrimExpr, names: Mapping[Var, str]) -> str:
+    """Return an extent as C."""
+    match size:
+        case IntImm(value):
+            return str(value)
+        case Var():
+            return names[size]
+        case Binary(("+" | "-" | "*") as op, a, b):
+            return f"({size_text(a, names)} {op} {size_text(b, names)})"
+        case Binary(("//" | "%") as op, a, b):
+            # Simplification may leave a negative part to divide, of a size that is not.
+            name = "r2r_floordiv_int64_t" if op == "//" else "r2r_floormod_int64_t"
+            return f"{name}({size_text(a, names)}, {size_text(b, names)})"
+        case Binary(("min" | "max") as op, a, b):
+            left, right = size_text(a, names), size_text(b, names)
+            return f"({left} {'<' if op == 'min' else '>'} {right} ? {left} : {right})"
+    raise ExecutionError(f"{size!r} is not an extent")
