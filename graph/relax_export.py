@@ -26,7 +26,7 @@ from relay2relax.graph.model import (
     MSCJoint,
 )
 from relay2relax.ops import relay_op
-from relay2relax.ops.symbolic import Dims, name_extents
+from relay2relax.ops.symbolic import Dims, name_extents, widened
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.relax_ir import BlockBuilder, Constant, IRModule, Tuple, Var
 from relay2relax.relax_ir import Expr as RelaxExpr
@@ -66,12 +66,12 @@ def to_relax(graph: MSCGraph, weights: Mapping[str, Array], dims: Dims | None = 
     for functions as results, and GraphError where a weight is missing.
     """
     params = [graph.find_node(name) for name in graph.params]
-    types = name_extents([(_hint(node), _parameter_type(graph, node)) for node in params], dims)
+    types, symbols = widened(name_extents([(_hint(node), _parameter_type(graph, node)) for node in params], dims))
     relax_params = [Var(_hint(node), from_type(t), span=node.span) for node, t in zip(params, types, strict=True)]
     builder = BlockBuilder()
     with builder.function("main", relax_params):
         with builder.dataflow():
-            export = _Export(graph, weights, OpEmitter(builder))
+            export = _Export(graph, weights, OpEmitter(builder, symbols))
             result = builder.emit_output(export.run(dict(zip(graph.params, relax_params, strict=True))))
         builder.emit_func_output(result)
     return builder.get()

@@ -1,15 +1,23 @@
-"""Unknown extents become symbolic dimensions: each ``?`` of an entry parameter a variable, its own or a named one."""
+"""Unknown extents become symbolic dimensions: each ``?`` of an entry parameter a variable, its own or a named one.
+
+Relax counts dimensions in int64, Relay in int32: variables that Relay's types name themselves are widened.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.ops.attributes import attr_fields
 from relay2relax.ops.types import TensorType, TupleType, Type
-from relay2relax.tir.expr import Var
-from relay2relax.tir.extent import Extent, is_any
+from relay2relax.tir.expr import IntImm, PrimExpr, Var
+from relay2relax.tir.extent import Extent, canonical, is_any
+from relay2relax.tir.visit import map_expr, variables
 
 Dims = Mapping[str, Sequence["str | None"]]
+Symbols = Mapping[Var, Var]
 
 
 def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -> list[Type]:
@@ -66,3 +74,53 @@ def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -
         return type_
 
     return [visit(name, type_) for name, type_ in params]
+
+
+def widened(types: Iterable[Type]) -> tuple[list[Type], Symbols]:
+    """Return ``types`` with an int64 variable for each narrower one, and what stands for which."""
+    symbols: dict[Var, Var] = {}
+
+    def extent(old: Extent) -> Extent:
+        if not isinstance(old, PrimExpr) or is_any(old):
+            return old
+        for var in variables(old):
+            if var.dtype != "int64" and var not in symbols:
+                symbols[var] = Var(var.name, "int64")
+        new: Extent = in_terms_of(old, symbols)
+        return new
+
+    def visit(type_: Type) -> Type:
+        match type_:
+            case TensorType(shape, dtype) if any(isinstance(one, PrimExpr) for one in shape):
+                return TensorType(tuple(extent(one) for one in shape), dtype)
+            case TupleType(fields):
+                return TupleType(tuple(visit(field) for field in fields))
+        return type_
+
+    return [visit(one) for one in types], symbols
+
+
+def in_terms_of(value: Any, symbols: Symbols) -> Any:
+    """Return an attribute's value with ``symbols`` in place of variables; values without variables are themselves."""
+    if isinstance(value, PrimExpr) and any(var in symbols for var in variables(value)):
+
+        def rewrite(node: PrimExpr) -> PrimExpr | None:
+            if isinstance(node, IntImm):
+                return IntImm(node.value, "int64")
+            return symbols.get(node) if isinstance(node, Var) else None
+
+        return canonical(map_expr(value, rewrite))
+    if isinstance(value, tuple) and any(isinstance(one, PrimExpr) for one in value):
+        return tuple(in_terms_of(one, symbols) for one in value)
+    return value
+
+
+def attributes_in_terms_of(attrs: Any, symbols: Symbols) -> Any:
+    """Return an operator's attributes with ``symbols`` in place of variables."""
+    if not symbols:
+        return attrs
+    kind: type = type(attrs)
+    old = {field.name: getattr(attrs, field.name) for field in attr_fields(kind)}
+    new = {name: in_terms_of(value, symbols) for name, value in old.items()}
+    changed = {name: value for name, value in new.items() if value is not old[name]}
+    return replace(attrs, **changed) if changed else attrs

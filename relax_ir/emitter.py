@@ -17,6 +17,7 @@ from relay2relax.ops.attributes import attr_fields
 from relay2relax.ops.lower import lower_call
 from relay2relax.ops.record import Expanded, OpDef, SameOp
 from relay2relax.ops.shape_values import constant_numbers, numbers_of, settled
+from relay2relax.ops.symbolic import Symbols, attributes_in_terms_of
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.relax_ir.builder import BlockBuilder, call_op
 from relay2relax.relax_ir.expr import Call, CallTIR, Constant, Expr, GlobalVar, ShapeExpr, Tuple, TupleGetItem
@@ -29,10 +30,14 @@ _Call: TypeAlias = tuple[OpDef, Any, Sequence[Expr]]
 
 
 class OpEmitter:
-    """Emits into ``builder``; the methods of :class:`relay2relax.ops.record.Emit` are what expansions use."""
+    """Emits into ``builder``; the methods of :class:`relay2relax.ops.record.Emit` are what expansions use.
 
-    def __init__(self, builder: BlockBuilder) -> None:
+    ``symbols`` says what stands for variables that attributes of the calls may name.
+    """
+
+    def __init__(self, builder: BlockBuilder, symbols: Symbols | None = None) -> None:
         self.builder = builder
+        self.symbols = symbols or {}
         self.span: Span | None = None
         self._functions: dict[Any, tuple[GlobalVar, tuple[PrimVar, ...]]] = {}
         # What values of integers hold, where that is told before the program runs.
@@ -104,6 +109,7 @@ class OpEmitter:
 
     def _settled(self, op: OpDef, attrs: Any, args: Sequence[Expr]) -> _Call:
         """Return the call, or the one that it is where the shapes among its inputs are told beforehand."""
+        attrs = attributes_in_terms_of(attrs, self.symbols)
         if op.settle is None:
             return op, attrs, args
         found = settled(op, attrs, [self._numbers_in(arg) for arg in args])

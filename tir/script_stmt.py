@@ -10,7 +10,7 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Union
 
@@ -53,7 +53,8 @@ _KINDS = {"T.serial": LoopKind.SERIAL, "range": LoopKind.SERIAL, "T.parallel": L
           "T.vectorized": LoopKind.VECTORIZED, "T.unroll": LoopKind.UNROLLED}  # fmt: skip
 _AXES = {"spatial": IterKind.SPATIAL, "S": IterKind.SPATIAL, "reduce": IterKind.REDUCE, "R": IterKind.REDUCE}
 _BLOCK_BUFFERS = frozenset({"T.sblock_alloc_buffer"})
-_BUFFERS = frozenset({"T.alloc_buffer", "T.decl_buffer"})
+# The scope of what they allocate, where the name alone says it.
+_BUFFERS = {"T.alloc_buffer": "", "T.decl_buffer": "", "T.alloc_local": "local"}
 
 
 @dataclass(slots=True)
@@ -263,7 +264,7 @@ class StatementReader(ABC):
             if called.startswith("T.axis."):
                 self.axis(name, called.removeprefix("T.axis."), value)
                 return []
-            if called in _BLOCK_BUFFERS | _BUFFERS:
+            if called in _BLOCK_BUFFERS or called in _BUFFERS:
                 return self.buffer(name, called, value)
             if self.declaration(name, value, called, target):
                 return []
@@ -302,6 +303,7 @@ class StatementReader(ABC):
 
     def buffer(self, name: str, called: str, value: ast.Call) -> list[_Item]:
         buffer = self.buffer_of(name, value)
+        buffer = replace(buffer, scope=_BUFFERS.get(called) or buffer.scope)
         self.define(name, buffer)
         head = self.frames[-1].head if self.frames else self.head
         if called in _BLOCK_BUFFERS or (self.source.classic and head):

@@ -50,7 +50,7 @@ def translate(
     """Translate as :func:`lower_to_tir` does, and say what became of each node."""
     prepared = prepare(mod, params, dims)
     builder = relax_ir.BlockBuilder()
-    emitter = OpEmitter(builder)
+    emitter = OpEmitter(builder, prepared.symbols)
     values: dict[relay_ir.Expr, relax_ir.Expr] = {}
     relax_params = [
         relax_ir.Var(param.name, from_type(type_), span=param.span)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from relay2relax.core.dtype import Array
-from relay2relax.ops.symbolic import Dims, name_extents
+from relay2relax.ops.symbolic import Dims, Symbols, name_extents, widened
 from relay2relax.ops.types import Type
 from relay2relax.relay_ir import Function, GlobalVar, IRModule, bind_params, infer_type
 from relay2relax.relay_ir.transform import InlineLocalFunctions, ToGraphNormalForm
@@ -14,11 +14,15 @@ from relay2relax.relay_ir.transform import InlineLocalFunctions, ToGraphNormalFo
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """``main`` without lets and local calls, and its parameters' types with symbolic extents."""
+    """``main`` without lets and local calls, and its parameters' types with symbolic extents.
+
+    ``symbols`` says which int64 variable stands in those types for a variable of the program.
+    """
 
     module: IRModule
     main: Function
     param_types: tuple[Type, ...]
+    symbols: Symbols
 
 
 def as_module(program: IRModule | Function) -> IRModule:
@@ -38,4 +42,5 @@ def prepare(
         mod = infer_type(mod)
     main = mod["main"]
     typed = [(param.name, mod.types[param]) for param in main.params]
-    return Prepared(mod, main, tuple(name_extents(typed, dims)))
+    types, symbols = widened(name_extents(typed, dims))
+    return Prepared(mod, main, tuple(types), symbols)
