@@ -203,8 +203,29 @@ def _bitwise_not_element(x: PrimExpr) -> PrimExpr:
     return binary("^", x, max_value(x.dtype) if is_unsigned(x.dtype) else const(-1, x.dtype))
 
 
+# TVM takes differences of unsigned numbers not to wrap around, and so folds 0 - x of an index's width to 0.
+_FOLDED = ("uint32", "uint64")
+
+
+def _negative(x: Array) -> Any:
+    return np.zeros_like(x) if of_array(x) in _FOLDED else np.negative(x)
+
+
 def _negative_element(x: PrimExpr) -> PrimExpr:
+    if x.dtype in _FOLDED:
+        return const(0, x.dtype)
     return binary("-", const(0, x.dtype), x) if is_int(x.dtype) else x * const(-1, x.dtype)
+
+
+def _of_signed(name: str) -> Expanded:
+    """Return the form of an operator that today's TVM cannot build for unsigned numbers."""
+
+    def expand(e: Emit[V], attrs: NoAttrs, data: V) -> V:
+        if not is_unsigned(tensor(e.type_of(data)).dtype):
+            return e.call(name, data)
+        return e.as_tir(negative if name == "negative" else sign, attrs, (data,))
+
+    return Expanded(expand)
 
 
 def _logarithm(base: float) -> Callable[..., Any]:
@@ -508,6 +529,15 @@ fixed_point_multiply_per_axis = OpDef(
     compute=per_axis_compute,
 )
 
+negative = unary(
+    "negative", _negative, _negative_element, "``-x``; 0 for numbers of type uint32 and uint64, as TVM compiles it.",
+    floating=False, relax=_of_signed("negative"),
+)  # fmt: skip
+
+sign = unary(
+    "sign", _sign, _sign_element, "-1, 0 or 1; 0 for NaN.", floating=False, relax=_of_signed("sign"),
+)  # fmt: skip
+
 OPS = (
     copy,
     cast_op,
@@ -553,9 +583,9 @@ OPS = (
         "Round to the nearest integer, halves to the even one.", floating=False, relay=False,
     ),
     unary("abs", np.abs, _abs_element, "Absolute value; the smallest integer stays as it is.", floating=False),
-    unary("negative", np.negative, _negative_element, "``-x``.", floating=False),
+    negative,
     unary("square", np.square, lambda x: x * x, "``x * x``.", floating=False, relay=False),
-    unary("sign", _sign, _sign_element, "-1, 0 or 1; 0 for NaN.", floating=False),
+    sign,
     unary("logical_not", _logical_not, lambda x: Not(convert_element(x, "bool")), "Logical negation.", floating=False),
     unary("bitwise_not", np.invert, _bitwise_not_element, "Complement of every bit.", floating=False),
     unary("isnan", np.isnan, _predicate("isnan"), "Whether x is NaN.", floating=False, infer=bool_type),

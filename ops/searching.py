@@ -133,7 +133,7 @@ def unique_type(attrs: UniqueAttrs, data: Type) -> Type:
 
 
 def unique_numpy(attrs: UniqueAttrs, data: Array) -> tuple[Array, ...]:
-    """Return the distinct elements, filled up with zeros as TVM leaves undefined memory."""
+    """Return the distinct elements, then zeros (TVM leaves memory as it is there), their places, then past the end."""
     order = order_numpy(data, 0, True)
     ordered = data[order]
     starts = np.ones(data.shape, np.bool_)
@@ -147,7 +147,7 @@ def unique_numpy(attrs: UniqueAttrs, data: Array) -> tuple[Array, ...]:
         first = first[by_place]
     inverse = np.empty(data.shape, np.int32)
     inverse[order] = names[group]
-    places, counts = np.zeros(data.shape, np.int32), np.zeros(data.shape, np.int32)
+    places, counts = np.full(data.shape, data.size, np.int32), np.zeros(data.shape, np.int32)
     places[: len(first)] = first
     counts[: len(first)] = np.bincount(inverse, minlength=len(first))
     elements = np.zeros_like(data)
@@ -212,7 +212,8 @@ def unique_compute(attrs: UniqueAttrs, out: TupleType, data: te.Tensor) -> tuple
 
         def clear(i: PrimExpr) -> Stmt:
             zero = const(0, data.dtype)
-            cleared = [store(elements, (i,), zero), store(places, (i,), 0), store(inverse, (i,), 0)]
+            past = cast("int32", extent)
+            cleared = [store(elements, (i,), zero), store(places, (i,), past), store(inverse, (i,), 0)]
             return seq(*cleared, *(store(counts, (i,), 0) for counts in rest))
 
         return seq(loop(extent, clear), local("int64", 0, in_order if attrs.sorted else by_place, "count"))

@@ -246,9 +246,9 @@ class _Writer:
                 name = self.names[var] = self.fresh("v")
                 self.scoped(f"const {value_type(value.dtype)} {name} = {self.text(value)};", body)
             case If(condition, then, otherwise):
-                self.braced(f"if ({self.text(condition)})", then)
+                self.braced(f"if ({self.text(condition)})", then, "R2R_BRANCH")
                 if otherwise is not None:
-                    self.braced("else", otherwise)
+                    self.braced("else", otherwise, "R2R_BRANCH")
             case While(condition, body):
                 self.braced(f"while ({self.text(condition)})", body)
             case Allocate(buffer, body):
@@ -258,9 +258,11 @@ class _Writer:
             case _:
                 raise TypeError(f"{type(stmt).__name__} must be lowered before C is written")
 
-    def braced(self, head: str, body: Stmt) -> None:
+    def braced(self, head: str, body: Stmt, first: str = "") -> None:
         self.line(head + " {")
         self.depth += 1
+        if first:
+            self.line(first)
         self.statement(body)
         self.depth -= 1
         self.line("}")
@@ -459,7 +461,8 @@ class _Writer:
             case "and" | "or":
                 return Infix(_LOGICAL[expr.op], a, b)
             case "min" | "max":
-                return Conditional(Infix("<" if expr.op == "min" else ">", a, b), a, b)
+                # A function: the text of an operand stands in it once.
+                return Invoke(f"r2r_{expr.op}_{type_}", (a, b))
             case "//" | "%" if is_float(dtype):
                 if expr.op == "%":
                     return Invoke(f"r2r_floormod_{type_}", (a, b))

@@ -24,6 +24,12 @@ HEADER = r"""
 #else
 #define R2R_INDEPENDENT _Pragma("GCC ivdep")
 #endif
+/* gcc 12 makes wrong masks of branches around short loops with AVX-512; this keeps a branch a branch. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define R2R_BRANCH __asm__ volatile("");
+#else
+#define R2R_BRANCH
+#endif
 #define R2R_INLINE static inline __attribute__((always_inline, unused))
 #define R2R_VECTOR(type, lanes) \
   typedef type type##x##lanes \
@@ -44,6 +50,12 @@ R2R_INLINE float r2r_sum_floatx2(floatx2 v) { return v[0] + v[1]; }
 R2R_INLINE double r2r_sum_doublex2(doublex2 v) { return v[0] + v[1]; }
 R2R_SUM(float, 4, 2) R2R_SUM(float, 8, 4) R2R_SUM(float, 16, 8)
 R2R_SUM(double, 4, 2) R2R_SUM(double, 8, 4) R2R_SUM(double, 16, 8)
+
+#define R2R_ORDER(type) \
+  R2R_INLINE type r2r_min_##type(type a, type b) { return a < b ? a : b; } \
+  R2R_INLINE type r2r_max_##type(type a, type b) { return a > b ? a : b; }
+R2R_ORDER(float) R2R_ORDER(double) R2R_ORDER(int8_t) R2R_ORDER(int16_t) R2R_ORDER(int32_t) R2R_ORDER(int64_t)
+R2R_ORDER(uint8_t) R2R_ORDER(uint16_t) R2R_ORDER(uint32_t) R2R_ORDER(uint64_t)
 
 /* Division and remainder that round towards minus infinity. */
 #define R2R_FLOOR(type) \

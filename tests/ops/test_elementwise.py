@@ -88,6 +88,13 @@ def test_halves_round_away_from_zero_in_relay_and_to_even_in_relax(check: Any) -
     check(relax_op("round"), [x], np.array([0, 2, 2, -0.0, -2, 0, 2, -3, 8388609], np.float32))
 
 
+@pytest.mark.parametrize("dtype", ["uint32", "uint64"])
+def test_what_tvm_folds_to_zero(dtype: str, check: Any) -> None:
+    """Recorded: TVM 0.18 gives 0, as does 0.27 for a PrimFunc of `0 - x`."""
+    x = np.array([0, 1, 200], dtype)
+    check("negative", [x], np.zeros(3, dtype))
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "bool"])
 def test_integers(dtype: str, check: Any) -> None:
     values = [0, 1, 2, 127] if dtype in ("uint8", "bool") else [0, 1, -1, 127, -128]

@@ -102,8 +102,8 @@ def test_searchsorted_of_other_numbers(check):
     check("searchsorted", [sequence, values], np.array([0, 1, 2, 3], np.int32))
 
 
-def padded(values, dtype, extent):
-    result = np.zeros(extent, dtype)
+def padded(values, dtype, extent, rest=0):
+    result = np.full(extent, rest, dtype)
     result[: len(values)] = values
     return result
 
@@ -112,7 +112,7 @@ def padded(values, dtype, extent):
 def test_unique(check, return_counts):
     x = np.array([4, 1, 4, 2, 1, 4, 7], np.int64)
     elements, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
-    expected = (padded(elements, np.int64, 7), padded(first, np.int32, 7), inverse.astype(np.int32))
+    expected = (padded(elements, np.int64, 7), padded(first, np.int32, 7, 7), inverse.astype(np.int32))
     number, counted = np.array([4], np.int32), padded(counts, np.int32, 7)
     expected = (*expected, number, counted) if return_counts else (*expected, number)
     check("unique", [x], expected, return_counts=return_counts)
@@ -122,7 +122,7 @@ def test_unique_in_order_of_appearance(check):
     x = np.array([4, 1, 4, 2, 1, 4, 7], np.float32)
     expected = (
         np.array([4, 1, 2, 7, 0, 0, 0], np.float32),
-        np.array([0, 1, 3, 6, 0, 0, 0], np.int32),
+        np.array([0, 1, 3, 6, 7, 7, 7], np.int32),
         np.array([0, 1, 0, 2, 1, 0, 3], np.int32),
         np.array([4], np.int32),
         np.array([3, 2, 1, 1, 0, 0, 0], np.int32),
