@@ -38,14 +38,22 @@ def _compiler() -> Finding:
     return Finding("C compiler", str(compiler), True, purpose)
 
 
+def _tvm() -> Finding:
+    from relay2relax.core.tvm_installation import installation_problem
+
+    found = _package("apache-tvm", "backend tvm (extra: tvm)")
+    problem = installation_problem() if found.ok else None
+    return found if problem is None else Finding(found.name, problem, False, found.purpose)
+
+
 def findings() -> tuple[Finding, ...]:
     """Look for everything that an optional part of the product needs."""
     return (
         Finding("python", platform.python_version(), True, "everything"),
         _package("numpy", "everything"),
         _compiler(),
-        _package("apache-tvm", "backend tvm (extra: tvm)"),
-        _package("apache-tvm-ffi", "backend tvm; 0.27 needs >=0.1.14.post0,<0.1.15"),
+        _tvm(),
+        _package("apache-tvm-ffi", "backend tvm (extra: tvm)"),
         _package("onnx", "models for ONNX Runtime in the benchmark (extra: onnx)"),
         _package("onnxruntime", "comparison in the benchmark (extra: onnx)"),
         _package("torch", "comparison in the tests (extra: torch)"),

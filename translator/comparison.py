@@ -12,6 +12,7 @@ from relay2relax import backends as running
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import CompilerError
 from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, difference
+from relay2relax.core.tvm_installation import tvm_available
 from relay2relax.relay_ir import IRModule, infer_type
 from relay2relax.translator.arguments import flatten, make_arguments
 from relay2relax.translator.bisection import first_difference
@@ -58,12 +59,10 @@ class Report:
 
 def available_backends() -> tuple[str, ...]:
     """Return the backends that can run here: numpy always, c with a compiler, tvm where it is installed."""
-    import importlib.util
-
     names = ["numpy"]
     if _has_compiler():
         names.append("c")
-    if importlib.util.find_spec("tvm") is not None:
+    if tvm_available():
         names.append("tvm")
     return tuple(names)
 
