@@ -8,7 +8,7 @@ into panels first, if each of its elements is used often enough; else the sum it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.loops import (
     block,
@@ -40,19 +40,32 @@ _FASTER = 4
 _LEAST_REUSE = 8
 
 
+# Storing one result away from its neighbours costs about as much as so many multiplications in registers.
+_SCATTERING = 24
+
+
 @dataclass(frozen=True, slots=True)
 class _Product:
-    """``sum of single * vector``; ``along`` is the axis of the vectors."""
+    """``sum of single * vector``; ``along`` is the axis of the vectors.
+
+    Where both factors run along it (a depthwise convolution), ``paired`` is set: single numbers are vectors, too.
+    """
 
     single: BufferLoad
     vector: BufferLoad
     along: Axis
     packed: bool
     score: float
+    paired: bool = False
 
 
-def schedule_contraction(stage: Stage, machine: Machine) -> list[Stmt] | None:
-    """Return the stages of a sum of products of two loads, or None where the stage is something else."""
+def schedule_contraction(
+    stage: Stage, machine: Machine, is_constant: Callable[[Buffer], bool] = lambda buffer: False
+) -> list[Stmt] | None:
+    """Return the stages of a sum of products of two loads, or None where the stage is something else.
+
+    Packing factors for which ``is_constant`` holds costs nothing: it is done ahead.
+    """
     reduction = stage.reduction
     if reduction is None or reduction.op != "+" or reduction.identity != const(0, reduction.result.dtype):
         return None
@@ -63,41 +76,63 @@ def schedule_contraction(stage: Stage, machine: Machine) -> list[Stmt] | None:
         return None
     if loads(source.a.indices[0]) or loads(source.b.indices[0]):
         return None
-    best = max(_candidates(stage, source.a, source.b, machine), key=lambda one: one.score, default=None)
+    found = _candidates(stage, source.a, source.b, machine, is_constant)
+    best = max(found, key=lambda one: one.score, default=None)
     dot = _dot_axis(stage, source.a, source.b)
     if dot is not None and (best is None or best.score < 0.45):
         return [_dot(stage, source.a, source.b, dot, machine)]
     if best is None:
         return None
-    return _tiled(stage, best, machine)
+    return _tiled(_deepest_last(stage, best), best, machine)
+
+
+def _deepest_last(stage: Stage, product: _Product) -> Stage:
+    """Return ``stage`` with its reduced axes in an order in which single numbers lie beside each other."""
+    reduction = stage.reduction
+    assert reduction is not None
+    strides = {axis.var: _stride(product.single, axis) for axis in reduction.axes}
+    if not product.packed or any(stride is None for stride in strides.values()):
+        return stage
+    axes = sorted(reduction.axes, key=lambda axis: -abs(strides[axis.var] or 0))
+    return replace(stage, reduction=replace(reduction, axes=tuple(axes)))
 
 
 def _stride(load: BufferLoad, axis: Axis) -> int | None:
     return coefficient(load.indices[0], axis.var)
 
 
-def _candidates(stage: Stage, a: BufferLoad, b: BufferLoad, machine: Machine) -> list[_Product]:
+def _candidates(
+    stage: Stage, a: BufferLoad, b: BufferLoad, machine: Machine, is_constant: Callable[[Buffer], bool]
+) -> list[_Product]:
     found = []
     lanes = machine.lanes(a.dtype)
     reduction = stage.reduction
     assert reduction is not None
+    depth = static(points(reduction.axes)) or _SCATTERING
     for single, vector in ((a, b), (b, a)):
         for axis in stage.axes:
-            extent = static(axis.extent)
-            if extent is None or extent < 4 or _stride(single, axis) != 0:
+            extent, step = static(axis.extent), _stride(vector, axis)
+            if extent is None or extent < 4:
                 continue
             reuse = 1
             for other in stage.axes:
                 if other is not axis and _stride(vector, other) == 0:
                     reuse *= static(other.extent) or 1
-            step = _stride(vector, axis)
+            constant = is_constant(vector.buffer)
+            apart = 1.0 if coefficient(stage.indices[0], axis.var) == 1 else depth / (depth + _SCATTERING)
+            packs = step is not None and (constant or reuse >= _LEAST_REUSE) and _can_pack(stage, vector)
+            cost = 0.0 if constant else _PACKING / reuse
+            width = _width(extent, lanes)
+            used = extent / (-(-extent // width) * width) * min(1.0, width / lanes) * apart
+            if _stride(single, axis) == 1 and step and packs:
+                found.append(_Product(single, vector, axis, True, used / (1 + cost), True))
+            if _stride(single, axis) != 0:
+                continue
             if step == 1:
-                width = _width(extent, lanes)
-                used = extent / (-(-extent // width) * width) * min(1.0, width / lanes)
                 found.append(_Product(single, vector, axis, False, used * (0.95 if reuse > 1 else 0.5)))
-            elif step is not None and reuse >= _LEAST_REUSE and _can_pack(stage, vector):
+            if packs and (step != 1 or constant):
                 padded = -(-extent // lanes) * lanes
-                found.append(_Product(single, vector, axis, True, extent / padded / (1 + _PACKING / reuse)))
+                found.append(_Product(single, vector, axis, True, extent / padded / (1 + cost) * apart))
     return found
 
 
@@ -119,16 +154,29 @@ def _width(extent: int, lanes: int) -> int:
 # Tiles of registers
 
 
-def _vectors(columns: int, width: int) -> int:
-    """Return how many vectors wide a tile is: two or three, whichever wastes less, one where there is no more."""
-    if columns <= width:
-        return 1
-    return min((2, 3), key=lambda n: (-(-columns // (n * width)) * n, n))
+# Additions that are begun before the first is done.
+_LATENCY = 8
 
 
-def _tile_rows(extent: int, most: int) -> int:
-    """Return how many rows a tile has: all tiles alike, as few as do."""
-    return -(-extent // -(-extent // most))
+def _tile_shape(columns: int, rows: int | None, width: int, registers: int) -> tuple[int, int]:
+    """Return how many vectors wide and how many rows high a tile of registers is.
+
+    What counts: how much of the tiles lies beyond the result, how much is loaded for each multiplication, and whether
+    there are enough independent sums. ``rows`` is None where there may be any number.
+    """
+    best, shape = 0.0, (1, 1)
+    panels = -(-columns // width)
+    for vectors in range(1, min(4 if (rows or 8) > 1 else 8, panels) + 1):
+        for height in range(1, min(rows or 8, (registers - 2 - vectors) // vectors) + 1):
+            products = vectors * height
+            used = panels / (-(-panels // vectors) * vectors)
+            if rows is not None:
+                used *= rows / (-(-rows // height) * height)
+            loaded = products / max(products, (vectors + height) * 1.1)
+            score = used * loaded * min(1.0, products / _LATENCY) * (1 - 0.5 / products)
+            if score > best:
+                best, shape = score, (vectors, height)
+    return shape
 
 
 def _tiled(stage: Stage, product: _Product, machine: Machine) -> list[Stmt]:
@@ -138,33 +186,26 @@ def _tiled(stage: Stage, product: _Product, machine: Machine) -> list[Stmt]:
     columns = static(along.extent)
     assert columns is not None
     lanes = machine.lanes(dtype)
-    width = lanes if product.packed else _width(columns, lanes)
-    vectors = _vectors(columns, width)
+    width = lanes if product.packed and not product.paired else _width(columns, lanes)
     rows_axis = _rows_axis(stage, product)
-    most = max(1, (machine.registers - 1 - vectors) // vectors - (1 if vectors > 1 else 2))
-    rows = 1
-    symbolic = False
-    if rows_axis is not None:
-        extent = static(rows_axis.extent)
-        symbolic = extent is None
-        rows = 4 if extent is None else _tile_rows(extent, most)
-    if rows_axis is None or rows < 4:
-        # Independent sums hide the latency of each.
-        vectors = min(4, -(-columns // width))
+    extent = 1 if rows_axis is None else static(rows_axis.extent)
+    symbolic = extent is None
+    vectors, rows = _tile_shape(columns, extent, width, machine.registers)
+    if rows == 1 and not symbolic:
+        rows_axis = None
     size = width * vectors
-    if not product.packed and size > columns:
+    clamped = not product.packed or product.paired
+    if clamped and size > columns:
         vectors, size = 1, width
     panel = Var("panel")
     panels = ceiling(along.extent, size)
     before: list[Stmt] = []
     others = [axis for axis in stage.axes if axis is not along and axis is not rows_axis]
+    packed = None
+    start = clamp_start(panel, size, along.extent) if clamped else binary("*", panel, IntImm(size))
     if product.packed:
-        packed, pack = _pack(stage, product, size, machine)
+        packed, pack = _pack(stage, product, size, panel, start, machine)
         before.append(pack)
-        start: PrimExpr = binary("*", panel, IntImm(size))
-    else:
-        packed = None
-        start = clamp_start(panel, size, along.extent)
 
     tile = _Tile(stage, product, packed, panel, start, width, vectors, machine)
     axes = [Axis(panel, panels), *others]
@@ -248,6 +289,9 @@ class _Tile:
 
             def update(t: PrimExpr, u: PrimExpr, lane: PrimExpr) -> Stmt:
                 value = put(self.product.single, row(t))
+                if self.product.paired:
+                    offset = binary("+", binary("*", u, IntImm(self.width)), lane)
+                    value = put(value, {along.var: binary("+", self.start, offset)})
                 vector = BufferLoad(held, (u, lane)) if shared else vector_load(t, u, lane)
                 place = (t, u, lane)
                 return BufferStore(acc, place, binary("+", BufferLoad(acc, place), binary("*", value, vector)))
@@ -288,7 +332,7 @@ class _Tile:
         assert reduction is not None
         result = reduction.result
         valid: PrimExpr = IntImm(size)
-        if self.packed is not None and columns % size:
+        if self.packed is not None and columns % size and not self.product.paired:
             valid = binary("min", IntImm(size), binary("-", along.extent, self.start))
 
         def store(t: PrimExpr, column: PrimExpr) -> Stmt:
@@ -311,7 +355,9 @@ class _Tile:
 # Panels
 
 
-def _pack(stage: Stage, product: _Product, size: int, machine: Machine) -> tuple[Buffer, Stmt]:
+def _pack(
+    stage: Stage, product: _Product, size: int, panel: Var, start: PrimExpr, machine: Machine
+) -> tuple[Buffer, Stmt]:
     """Return the buffer of panels and the stage that fills it: for each panel, all reduced points, then lanes."""
     reduction = stage.reduction
     assert reduction is not None
@@ -326,12 +372,11 @@ def _pack(stage: Stage, product: _Product, size: int, machine: Machine) -> tuple
     for extent in extents:
         total *= extent
     packed = Buffer("packed", (IntImm(total),), vector.dtype)
-    panel = Var("panel")
 
     def fill(lane: PrimExpr) -> Stmt:
-        column = binary("+", binary("*", panel, IntImm(size)), lane)
+        column = binary("+", start, lane)
         value: PrimExpr = put(vector, {along.var: column})
-        if columns % size:
+        if columns % size and not product.paired:
             value = Call(
                 "if_then_else", (binary("<", column, along.extent), value, const(0, vector.dtype)), vector.dtype
             )

@@ -1,8 +1,9 @@
 """Fewer stages: what only moves or transforms elements is done where the elements are read or made.
 
-Three rules, in this order. A stage that copies a temporary in the order of memory becomes a view. An element-wise stage
+The rules, in this order. A stage that copies a temporary in the order of memory becomes a view. An element-wise stage
 is computed where its result is read, if that repeats no work that matters. An element-wise stage over the result of a
-reduction is done when the result is stored.
+reduction is done when the result is stored. A tensor that is only padded or joined to others is made inside of the
+result (``placement.py``). Then images get their channels innermost (``layout.py``).
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Optional, TypeAlias
 
+from relay2relax.backends.c.layout import channels_last
+from relay2relax.backends.c.placement import place
 from relay2relax.backends.c.stages import AnyStage, Axis, Opaque, Program, Reduction, Stage, flat_index, points, size_of
 from relay2relax.tir.arith import Bounds, simplify
-from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, Cast, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, Cast, FloatImm, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.visit import loads, map_expr, subexpressions, substitute
 
 _Rewrite: TypeAlias = Callable[[PrimExpr], Optional[PrimExpr]]
@@ -39,9 +42,12 @@ def fuse(
     found = [_through_views(stage, views) for stage in found]
     apart = made_of(found, constants, frozenset(params)) - constants
     fixed = set(params) | constants | _seen_through_views(found, views) | _not_spread(found, apart)
-    found = _inline(found, fixed)
+    given = frozenset(params) | constants
+    found = _inline(found, fixed, given)
     found = _fuse_epilogues(found, fixed)
-    return Program(tuple(found), views)
+    found = place(found, fixed)
+    found = channels_last(found, fixed, given | apart)
+    return Program(tuple(found), views, made_of(found, constants, frozenset(params)))
 
 
 def made_of(stages: Sequence[AnyStage], constants: frozenset[Buffer], params: frozenset[Buffer]) -> frozenset[Buffer]:
@@ -207,7 +213,7 @@ def _uses(stages: Sequence[AnyStage | None]) -> dict[Buffer, _Use]:
     return uses
 
 
-def _inline(stages: list[AnyStage], fixed: set[Buffer]) -> list[AnyStage]:
+def _inline(stages: list[AnyStage], fixed: set[Buffer], given: frozenset[Buffer]) -> list[AnyStage]:
     work: list[AnyStage | None] = list(stages)
     uses = _uses(work)
     for number in range(len(work)):
@@ -220,6 +226,10 @@ def _inline(stages: list[AnyStage], fixed: set[Buffer]) -> list[AnyStage]:
         use = uses.get(target)
         if use is None or not all(_may_inline(stage, work[reader], use) for reader in use.stages):
             continue
+        # What is computed of temporaries may be done where those are made, and its copies placed (placement.py).
+        computed = not isinstance(stage.value, BufferLoad) and not stage.reads() <= given
+        if computed and any(_chooses_copies(work[reader]) for reader in use.stages):
+            continue
         # The operands of the stage must still be what they were where it is read: nothing is written twice.
         for reader in use.stages:
             consumer = work[reader]
@@ -230,6 +240,22 @@ def _inline(stages: list[AnyStage], fixed: set[Buffer]) -> list[AnyStage]:
             uses[load].stages.remove(number)
         work[number] = None
     return [stage for stage in work if stage is not None]
+
+
+def _chooses_copies(stage: AnyStage | None) -> bool:
+    """Whether a stage only copies, here from one tensor, there from another, as padding does."""
+    if not isinstance(stage, Stage) or not _is_guarded(stage.value):
+        return False
+    stack = [stage.value]
+    while stack:
+        match stack.pop():
+            case Call("if_then_else", (_, then, otherwise), _):
+                stack += [then, otherwise]
+            case BufferLoad() | FloatImm() | IntImm():
+                pass
+            case _:
+                return False
+    return True
 
 
 def _move_uses(uses: dict[Buffer, _Use], before: Stage, after: Stage, number: int) -> None:

@@ -56,11 +56,12 @@ def schedule(func: PrimFunc, machine: Machine, constants: frozenset[Buffer] = fr
     params = func.buffers
     program = fuse(stages_of(func), params[len(params) - func.num_outputs :], params, constants)
     flat = FlatViews(program.memory)
-    stages = [one for stage in program.stages for one in _loops(stage, flat, machine)]
+    known = {program.memory(buffer) for buffer in program.known}
+    stages = [one for stage in program.stages for one in _loops(stage, flat, machine, known)]
     return Schedule(tuple(stages), {**program.views, **flat.views})
 
 
-def _loops(stage: AnyStage, flat: FlatViews, machine: Machine) -> list[Scheduled]:
+def _loops(stage: AnyStage, flat: FlatViews, machine: Machine, known: set[Buffer]) -> list[Scheduled]:
     if isinstance(stage, Opaque):
         return [Scheduled(stage.stmt, _names(stage), IntImm(0), _bytes(stage))]
     plain = flat.flatten(stage)
@@ -70,7 +71,7 @@ def _loops(stage: AnyStage, flat: FlatViews, machine: Machine) -> list[Scheduled
     *conversions, plain = widened(collapse(plain))
     ahead = [schedule_elementwise(one, machine) for one in conversions]
     done = [Scheduled(one, f"{_names(stage)}, conversion", IntImm(0), IntImm(0)) for one in ahead]
-    tiled = schedule_contraction(plain, machine)
+    tiled = schedule_contraction(plain, machine, lambda buffer: flat.views.get(buffer) in known)
     if tiled is None:
         return [*done, Scheduled(schedule_reduction(plain, machine), _names(stage), operations, moved)]
     *before, main = tiled

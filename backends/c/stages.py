@@ -93,10 +93,14 @@ AnyStage: TypeAlias = Union[Stage, Opaque]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Stages in order; ``views`` are buffers that are another buffer's memory in another shape."""
+    """Stages in order; ``views`` are buffers that are another buffer's memory in another shape.
+
+    ``known`` are the buffers whose content depends on constants alone.
+    """
 
     stages: tuple[AnyStage, ...]
     views: Mapping[Buffer, Buffer]
+    known: frozenset[Buffer] = frozenset()
 
     def memory(self, buffer: Buffer) -> Buffer:
         """Return the buffer whose memory ``buffer`` is."""
