@@ -47,7 +47,7 @@ def create_executor(kind: str, mod: IRModule, backend: str = "numpy") -> Executo
     if kind not in KINDS:
         raise UnsupportedError(f"there is no executor {kind!r} for Relay; expected one of {', '.join(KINDS)}")
     _check_backend(backend)
-    typed_mod = mod if mod.types else infer_type(mod)
+    typed_mod = mod if mod.types else infer_type(mod, declare_results=True)
     return Executor(kind, typed_mod, backend, compile_executable(typed_mod) if kind == "vm" else None)
 
 

@@ -19,7 +19,7 @@ def load_model(path: Path) -> IRModule:
     """Return the Relay module in ``path`` with its types inferred."""
     from relay2relax import relay_ir
 
-    return relay_ir.infer_type(relay_ir.load(path))
+    return relay_ir.infer_type(relay_ir.load(path), declare_results=True)
 
 
 def load_params(path: Path | None) -> dict[str, Array]:

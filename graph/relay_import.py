@@ -86,7 +86,7 @@ def from_relay(
         mod = bind_params(mod, params, entry)
     mod = ToGraphNormalForm()(mod)
     _check(mod)
-    types = mod.types if mod.types else infer_type(mod).types
+    types = mod.types if mod.types else infer_type(mod, declare_results=True).types
     aliases = {id(array): name for name, array in (params or {}).items()}
     builder = _Builder(types, aliases)
     var = mod.get_global_var(entry)

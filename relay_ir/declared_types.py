@@ -1,13 +1,15 @@
-"""Whether the types that a program declares mean anything: names in reach, data types fully applied."""
+"""What types a program declares: whether they mean anything, and which functions declare no result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 
 from relay2relax.core.errors import Diagnostic
 from relay2relax.relay_ir import infer_errors as errors
+from relay2relax.relay_ir.expr import Function, GlobalVar
 from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.rewrite import nodes
 from relay2relax.relay_ir.types import FuncType, GlobalTypeVar, Type, TypeCall, TypeVar
 from relay2relax.relay_ir.unify import type_parts
 
@@ -42,3 +44,22 @@ def type_problems(mod: IRModule, ty: Type, in_reach: Set[TypeVar]) -> Iterator[D
             case FuncType(_, _, type_params):
                 reach = reach | set(type_params)
         stack.extend((one, reach) for one in reversed(type_parts(part)))
+
+
+def callees_first(functions: Mapping[GlobalVar, Function]) -> list[tuple[GlobalVar, Function]]:
+    """Return the functions so that what declares no result comes before what calls it, where that can be."""
+    vars_by_name = {var.name: var for var in functions}
+    done: dict[GlobalVar, Function] = {}
+    entered: set[GlobalVar] = set()
+    stack = list(functions)[::-1]
+    while stack:
+        var = stack[-1]
+        if var in entered:
+            done.setdefault(stack.pop(), functions[var])
+            continue
+        entered.add(var)
+        for node in nodes(functions[var]):
+            called = vars_by_name.get(node.name) if isinstance(node, GlobalVar) else None
+            if called is not None and called not in entered and functions[called].ret_type is None:
+                stack.append(called)
+    return list(done.items())

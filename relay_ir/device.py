@@ -19,6 +19,15 @@ class Target:
     host: Target | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BuildOption:
+    """What a module says of how TVM was to build it: its ``Executor`` (``graph``, ``aot``) or ``Runtime`` (``crt``)."""
+
+    kind: str
+    name: str
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class VirtualDevice:
     """A device, or what is known of one: ``-1`` and ``""`` stand for "not constrained".

@@ -26,7 +26,7 @@ from relay2relax.ops.record import OpDef
 from relay2relax.ops.table import relay_op
 from relay2relax.ops.types import NamedType
 from relay2relax.relay_ir import infer_errors as errors
-from relay2relax.relay_ir.declared_types import definition_problems, type_problems
+from relay2relax.relay_ir.declared_types import callees_first, definition_problems, type_problems
 from relay2relax.relay_ir.expr import (
     Call,
     Constant,
@@ -83,8 +83,11 @@ _UNIT = TupleType(())
 
 
 @collection_paused()
-def infer_type(mod: IRModule) -> IRModule:
+def infer_type(mod: IRModule, declare_results: bool = False) -> IRModule:
     """Return ``mod`` with ``types`` filled for every expression, and return types of its functions declared.
+
+    A function sees of the others what they declare. TVM therefore refuses a call of one that declares no result where
+    nothing else determines it; with ``declare_results`` such functions are inferred before those that call them.
 
     Expressions stay the same objects; a function of the module whose return type was missing, or changed by
     unification, is a new ``Function`` around the same body. The types of variables and of local functions
@@ -95,7 +98,7 @@ def infer_type(mod: IRModule) -> IRModule:
     functions: dict[GlobalVar, Function] = {}
     by_name = {var.name: function for var, function in mod.functions.items()}
     cache: dict[Signature, Inferred] = {}
-    for var, function in mod.functions.items():
+    for var, function in callees_first(mod.functions) if declare_results else mod.functions.items():
         inference = _Inference(mod, var.name, by_name, cache)
         inference.run(function)
         problems += inference.problems
@@ -111,10 +114,12 @@ def infer_type(mod: IRModule) -> IRModule:
             function = replace(function, ret_type=ret_type)
             types[function] = found
         functions[var] = function
+        if declare_results:
+            by_name[var.name] = function
         types[var] = found
     if problems:
         raise TypeInferenceError(errors.in_source_order(list(dict.fromkeys(problems))), mod.source)
-    return replace(mod, functions=functions, types=types)
+    return replace(mod, functions={var: functions[var] for var in mod.functions}, types=types)
 
 
 @dataclass(slots=True, eq=False)

@@ -34,7 +34,7 @@ from relay2relax.relay_ir.attrs_codec import (
     parse_int,
     references,
 )
-from relay2relax.relay_ir.device import Target, VirtualDevice
+from relay2relax.relay_ir.device import BuildOption, Target, VirtualDevice
 from relay2relax.relay_ir.json_schema import BINARY, FIELDS, INLINE, LEAVES
 from relay2relax.relay_ir.module import IRModule, TypeData
 from relay2relax.relay_ir.rewrite import free_vars
@@ -141,7 +141,7 @@ class _Reader:
         self.types: dict[ir.Expr, ty.Type] = {}
         self.objects: dict[int, Any] = {0: None}
         self.tensors: dict[int, Array] = {}
-        self.vars: dict[_Id, ir.Var] = {}
+        self.vars: dict[_Id, list[ir.Var]] = {}
         self.global_vars: dict[str, ir.GlobalVar] = {}
         self.global_type_vars: dict[str, ty.GlobalTypeVar] = {}
 
@@ -343,6 +343,19 @@ class _Reader:
             self.types.setdefault(cast("ir.Expr", found), inferred)
         return found
 
+    def variable(self, v: dict[str, Any], span: Span | None) -> ir.Var:
+        """Return the variable of an id and a type.
+
+        TVM's gradient leaves variables of different types with one id behind, which its inference tells apart.
+        """
+        annotation = v["type_annotation"]
+        known = self.vars.setdefault(v["vid"], [])
+        found = next((one for one in known if one.type_annotation == annotation), None)
+        if found is None:
+            found = ir.Var(v["vid"].name, annotation, span, v["virtual_device_"])
+            known.append(found)
+        return found
+
     def make(self, key: str, v: dict[str, Any]) -> Any:
         """Return the object of ``key`` with the fields ``v``."""
         span = v.get("span")
@@ -350,9 +363,7 @@ class _Reader:
             case "relay.Call":
                 return ir.Call(v["op"], v["args"], _call_attrs(v["op"], v["attrs"]), v["type_args"], span)
             case "relay.Var":
-                if v["vid"] not in self.vars:
-                    self.vars[v["vid"]] = ir.Var(v["vid"].name, v["type_annotation"], span, v["virtual_device_"])
-                return self.vars[v["vid"]]
+                return self.variable(v, span)
             case "relay.Id":
                 return _Id(v["name_hint"])
             case "relay.Constant":
@@ -409,6 +420,8 @@ class _Reader:
                 return v["__dict__"] or {}
             case "VirtualDevice":
                 return VirtualDevice(v["device_type_int"], v["virtual_device_id"], v["target"], v["memory_scope"])
+            case "Executor" | "Runtime":
+                return BuildOption(key, str(v["name"]), v["attrs"] or {})
             case "Target":
                 return Target(str(v["kind"]), v["tag"], v["keys"], v["attrs"] or {}, v["features"] or {}, v["host"])
             case "tir.IndexMap":

@@ -74,6 +74,8 @@ _DECLARED = {
     "tir.IndexMap": "initial_indices:prim* final_indices:prim* inverse_index_map:any?",
     # Devices
     "VirtualDevice": "device_type_int:int virtual_device_id:int target:target? memory_scope:string",
+    "Executor": "name:string attrs:dict?",
+    "Runtime": "name:string attrs:dict?",
     "Target": "kind:string tag:string keys:string* attrs:map? features:map? host:target?",
 }
 

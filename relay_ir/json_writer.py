@@ -23,7 +23,7 @@ from relay2relax.ops.layout_rewrites import IndexMap
 from relay2relax.relay_ir import expr as ir
 from relay2relax.relay_ir import types as ty
 from relay2relax.relay_ir.attrs_codec import attrs_key, encode_attrs, format_double
-from relay2relax.relay_ir.device import Target, VirtualDevice
+from relay2relax.relay_ir.device import BuildOption, Target, VirtualDevice
 from relay2relax.relay_ir.json_schema import BINARY, FIELDS, INLINE
 from relay2relax.relay_ir.module import IRModule, TypeData
 from relay2relax.tir import expr as tir
@@ -333,6 +333,8 @@ def _fields_of(value: Any) -> tuple[str, dict[str, Any]] | None:
         case VirtualDevice(kind, number, target, scope):
             device = {"device_type_int": kind, "virtual_device_id": number}
             return "VirtualDevice", {**device, "target": target, "memory_scope": scope}
+        case BuildOption(kind, name, attrs):
+            return kind, {"name": name, "attrs": _Dictionary(attrs)}
         case Target(kind, tag, keys, attrs, features, host):
             options = {"keys": keys, "attrs": attrs, "features": features, "host": host}
             return "Target", {"kind": _Leaf("TargetKind", kind), "tag": tag, **options}

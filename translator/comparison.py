@@ -93,7 +93,7 @@ def compare(
     first node that differs. Raises what translating, building or running raises.
     """
     if not mod.types:
-        mod = infer_type(mod)
+        mod = infer_type(mod, declare_results=True)
     arguments = make_arguments(mod, {**(params or {}), **(inputs or {})}, seed)
     expected = flatten(running.create_executor("debug", mod, backend="numpy").evaluate()(*arguments))
     rows: list[Row] = []

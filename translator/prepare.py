@@ -39,7 +39,7 @@ def prepare(
         mod = bind_params(mod, params)
     mod = InlineLocalFunctions()(ToGraphNormalForm()(mod))
     if not mod.types:
-        mod = infer_type(mod)
+        mod = infer_type(mod, declare_results=True)
     main = mod["main"]
     typed = [(param.name, mod.types[param]) for param in main.params]
     types, symbols = widened(name_extents(typed, dims))

@@ -44,7 +44,7 @@ def map_functions(mod: IRModule, change: Callable[[Function], Function]) -> IRMo
 
 def typed(mod: IRModule) -> IRModule:
     """Return ``mod`` with its types; raises TypeInferenceError where it has none."""
-    return mod if mod.types else infer_type(mod)
+    return mod if mod.types else infer_type(mod, declare_results=True)
 
 
 def declared(mod: IRModule) -> IRModule:

@@ -258,3 +258,29 @@ def test_deeply_nested_types() -> None:
 def test_an_argument_says_what_a_parameter_is() -> None:
     text = "def @main(%x: float32) { let %f = fn (%y) { tanh(%y) }; %f(%x) }"
     assert signature(text) == "def @main(%x: float32) -> float32 {"
+
+
+CHAIN = """#[version = "0.0.5"]
+def @f(%x: Tensor[(3), float32]) {
+  @g(%x)
+}
+
+def @g(%x: Tensor[(3), float32]) {
+  exp(%x)
+}
+"""
+
+
+def test_results_are_declared_or_inferred_first() -> None:
+    # TVM 0.18 refuses such a module, and its interpreter runs it.
+    mod = parse(CHAIN)
+    with pytest.raises(TypeInferenceError, match="result of `@g` cannot be inferred"):
+        infer_type(mod)
+    found = infer_type(mod, declare_results=True)
+    assert [var.name for var in found.functions] == ["f", "g"]
+    assert {function.ret_type for function in found.functions.values()} == {TensorType((3,), "float32")}
+
+
+def test_functions_without_results_that_call_each_other_are_refused() -> None:
+    with pytest.raises(TypeInferenceError, match="cannot be inferred"):
+        infer_type(parse(CHAIN.replace("exp(%x)", "@f(%x)")), declare_results=True)
