@@ -15,6 +15,7 @@ from relay2relax.core.errors import ParseError
 from relay2relax.ops.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
 from relay2relax.ops.table import all_ops
 from relay2relax.relay_ir.expr import OpaqueAttrs, RelayExpr
+from relay2relax.relay_ir.older_calls import older_default
 from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
 
 Resolve = Callable[[int], Any]
@@ -139,7 +140,7 @@ def decode_attrs(cls: type, fields: Mapping[str, str], resolve: Resolve, is_stri
         text = fields.get(field.name)
         if text is None:
             if field.default is MISSING:
-                raise ParseError(f"field {field.name!r} is missing")
+                values[field.name] = _absent(cls, field)
             continue
         if field.kind in _INLINE:
             try:
@@ -152,6 +153,16 @@ def decode_attrs(cls: type, fields: Mapping[str, str], resolve: Resolve, is_stri
             value = resolve(_index(field, text))
         values[field.name] = coerce(field, value)
     return cls(**values)
+
+
+def _absent(cls: type, field: AttrField) -> Any:
+    """Return what a field without default means in a file of a version that did not have it."""
+    found = older_default(cls, field.name)
+    if found is MISSING:
+        if not field.optional:
+            raise ParseError(f"field {field.name!r} is missing")
+        return None
+    return found
 
 
 def coerce(field: AttrField, value: Any) -> Any:

@@ -35,11 +35,13 @@ from relay2relax.relay_ir.attrs_codec import (
     references,
 )
 from relay2relax.relay_ir.device import BuildOption, Target, VirtualDevice
-from relay2relax.relay_ir.json_schema import BINARY, FIELDS, INLINE, LEAVES
+from relay2relax.relay_ir.json_older import release_of, upgrade
+from relay2relax.relay_ir.json_scalars import make_scalar, prim
+from relay2relax.relay_ir.json_schema import FIELDS, INLINE, LEAVES
 from relay2relax.relay_ir.module import IRModule, TypeData
+from relay2relax.relay_ir.older_calls import Release, form_of_attrs, modern_call
 from relay2relax.relay_ir.rewrite import free_vars
 from relay2relax.tir import expr as tir
-from relay2relax.tir.extent import ANY
 
 _ATTRS = "relay.attrs."
 
@@ -137,7 +139,7 @@ class _Reader:
     """One document: its nodes, and the objects made of them so far."""
 
     def __init__(self, text: str) -> None:
-        self.nodes, self.blobs, self.root = _document(text)
+        self.nodes, self.blobs, self.root, self.release = _document(text)
         self.types: dict[ir.Expr, ty.Type] = {}
         self.objects: dict[int, Any] = {0: None}
         self.tensors: dict[int, Array] = {}
@@ -198,9 +200,15 @@ class _Reader:
                         continue
                     yield _index(name, fields[name])
         elif key.startswith(_ATTRS):
-            cls = attrs_class(key, fields)
+            cls = self.attrs_layout(key, fields)
             if cls is not None:
                 yield from references(cls, fields, self.is_string)
+
+    def attrs_layout(self, key: str, fields: Mapping[str, str]) -> type | None:
+        """Return the class of an attribute object, which may be one of an earlier version."""
+        today = attrs_class(key, fields)
+        form = form_of_attrs(key, today, fields, self.release)
+        return today if form is None else form.attrs
 
     def is_string(self, index: int) -> bool:
         return 0 <= index < len(self.nodes) and self.nodes[index]["type_key"] == "runtime.String"
@@ -267,7 +275,7 @@ class _Reader:
         return text
 
     def attrs(self, key: str, fields: Mapping[str, str]) -> Any:
-        cls = attrs_class(key, fields)
+        cls = self.attrs_layout(key, fields)
         if cls is None:
             return ir.OpaqueAttrs(key, tuple(sorted(fields.items())))
         return decode_attrs(cls, fields, self.objects.__getitem__, self.is_string)
@@ -361,7 +369,12 @@ class _Reader:
         span = v.get("span")
         match key:
             case "relay.Call":
-                return ir.Call(v["op"], v["args"], _call_attrs(v["op"], v["attrs"]), v["type_args"], span)
+                op, args, attrs = v["op"], v["args"], v["attrs"]
+                if isinstance(op, ir.Op):
+                    older = modern_call(op.name, args, attrs, self.release)
+                    if older is not None:
+                        op, args, attrs = ir.Op(older[0]), older[1], older[2]
+                return ir.Call(op, args, _call_attrs(op, attrs), v["type_args"], span)
             case "relay.Var":
                 return self.variable(v, span)
             case "relay.Id":
@@ -425,9 +438,9 @@ class _Reader:
             case "Target":
                 return Target(str(v["kind"]), v["tag"], v["keys"], v["attrs"] or {}, v["features"] or {}, v["host"])
             case "tir.IndexMap":
-                return IndexMap(v["initial_indices"], tuple(map(_prim, v["final_indices"])))
+                return IndexMap(v["initial_indices"], tuple(map(prim, v["final_indices"])))
         if key.startswith("tir.") or key in ("IntImm", "FloatImm"):
-            return _make_scalar(key, v)
+            return make_scalar(key, v)
         return self.make_type(key, v)
 
     def make_type(self, key: str, v: dict[str, Any]) -> ty.Type:
@@ -494,53 +507,6 @@ def _kind(code: int) -> ty.Kind:
         raise ParseError(f"field 'kind': {code} is not the code of a kind") from None
 
 
-def _prim(value: Any) -> tir.PrimExpr:
-    return tir.IntImm(value, "int32") if isinstance(value, int) else value
-
-
-def _make_scalar(key: str, v: dict[str, Any]) -> Any:
-    """Return a scalar expression; an int32 constant becomes a plain int, which is what extents hold."""
-    dtype = v["dtype"]
-    match key:
-        case "IntImm":
-            return v["value"] if dtype == "int32" else tir.IntImm(v["value"], dtype)
-        case "FloatImm":
-            return tir.FloatImm(v["value"], dtype)
-        case "tir.Any":
-            return ANY
-        case "tir.Var":
-            return tir.Var(v["name"], dtype)
-        case "tir.SizeVar":
-            return tir.SizeVar(v["name"], dtype)
-        case "tir.StringImm":
-            return tir.StringImm(v["value"])
-        case "tir.Not":
-            return tir.Not(_prim(v["a"]))
-        case "tir.Cast":
-            value = _prim(v["value"])
-            return _over_unknown(tir.Cast(dtype, _inside(value)), value)
-        case "tir.Select":
-            return tir.Select(_prim(v["condition"]), _prim(v["true_value"]), _prim(v["false_value"]))
-        case "tir.Call":
-            if not isinstance(v["op"], ir.Op):
-                raise ParseError("field 'op': expected an intrinsic")
-            return tir.Call(v["op"].name.removeprefix("tir."), tuple(_prim(arg) for arg in v["args"]), dtype)
-    a, b = _prim(v["a"]), _prim(v["b"])
-    if key == "tir.Div" and a.dtype.startswith(("float", "bfloat")):
-        return tir.Binary("/", a, b)
-    return _over_unknown(tir.Binary(BINARY[key], _inside(a), _inside(b)), a, b)
-
-
-def _inside(operand: tir.PrimExpr) -> tir.PrimExpr:
-    """Return ``operand`` as it stands in an expression: what is known to be computed from ``?`` in its own words."""
-    return operand.written or operand if isinstance(operand, tir.AnyExtent) else operand
-
-
-def _over_unknown(expr: tir.PrimExpr, *operands: tir.PrimExpr) -> tir.PrimExpr:
-    """Return ``expr``, or ``?`` that is written so where an operand is unknown."""
-    return tir.AnyExtent(expr) if any(isinstance(one, tir.AnyExtent) for one in operands) else expr
-
-
 def _index(name: str, text: str) -> int:
     try:
         return parse_int(text)
@@ -571,8 +537,8 @@ def _repr(node: dict[str, Any]) -> str:
     return text
 
 
-def _document(text: str) -> tuple[list[dict[str, Any]], list[str], int]:
-    """Return nodes, tensors and root of a document whose outer form has been checked."""
+def _document(text: str) -> tuple[list[dict[str, Any]], list[str], int, Release | None]:
+    """Return nodes, tensors, root and release of a document whose outer form has been checked."""
     try:
         # TVM escapes less than JSON demands: control characters may stand in strings.
         document = json.loads(text, strict=False)
@@ -593,7 +559,9 @@ def _document(text: str) -> tuple[list[dict[str, Any]], list[str], int]:
         raise ParseError('"b64ndarrays": expected a list of strings')
     for index, node in enumerate(nodes):
         _check_node(index, node)
-    return nodes, blobs, root
+    about = document.get("attrs")
+    release = release_of(about.get("tvm_version") if isinstance(about, dict) else None)
+    return nodes, blobs, root, upgrade(nodes, release)
 
 
 def _check_node(index: int, node: Any) -> None:

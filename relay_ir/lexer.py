@@ -15,30 +15,31 @@ from relay2relax.core.source import SequentialSpan, SourceRange, SourceText, Spa
 
 # A comment without a comment inside. After a ``*`` that does not close it TVM skips one character, and so do we.
 _COMMENT = r"/\*[^*/]*(?:(?:\*(?!/)[\s\S]|/(?!\*))[^*/]*)*\*/"
-_BLANK = rf"(?:[ \t\n]|\r\n|//[^\n]*|{_COMMENT})*"
+BLANK = rf"(?:[ \t\n]|\r\n|//[^\n]*|{_COMMENT})*"
 _WORD = r"[A-Za-z_][A-Za-z0-9_/]*"
 # The characters of an importer's name go on past a dot, colon or dash only where another part follows.
 _NAME = r"(?:[^\W\d]|/(?![/*]))(?:[\w/]|[.\-#$~|^&'](?=[\w/])|::(?=\w)|:(?=\d))*"
 
 _TOKEN = re.compile(
-    rf"""{_BLANK}(?:
-    (?P<mark>=>|==|!=|<=|>=|->|[()\[\]{{}},.;:+*/<>=?]|-(?!-*(?:\d|(?:inf|nan)f)))
+    rf"""{BLANK}(?:
+    (?P<mark>=>|==|!=|<=|>=|->|:=|\^|[()\[\]{{}},.;:+*/<>=?]|-(?!-*(?:\d|(?:inf|nan)f)))
   | (?P<graph>%\d+)
   | (?P<local>%{_NAME})
   | (?P<number>-*(?:\d[\d.eE+\-]*(?:[fi][\d.eE+\-]*)?|(?:inf|nan)f(?:16|32|64)?(?!\w)))
   | (?P<meta>meta\[[^\]\n]*\]\[\d{{1,9}}\])
+  | (?P<metadata>\#\[\s*metadata\s*\]|METADATA:)
   | (?P<name>match\?|{_WORD}(?:\.{_WORD})*)
   | (?P<global>@{_NAME})
   | (?P<string>"(?:[^"\\]|\\[\s\S])*")
   | (?P<version>\#\[\s*version\s*=\s*"[^"\n]*"\s*\])
-  | (?P<metadata>\#\[\s*metadata\s*\])
   | (?P<end>\Z)
   | (?P<bad>[\s\S])
     )""",
     re.VERBOSE,
 ).match  # fmt: skip
 
-_METADATA = re.compile(r"^#\[\s*metadata\s*\]", re.MULTILINE)
+# The section as TVM has it since 0.7, as 0.6 had it, and as versions before that.
+_METADATA = re.compile(r"^(?:#\[\s*metadata\s*\]|METADATA:|/\* meta data \*/)", re.MULTILINE)
 _PLACE = re.compile(r"(.*):(-?\d{1,9}):(-?\d{1,9})", re.DOTALL)
 _IN_COMMENT = re.compile(r"\*/|/\*|\*[\s\S]|\Z")
 _STRICT = re.compile(_WORD)
@@ -81,13 +82,17 @@ class Lexer:
     the token before it ended.
     """
 
-    __slots__ = ("depth", "end", "kind", "previous_end", "problems", "source", "start", "text", "value")
+    __slots__ = (
+        "bare_float", "depth", "end", "kind", "previous_end", "problems", "release", "source", "start", "text", "value",
+    )  # fmt: skip
 
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, start: int = 0) -> None:
         self.source = source
         self.text = source.text
         self.problems: list[Diagnostic] = []
-        self.end = self.previous_end = self.start = 0
+        self.end = self.previous_end = self.start = start
+        self.release: tuple[int, int] | None = None  # of TVM, where the text shows it
+        self.bare_float = ""  # the dtype of a float without suffix, where the dialect has such
         self.kind = self.value = ""
         self.depth = 0
         self.advance()
@@ -234,7 +239,7 @@ class Lexer:
         return spans[0] if len(spans) == 1 else SequentialSpan.of(spans)
 
 
-def metadata_offset(text: str) -> int:
-    """Return where the line ``#[metadata]`` stands, the length of the text where there is none."""
+def metadata_offsets(text: str) -> tuple[int, int]:
+    """Return from where to where the line ``#[metadata]`` stands, the end of the text where there is none."""
     found = _METADATA.search(text)
-    return found.start() if found else len(text)
+    return found.span() if found else (len(text), len(text))

@@ -1,17 +1,24 @@
 """Relay text into modules and expressions.
 
 The grammar is that of TVM 0.18's reader, and wider where TVM's own printer writes what its reader does not take:
-names that importers make, function types with type parameters, reference types. Nothing that is read is evaluated.
+names that importers make, function types with type parameters, reference types, and what TVM 0.7 and 0.8 wrote
+otherwise. Older texts (``v0.0.1`` to ``v0.0.4``) are read by :mod:`relay2relax.relay_ir.text_older`. Nothing that is
+read is evaluated.
 """
 
 from __future__ import annotations
+
+import re
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import ParseError
 from relay2relax.core.source import SourceText
 from relay2relax.relay_ir.expr import Constructor, Expr, Function, GlobalVar
+from relay2relax.relay_ir.lexer import Lexer
 from relay2relax.relay_ir.module import IRModule, TypeData
+from relay2relax.relay_ir.rewrite import free_vars
 from relay2relax.relay_ir.text_expr import ExpressionReader
+from relay2relax.relay_ir.text_older import older_reader
 from relay2relax.relay_ir.text_types import sequence
 from relay2relax.relay_ir.types import GlobalTypeVar
 
@@ -23,7 +30,8 @@ def parse(text: str, name: str = "<text>") -> IRModule:
     """Return the module that ``text`` describes; ``name`` is the text's name in messages.
 
     The version line may be missing, as it is in what ``print(mod)`` shows. Spans that comments state
-    (``/* span=… */``) become the nodes' spans. Raises ParseError with the mistakes that were found.
+    (``/* span=… */``) become the nodes' spans. In text older than TVM 0.7 (``v0.0.1`` to ``v0.0.4``) an expression may
+    stand for a module; it becomes ``@main``. Raises ParseError with the mistakes that were found.
     """
     return _ModuleReader(text, name).module()
 
@@ -39,7 +47,9 @@ class _ModuleReader:
 
     def __init__(self, text: str, name: str) -> None:
         self.source = SourceText(text, name)
-        self.reader = ExpressionReader(self.source)
+        older = older_reader(self.source)
+        self.older = older is not None
+        self.reader = older or ExpressionReader(Lexer(self.source))
         self.lexer = self.reader.lexer
         self.functions: dict[GlobalVar, Function] = {}
         self.definitions: dict[GlobalTypeVar, TypeData] = {}
@@ -47,6 +57,8 @@ class _ModuleReader:
     def module(self) -> IRModule:
         """Read a module."""
         self._version()
+        if self.older and self.lexer.kind not in ("def", "type", "extern", "metadata", "end"):
+            self._only_expression()
         while self.lexer.kind not in ("metadata", "end"):
             self._definition()
         self._finish()
@@ -55,11 +67,22 @@ class _ModuleReader:
     def expression(self) -> Expr:
         """Read one expression."""
         self._version()
+        expr = self._expression()
+        self._finish()
+        return expr
+
+    def _expression(self) -> Expr:
         expr = self.reader.block()
         if self.lexer.kind not in ("metadata", "end"):
             self.lexer.unexpected("the end of the expression")
-        self._finish()
         return expr
+
+    def _only_expression(self) -> None:
+        """Read an expression, which is the whole program, as ``@main``, its free variables being the parameters."""
+        expr = self._expression()
+        if not isinstance(expr, Function):
+            expr = Function(free_vars(expr), expr)
+        self.functions[GlobalVar("main")] = expr
 
     def _version(self) -> None:
         lexer = self.lexer
@@ -69,8 +92,8 @@ class _ModuleReader:
             if found != VERSION:
                 lexer.fail(f"unknown version {found!r} of the text format", label=expected)
             lexer.advance()
-        elif lexer.text.startswith("v0.0.", lexer.start):
-            lexer.fail("the text is in a dialect older than TVM 0.7, which is not supported", label=expected)
+        elif not self.older and re.match(r"v\d", lexer.value):
+            lexer.fail("unknown version of the text format", label=f"{expected}, or `v0.0.1` to `v0.0.4`")
 
     def _finish(self) -> None:
         if self.lexer.kind == "metadata":

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
 from relay2relax.ops.record import OpDef
+from relay2relax.ops.table import relay_op
 from relay2relax.relay_ir.attrs_codec import attrs_class, attrs_key, coerce
 from relay2relax.relay_ir.device import VirtualDevice
 from relay2relax.relay_ir.expr import Call, Expr, Op, OpaqueAttrs
 from relay2relax.relay_ir.lexer import Lexer
+from relay2relax.relay_ir.older_calls import Modern, form_of_call, modern_call, older_default
 from relay2relax.relay_ir.text_literals import format_double, format_scalar, quote, unquote
 from relay2relax.relay_ir.text_metadata import MetadataReader
 from relay2relax.relay_ir.text_types import number, sequence
@@ -133,6 +135,20 @@ class AttributeReader:
             self._defaults[record] = made
         return self._defaults[record]
 
+    def of_older_call(
+        self, name: str, args: list[Expr], given: list[Attribute], attrs: Any, start: int
+    ) -> Modern | None:
+        """Return today's form of a call that is in the form of an earlier version, None where it is not."""
+        if attrs is not None:
+            return modern_call(name, tuple(args), attrs, self._lexer.release)
+        form = form_of_call(name, len(args), [one.key for one in given], self._lexer.release)
+        if form is None:
+            return None
+        record = relay_op(name)
+        cls = form.attrs or (record.attrs if record is not None else NoAttrs)
+        made = self._build(cls, f"operator {name}", given, start)
+        return form.modern(tuple(args), made) if isinstance(made, cls) else (name, tuple(args), made)
+
     def _build(self, cls: type, owner: str, given: list[Attribute], start: int) -> Any:
         """Return an instance of ``cls``; ``NoAttrs`` where mistakes were noted."""
         lexer = self._lexer
@@ -150,6 +166,11 @@ class AttributeReader:
             else:
                 values[one.key] = self._fitted(field, one)
         missing = [name for name, field in known.items() if field.required and name not in values]
+        if missing:
+            # An earlier version may have had a default.
+            older = {name: default for name in missing if (default := older_default(cls, name)) is not MISSING}
+            values |= older
+            missing = [name for name in missing if name not in older]
         if missing:
             title = f"{owner} needs attribute {', '.join(f'`{name}`' for name in missing)}"
             lexer.report(title, start, lexer.previous_end, "missing in this call")

@@ -6,6 +6,7 @@ A block is read in a loop, so that programs of any length are read without recur
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
@@ -13,7 +14,6 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from relay2relax.core.dtype import numpy_dtype
-from relay2relax.core.source import SourceText
 from relay2relax.ops.attributes import NoAttrs
 from relay2relax.ops.record import OpDef
 from relay2relax.ops.table import relay_names, relay_op
@@ -45,6 +45,7 @@ from relay2relax.relay_ir.expr import (
     Var,
 )
 from relay2relax.relay_ir.lexer import Lexer, describe
+from relay2relax.relay_ir.older_calls import has_older_forms, is_older_attrs, is_older_name
 from relay2relax.relay_ir.text_attrs import Attribute, AttributeReader, suggestion
 from relay2relax.relay_ir.text_metadata import MetadataReader
 from relay2relax.relay_ir.text_scope import Locations, Scope
@@ -67,6 +68,9 @@ INFIX = {
     "!=": (7, "not_equal"),
 }
 
+# The dtype of a literal that TVM up to 0.8 wrote without suffix.
+_STATED = re.compile(r"[ \t]*/\* ty=(int64|float64)\b")
+
 _REFERENCES: dict[str, tuple[int, Callable[..., Any]]] = {
     "ref": (1, RefCreate),
     "ref_read": (1, RefRead),
@@ -77,10 +81,10 @@ _REFERENCES: dict[str, tuple[int, Callable[..., Any]]] = {
 class ExpressionReader:
     """Reads expressions of one text; knows the names that the text has given a meaning so far."""
 
-    def __init__(self, source: SourceText) -> None:
-        self.lexer = Lexer(source)
+    def __init__(self, lexer: Lexer, make_types: type[TypeReader] = TypeReader) -> None:
+        self.lexer = lexer
         self.metadata = MetadataReader(self.lexer)
-        self.types = TypeReader(self.lexer, self.metadata)
+        self.types = make_types(self.lexer, self.metadata)
         self.attributes = AttributeReader(self.lexer, self.metadata, self._atom)
         self.scope = Scope()
         self.offsets: dict[Any, tuple[int, int]] = {}
@@ -213,7 +217,7 @@ class ExpressionReader:
                 lexer.advance()
                 if lexer.kind == "=":
                     lexer.advance()
-                    self.graph[name] = self._binary()
+                    self.graph[name] = self._bound(name)
                     lexer.expect(";", f"after the definition of {name}")
                     continue
                 value = self._infix(self._operand(self._graph_value(name, start), start), start)
@@ -255,11 +259,15 @@ class ExpressionReader:
         name = lexer.expect("local", "after `let`")
         var = self._binder(name[1:], start)  # in reach of its own value: a function may call itself
         lexer.expect("=", f"and the value of {name}")
-        if lexer.kind in ("match", "match?", "{"):
-            lexer.unexpected("an expression", help="put it in parentheses: `let %x = (…);`")
-        value = self.block(in_let=True) if lexer.kind == "let" else self._binary()
+        value = self.block(in_let=True) if lexer.kind == "let" else self._bound(name)
         lexer.expect(";", f"after the value of {name}")
         return var, value
+
+    def _bound(self, name: str) -> Expr:
+        """Read the value that is given to the variable ``name``."""
+        if self.lexer.kind in ("match", "match?", "{"):
+            self.lexer.unexpected("an expression", help=f"put it in parentheses: `{name} = (…);`")
+        return self._binary()
 
     def _match(self, start: int) -> Expr:
         lexer = self.lexer
@@ -341,13 +349,17 @@ class ExpressionReader:
         return operands[0]
 
     def _operand(self, expr: Expr, start: int) -> Expr:
-        """Read what may follow a primary: one projection, then calls."""
+        """Read what may follow a primary: one projection, then calls and, as TVM wrote until 0.7, ``^``."""
         lexer = self.lexer
         if lexer.kind == ".":
             expr = self._projection(expr, start)
-        while lexer.kind == "(":
-            expr = self._call(expr, start)
+        while lexer.kind in ("(", "^"):
+            expr = self._call(expr, start) if lexer.kind == "(" else self._read_reference(expr, start)
         return expr
+
+    def _read_reference(self, expr: Expr, start: int) -> Expr:
+        self.lexer.advance()
+        return self.located(RefRead(expr), start)
 
     def _atom(self) -> Expr:
         """Read a primary and its projection, if it has one."""
@@ -369,6 +381,11 @@ class ExpressionReader:
     def _projection(self, value: Expr, start: int) -> Expr:
         lexer = self.lexer
         lexer.advance()
+        return self._projected(value, start)
+
+    def _projected(self, value: Expr, start: int) -> Expr:
+        """Read the index of a field of ``value``."""
+        lexer = self.lexer
         if lexer.kind != "number" or not lexer.value.isdigit() or len(lexer.value) > 9:
             lexer.unexpected("the index of a field", help="nested projections are written `(%x.0).1`")
         index = int(lexer.value)
@@ -400,6 +417,10 @@ class ExpressionReader:
         if lexer.kind != ")":
             lexer.unclosed("(", opened, "`,` or `)`")
         lexer.advance()
+        if isinstance(callee, Op) and has_older_forms(callee.name):
+            older = self.attributes.of_older_call(callee.name, args, given, attrs, start)
+            if older is not None:
+                return self.located(Call(Op(older[0]), *older[1:], (), lexer.span()), start)
         if attrs is None:
             unknown = isinstance(callee, Op) and record is None  # which has been noted
             attrs = NoAttrs() if unknown else self.attributes.of_call(record, given, start)
@@ -409,6 +430,8 @@ class ExpressionReader:
         """Return an object of the metadata that was given as the attributes of a call, once it fits."""
         unknown = isinstance(callee, Op) and record is None
         if unknown or isinstance(found, OpaqueAttrs) or (record is not None and isinstance(found, record.attrs)):
+            return found
+        if record is not None and is_older_attrs(record.name, found):
             return found
         wanted = f"the attributes of operator {record.relay}" if record else "an expression or attributes"
         self.lexer.fail("this metadata object does not fit here", start, end, f"expected {wanted}")
@@ -470,6 +493,8 @@ class ExpressionReader:
             lexer.advance()
         constructor = self.constructors.get(name)
         if constructor is None:
+            if lexer.kind == "(" and is_older_name(name):
+                return self._operators.setdefault(name, (Op(name), None))[0]
             return self._operator(name, start, end)
         if lexer.kind != "(":
             if not constructor.inputs:
@@ -503,7 +528,8 @@ class ExpressionReader:
         return found[0]
 
     def _number(self, start: int) -> Expr:
-        value, dtype = number(self.lexer)
+        stated = _STATED.match(self.lexer.text, self.lexer.end)
+        value, dtype = number(self.lexer, stated[1] if stated else "")
         return self._scalar(value, dtype, start)
 
     def _boolean(self, start: int) -> Expr:
@@ -556,13 +582,18 @@ class ExpressionReader:
         return found
 
     def _parenthesised(self, start: int) -> Expr:
-        """Read ``()``, a grouping, or a tuple."""
+        """Read ``()``, a grouping, a tuple, or ``(%r := value)``, as TVM until 0.7 wrote ``ref_write``."""
         lexer = self.lexer
         lexer.advance()
         fields: list[Expr] = []
         grouping = False
         while lexer.kind != ")":
             fields.append(self.block())
+            if lexer.kind == ":=" and len(fields) == 1:
+                lexer.advance()
+                written = RefWrite(fields[0], self.block())
+                lexer.expect(")", "after the value that is written")
+                return self.located(written, start)
             grouping = len(fields) == 1 and lexer.kind == ")"
             separator(lexer, len(fields), "(", ")", start)
         lexer.advance()

@@ -24,6 +24,7 @@ SUFFIXES = {
 
 _INTEGER = re.compile(r"(-*)(\d+)(?:i(16|32|64)?)?\Z")
 _FLOAT = re.compile(r"(-*)(\d+\.?\d*(?:[eE][+-]?\d+)?|inf|nan)f(16|32|64)?\Z")
+_UNMARKED = re.compile(r"-*\d+\.?\d*(?:[eE][+-]?\d+)?\Z")
 # The least values that round to infinity.
 _TOO_LARGE = {16: 65520.0, 32: 3.4028235677973366e38, 64: math.inf}
 
@@ -32,11 +33,18 @@ class MalformedNumber(ValueError):
     """A literal is not a number, or does not fit the width it states."""
 
 
-def read_number(text: str) -> Scalar:
+def read_number(text: str, stated: str = "", bare_float: str = "") -> Scalar:
     """Return value and dtype of a literal; an integer without width is int32 if it fits, else int64.
 
-    A literal is a float only if it has the suffix ``f``. Raises MalformedNumber with what is wrong.
+    A literal is a float only if it has the suffix ``f``. TVM up to 0.8 wrote int64 and float64 without suffix: there
+    the dtype is ``stated`` by a comment, or a float without suffix is a ``bare_float``. Raises MalformedNumber with
+    what is wrong.
     """
+    if (stated or bare_float) and _UNMARKED.match(text):
+        if is_float(stated) or (bare_float and not stated and not _INTEGER.match(text)):
+            return read_number(f"{text}f{(stated or bare_float).removeprefix('float')}")
+        if stated.startswith("int"):
+            return read_number(f"{text}i{stated.removeprefix('int')}")
     found = _INTEGER.match(text)
     if found is not None:
         signs, digits, width = found.groups()
@@ -49,7 +57,7 @@ def read_number(text: str) -> Scalar:
         return value, f"int{bits}"
     found = _FLOAT.match(text)
     if found is None:
-        hint = "; a float ends in f, as in 1.5f" if re.fullmatch(r"-*\d+\.?\d*(?:[eE][+-]?\d+)?", text) else ""
+        hint = "; a float ends in f, as in 1.5f" if _UNMARKED.match(text) else ""
         raise MalformedNumber(f"not a number{hint}")
     signs, digits, width = found.groups()
     bits = int(width or 32)

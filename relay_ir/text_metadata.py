@@ -7,7 +7,7 @@ from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.relay_ir.expr import Expr
-from relay2relax.relay_ir.lexer import Lexer, metadata_offset
+from relay2relax.relay_ir.lexer import Lexer, metadata_offsets
 from relay2relax.relay_ir.types import Type
 
 OMITTED = (
@@ -43,11 +43,10 @@ class MetadataReader:
             from relay2relax.relay_ir.json_reader import decode_nodes
 
             text = self._lexer.text
-            start = metadata_offset(text)
-            if start == len(text):
+            start, begin = metadata_offsets(text)
+            if start == begin:
                 self._table = {}
             else:
-                begin = text.index("]", start) + 1
                 try:
                     self._table = decode_nodes(text[begin:])
                 except Relay2RelaxError as error:

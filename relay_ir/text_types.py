@@ -47,6 +47,11 @@ class TypeReader:
         self._variables.setdefault(var.name, []).append(var)
         self._trail.append(var.name)
 
+    def variable(self, name: str) -> TypeVar | None:
+        """Return the type variable that ``name`` means here, None if there is none."""
+        stack = self._variables.get(name)
+        return stack[-1] if stack else None
+
     def mark(self) -> int:
         """Return the present extent of the scope, for :meth:`release`."""
         return len(self._trail)
@@ -86,7 +91,7 @@ class TypeReader:
         start, end = lexer.start, lexer.end
         match lexer.kind:
             case "(":
-                return TupleType(tuple(sequence(lexer, "(", ")", self.read)))
+                return self._parenthesised()
             case "fn":
                 return self._function()
             case "ref":
@@ -104,6 +109,10 @@ class TypeReader:
                     return found
                 lexer.fail("this metadata object is not a type", start, end)
         lexer.unexpected("a type")
+
+    def _parenthesised(self) -> Type:
+        """Read a tuple type, also of one field."""
+        return TupleType(tuple(sequence(self.lexer, "(", ")", self.read)))
 
     def _named(self) -> Type:
         lexer = self.lexer
@@ -138,13 +147,16 @@ class TypeReader:
         lexer = self.lexer
         lexer.advance()
         lexer.expect("[", "after `Tensor`")
-        if lexer.kind != "(":
-            lexer.unexpected("`(` and the shape of the tensor")
-        shape = tuple(sequence(lexer, "(", ")", self.extent))
+        shape = self._shape()
         lexer.expect(",", "and the dtype of the tensor")
         dtype = self._dtype()
         lexer.expect("]", "to close the tensor type")
         return TensorType(shape, dtype)
+
+    def _shape(self) -> tuple[Extent, ...]:
+        if self.lexer.kind != "(":
+            self.lexer.unexpected("`(` and the shape of the tensor")
+        return tuple(sequence(self.lexer, "(", ")", self.extent))
 
     def _dtype(self) -> str:
         start = self.lexer.start
@@ -216,10 +228,10 @@ def arrow(lexer: Lexer) -> None:
     lexer.expect("->", "and the type of the result")
 
 
-def number(lexer: Lexer) -> tuple[int | float | bool, str]:
-    """Read a number; a malformed one is noted and read as 0."""
+def number(lexer: Lexer, stated: str = "") -> tuple[int | float | bool, str]:
+    """Read a number, whose dtype a comment may have ``stated``; a malformed one is noted and read as 0."""
     try:
-        found = read_number(lexer.value)
+        found = read_number(lexer.value, stated, lexer.bare_float)
     except MalformedNumber as problem:
         lexer.report(f"malformed number {lexer.value[:40]!r}", label=str(problem))
         found = (0, "int32")

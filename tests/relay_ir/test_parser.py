@@ -319,8 +319,8 @@ def test_mistakes_show_where_and_why(name: str, golden_text: object) -> None:
     ("text", "message"),
     [
         ('#[version = "0.0.6"]\ndef @main() { 1 }', "unknown version '0.0.6'"),
-        ("v0.0.4\ndef @main() { 1 }", "dialect older than TVM 0.7"),
-        ("v0.0.1\nfn () { 1 }", "dialect older than TVM 0.7"),
+        ("v0.0.5\ndef @main() { 1 }", "unknown version of the text format"),
+        ("v1\nfn () { 1 }", "unknown version of the text format"),
         ("#[verion = 1]", "unsupported attribute"),
     ],
 )

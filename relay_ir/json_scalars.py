@@ -1,0 +1,59 @@
+"""Scalar expressions that Relay's JSON stores: extents of shapes and elements of attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relay2relax.core.errors import ParseError
+from relay2relax.relay_ir import expr as ir
+from relay2relax.relay_ir.json_schema import BINARY
+from relay2relax.tir import expr as tir
+from relay2relax.tir.extent import ANY
+
+
+def prim(value: Any) -> tir.PrimExpr:
+    """Return a scalar expression, of int32 for a plain integer."""
+    return tir.IntImm(value, "int32") if isinstance(value, int) else value
+
+
+def make_scalar(key: str, v: dict[str, Any]) -> Any:
+    """Return a scalar expression; an int32 constant becomes a plain int, which is what extents hold."""
+    dtype = v["dtype"]
+    match key:
+        case "IntImm":
+            return v["value"] if dtype == "int32" else tir.IntImm(v["value"], dtype)
+        case "FloatImm":
+            return tir.FloatImm(v["value"], dtype)
+        case "tir.Any":
+            return ANY
+        case "tir.Var":
+            return tir.Var(v["name"], dtype)
+        case "tir.SizeVar":
+            return tir.SizeVar(v["name"], dtype)
+        case "tir.StringImm":
+            return tir.StringImm(v["value"])
+        case "tir.Not":
+            return tir.Not(prim(v["a"]))
+        case "tir.Cast":
+            value = prim(v["value"])
+            return _over_unknown(tir.Cast(dtype, _inside(value)), value)
+        case "tir.Select":
+            return tir.Select(prim(v["condition"]), prim(v["true_value"]), prim(v["false_value"]))
+        case "tir.Call":
+            if not isinstance(v["op"], ir.Op):
+                raise ParseError("field 'op': expected an intrinsic")
+            return tir.Call(v["op"].name.removeprefix("tir."), tuple(prim(arg) for arg in v["args"]), dtype)
+    a, b = prim(v["a"]), prim(v["b"])
+    if key == "tir.Div" and a.dtype.startswith(("float", "bfloat")):
+        return tir.Binary("/", a, b)
+    return _over_unknown(tir.Binary(BINARY[key], _inside(a), _inside(b)), a, b)
+
+
+def _inside(operand: tir.PrimExpr) -> tir.PrimExpr:
+    """Return ``operand`` as it stands in an expression: what is known to be computed from ``?`` in its own words."""
+    return operand.written or operand if isinstance(operand, tir.AnyExtent) else operand
+
+
+def _over_unknown(expr: tir.PrimExpr, *operands: tir.PrimExpr) -> tir.PrimExpr:
+    """Return ``expr``, or ``?`` that is written so where an operand is unknown."""
+    return tir.AnyExtent(expr) if any(isinstance(one, tir.AnyExtent) for one in operands) else expr
