@@ -586,7 +586,10 @@ OPS = (
     negative,
     unary("square", np.square, lambda x: x * x, "``x * x``.", floating=False, relay=False),
     sign,
-    unary("logical_not", _logical_not, lambda x: Not(convert_element(x, "bool")), "Logical negation.", floating=False),
+    unary(
+        "logical_not", _logical_not, lambda x: convert_element(Not(convert_element(x, "bool")), x.dtype),
+        "Logical negation.", floating=False,
+    ),
     unary("bitwise_not", np.invert, _bitwise_not_element, "Complement of every bit.", floating=False),
     unary("isnan", np.isnan, _predicate("isnan"), "Whether x is NaN.", floating=False, infer=bool_type),
     unary("isinf", np.isinf, _predicate("isinf"), "Whether x is infinite.", floating=False, infer=bool_type),

@@ -316,7 +316,7 @@ def _arg_numpy(attrs: Any, data: Array, largest: bool, dtype: Any) -> Array:
     found = np.asarray((np.argmax if largest else np.argmin)(rows, axis=-1))
     if last:
         found = rows.shape[-1] - 1 - found
-    return found.astype(dtype).reshape(reduced_shape(data.shape, axes, attrs.keepdims))
+    return np.asarray(found, dtype).reshape(reduced_shape(data.shape, axes, attrs.keepdims))
 
 
 def _arg_compute(attrs: Any, out: TensorType, data: te.Tensor, largest: bool) -> te.Tensor:
