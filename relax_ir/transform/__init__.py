@@ -22,6 +22,8 @@ from relay2relax.relax_ir.transform.common_subexpr import EliminateCommonSubexpr
 from relay2relax.relax_ir.transform.dead_code import DeadCodeElimination
 from relay2relax.relax_ir.transform.dispatch_calls import DispatchCalls
 from relay2relax.relax_ir.transform.fold_constant import FoldConstant
+from relay2relax.relax_ir.transform.fuse_ops import FuseOps
+from relay2relax.relax_ir.transform.fuse_tir import FuseTIR
 from relay2relax.relax_ir.transform.legalize_ops import LegalizeOps
 from relay2relax.relax_ir.transform.to_non_dataflow import ToNonDataflow
 
@@ -33,6 +35,8 @@ __all__ = [
     "DispatchCalls",
     "EliminateCommonSubexpr",
     "FoldConstant",
+    "FuseOps",
+    "FuseTIR",
     "LegalizeOps",
     "Pass",
     "PassContext",

@@ -7,7 +7,7 @@ GlobalVars, PrimFuncs stay, names are kept where they are free. A pass says what
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo
+from relay2relax.relax_ir.tvm_operators import ForeignOp
 from relay2relax.relax_ir.visit import Steps, operands, run, sequences, with_operands
 from relay2relax.tir import expr as tir
 from relay2relax.tir.extent import Extent, as_prim
@@ -114,7 +115,8 @@ class Rewriter:
         value = self.value(self._nested(binding.value))
         if dataflow and not var.dataflow:
             return self.builder.emit_output(value, var.name)
-        packed = isinstance(value, Call) and isinstance(value.op, ExternFunc)
+        # Of what these return, only the variable says something.
+        packed = isinstance(value, Call) and isinstance(value.op, (ExternFunc, ForeignOp))
         given = symbols.substitute(var.info, self.extents) if packed else None
         return self.builder.emit(value, var.name, given)
 
@@ -130,30 +132,38 @@ class Rewriter:
             return self.values.get(expr, expr)
         new = [self.values.get(one, one) if isinstance(one, Var) else self.expr(one) for one in operands(expr)]
         moved = with_operands(expr, new) if new else expr
-        return self._with_extents(moved) if self.extents else moved
+        return substitute_extents(moved, self.extents) if self.extents else moved
 
-    def _with_extents(self, expr: Expr) -> Expr:
-        match expr:
-            case ShapeExpr(values):
-                return ShapeExpr(tuple(symbols.substitute_extent(value, self.extents) for value in values))
-            case PrimValue(value):
-                return PrimValue(as_prim(symbols.substitute_extent(value, self.extents)))
-            case CallTIR(_, _, out, tir_args):
-                args = tuple(as_prim(symbols.substitute_extent(arg, self.extents)) for arg in tir_args)
-                return replace(expr, out=tuple(self._info(one) for one in out), tir_args=args)
-            case CallDPSPacked(_, _, out):
-                return replace(expr, out=tuple(self._info(one) for one in out))
-            case Call(_, _, attrs) if is_dataclass(attrs) and not isinstance(attrs, type):
-                changed = {field.name: self._attribute(getattr(attrs, field.name)) for field in fields(attrs)}
-                return replace(expr, attrs=replace(attrs, **changed))
-        return expr
 
-    def _info(self, info: TensorStructInfo) -> TensorStructInfo:
-        new: StructInfo = symbols.substitute(info, self.extents)
-        assert isinstance(new, TensorStructInfo)
-        return new
+def substitute_extents(expr: Expr, extents: Mapping[tir.Var, Extent]) -> Expr:
+    """Return ``expr`` with ``extents`` in place of symbolic dimensions; its operands stay as they are."""
+    match expr:
+        case ShapeExpr(values):
+            return ShapeExpr(tuple(symbols.substitute_extent(value, extents) for value in values))
+        case PrimValue(value):
+            return PrimValue(as_prim(symbols.substitute_extent(value, extents)))
+        case CallTIR(_, _, out, tir_args):
+            args = tuple(as_prim(symbols.substitute_extent(arg, extents)) for arg in tir_args)
+            return replace(expr, out=_infos(out, extents), tir_args=args)
+        case CallDPSPacked(_, _, out):
+            return replace(expr, out=_infos(out, extents))
+        case Call(_, _, attrs) if is_dataclass(attrs) and not isinstance(attrs, type):
+            changed = {field.name: _attribute(getattr(attrs, field.name), extents) for field in fields(attrs)}
+            return replace(expr, attrs=replace(attrs, **changed))
+    return expr
 
-    def _attribute(self, value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(self._attribute(one) for one in value)
-        return symbols.substitute_extent(value, self.extents) if isinstance(value, tir.PrimExpr) else value
+
+def _infos(out: Sequence[TensorStructInfo], extents: Mapping[tir.Var, Extent]) -> tuple[TensorStructInfo, ...]:
+    new = (symbols.substitute(info, extents) for info in out)
+    return tuple(info for info in new if isinstance(info, TensorStructInfo))
+
+
+def _attribute(value: Any, extents: Mapping[tir.Var, Extent]) -> Any:
+    match value:
+        case tuple():
+            return tuple(_attribute(one, extents) for one in value)
+        case tir.PrimExpr():
+            return symbols.substitute_extent(value, extents)
+        case StructInfo():
+            return symbols.substitute(value, extents)
+    return value

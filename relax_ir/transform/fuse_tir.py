@@ -1,0 +1,236 @@
+"""FuseTIR: a function of fused calls becomes one PrimFunc."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias, Union
+
+from relay2relax.relax_ir.expr import (
+    Binding,
+    Call,
+    CallTIR,
+    Expr,
+    Function,
+    GlobalVar,
+    IRModule,
+    MatchCast,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay2relax.relax_ir.names import NameSupply
+from relay2relax.relax_ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
+from relay2relax.relax_ir.visit import all_sequences, bindings, operands
+from relay2relax.tir import expr as tir
+from relay2relax.tir.expr import Buffer
+from relay2relax.tir.extent import as_prim
+from relay2relax.tir.inline import instantiate, renewed
+from relay2relax.tir.stmt import PrimFunc, Seq, Stmt
+from relay2relax.tir.visit import free_variables
+
+# What a variable of a fused function is made of.
+Buffers: TypeAlias = Union[Buffer, tuple["Buffers", ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class FuseTIR(RelaxPass):
+    """Make one PrimFunc of every function marked ``Primitive``, and ``call_tir`` of its calls.
+
+    Values between the calls become buffers of the new PrimFunc. PrimFuncs that nothing calls any more go. Functions
+    that do more than call PrimFuncs stay as they are.
+    """
+
+    opt_level: ClassVar[int] = 0
+
+    def transform(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` with its fused functions merged."""
+        merged: dict[GlobalVar, _Merged] = {}
+        inner: set[GlobalVar] = set()
+        for var, func in mod.functions.items():
+            if isinstance(func, Function) and func.attrs.get("Primitive"):
+                found = _merge(mod, var.name, func)
+                if found is not None:
+                    merged[var] = found
+                    inner |= _called(func)
+        if not merged:
+            return mod
+        fused = _Caller(mod, merged).module()
+        used = {callee for func in fused.functions.values() if isinstance(func, Function) for callee in _called(func)}
+        functions = {var: func for var, func in fused.functions.items() if var in used or var not in inner}
+        return replace(fused, functions=functions)
+
+
+def _called(func: Function) -> set[GlobalVar]:
+    found: set[GlobalVar] = set()
+    for seq in all_sequences([func.body]):
+        for binding in bindings(seq):
+            match binding.value:
+                case CallTIR(callee) | Call(GlobalVar() as callee):
+                    found.add(callee)
+            found.update(one for one in operands(binding.value) if isinstance(one, GlobalVar))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """A fused function as a PrimFunc: ``scalars`` say which dimension of which shape argument each scalar is."""
+
+    func: PrimFunc
+    scalars: tuple[tuple[int, int], ...]
+
+
+def _merge(mod: IRModule, name: str, func: Function) -> _Merged | None:
+    values: dict[Expr, Buffers] = {}
+    shapes: dict[tir.Var, tuple[int, int]] = {}
+    inputs: list[Buffer] = []
+    for place, param in enumerate(func.params):
+        if isinstance(param.info, ShapeStructInfo) and param.info.values is not None:
+            for index, extent in enumerate(param.info.values):
+                if isinstance(extent, tir.Var):
+                    shapes.setdefault(extent, (place, index))
+            continue
+        made = _buffers(param.info, param.name)
+        if made is None:
+            return None
+        values[param] = made
+        inputs += _flat(made)
+    stages: list[Stmt] = []
+    temporaries: list[Buffer] = []
+    names = NameSupply()
+    for binding in bindings(func.body):
+        match binding:
+            case Binding(var, CallTIR(callee, args, out, scalars)):
+                called = mod.functions[callee]
+                given = [_known(arg, values) for arg in args]
+                if not isinstance(called, PrimFunc) or any(one is None for one in given):
+                    return None
+                results = _results(called, out)
+                flat = [buffer for one in given if one is not None for buffer in _flat(one)]
+                body, own = instantiate(called, flat, results, scalars)
+                whole = renewed(Seq(body), lambda hint: names.fresh(hint, "_"))
+                stages += whole.stmts if isinstance(whole, Seq) else (whole,)
+                temporaries += own
+                values[var] = results[0] if len(results) == 1 else tuple(results)
+            case Binding(var, (Var() | Tuple() | TupleGetItem()) as value):
+                known = _known(value, values)
+                if known is None:
+                    return None
+                values[var] = known
+            case _:
+                return None
+    result = _known(func.body.body, values)
+    outputs = _flat(result) if result is not None else []
+    if isinstance(result, tuple) and any(isinstance(one, tuple) for one in result):
+        return None
+    if not outputs or len(set(outputs)) != len(outputs) or set(outputs) & set(inputs):
+        return None
+    made_here = [buffer for binding in bindings(func.body) for buffer in _flat(values[binding.var])]
+    between = [buffer for buffer in dict.fromkeys(made_here) if buffer not in {*inputs, *outputs}]
+    return _prim_func(name, inputs, outputs, [*temporaries, *between], stages, shapes)
+
+
+def _prim_func(
+    name: str,
+    inputs: Sequence[Buffer],
+    outputs: Sequence[Buffer],
+    temporaries: Sequence[Buffer],
+    stages: Sequence[Stmt],
+    shapes: dict[tir.Var, tuple[int, int]],
+) -> _Merged | None:
+    handles = {tir.Var(f"{buffer.name}_handle", "handle"): buffer for buffer in (*inputs, *outputs)}
+    order = tuple(handles)
+    func = PrimFunc(name, order, handles, Seq(tuple(stages)), tuple(temporaries), len(outputs))
+    free = free_variables(func)
+    if any(var not in shapes for var in free):
+        return None
+    params = (*order[: len(inputs)], *free, *order[len(inputs) :])
+    return _Merged(replace(func, params=params), tuple(shapes[var] for var in free))
+
+
+def _buffers(info: StructInfo, name: str) -> Buffers | None:
+    match info:
+        case TensorStructInfo(shape, dtype) if shape is not None and dtype:
+            return Buffer(name, tuple(as_prim(extent) for extent in shape), dtype)
+        case TupleStructInfo(fields):
+            made = [_buffers(field, f"{name}_{index}") for index, field in enumerate(fields)]
+            return None if any(one is None for one in made) else tuple(one for one in made if one is not None)
+    return None
+
+
+def _known(expr: Expr, values: dict[Expr, Buffers]) -> Buffers | None:
+    match expr:
+        case Tuple(fields):
+            found = [_known(field, values) for field in fields]
+            return None if any(one is None for one in found) else tuple(one for one in found if one is not None)
+        case TupleGetItem(source, index):
+            whole = values.get(source)
+            return whole[index] if isinstance(whole, tuple) else None
+    return values.get(expr)
+
+
+def _flat(value: Buffers) -> list[Buffer]:
+    return [value] if isinstance(value, Buffer) else [buffer for one in value for buffer in _flat(one)]
+
+
+def _results(func: PrimFunc, out: Sequence[TensorStructInfo]) -> list[Buffer]:
+    """Return buffers for the results of a call."""
+    own = func.buffers[len(func.buffers) - len(out) :]
+    return [
+        Buffer(buffer.name, tuple(as_prim(extent) for extent in info.shape or ()), info.dtype)
+        for buffer, info in zip(own, out, strict=True)
+    ]
+
+
+class _Caller(Mutator):
+    """Changes the calls of merged functions."""
+
+    def __init__(self, mod: IRModule, merged: dict[GlobalVar, _Merged]) -> None:
+        functions = {var: merged[var].func if var in merged else func for var, func in mod.functions.items()}
+        super().__init__(replace(mod, functions=functions))
+        self.merged = merged
+
+    def bind(self, binding: Binding | MatchCast) -> None:
+        match binding:
+            case Binding(var, Call(GlobalVar() as callee, args, _, span)) if callee in self.merged:
+                merged = self.merged[callee]
+                tensors = tuple(leaf for arg in args if not isinstance(arg, ShapeExpr) for leaf in self.leaves(arg))
+                scalars = tuple(as_prim(_extent(args[place], index)) for place, index in merged.scalars)
+                results = tuple(_tensors(var.info))
+                self.keep(Binding(var, CallTIR(callee, tensors, results, scalars, span)))
+            case _:
+                self.keep(binding)
+
+    def leaves(self, arg: Expr) -> Iterator[Expr]:
+        """Yield the tensors of an argument; fields of a tuple are taken one by one."""
+        match arg:
+            case Tuple(fields):
+                for field in fields:
+                    yield from self.leaves(field)
+            case Var(name, TupleStructInfo(infos)):
+                for index, info in enumerate(infos):
+                    field_var = Var(f"{name}_{index}", info, self.dataflow)
+                    self.keep(Binding(field_var, TupleGetItem(arg, index)))
+                    yield from self.leaves(field_var)
+            case _:
+                yield arg
+
+
+def _extent(arg: Expr, index: int) -> tir.PrimExpr | int:
+    match arg:
+        case ShapeExpr(values):
+            return values[index]
+        case Var(_, ShapeStructInfo(values)) if values is not None:
+            return values[index]
+    raise TypeError(f"{type(arg).__name__} is no shape")
+
+
+def _tensors(info: StructInfo) -> Iterator[TensorStructInfo]:
+    match info:
+        case TensorStructInfo():
+            yield info
+        case TupleStructInfo(fields):
+            for one in fields:
+                yield from _tensors(one)

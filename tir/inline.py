@@ -1,0 +1,74 @@
+"""The body of one PrimFunc as part of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from relay2relax.tir.expr import Buffer, BufferLoad, PrimExpr, Var
+from relay2relax.tir.stmt import Allocate, BlockRealize, For, IterVar, Let, PrimFunc, Seq, Stmt
+from relay2relax.tir.visit import map_expr, map_parts, map_stmt, statements, substitute, substitute_stmt
+
+
+def instantiate(
+    func: PrimFunc, inputs: Sequence[Buffer | PrimExpr], outputs: Sequence[Buffer], scalars: Sequence[PrimExpr] = ()
+) -> tuple[tuple[Stmt, ...], tuple[Buffer, ...]]:
+    """Return the statements of ``func`` over other buffers, and the temporaries that they need.
+
+    ``inputs`` and ``outputs`` follow the buffers of its parameters; an expression among the inputs stands for a buffer
+    that holds this one number. ``scalars`` are the values of its scalar parameters.
+    """
+    buffers: dict[Buffer, Buffer] = {}
+    numbers: dict[Buffer, PrimExpr] = {}
+    values: dict[Var, PrimExpr] = {}
+    for own, given in zip(func.buffers, (*inputs, *outputs), strict=True):
+        if not isinstance(given, Buffer):
+            numbers[own] = given
+            continue
+        buffers[own] = given
+        for extent, actual in zip(own.shape, given.shape, strict=True):
+            if isinstance(extent, Var):
+                values.setdefault(extent, actual)
+    values.update(zip((param for param in func.params if param not in func.buffer_map), scalars, strict=True))
+    for own in func.root_buffers:
+        shape = tuple(substitute(extent, values) for extent in own.shape)
+        buffers[own] = Buffer(own.name, shape, own.dtype, own.scope)
+    body = func.body
+    if numbers:
+
+        def number(node: PrimExpr) -> PrimExpr | None:
+            return numbers.get(node.buffer) if isinstance(node, BufferLoad) else None
+
+        body = map_stmt(body, lambda expr: map_expr(expr, number))
+    body = substitute_stmt(body, values, buffers)
+    return body.stmts if isinstance(body, Seq) else (body,), tuple(buffers[own] for own in func.root_buffers)
+
+
+def renewed(stmt: Stmt, block_name: Callable[[str], str]) -> Stmt:
+    """Return ``stmt`` with variables and buffers of its own, and with the names for its blocks that ``block_name`` gives."""
+    values: dict[Var, Var] = {}
+    buffers: dict[Buffer, Buffer] = {}
+    for node in statements(stmt):
+        match node:
+            case For(var=var) | Let(var=var):
+                values[var] = Var(var.name, var.dtype)
+            case Allocate(buffer):
+                buffers[buffer] = replace(buffer)
+            case BlockRealize(block=block):
+                values.update((axis.var, Var(axis.var.name, axis.var.dtype)) for axis in block.iter_vars)
+                buffers.update((buffer, replace(buffer)) for buffer in block.alloc_buffers)
+
+    def expr(node: PrimExpr) -> PrimExpr:
+        return substitute(node, values, buffers)
+
+    def change(node: Stmt) -> Stmt:
+        changed = map_parts(node, change, expr, buffers)
+        match changed:
+            case For(var) | Let(var):
+                return replace(changed, var=values[var])
+            case BlockRealize(block=block):
+                axes = tuple(IterVar(values[axis.var], axis.extent, axis.kind) for axis in block.iter_vars)
+                return replace(changed, block=replace(block, iter_vars=axes, name=block_name(block.name)))
+        return changed
+
+    return change(stmt)
