@@ -10,10 +10,11 @@ from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir.names import NameSupply
 from relay2relax.relax_ir.struct_info import TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.visit import Steps, all_sequences, bindings, operands, run, variables
-from relay2relax.tir.expr import Buffer, BufferLoad, PrimExpr, Var, const
+from relay2relax.tir.expr import Buffer, PrimExpr, Var, const
 from relay2relax.tir.extent import as_prim
+from relay2relax.tir.inline import instantiate
 from relay2relax.tir.stmt import PrimFunc, Seq, Stmt
-from relay2relax.tir.visit import free_variables, map_expr, map_stmt, substitute, substitute_stmt
+from relay2relax.tir.visit import free_variables
 
 # A run of more calls is cut: one C function of any length would take the compiler any time.
 _MOST_CALLS = 2000
@@ -157,35 +158,19 @@ class _Merger:
     def add_call(self, var: rx.Var, call: rx.CallTIR, current: _Run) -> None:
         func = self.module.functions[call.func]
         assert isinstance(func, PrimFunc)
-        buffers: dict[Buffer, Buffer] = {}
-        scalars: dict[Var, PrimExpr] = {}
-        numbers: dict[Buffer, PrimExpr] = {}
-        formal = func.buffers
-        for own, arg in zip(formal, _flat(call.args), strict=False):
-            constant = _number(arg)
-            if constant is not None:
-                numbers[own] = constant
-                continue
-            buffers[own] = given = self.operand(arg, current)
-            _bind(own, given.shape, scalars)
+        given: list[Buffer | PrimExpr] = []
+        for arg in _flat(call.args):
+            number = _number(arg)
+            given.append(self.operand(arg, current) if number is None else number)
         outputs = []
-        for own, info in zip(formal[len(formal) - len(call.out) :], call.out, strict=True):
+        for own, info in zip(func.buffers[-len(call.out) :], call.out, strict=True):
             assert info.shape is not None
             made = Buffer(own.name, tuple(as_prim(e) for e in info.shape), own.dtype)
             current.infos[made] = info
             outputs.append(made)
-            buffers[own] = made
-            _bind(own, made.shape, scalars)
-        named = [p for p in func.params if p not in func.buffer_map]
-        scalars.update(zip(named, call.tir_args, strict=True))
-        for own in func.root_buffers:
-            buffers[own] = replace_shape(own, scalars)
-            current.temporaries.append(buffers[own])
-        body = func.body
-        if numbers:
-            body = _with_numbers(body, numbers)
-        body = substitute_stmt(body, scalars, buffers)
-        current.stages += body.stmts if isinstance(body, Seq) else (body,)
+        stages, temporaries = instantiate(func, given, outputs, call.tir_args)
+        current.stages += stages
+        current.temporaries += temporaries
         current.values[var] = tuple(outputs)
 
     def operand(self, arg: rx.Expr, current: _Run) -> Buffer:
@@ -281,21 +266,3 @@ def _number(arg: rx.Expr) -> PrimExpr | None:
     if dtype in ("float32", "float64") or is_int(dtype) or dtype == "bool":
         return const(arg.data.item(), dtype)
     return None
-
-
-def _bind(own: Buffer, shape: Sequence[PrimExpr], scalars: dict[Var, PrimExpr]) -> None:
-    for extent, actual in zip(own.shape, shape, strict=True):
-        if isinstance(extent, Var):
-            scalars.setdefault(extent, actual)
-
-
-def replace_shape(buffer: Buffer, values: Mapping[Var, PrimExpr]) -> Buffer:
-    """Return another buffer like ``buffer``, its extents in terms of ``values``."""
-    return Buffer(buffer.name, tuple(substitute(e, values) for e in buffer.shape), buffer.dtype, buffer.scope)
-
-
-def _with_numbers(body: Stmt, numbers: Mapping[Buffer, PrimExpr]) -> Stmt:
-    def rewrite(node: PrimExpr) -> PrimExpr | None:
-        return numbers.get(node.buffer) if isinstance(node, BufferLoad) else None
-
-    return map_stmt(body, lambda expr: map_expr(expr, rewrite))
