@@ -78,9 +78,15 @@ def schedule_contraction(
         return None
     found = _candidates(stage, source.a, source.b, machine, is_constant)
     best = max(found, key=lambda one: one.score, default=None)
-    dot = _dot_axis(stage, source.a, source.b)
-    if dot is not None and (best is None or best.score < 0.45):
-        return [_dot(stage, source.a, source.b, dot, machine)]
+    if best is None or best.score < 0.45:
+        for a, b in ((source.a, source.b), (source.b, source.a)):
+            run = _dot_axis(stage, a, b)
+            if run is not None:
+                return [_dot(stage, a, b, run, machine)]
+            run = _run_axis(stage, a, b) if is_constant(b.buffer) else None
+            if run is not None:
+                turned, pack = _turned(stage, b, run, machine)
+                return [pack, _dot(stage, a, turned, run, machine)]
     if best is None:
         return None
     return _tiled(_deepest_last(stage, best), best, machine)
@@ -278,7 +284,8 @@ class _Tile:
         def vector_load(t: PrimExpr, u: PrimExpr, lane: PrimExpr) -> PrimExpr:
             offset = binary("+", binary("*", u, IntImm(self.width)), lane)
             if self.packed is not None:
-                return BufferLoad(self.packed, (binary("+", _panel_place(self, reduction.axes, size), offset),))
+                first_lane = put(_panel_place(self, reduction.axes, size), row(t))
+                return BufferLoad(self.packed, (binary("+", first_lane, offset),))
             return put(self.product.vector, {along.var: binary("+", self.start, offset), **row(t)})
 
         def accumulate(acc: Buffer, held: Buffer) -> Stmt:
@@ -420,6 +427,31 @@ def _dot_axis(stage: Stage, a: BufferLoad, b: BufferLoad) -> Axis | None:
         if _stride(a, axis) == 1 and _stride(b, axis) == 1 and (static(axis.extent) or 8) >= 8:
             return axis
     return None
+
+
+def _run_axis(stage: Stage, a: BufferLoad, b: BufferLoad) -> Axis | None:
+    """Return a reduced axis of neighbouring places in ``a`` along which ``b``, packed anew, could have them, too."""
+    reduction = stage.reduction
+    assert reduction is not None
+    if not _can_pack(stage, b):
+        return None
+    for axis in reduction.axes:
+        if _stride(a, axis) == 1 and _stride(b, axis) and (static(axis.extent) or 0) >= 8:
+            return axis
+    return None
+
+
+def _turned(stage: Stage, load: BufferLoad, run: Axis, machine: Machine) -> tuple[BufferLoad, Stmt]:
+    """Return a load from a copy in which ``run`` is the innermost dimension, and the stage that makes the copy."""
+    reduction = stage.reduction
+    assert reduction is not None
+    axes = [axis for axis in (*stage.axes, *reduction.axes) if axis is not run and _stride(load, axis) != 0]
+    place: PrimExpr = IntImm(0)
+    for axis in (*axes, run):
+        place = binary("+", binary("*", place, axis.extent), axis.var)
+    size = points([*axes, run])
+    turned = BufferLoad(Buffer("turned", (size,), load.dtype), (simplify(place),))
+    return turned, parallel([*axes, run], BufferStore(turned.buffer, turned.indices, load), size, machine.parallel_work)
 
 
 def _dot(stage: Stage, a: BufferLoad, b: BufferLoad, run: Axis, machine: Machine) -> Stmt:

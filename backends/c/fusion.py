@@ -2,7 +2,8 @@
 
 The rules, in this order. A stage that copies a temporary in the order of memory becomes a view. An element-wise stage
 is computed where its result is read, if that repeats no work that matters. An element-wise stage over the result of a
-reduction is done when the result is stored. A tensor that is only padded or joined to others is made inside of the
+reduction is done when the result is stored; one that interleaves several results takes each of them apart
+(``phases.py``). A tensor that is only padded or joined to others is made inside of the
 result (``placement.py``). Then images get their channels innermost (``layout.py``).
 """
 
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Optional, TypeAlias
 
 from relay2relax.backends.c.layout import channels_last
+from relay2relax.backends.c.phases import split_phases
 from relay2relax.backends.c.placement import place
 from relay2relax.backends.c.stages import AnyStage, Axis, Opaque, Program, Reduction, Stage, flat_index, points, size_of
 from relay2relax.tir.arith import Bounds, simplify
@@ -44,6 +46,7 @@ def fuse(
     fixed = set(params) | constants | _seen_through_views(found, views) | _not_spread(found, apart)
     given = frozenset(params) | constants
     found = _inline(found, fixed, given)
+    found = split_phases(found, fixed)
     found = _fuse_epilogues(found, fixed)
     found = place(found, fixed)
     found = channels_last(found, fixed, given | apart)
@@ -227,7 +230,8 @@ def _inline(stages: list[AnyStage], fixed: set[Buffer], given: frozenset[Buffer]
         if use is None or not all(_may_inline(stage, work[reader], use) for reader in use.stages):
             continue
         # What is computed of temporaries may be done where those are made, and its copies placed (placement.py).
-        computed = not isinstance(stage.value, BufferLoad) and not stage.reads() <= given
+        plain = isinstance(stage.value, BufferLoad) and not any(map(_divides, stage.value.indices))
+        computed = not plain and not stage.reads() <= given
         if computed and any(_chooses_copies(work[reader]) for reader in use.stages):
             continue
         # The operands of the stage must still be what they were where it is read: nothing is written twice.

@@ -110,7 +110,8 @@ def _channels(stage: Stage, weights: frozenset[Buffer]) -> Iterator[_Dimension]:
     if (a.buffer in weights) == (b.buffer in weights):
         return
     image, weight = (b, a) if a.buffer in weights else (a, b)
-    used, kept = set(_variables(weight.indices)), set(_variables(image.indices))
+    # An axis that is only part of an index of the weights runs over their window.
+    used, kept = {index for index in weight.indices if isinstance(index, Var)}, set(_variables(image.indices))
     reduced = {axis.var for axis in reduction.axes}
     summed = [(image.buffer, d) for d, index in enumerate(image.indices) if index in reduced and index in used]
     if summed:
