@@ -193,7 +193,9 @@ def adaptive_avg_pool_relax(e: Emit[V], record: OpDef, attrs: AdaptivePoolAttrs,
     extents = [x.shape[axis] for axis in axes]
     sizes = _sizes(attrs, extents)
     if pool_layout(attrs).is_split or not _shares(extents, sizes) or not is_float(x.dtype):
-        return e.as_tir(record, attrs, (data,))
+        return e.as_tir(
+            record, attrs, (data,), "TVM 0.25 and 0.26 average windows of unequal size wrongly, all of them integers"
+        )
     return e.call(record.name, data, output_size=sizes, layout=attrs.layout)
 
 
@@ -206,7 +208,7 @@ def adaptive_max_pool_relax(e: Emit[V], record: OpDef, attrs: AdaptivePoolAttrs,
         reduction: V = extremum_relax("max").expand(e, ReduceAttrs(axis=tuple(axes), keepdims=True), data)
         return reduction
     if pool_layout(attrs).is_split or not _shares(extents, sizes) or any(static(one) is None for one in extents):
-        return e.as_tir(record, attrs, (data,))
+        return e.as_tir(record, attrs, (data,), "Relax has no maximum over windows of unequal size")
     window = tuple(floordiv(a, b) for a, b in zip(extents, sizes, strict=True))
     return e.call(f"nn.max_pool{len(axes)}d", data, pool_size=window, strides=window, layout=attrs.layout)
 

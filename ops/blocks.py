@@ -223,7 +223,9 @@ def _sub_pixel(name: str, parts: Any, compute: Any, doc: str) -> OpDef:
 
     def relax(e: Emit[V], attrs: SubPixelAttrs, data: V) -> Any:
         found: _Parts = parts(attrs, e.type_of(data))
-        return e.as_tir(record, attrs, (data,)) if found.is_empty else found.emit(e, data)
+        if found.is_empty:
+            return e.as_tir(record, attrs, (data,), "Relax's operators take no empty tensors here")
+        return found.emit(e, data)
 
     record = OpDef(
         relay=f"nn.{name}",
@@ -470,7 +472,7 @@ def fifo_buffer_relax(e: Emit[V], attrs: FIFOBufferAttrs, data: V, buffer: V) ->
     axis = normal_axis(attrs.axis, old.rank)
     begin, length = static(new.shape[axis]), static(old.shape[axis])
     if begin is None or length is None:
-        return e.as_tir(fifo_buffer, attrs, (data, buffer))
+        return e.as_tir(fifo_buffer, attrs, (data, buffer), "an extent is not known beforehand")
     both = e.call("concat", e.tuple([buffer, data]), axis=axis)
     return e.call("strided_slice", both, axes=(axis,), begin=(begin,), end=(begin + length,), strides=(1,))
 

@@ -169,7 +169,7 @@ def conv_relax(e: Emit[V], record: OpDef, attrs: ConvAttrs, data: V, weight: V) 
     """Relax's convolution takes no (channels, multiplier) kernels, and gives its result in the data's layout."""
     call = read_call(attrs)
     if call.data.is_split or call.kernel.is_split or call.out.is_split:
-        return e.as_tir(record, attrs, (data, weight))
+        return e.as_tir(record, attrs, (data, weight), "Relax convolves no split layouts")
     channels = extents_in(e.type_of(data), call.data, call.data_order, "the data", 0)[1]
     kernel = extents_in(e.type_of(weight), call.kernel, call.kernel_order, "the weight", 1)
     layout = call.kernel.name

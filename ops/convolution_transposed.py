@@ -186,7 +186,7 @@ def conv_transpose_relax(e: Emit[V], record: OpDef, attrs: ConvTransposeAttrs, d
     """Relax lowers a transposed convolution of ``NCHW`` data by an ``IOHW`` kernel only: others are transposed."""
     call = read_call(attrs)
     if call.data.is_split or call.kernel.is_split or call.out.is_split:
-        return e.as_tir(record, attrs, (data, weight))
+        return e.as_tir(record, attrs, (data, weight), "Relax convolves no split layouts")
     plain = parse_layout(call.data_order, call.data_order)
     kernel = parse_layout("IO" + call.spatial, call.kernel_order)
     given = attributes(

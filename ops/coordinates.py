@@ -144,7 +144,9 @@ def invert_permutation_relax(e: Emit[V], attrs: NoAttrs, data: V) -> V:
     found = tensor(e.type_of(data))
     extent = static(found.shape[0])
     if extent is None or found.dtype not in ("int32", "int64"):
-        return e.as_tir(invert_permutation, attrs, (data,))
+        return e.as_tir(
+            invert_permutation, attrs, (data,), "the extent is not known beforehand, or the places are small integers"
+        )
     places = e.call("arange", start=0, end=extent, step=1, dtype=found.dtype)
     return e.call("scatter_elements", e.call("zeros_like", data), data, places, axis=0, reduction="update")
 

@@ -230,7 +230,9 @@ def group_norm_relax(e: Emit[V], attrs: GroupNormAttrs, data: V, gamma: V, beta:
     x = tensor(e.type_of(data))
     found = _statistics(attrs, x.rank, x.dtype)
     if not found.axes:
-        return e.as_tir(group_norm, attrs, (data, gamma, beta))
+        return e.as_tir(
+            group_norm, attrs, (data, gamma, beta), "R.nn.group_norm lowers no call without axes beside the channels"
+        )
     return e.call(
         "nn.group_norm", data, *_vectors(e, attrs, gamma, beta), num_groups=attrs.num_groups,
         channel_axis=found.channel, axes=found.axes, epsilon=found.epsilon,
@@ -391,7 +393,7 @@ def lrn_relax(e: Emit[V], attrs: LRNAttrs, data: V) -> V:
     axis, half = normal_axis(attrs.axis, x.rank), attrs.size // 2
     extent = static(x.shape[axis])
     if extent is None:
-        return e.as_tir(lrn, attrs, (data,))
+        return e.as_tir(lrn, attrs, (data,), "the number of channels is not known beforehand")
     width = [0] * (2 * x.rank)
     width[2 * axis : 2 * axis + 2] = [half, attrs.size - 1 - half]
     squares = e.call("nn.pad", e.call("multiply", data, data), pad_width=tuple(width))

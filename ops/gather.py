@@ -218,7 +218,7 @@ def gather_nd_relax(e: Emit[V], attrs: GatherNDAttrs, data: V, indices: V) -> V:
     """R.gather_nd has the coordinates of a place along the last axis."""
     found = tensor(e.type_of(indices), 1)
     if static(found.shape[0]) is None:
-        return e.as_tir(gather_nd, attrs, (data, indices))
+        return e.as_tir(gather_nd, attrs, (data, indices), "the number of coordinates is not known beforehand")
     return e.call("gather_nd", data, columns_last(e, indices), batch_dims=attrs.batch_dims)
 
 

@@ -204,7 +204,10 @@ def _pool_grad(name: str, attrs_class: type[PoolAttrs], numpy: Any, compute: Any
     def relax(e: Emit[V], attrs: Any, out_grad: V, data: V) -> V:
         given = _pool(attrs)
         if pool_layout(given).is_split or given.ceil_mode or any(w.dilation > 1 for w in windows_in(given)):
-            return e.as_tir(record, attrs, (out_grad, data))
+            return e.as_tir(
+                record, attrs, (out_grad, data),
+                "Relax's gradient ignores dilation and rounding up, and takes no split layouts",
+            )
         counted = {"count_include_pad": given.count_include_pad} if isinstance(given, AvgPool2DAttrs) else {}
         return e.call(f"grad.{name}_backward", out_grad, data, **pool_arguments(given), **counted)
 
@@ -308,7 +311,7 @@ def backward_weight_relax(e: Emit[V], attrs: Conv2DAttrs, grad: V, data: V) -> V
     conv = read_call(_weight_layouts(attrs))
     kernel = integers(attrs.kernel_size or (), "kernel_size")
     if conv.groups > 1 or conv.data.is_split or conv.out.is_split or conv.kernel.is_split:
-        return e.as_tir(conv2d_backward_weight, attrs, (grad, data))
+        return e.as_tir(conv2d_backward_weight, attrs, (grad, data), "Relax has no form for groups and split layouts")
     turned = parse_layout("CNHW", "NCHW")
     x = e.call("permute_dims", data, axes=tuple(conv.data.axes.index(axis) for axis in turned.axes))
     g = e.call("permute_dims", grad, axes=tuple(conv.out.axes.index(axis) for axis in turned.axes))

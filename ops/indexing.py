@@ -349,7 +349,7 @@ def take_relax(e: Emit[V], attrs: TakeAttrs, data: V, indices: V) -> V:
         return e.call("take", flat, indices, axis=0, mode=attrs.mode)
     axis, batch = _take_axis(attrs, found.rank, tensor(e.type_of(indices), 1).rank)
     if batch:
-        return e.as_tir(take, attrs, (data, indices))
+        return e.as_tir(take, attrs, (data, indices), "R.take has no batch axes")
     return e.call("take", data, indices, axis=axis, mode=attrs.mode)
 
 
@@ -403,7 +403,9 @@ def strided_slice_relax(e: Emit[V], attrs: StridedSliceAttrs, data: V) -> V:
         return data
     if any(one.stride < 0 and static(one.length) is None for one in slices):
         # The end before element 0 would have to be told from the last element when the program runs.
-        return e.as_tir(strided_slice, attrs, (data,))
+        return e.as_tir(
+            strided_slice, attrs, (data,), "R.strided_slice cannot end before element 0 of an axis of unknown length"
+        )
     return e.call(
         "strided_slice",
         data,

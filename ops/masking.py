@@ -169,7 +169,7 @@ def trilu_relax(e: Emit[V], attrs: TriluAttrs, data: V, k: V) -> V:
     """R.triu and R.tril take the diagonal as a number."""
     known = e.constant_of(k)
     if known is None or tensor(e.type_of(data)).dtype == "bool":
-        return e.as_tir(trilu, attrs, (data, k))
+        return e.as_tir(trilu, attrs, (data, k), "R.triu and R.tril take a number for the diagonal, and no bool")
     return e.call("triu" if attrs.upper else "tril", data, k=int(known))
 
 
@@ -232,7 +232,10 @@ def sequence_mask_relax(e: Emit[V], attrs: SequenceMaskAttrs, data: V, valid_len
     found, lengths = tensor(e.type_of(data)), tensor(e.type_of(valid_length), 1)
     extent = found.shape[attrs.axis]
     if lengths.dtype not in ("int32", "int64") or static(extent) is None:
-        return e.as_tir(sequence_mask, attrs, (data, valid_length))
+        return e.as_tir(
+            sequence_mask, attrs, (data, valid_length),
+            "the extent in time is not known beforehand, or the lengths are small integers",
+        )
     rest = (1,) * (found.rank - 2)
     time = e.call("arange", start=0, end=static(extent), step=1, dtype=lengths.dtype)
     pair = (extent, 1) if attrs.axis == 0 else (1, extent)

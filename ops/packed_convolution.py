@@ -243,7 +243,7 @@ def dense_pack_relax(e: Emit[V], attrs: DensePackAttrs, data: V, weight: V) -> V
     elif names == [("N", False), ("C", False)]:
         weight = e.call("permute_dims", weight, axes=(1, 0))
     else:
-        return e.as_tir(dense_pack, attrs, (data, weight))
+        return e.as_tir(dense_pack, attrs, (data, weight), "Relax has no form for a weight that is split like this")
     return e.call("matmul", data, weight, out_dtype=attrs.out_dtype)
 
 

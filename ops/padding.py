@@ -139,7 +139,7 @@ def pad_relax(e: Emit[V], attrs: PadAttrs, data: V, pad_value: V) -> V:
     """R.nn.pad takes its value as an attribute: a value that is not known beforehand is lowered here."""
     value, mode = e.constant_of(pad_value), _relay_mode(attrs)
     if value is None and mode == "constant":
-        return e.as_tir(pad, attrs, (data, pad_value))
+        return e.as_tir(pad, attrs, (data, pad_value), "R.nn.pad takes a value that is known beforehand")
     number = float(value) if value is not None and mode == "constant" else 0.0
     flat = tuple(width for pair in _relay_widths(attrs) for width in pair)
     return e.call("nn.pad", data, pad_width=flat, pad_mode=mode, pad_value=number)
@@ -229,7 +229,9 @@ def mirror_pad_relax(e: Emit[V], attrs: MirrorPadAttrs, data: V) -> V:
     if attrs.mode == "REFLECT":
         return e.call("nn.pad", data, pad_width=tuple(w for pair in widths for w in pair), pad_mode="reflect")
     if any(static(extent) is None for extent, pair in zip(x.shape, widths, strict=True) if any(pair)):
-        return e.as_tir(mirror_pad, attrs, (data,))
+        return e.as_tir(
+            mirror_pad, attrs, (data,), "R.nn.pad has no symmetric border, and the extent is not known beforehand"
+        )
     for axis, (extent, pair) in enumerate(zip(x.shape, widths, strict=True)):
         if any(pair):
             places = np.pad(np.arange(static(extent) or 0, dtype=np.int64), pair, mode="symmetric")

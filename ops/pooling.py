@@ -340,7 +340,7 @@ def max_pool_relax(e: Emit[V], record: OpDef, attrs: MaxPoolAttrs, data: V) -> V
     """Relax drops a last window that lies in the end padding alone; more end padding does what rounding up does."""
     layout = pool_layout(attrs)
     if layout.is_split:
-        return e.as_tir(record, attrs, (data,))
+        return e.as_tir(record, attrs, (data,), "Relax pools no split layouts")
     return e.call(record.name, data, **pool_arguments(attrs))
 
 
@@ -362,7 +362,12 @@ def avg_pool_relax(e: Emit[V], record: OpDef, attrs: AvgPoolAttrs, data: V) -> V
     layout = pool_layout(attrs)
     # TVM's mean of integers has another dtype than it says.
     if layout.is_split or not is_float(tensor(e.type_of(data)).dtype):
-        return e.as_tir(record, attrs, (data,))
+        return e.as_tir(
+            record,
+            attrs,
+            (data,),
+            "Relax pools no split layouts, and TVM's mean of integers has another dtype than it says",
+        )
     given = pool_arguments(attrs)
     if attrs.ceil_mode and attrs.count_include_pad:
         windows = windows_in(attrs)

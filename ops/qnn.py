@@ -18,6 +18,7 @@ from relay2relax.ops.indexing import ConcatenateAttrs, concatenate_compute, conc
 from relay2relax.ops.quantised import (
     ARRAYS,
     ELEMENTS,
+    UNKNOWN_SCALES,
     Factor,
     Kit,
     RelaxValues,
@@ -270,7 +271,7 @@ def requantize_relax(e: Emit[V], attrs: RequantizeAttrs, data: V, scale: V, zero
     rounding, dtype = _rounding(attrs)
     known = constants(e, scale, out_scale)
     if known is None:
-        return e.as_tir(requantize, attrs, (data, scale, zero, out_scale, out_zero))
+        return e.as_tir(requantize, attrs, (data, scale, zero, out_scale, out_zero), UNKNOWN_SCALES)
     rank = tensor(e.type_of(data)).rank
     zero = spread_value(e, zero, rank, attrs.axis)
     k = RelaxValues(e)
@@ -343,7 +344,7 @@ def concatenate_qnn_relax(e: Emit[V], attrs: ConcatenateAttrs, data: V, scales: 
     count = range(len(types.fields))
     known = constants(e, so, *(e.item(scales, i) for i in count))
     if known is None:
-        return e.as_tir(concatenate, attrs, (data, scales, zeros, so, zo))
+        return e.as_tir(concatenate, attrs, (data, scales, zeros, so, zo), UNKNOWN_SCALES)
     k = RelaxValues(e)
     parts = [
         _moved(

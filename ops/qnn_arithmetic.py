@@ -18,6 +18,7 @@ from relay2relax.ops.qnn import SOURCE, channels_of, place_of
 from relay2relax.ops.quantised import (
     ARRAYS,
     ELEMENTS,
+    UNKNOWN_SCALES,
     Factor,
     Kit,
     RelaxValues,
@@ -144,7 +145,7 @@ def _sum_relax(name: str) -> Callable[..., Any]:
     def expand(e: Emit[V], attrs: BroadcastAttrs, lhs: V, rhs: V, sl: V, zl: V, sr: V, zr: V, so: V, zo: V) -> V:
         known = constants(e, sl, sr, so)
         if known is None:
-            return e.as_tir(SUMS[name], attrs, (lhs, rhs, sl, zl, sr, zr, so, zo))
+            return e.as_tir(SUMS[name], attrs, (lhs, rhs, sl, zl, sr, zr, so, zo), UNKNOWN_SCALES)
         k = RelaxValues(e)
 
         def moved(data: V, scale: Array, zero: V, side: int) -> V:
@@ -219,7 +220,7 @@ def mul_relax(e: Emit[V], attrs: BroadcastAttrs, lhs: V, rhs: V, sl: V, zl: V, s
     """The product on int32, then the steps of a requantisation."""
     known = constants(e, sl, sr, so)
     if known is None:
-        return e.as_tir(mul, attrs, (lhs, rhs, sl, zl, sr, zr, so, zo))
+        return e.as_tir(mul, attrs, (lhs, rhs, sl, zl, sr, zr, so, zo), UNKNOWN_SCALES)
     k = RelaxValues(e)
     ranks = [tensor(e.type_of(one)).rank for one in (lhs, rhs)]
     axis = _shared_axis(attrs, (known[0].ndim, known[1].ndim), max(ranks))

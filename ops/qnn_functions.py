@@ -17,6 +17,7 @@ from relay2relax.ops.qnn import BYTES, SOURCE
 from relay2relax.ops.quantised import (
     ARRAYS,
     ELEMENTS,
+    UNKNOWN_SCALES,
     Factor,
     Kit,
     RelaxValues,
@@ -148,7 +149,7 @@ def leaky_relu_relax(e: Emit[V], attrs: LeakyReluAttrs, data: V, s: V, z: V, so:
     """The steps of two fixed-point products and a choice."""
     known = constants(e, s, so)
     if known is None:
-        return e.as_tir(leaky_relu, attrs, (data, s, z, so, zo))
+        return e.as_tir(leaky_relu, attrs, (data, s, z, so, zo), UNKNOWN_SCALES)
     k = RelaxValues(e)
     factor = factor_values(e, known[0], known[1], 0, -1)
     return _leaky(k, data, z, factor, zo, _slopes(k, attrs.alpha), tensor(e.type_of(data)).dtype)

@@ -23,6 +23,7 @@ from relay2relax.ops.qnn import BYTES, SOURCE
 from relay2relax.ops.quantised import (
     ARRAYS,
     ELEMENTS,
+    UNKNOWN_SCALES,
     RelaxValues,
     check_dtype,
     check_parameter,
@@ -133,7 +134,7 @@ def _product_record(name: str, product: _Product, attrs_class: type, doc: str, s
         w = subtract(k, k.cast(weight, "int32"), spread_value(e, zw, rank, product.axis(attrs)))
         form = product.record.relax
         if not isinstance(form, Expanded):
-            return e.as_tir(product.record, attrs, (x, w))
+            return e.as_tir(product.record, attrs, (x, w), "Relax has no operator for the product of integers")
         result: V = form.expand(e, attrs, x, w)
         return result
 
@@ -300,10 +301,11 @@ def avg_pool2d_relax(e: Emit[V], attrs: AvgPool2DAttrs, data: V, s: V, z: V, so:
     """The steps of a requantisation; the average of integers is a PrimFunc, for R.nn.avg_pool2d rounds otherwise."""
     known = constants(e, s, so)
     if known is None:
-        return e.as_tir(avg_pool2d, attrs, (data, s, z, so, zo))
+        return e.as_tir(avg_pool2d, attrs, (data, s, z, so, zo), UNKNOWN_SCALES)
     k = RelaxValues(e)
     moved = requantised(k, data, z, factor_values(e, known[0], known[1], 0, -1), zo)
-    return saturated(k, e.as_tir(_POOL.record, attrs, (moved,)), tensor(e.type_of(data)).dtype)
+    average = e.as_tir(_POOL.record, attrs, (moved,), "R.nn.avg_pool2d rounds the average of integers otherwise")
+    return saturated(k, average, tensor(e.type_of(data)).dtype)
 
 
 def _no_check(*args: Any) -> None:

@@ -370,6 +370,9 @@ def spread_value(e: Emit[V], parameter: V, rank: int, axis: int) -> V:
     return e.call("reshape", parameter, e.shape((*found.shape, *(1,) * trailing) if rank else ()))
 
 
+UNKNOWN_SCALES = "fixed-point multipliers need scales that are known beforehand"
+
+
 def constants(e: Emit[V], *values: V) -> list[Array] | None:
     """Return the data of ``values``, None unless all of them are constants."""
     found = [e.constant_of(value) for value in values]

@@ -135,7 +135,7 @@ def layout_transform_relax(e: Emit[V], attrs: LayoutTransformAttrs, data: V) -> 
     source, target, letters = _layouts(attrs)
     extents = source.extents(found.shape, letters)
     if any(equal(n, m) is not True for n, m in zip(extents, _whole(extents, target, letters), strict=True)):
-        return e.as_tir(layout_transform, attrs, (data,))
+        return e.as_tir(layout_transform, attrs, (data,), "padding to whole blocks has no Relax form")
     data = _to_order(e, data, source, extents, letters)
     parts: list[Extent] = []
     names: list[tuple[str, bool]] = []
@@ -325,7 +325,7 @@ def meshgrid_relax(e: Emit[V], attrs: MeshgridAttrs, data: V) -> V:
     found = e.type_of(data)
     assert isinstance(found, TupleType)
     if attrs.indexing == "xy":
-        return e.as_tir(meshgrid, attrs, (data,))
+        return e.as_tir(meshgrid, attrs, (data,), "TVM infers the shape of `ij` for R.meshgrid of `xy`")
     if any(not tensor(one).rank for one in found.fields):
         parts = [e.item(data, number) for number in range(len(found.fields))]
         data = e.tuple(

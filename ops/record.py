@@ -54,8 +54,11 @@ class Emit(Protocol[V]):
     def constant_of(self, value: V) -> Array | None:
         """Return the data of a constant, None for any other value."""
 
-    def as_tir(self, op: OpDef, attrs: Any, args: Sequence[V]) -> V:
-        """Emit ``call_tir`` of the operator's own PrimFunc: for a call that Relax's operators cannot express."""
+    def as_tir(self, op: OpDef, attrs: Any, args: Sequence[V], why: str) -> V:
+        """Emit ``call_tir`` of the operator's own PrimFunc: for a call that Relax's operators cannot express.
+
+        ``why`` says what they lack; it is kept with the PrimFunc.
+        """
 
 
 @dataclass(frozen=True, slots=True)

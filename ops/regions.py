@@ -533,7 +533,7 @@ def proposal_compute(
 def align_relax(e: Emit[V], attrs: ROIAlignAttrs, data: V, rois: V) -> V:
     """R.vision.roi_align has the same fields, and one more."""
     if attrs.layout != "NCHW":
-        return e.as_tir(roi_align, attrs, (data, rois))
+        return e.as_tir(roi_align, attrs, (data, rois), "R.vision.roi_align takes NCHW")
     return e.call(
         "vision.roi_align",
         data,

@@ -157,7 +157,7 @@ def _resize_relax(e: Emit[V], record: OpDef, attrs: Any, data: V) -> V:
     rank = 2 if record is resize2d else 3
     layout = parse_layout(attrs.layout, "NC" + SPATIAL[rank])
     if layout.is_split or tensor(e.type_of(data)).dtype != "float32":
-        return e.as_tir(record, attrs, (data,))
+        return e.as_tir(record, attrs, (data,), "R.image resizes float32 in plain layouts")
     resized = e.call(
         record.name,
         data,
@@ -184,7 +184,9 @@ def _line_relax(e: Emit[V], attrs: Resize1DAttrs, data: V) -> V:
     layout = parse_layout(attrs.layout, "NCW")
     kept = attrs.coordinate_transformation_mode in _STILL and not layout.is_split
     if not kept or tensor(e.type_of(data)).dtype != "float32":
-        return e.as_tir(resize1d, attrs, (data,))
+        return e.as_tir(
+            resize1d, attrs, (data,), "R.image resizes float32 in plain layouts, and moves an axis of one element"
+        )
     axis = layout.position("W")
     image = e.call("expand_dims", data, axis=(axis,))
     fields = {one.name: getattr(attrs, one.name) for one in attr_fields(Resize2DAttrs)}
@@ -270,7 +272,7 @@ def dyn_resize_relax(e: Emit[V], attrs: Resize2DAttrs, data: V, size: V, roi: V)
     """A size that is a constant is like one among the attributes."""
     extents, region_ = e.constant_of(size), e.constant_of(roi)
     if extents is None or (region_ is None and attrs.coordinate_transformation_mode == "tf_crop_and_resize"):
-        return e.as_tir(dyn_resize2d, attrs, (data, size, roi))
+        return e.as_tir(dyn_resize2d, attrs, (data, size, roi), "the size is not known beforehand")
     values = () if region_ is None or region_.size != 4 else tuple(FloatImm(float(one), "float32") for one in region_)
     given = replace(attrs, size=tuple(int(one) for one in extents), roi=values or None)
     return _resize_relax(e, resize2d, given, data)

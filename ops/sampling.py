@@ -260,7 +260,7 @@ def grid_sample_compute(attrs: Any, out: TensorType, data: te.Tensor, grid: te.T
 def grid_sample_relax(e: Emit[V], attrs: GridSampleAttrs, data: V, grid: V) -> V:
     """R.image.grid_sample of two axes is the same; its defaults are others."""
     if attrs.layout != "NCHW":
-        return e.as_tir(grid_sample, attrs, (data, grid))
+        return e.as_tir(grid_sample, attrs, (data, grid), "R.image.grid_sample takes NCHW")
     return e.call(
         "image.grid_sample",
         data,

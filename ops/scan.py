@@ -119,7 +119,7 @@ def scan(name: str, functions: tuple[np.ufunc, np.ufunc], combine: Combine, star
         found = tensor(e.type_of(data))
         dtype = attrs.dtype or found.dtype
         if "bool" in (dtype, found.dtype) or not found.rank:
-            return e.as_tir(record, attrs, (data,))
+            return e.as_tir(record, attrs, (data,), "TVM's scans take neither bool nor scalars")
         return e.call(name, data, axis=attrs.axis, dtype=attrs.dtype, exclusive=bool(attrs.exclusive))
 
     record = OpDef(

@@ -281,7 +281,9 @@ def scatter_nd_relax(e: Emit[V], attrs: ScatterNDAttrs, data: V, indices: V, upd
     found = tensor(e.type_of(indices), 1)
     types = tensor(e.type_of(data)).dtype, tensor(e.type_of(updates), 2).dtype
     if static(found.shape[0]) is None or types[0] != types[1] or "bool" in types:
-        return e.as_tir(scatter_nd, attrs, (data, indices, updates))
+        return e.as_tir(
+            scatter_nd, attrs, (data, indices, updates), "R.scatter_nd takes updates of the data's dtype, and no bool"
+        )
     return e.call("scatter_nd", data, columns_last(e, indices), updates, reduction=attrs.mode)
 
 
@@ -293,7 +295,10 @@ def scatter_elements_relax(e: Emit[V], attrs: ScatterElementsAttrs, data: V, ind
     same = all(equal(a, b) for a, b in zip(places.shape, values.shape, strict=True))
     # R wants exactly one update for each place.
     if types[0] != types[1] or "bool" in types or not same:
-        return e.as_tir(scatter_elements, attrs, (data, indices, updates))
+        return e.as_tir(
+            scatter_elements, attrs, (data, indices, updates),
+            "R.scatter_elements takes one update of the data's dtype for each place, and no bool",
+        )
     axis = normal_axis(attrs.axis, found.rank)
     return e.call("scatter_elements", data, signed_places(e, indices), updates, axis=axis, reduction=attrs.reduction)
 

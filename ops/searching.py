@@ -111,7 +111,9 @@ def searchsorted_relax(e: Emit[V], attrs: SearchSortedAttrs, sorted_sequence: V,
     """R.bucketize takes one sequence, and gives int32 or int64."""
     one = tensor(e.type_of(sorted_sequence)).rank == 1
     if not one or attrs.dtype not in ("int32", "int64"):
-        return e.as_tir(searchsorted, attrs, (sorted_sequence, values))
+        return e.as_tir(
+            searchsorted, attrs, (sorted_sequence, values), "R.bucketize takes one sequence, and gives int32 or int64"
+        )
     return e.call("bucketize", values, sorted_sequence, out_int32=attrs.dtype == "int32", right=attrs.right)
 
 

@@ -288,19 +288,20 @@ def argsort_compute(attrs: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
 # What the sort of TVM's runtime takes.
 _SORTED_BY_TVM = ("float32", "float64", "int32", "int64")
 _INDEXED_BY_TVM = ("float32", "float64", "int32", "int64")
+_UNSORTED = "TVM's sort has kernels for numbers of 32 and 64 bits only, and gives no more than there is"
 
 
 def sort_relax(e: Emit[V], attrs: ArgsortAttrs, data: V) -> V:
     """R.sort says ``descending``; its kernel has no small dtypes."""
     if tensor(e.type_of(data)).dtype not in _SORTED_BY_TVM:
-        return e.as_tir(sort, attrs, (data,))
+        return e.as_tir(sort, attrs, (data,), _UNSORTED)
     return e.call("sort", data, axis=attrs.axis, descending=not attrs.is_ascend)
 
 
 def argsort_relax(e: Emit[V], attrs: ArgsortAttrs, data: V) -> V:
     """R.argsort says ``descending``; its kernel has no small dtypes."""
     if tensor(e.type_of(data)).dtype not in _SORTED_BY_TVM or attrs.dtype not in _INDEXED_BY_TVM:
-        return e.as_tir(argsort, attrs, (data,))
+        return e.as_tir(argsort, attrs, (data,), _UNSORTED)
     return e.call("argsort", data, axis=attrs.axis, descending=not attrs.is_ascend, dtype=attrs.dtype)
 
 
@@ -364,7 +365,7 @@ def topk_relax(e: Emit[V], attrs: TopkAttrs, data: V) -> V:
     found = tensor(e.type_of(data))
     indexed = attrs.ret_type == "values" or attrs.dtype in _INDEXED_BY_TVM
     if found.dtype not in _SORTED_BY_TVM or not indexed or not attrs.k or attrs.k < 1:
-        return e.as_tir(topk, attrs, (data,))
+        return e.as_tir(topk, attrs, (data,), _UNSORTED)
     return e.call(
         "topk",
         data,
@@ -380,7 +381,7 @@ def dyn_topk_relax(e: Emit[V], attrs: TopkAttrs, data: V, k: V) -> V:
     """A ``k`` that is a constant is like one among the attributes."""
     value = e.constant_of(k)
     if value is None or value.size != 1:
-        return e.as_tir(dyn_topk, attrs, (data, k))
+        return e.as_tir(dyn_topk, attrs, (data, k), "k is not known beforehand")
     return topk_relax(e, replace(attrs, k=int(value.reshape(()))), data)
 
 

@@ -6,6 +6,7 @@ Both translators and ``LegalizeOps`` emit through this class, so a call is lower
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +28,8 @@ from relay2relax.tir.expr import Var as PrimVar
 from relay2relax.tir.extent import Extent, Shape, is_any
 
 _Call: TypeAlias = tuple[OpDef, Any, Sequence[Expr]]
+# The attribute of a PrimFunc that says why Relax's operators do not express the call that it computes.
+NO_RELAX_FORM = "no_relax_form"
 
 
 class OpEmitter:
@@ -95,14 +98,19 @@ class OpEmitter:
             case Expanded(expand):
                 result: Expr = expand(self, attrs, *args)
                 return result
-        return self.as_tir(op, attrs, args, self.span)
+        return self.as_tir(op, attrs, args, f"Relax has no operator for {op.name}")
 
-    def as_tir(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> Expr:
-        """Emit a call of ``op`` as ``call_tir``; what cannot be is said at :meth:`tir_call`."""
+    def as_tir(
+        self, op: OpDef, attrs: Any, args: Sequence[Expr], why: str = "", span: Span | None = None
+    ) -> Expr:
+        """Emit a call of ``op`` as ``call_tir``; what cannot be is said at :meth:`tir_call`.
+
+        ``why`` is what keeps it from being Relax operators; the PrimFunc says so as ``no_relax_form``.
+        """
         if op.passes_through:
             return args[0]
         op, attrs, args = self._settled(op, attrs, args)
-        value = self.tir_call(op, attrs, args, span or self.span)
+        value = self.tir_call(op, attrs, args, span or self.span, why)
         if isinstance(value, Tuple):
             return Tuple((self.builder.emit(value.fields[0]),))
         return self._noted(self.builder.emit(value), op, attrs, args)
@@ -132,7 +140,9 @@ class OpEmitter:
             return tuple(self._numbers_in(field) for field in value.fields)
         return self._numbers.get(value)
 
-    def tir_call(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> CallTIR | Tuple:
+    def tir_call(
+        self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None, why: str = ""
+    ) -> CallTIR | Tuple:
         """Return a call of ``op`` as ``call_tir``, not bound yet; equal calls share one PrimFunc.
 
         An operator whose result is a tuple of one gives a tuple of the call.
@@ -144,10 +154,12 @@ class OpEmitter:
         for shape in (*(s for one in types for s in _shapes(one)), *(one.shape for one in results)):
             if any(is_any(extent) for extent in shape):
                 raise UnsupportedError(f"{op.name}: a shape depends on data; TensorIR needs it beforehand")
-        key = (op, attrs, types, out)
+        key = (op, attrs, types, out, why)
         if key not in self._functions:
             hint = op.name.rsplit(".", 1)[-1]
             func = lower_call(op, attrs, types, out, hint)
+            if why:
+                func = replace(func, attrs={**func.attrs, NO_RELAX_FORM: why})
             # Dimensions that no buffer's shape determines are passed as scalars.
             scalars = tuple(param for param in func.params if param not in func.buffer_map)
             self._functions[key] = self.builder.add_func(func, hint), scalars

@@ -84,7 +84,7 @@ def _emit(
             op = relay_op(name)
             if op is None:
                 unsupported(mod, node, f"operator {name} has no record")
-            return emitter.as_tir(op, attrs, tuple(values[arg] for arg in args), span)
+            return emitter.as_tir(op, attrs, tuple(values[arg] for arg in args), span=span)
         case relay_ir.Var(name):
             unsupported(mod, node, f"variable %{name} is free")
     unsupported(mod, node, f"{type(node).__name__} in main")
