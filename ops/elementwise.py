@@ -223,7 +223,9 @@ def _of_signed(name: str) -> Expanded:
     def expand(e: Emit[V], attrs: NoAttrs, data: V) -> V:
         if not is_unsigned(tensor(e.type_of(data)).dtype):
             return e.call(name, data)
-        return e.as_tir(negative if name == "negative" else sign, attrs, (data,))
+        return e.as_tir(
+            negative if name == "negative" else sign, attrs, (data,), "TVM cannot build it for unsigned numbers"
+        )
 
     return Expanded(expand)
 
