@@ -130,6 +130,13 @@ def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: str) -> 
     return placed
 
 
+def tensor_to_shape(value: Array) -> ShapeTuple:
+    """Return the numbers of a vector as a shape; raises ExecutionError where one is negative."""
+    if value.ndim != 1 or bool(np.any(value.astype(np.int64) < 0)):
+        raise ExecutionError(f"a shape is a vector of numbers not below 0, this is {value.tolist()}")
+    return ShapeTuple(value.tolist())
+
+
 def reshape(value: Array, shape: ShapeTuple) -> Array:
     """Return the same elements in another shape, without a copy where they lie in order."""
     viewed: Array = value.reshape(shape)
@@ -217,6 +224,7 @@ BUILTINS: Mapping[str, Callable[..., Any]] = {
         null_value,
         read_if_cond,
         reshape,
+        tensor_to_shape,
         tuple_getitem,
     )
 }

@@ -479,14 +479,17 @@ class _FunctionCompiler:
     ) -> Register:
         given = [self.arg(arg) for arg in args]
         match op:
+            case OpDef(builtin=builtin) if builtin:
+                index = self.module.builtin(builtin.removeprefix("vm.builtin."))
             case OpDef():
                 name = f"relax.{op.script.name if op.script is not None else op.name}"
                 extents = attribute_variables(attrs)
                 key = ("op", op, attrs)
-                index = self.module.table.get(key)
-                if index is None:
+                known = self.module.table.get(key)
+                if known is None:
                     name = self.module.supply.fresh(name)
-                    index = self.module.entry(key, name, OperatorCall(name, op, attrs, extents))
+                    known = self.module.entry(key, name, OperatorCall(name, op, attrs, extents))
+                index = known
                 if extents:
                     given.append(self.shape(extents))
             case rx.Var():

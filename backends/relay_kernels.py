@@ -13,7 +13,7 @@ from relay2relax.backends.c import CompiledModule, compile_prim_funcs
 from relay2relax.backends.relay_code import CallOperator
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.ops.lower import lower_call
+from relay2relax.ops.lower import lower_call, lower_extents, unknown_extents, with_extents
 from relay2relax.ops.record import OpDef
 from relay2relax.ops.table import relay_op
 from relay2relax.ops.types import TensorType, TupleType, Type
@@ -22,6 +22,8 @@ from relay2relax.tir.extent import static
 
 # An operator, its attributes, and the types of its arguments, all extents known.
 Signature: TypeAlias = tuple[OpDef, Any, tuple[Type, ...]]
+# The same with the result's type, in which extents that data decide are unknown until they are computed.
+_Sized: TypeAlias = tuple[OpDef, Any, tuple[Type, ...], Type]
 
 
 class NumpyKernels:
@@ -36,46 +38,54 @@ class NumpyKernels:
 class _Compiled:
     module: CompiledModule
     name: str
-    result: Type
 
 
 class CKernels:
     """Every call is a C function for exactly its argument types; what was not prepared is compiled when it is met."""
 
     def __init__(self) -> None:
-        self._compiled: dict[Signature, _Compiled] = {}
+        self._compiled: dict[_Sized, _Compiled] = {}
 
     def prepare(self, signatures: Iterable[Signature]) -> None:
         """Compile what is new among ``signatures``, in one go.
 
-        Raises UnsupportedError where a result's shape depends on data or C cannot express the operator, and
-        CompilerError where the compiler is missing or refuses the code.
+        Where a result's shape depends on data, that is the computation of its extents. Raises UnsupportedError where C
+        cannot express the operator, and CompilerError where the compiler is missing or refuses the code.
         """
-        new = [one for one in dict.fromkeys(signatures) if one not in self._compiled]
-        results = [op.infer(attrs, *types) for op, attrs, types in new]
+        self._compile((op, attrs, types, op.infer(attrs, *types)) for op, attrs, types in signatures)
+
+    def _compile(self, calls: Iterable[_Sized]) -> None:
+        new = [one for one in dict.fromkeys(calls) if one not in self._compiled]
         funcs = []
-        for number, ((op, attrs, types), result) in enumerate(zip(new, results, strict=True)):
-            if not is_static(result):
-                raise UnsupportedError(f"the shape of {op.name}'s result depends on data; use the numpy backend")
+        for number, (op, attrs, types, result) in enumerate(new):
             name = f"{re.sub('[^A-Za-z0-9]', '_', op.name)}_{number}"
-            funcs.append(lower_call(op, attrs, types, result, name))
+            lower = lower_call if is_static(result) else lower_extents
+            funcs.append(lower(op, attrs, types, result, name))
         if funcs:
             module = compile_prim_funcs(funcs)
-            for signature, func, result in zip(new, funcs, results, strict=True):
-                self._compiled[signature] = _Compiled(module, func.name, result)
+            for call, func in zip(new, funcs, strict=True):
+                self._compiled[call] = _Compiled(module, func.name)
 
     def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
         """Return the value of ``call``."""
         if call.op.passes_through:
             return args[0]
-        signature = (call.op, call.attrs, tuple(map(type_of, args)))
-        if signature not in self._compiled:
-            self.prepare((signature,))
-        compiled = self._compiled[signature]
-        fields = compiled.result.fields if isinstance(compiled.result, TupleType) else (compiled.result,)
+        types = tuple(map(type_of, args))
+        result = call.op.infer(call.attrs, *types)
+        if not is_static(result):
+            extents = np.empty(unknown_extents(result), np.int64)
+            self._call((call.op, call.attrs, types, result), args, [extents])
+            result = with_extents(result, [int(extent) for extent in extents])
+        fields = result.fields if isinstance(result, TupleType) else (result,)
         outputs = [_empty(field) for field in fields]
+        self._call((call.op, call.attrs, types, result), args, outputs)
+        return tuple(outputs) if isinstance(result, TupleType) else outputs[0]
+
+    def _call(self, call: _Sized, args: Sequence[Any], outputs: Sequence[Array]) -> None:
+        if call not in self._compiled:
+            self._compile((call,))
+        compiled = self._compiled[call]
         compiled.module.call(compiled.name, *flatten(args), *outputs)
-        return tuple(outputs) if isinstance(compiled.result, TupleType) else outputs[0]
 
 
 class SignatureKernels:

@@ -13,12 +13,13 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_int
 from relay2relax.ops.attributes import NoAttrs
 from relay2relax.ops.create import InitOpAttrs
+from relay2relax.ops.dynamic_kernels import given_extents
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.shapes import broadcast, show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import IntImm, PrimExpr, Select, cast, if_then_else, logical_and, maximum, minimum
-from relay2relax.tir.extent import ANY, Shape, equal, static
+from relay2relax.tir.extent import ANY, Shape, as_prim, equal, is_any, static
 
 SOURCE = "TVM 0.18 src/relay/op/tensor/transform.cc"
 
@@ -71,10 +72,21 @@ def collapse_sum_compute(attrs: Any, out: TensorType, data: te.Tensor, like: te.
     """Return the sum over the axes along which the result was broadcast."""
     axes = _summed(data.shape, out.shape)
     new = data.rank - out.rank
+    # An extent that only the program knows is 1 where its axis is summed over, else the data's.
+    open_axes = [
+        d for d in range(new, data.rank) if d not in axes and static(out.shape[d - new]) is None
+        and not equal(out.shape[d - new], data.shape[d])
+    ]  # fmt: skip
 
     def element(*i: PrimExpr) -> PrimExpr:
         loops = {axis: te.reduce_axis(data.shape[axis], f"k{axis}") for axis in axes}
-        place = tuple(loops[d].var if d in loops else i[d - new] for d in range(data.rank))
+        for d in open_axes:
+            summed = as_prim(out.shape[d - new]).equal(1)
+            loops[d] = te.reduce_axis(Select(summed, data.shape[d], IntImm(1)), f"k{d}")
+        place = tuple(
+            loops[d].var + i[d - new] if d in open_axes else loops[d].var if d in loops else i[d - new]
+            for d in range(data.rank)
+        )
         return te.sum(data[place], list(loops.values())) if loops else data[place]
 
     result: te.Tensor = te.compute(out.shape, element, name="T_collapse_sum")
@@ -86,6 +98,8 @@ def collapse_sum_relax(e: Emit[V], attrs: Any, data: V, like: V) -> V:
     found = tensor(e.type_of(data))
     infer = collapse_sum_to_type if isinstance(attrs, InitOpAttrs) else collapse_sum_like_type
     shape = tensor(infer(attrs, found, e.type_of(like))).shape
+    if any(is_any(extent) for extent in shape):
+        return e.as_tir(collapse_sum_to, attrs, (data, like), "the shape is not known beforehand")
     axes = _summed(found.shape, shape)
     if not axes:
         return data
@@ -186,6 +200,7 @@ collapse_sum_to = OpDef(
     infer=collapse_sum_to_type,
     numpy=lambda attrs, data, shape: _collapse_numpy(data, tuple(int(n) for n in shape)),
     compute=collapse_sum_compute,
+    extents=given_extents(1),
     relax=Expanded(collapse_sum_relax),
     declares_attrs=False,
 )

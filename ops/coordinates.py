@@ -7,7 +7,7 @@ Source of the semantics: TVM 0.18, ``src/relay/op/tensor/transform.cc``, ``pytho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops import dynamic_kernels as kernels
 from relay2relax.ops.attributes import IntegerArray, NoAttrs
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.shapes import show, tensor
@@ -32,15 +33,6 @@ class SparseToDenseAttrs:
     """The shape of the result."""
 
     output_shape: IntegerArray
-
-
-def no_kernel(name: str) -> Callable[..., Any]:
-    """Return the ``compute`` of an operator whose result's shape depends on values: it raises UnsupportedError."""
-
-    def compute(*unused: Any) -> Any:
-        raise UnsupportedError(f"{name}: the shape of its result depends on data; TensorIR needs it beforehand")
-
-    return compute
 
 
 def integers(value: Type, argument: int) -> TensorType:
@@ -321,7 +313,8 @@ argwhere = OpDef(
     inputs=("condition",),
     infer=argwhere_type,
     numpy=argwhere_numpy,
-    compute=no_kernel("argwhere"),
+    compute=kernels.argwhere_compute,
+    extents=kernels.counted_extents,
 )
 
 unravel_index = OpDef(
@@ -374,7 +367,8 @@ sparse_fill_empty_rows = OpDef(
     inputs=("sparse_indices", "sparse_values", "dense_shape", "default_value"),
     infer=sparse_fill_empty_rows_type,
     numpy=sparse_fill_empty_rows_numpy,
-    compute=no_kernel("sparse_fill_empty_rows"),
+    compute=kernels.fill_rows_compute,
+    extents=kernels.fill_rows_extents,
 )
 
 OPS = (argwhere, unravel_index, invert_permutation, sparse_to_dense, sparse_reshape, sparse_fill_empty_rows)

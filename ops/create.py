@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
-from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.attributes import DType, Expr, Int, NoAttrs, OptionalIndexExprArray, String
+from relay2relax.ops.dynamic_kernels import arange_extents
 from relay2relax.ops.elementwise import convert, convert_element, identity_type
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.shapes import extent_value, tensor
@@ -294,7 +294,7 @@ def arange_relax(e: Emit[V], attrs: ArangeAttrs, start: V, stop: V, step: V) -> 
     """R.arange takes numbers, not tensors."""
     bounds = tuple(_number(one) for one in (attrs.start, attrs.stop, attrs.step))
     if any(one is None for one in bounds):
-        raise UnsupportedError("arange: its bounds are computed when the program runs; R.arange takes numbers")
+        return e.as_tir(arange, attrs, (start, stop, step), "R.arange takes numbers that are known beforehand")
     return e.call("arange", start=bounds[0], end=bounds[1], step=bounds[2], dtype=attrs.dtype)
 
 
@@ -452,6 +452,7 @@ arange = OpDef(
     operands=arange_operands,
     numpy=arange_numpy,
     compute=arange_compute,
+    extents=arange_extents,
     relax=Expanded(arange_relax),
 )
 

@@ -1,7 +1,7 @@
 """The operators ``dyn.*``: shapes, axes and places are inputs, so the result's extents are known when the program runs.
 
-Their types have the right rank and unknown extents. A ``TensorIR`` function needs extents beforehand, so there is none;
-what the inputs say is worked out by the rules of the operators with attributes.
+Their types have the right rank and unknown extents, which a tensor program of its own works out when the program runs
+(``dynamic_kernels.py``). What is known of the inputs beforehand makes them operators with attributes.
 Source of the semantics: TVM 0.18, ``src/relay/op/dyn`` and ``python/tvm/relay/op/dyn/_transform.py``.
 """
 
@@ -14,21 +14,24 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, numpy_dtype
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops import dynamic_kernels as kernels
 from relay2relax.ops import table
 from relay2relax.ops.attributes import Int, NoAttrs
-from relay2relax.ops.coordinates import SparseToDenseAttrs, check_sparse, dense_values, no_kernel
-from relay2relax.ops.create import InitOpAttrs, static_shape
+from relay2relax.ops.coordinates import SparseToDenseAttrs, check_sparse, dense_values, sparse_to_dense_compute
+from relay2relax.ops.create import InitOpAttrs, full_compute, static_shape
 from relay2relax.ops.elementwise import convert
 from relay2relax.ops.indexing import StridedSliceAttrs
 from relay2relax.ops.layout import parse_layout
-from relay2relax.ops.masking import OneHotAttrs, one_hot_shape, one_hot_values
+from relay2relax.ops.masking import OneHotAttrs, one_hot_compute, one_hot_shape, one_hot_values
 from relay2relax.ops.padding import PadAttrs, pad_numpy
-from relay2relax.ops.record import OpDef, OpError
+from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.reshaping import new_shape
 from relay2relax.ops.shapes import normal_axes, normal_axis, show, tensor
 from relay2relax.ops.transform import ExpandDimsAttrs, ReshapeAttrs, SqueezeAttrs, TileAttrs
 from relay2relax.ops.types import TensorType, Type
-from relay2relax.ops.upsampling import UpSampling3DAttrs, UpSamplingAttrs
+from relay2relax.ops.upsampling import UpSampling3DAttrs, UpSamplingAttrs, enlarged
+from relay2relax.tir import te
 from relay2relax.tir.extent import ANY, Shape, static
 
 SOURCE = "TVM 0.18 src/relay/op/dyn/tensor/transform.cc"
@@ -125,7 +128,9 @@ def _filled(name: str, value: int, doc: str) -> OpDef:
         attrs_key="relay.attrs.InitOpAttrs",
         infer=init_type,
         numpy=lambda attrs, shape: np.full(_numbers(shape), value, numpy_dtype(attrs.dtype)),
-        compute=no_kernel(f"dyn.{name}"),
+        compute=kernels.filled_compute(value),
+        extents=kernels.given_extents(0),
+        relax=_settled_relax(f"dyn.{name}", 0),
         settle=_settle(0, _init(name)),
     )
 
@@ -264,7 +269,17 @@ def _upsampling(name: str, attrs_class: type, letters: str) -> OpDef:
 
     inputs = ("data", *(f"scale_{letter.lower()}" for letter in letters))
     attrs = _attrs(attrs_class, attrs_class.__name__)
-    return _record(f"nn.{name}", f"As nn.{name}; the factors are inputs.", inputs, infer, numpy, **attrs)
+
+    def axes(attrs: Any) -> list[int]:
+        layout = parse_layout(attrs.layout, "NC" + letters)
+        return [layout.position(letter) for letter in letters]
+
+    def compute(attrs: Any, out: TensorType, data: te.Tensor, *scales: te.Tensor) -> Any:
+        return enlarged(attrs, out, data)
+
+    extents = kernels.scaled_extents(axes)
+    doc = f"As nn.{name}; the factors are inputs."
+    return _record(f"nn.{name}", doc, inputs, infer, numpy, extents, compute, **attrs)
 
 
 # The same calls with attributes, once shapes and places are known
@@ -319,10 +334,43 @@ def _pairs(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
 
+def _settled_relax(name: str, place: int) -> Expanded:
+    """Return the Relax form of an operator whose input ``place`` is the result's shape, codes worked out or not."""
+
+    def expand(e: Emit[V], attrs: Any, *args: V) -> V:
+        op = _named(name)
+        shape = e.extents_of(op, attrs, args)
+        found = op.settle and op.settle(attrs, tuple(shape if i == place else None for i in range(len(args))))
+        assert found is not None
+        static_op, new, kept = found
+        assert isinstance(static_op.relax, Expanded)
+        result: V = static_op.relax.expand(e, new, *(args[i] for i in kept))
+        return result
+
+    return Expanded(expand)
+
+
+# R.tensor_to_shape
+
+
+def tensor_to_shape_type(attrs: NoAttrs, data: Type) -> Any:
+    """Return a shape, as many unknown extents as the vector has elements."""
+    found = tensor(data)
+    if found.dtype != "int64":
+        raise OpError(f"extents are int64, these are {found.dtype}", 0)
+    return (ANY,) * _length(data, 0, "the vector")
+
+
+def _no_program(*unused: Any) -> Any:
+    raise UnsupportedError("R.tensor_to_shape: no tensor program gives a shape")
+
+
 # Records
 
 
-def _record(name: str, doc: str, inputs: tuple[str, ...], infer: Any, numpy: Any, **rest: Any) -> OpDef:
+def _record(
+    name: str, doc: str, inputs: tuple[str, ...], infer: Any, numpy: Any, extents: Any, compute: Any, **rest: Any
+) -> OpDef:
     return OpDef(
         relay=f"dyn.{name}",
         doc=doc,
@@ -330,7 +378,8 @@ def _record(name: str, doc: str, inputs: tuple[str, ...], infer: Any, numpy: Any
         inputs=inputs,
         infer=infer,
         numpy=numpy,
-        compute=no_kernel(f"dyn.{name}"),
+        compute=compute,
+        extents=extents,
         **rest,
     )
 
@@ -342,46 +391,54 @@ def _attrs(cls: type, name: str) -> dict[str, Any]:
 OPS = (
     _record(
         "reshape", "As reshape; the new shape with its codes is an input.", ("data", "newshape"),
-        reshape_type, reshape_numpy, **_attrs(ReshapeAttrs, "ReshapeAttrs"),
+        reshape_type, reshape_numpy, kernels.reshape_extents, kernels.flat_compute,
+        relax=_settled_relax("dyn.reshape", 1), **_attrs(ReshapeAttrs, "ReshapeAttrs"),
         settle=_settle(1, lambda attrs, shape: ("reshape", ReshapeAttrs(shape, attrs.allowzero))),
     ),
     _record(
         "broadcast_to", "As broadcast_to; the shape is an input.", ("data", "shape"),
-        broadcast_to_type, broadcast_to_numpy, **_attrs(InitOpAttrs, "InitOpAttrs"),
+        broadcast_to_type, broadcast_to_numpy, kernels.given_extents(1), kernels.broadcast_compute,
+        relax=_settled_relax("dyn.broadcast_to", 1), **_attrs(InitOpAttrs, "InitOpAttrs"),
         settle=_settle(1, _init("broadcast_to")),
     ),
     _record(
         "tile", "As tile; the repetitions are an input.", ("data", "reps"),
-        tile_type, lambda attrs, data, reps: np.tile(data, _numbers(reps)), **_attrs(TileAttrs, "TileAttrs"),
+        tile_type, lambda attrs, data, reps: np.tile(data, _numbers(reps)),
+        kernels.tile_extents, kernels.tile_compute, **_attrs(TileAttrs, "TileAttrs"),
         settle=_settle_static(1, lambda attrs, reps: ("tile", TileAttrs(reps))),
     ),
     _filled("zeros", 0, "Zeros; the shape is an input."),
     _filled("ones", 1, "Ones; the shape is an input."),
     _record(
         "full", "One number everywhere; the shape is an input.", ("fill_value", "shape"),
-        full_type, full_numpy, **_attrs(InitOpAttrs, "InitOpAttrs"), settle=_settle(1, _init("full")),
+        full_type, full_numpy, kernels.given_extents(1),
+        lambda attrs, out, fill_value, shape: full_compute(attrs, out, fill_value),
+        **_attrs(InitOpAttrs, "InitOpAttrs"), relax=_settled_relax("dyn.full", 1), settle=_settle(1, _init("full")),
     ),
     _record(
         "one_hot", "As one_hot; the extent of the new axis is an input.",
         ("indices", "on_value", "off_value", "depth"),
-        one_hot_type, one_hot_numpy, **_attrs(OneHotAttrs, "OneHotAttrs"),
+        one_hot_type, one_hot_numpy, kernels.given_extents(3), one_hot_compute, **_attrs(OneHotAttrs, "OneHotAttrs"),
         settle=_settle_static(
             3, lambda attrs, depth: ("one_hot", OneHotAttrs(depth[0], attrs.axis, attrs.dtype))
         ),
     ),
     _record(
         "strided_slice", "As strided_slice; the places are inputs.", ("data", "begin", "end", "strides"),
-        strided_slice_type, strided_slice_numpy, **_attrs(StridedSliceAttrs, "StridedSliceAttrs"),
+        strided_slice_type, strided_slice_numpy, kernels.strided_slice_extents, kernels.strided_slice_compute,
+        **_attrs(StridedSliceAttrs, "StridedSliceAttrs"),
         settle=_settle_slice,
     ),
     _record(
         "squeeze", "As squeeze; the axes are an input.", ("data", "axes"),
-        squeeze_type, squeeze_numpy, **_attrs(SqueezeAttrs, "SqueezeAttrs"),
+        squeeze_type, squeeze_numpy, kernels.squeeze_extents, kernels.flat_compute,
+        **_attrs(SqueezeAttrs, "SqueezeAttrs"),
         settle=_settle_static(1, lambda attrs, axes: ("squeeze", SqueezeAttrs(axes))),
     ),
     _record(
         "expand_dims", "As expand_dims; the place of the new axes is an input.", ("data", "axis"),
-        expand_dims_type, expand_dims_numpy, **_attrs(DynExpandDimsAttrs, "DynExpandDimsAttrs"), declares_attrs=False,
+        expand_dims_type, expand_dims_numpy, kernels.expand_dims_extents, kernels.flat_compute,
+        **_attrs(DynExpandDimsAttrs, "DynExpandDimsAttrs"), declares_attrs=False,
         settle=_settle_static(
             1, lambda attrs, axis: ("expand_dims", ExpandDimsAttrs(axis[0], attrs.num_newaxis))
         ),
@@ -390,12 +447,24 @@ OPS = (
         "sparse_to_dense", "As sparse_to_dense; the shape is an input.",
         ("sparse_indices", "sparse_values", "default_value", "output_shape"), sparse_to_dense_type,
         lambda attrs, indices, values, default, shape: dense_values(_numbers(shape), indices, values, default),
+        kernels.given_extents(3), lambda attrs, out, *inputs: sparse_to_dense_compute(attrs, out, *inputs[:3]),
         settle=_settle_static(3, lambda attrs, shape: ("sparse_to_dense", SparseToDenseAttrs(shape))),
     ),
     _record(
         "nn.pad", "As nn.pad; the widths are an input.", ("data", "pad_width", "pad_value"),
-        pad_type, dynamic_pad_numpy, **_attrs(PadAttrs, "PadAttrs"),
+        pad_type, dynamic_pad_numpy, kernels.pad_extents, kernels.pad_compute, **_attrs(PadAttrs, "PadAttrs"),
         settle=_settle_static(1, lambda attrs, widths: ("nn.pad", PadAttrs(_pairs(widths), attrs.pad_mode))),
+    ),
+    OpDef(
+        doc="The numbers of a vector as a shape.",
+        source="TVM 0.27 src/relax/op/op.cc, tensor_to_shape",
+        inputs=("t",),
+        infer=tensor_to_shape_type,
+        numpy=lambda attrs, data: _numbers(data),
+        compute=_no_program,
+        relax=SameOp(),
+        script=Script("tensor_to_shape"),
+        builtin="vm.builtin.tensor_to_shape",
     ),
     _upsampling("upsampling", UpSamplingAttrs, "HW"),
     _upsampling("upsampling3d", UpSampling3DAttrs, "DHW"),

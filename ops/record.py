@@ -54,6 +54,9 @@ class Emit(Protocol[V]):
     def constant_of(self, value: V) -> Array | None:
         """Return the data of a constant, None for any other value."""
 
+    def extents_of(self, op: OpDef, attrs: Any, args: Sequence[V]) -> Shape:
+        """Emit the computation of the extents that data decide, and return them as symbolic extents."""
+
     def as_tir(self, op: OpDef, attrs: Any, args: Sequence[V], why: str) -> V:
         """Emit ``call_tir`` of the operator's own PrimFunc: for a call that Relax's operators cannot express.
 
@@ -105,8 +108,13 @@ class OpDef:
     ``numpy``    (attrs, *arrays) -> array or tuple: the reference value, vectorised; never changes its arguments.
     ``compute``  (attrs, out, *tensors) -> te.Tensor or tuple of them: the definition that TensorIR is made from;
                  ``out`` is the inferred type, its extents static or symbolic.
+    ``extents``  for an operator whose result's extents depend on data: (attrs, out, *tensors) -> te.Tensor, an int64
+                 vector of the extents that ``out`` leaves unknown, in order; ``compute`` then has an ``out`` with all
+                 of them.
     ``relax``    what Relax has for it; None: only ``call_tir`` of its own PrimFunc.
     ``script``   how the operator is written in Relax, None where Relax does not have it.
+    ``builtin``  the function of the virtual machine that computes it, where no tensor program can: its result is a
+                 shape, which ``infer`` gives as a tuple of extents.
     ``passes_through``  whether the value is the (only) input itself, which may be of any type: an annotation. Nothing
                  is computed for it.
     ``settle``   for an operator that takes shapes or places as inputs: (attrs, numbers) -> (operator, attrs, inputs
@@ -131,8 +139,10 @@ class OpDef:
     script: Script | None = None
     aliases: tuple[str, ...] = ()
     declares_attrs: bool = True
+    extents: Callable[..., Any] | None = None
     settle: Callable[[Any, tuple[Shape | None, ...]], tuple[OpDef, Any, tuple[int, ...]] | None] | None = None
     passes_through: bool = False
+    builtin: str = ""
 
     @property
     def name(self) -> str:

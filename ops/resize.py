@@ -21,6 +21,7 @@ from relay2relax.ops.attributes import (
     OptionalIndexExprArray,
     attr_fields,
 )
+from relay2relax.ops.dynamic_kernels import given_extents
 from relay2relax.ops.layout import parse_layout
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.resizing import SPATIAL, constants, resize_compute, resize_numpy, rounds, spatial_axes
@@ -288,6 +289,7 @@ dyn_resize2d = OpDef(
     infer=dyn_resize_type,
     numpy=dyn_resize_numpy,
     compute=dyn_resize_compute,
+    extents=given_extents(1),
     relax=Expanded(dyn_resize_relax),
 )
 

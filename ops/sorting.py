@@ -13,6 +13,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, numpy_dtype, of_array
 from relay2relax.ops.attributes import Bool, DType, InlineString, Int, OptionalInteger
+from relay2relax.ops.dynamic_kernels import topk_extents
 from relay2relax.ops.imperative import Cell, let, local, loop, repeat_while, rows, seq, store, when
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.shapes import normal_axis, show, tensor
@@ -468,6 +469,7 @@ dyn_topk = OpDef(
     numpy=topk_numpy,
     compute=topk_compute,
     relax=Expanded(dyn_topk_relax),
+    extents=topk_extents,
     settle=dyn_topk_settled,
 )
 

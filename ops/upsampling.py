@@ -6,7 +6,7 @@ Everything but the size is that of ``image.resize2d`` and ``image.resize3d``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -100,6 +100,14 @@ def upsampling_type(attrs: UpAttrs, data: Type) -> TensorType:
     x = tensor(data)
     found = _resized(attrs, x.shape)
     return resize.resize_type(found, x, found.size or ())
+
+
+def enlarged(attrs: UpAttrs, out: TensorType, data: te.Tensor) -> Any:
+    """Return the tensor program of an enlargement to the extents of ``out``, whatever the factors."""
+    letters = "hw" if isinstance(attrs, UpSamplingAttrs) else "dhw"
+    same = replace(attrs, **{f"scale_{letter}": 1.0 for letter in letters})  # type: ignore[arg-type]
+    record = _RESIZE["image.resize2d" if isinstance(attrs, UpSamplingAttrs) else "image.resize3d"]
+    return record.compute(_resized(same, data.shape), out, data)
 
 
 def _record(name: str, attrs_class: type, inner: str, doc: str) -> OpDef:

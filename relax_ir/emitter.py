@@ -5,7 +5,7 @@ Both translators and ``LegalizeOps`` emit through this class, so a call is lower
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.source import Span
 from relay2relax.ops.attributes import attr_fields
-from relay2relax.ops.lower import lower_call
+from relay2relax.ops.lower import lower_call, lower_extents, unknown_extents, with_extents
 from relay2relax.ops.record import Expanded, OpDef, SameOp
 from relay2relax.ops.shape_values import constant_numbers, numbers_of, settled
 from relay2relax.ops.symbolic import Symbols, attributes_in_terms_of
@@ -23,11 +23,19 @@ from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.relax_ir.builder import BlockBuilder, call_op
 from relay2relax.relax_ir.expr import Call, CallTIR, Constant, Expr, GlobalVar, ShapeExpr, Tuple, TupleGetItem
 from relay2relax.relax_ir.infer import argument_type
-from relay2relax.relax_ir.struct_info import TensorStructInfo, to_type
+from relay2relax.relax_ir.struct_info import (
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    to_type,
+)
 from relay2relax.tir.expr import Var as PrimVar
-from relay2relax.tir.extent import Extent, Shape, is_any
+from relay2relax.tir.extent import ANY, Extent, Shape, is_any
+from relay2relax.tir.stmt import PrimFunc
 
 _Call: TypeAlias = tuple[OpDef, Any, Sequence[Expr]]
+_Types: TypeAlias = tuple["Type | Shape", ...]
 # The attribute of a PrimFunc that says why Relax's operators do not express the call that it computes.
 NO_RELAX_FORM = "no_relax_form"
 
@@ -78,11 +86,29 @@ class OpEmitter:
         """Return the data of a constant, None for any other value."""
         return value.data if isinstance(value, Constant) else None
 
+    def extents_of(self, op: OpDef, attrs: Any, args: Sequence[Expr]) -> Shape:
+        """Emit the computation of the extents that data decide, and return the variables that stand for them."""
+        types = tuple(self._argument(op, arg) for arg in args)
+        return self._extents(op, attrs, args, types, op.infer(attrs, *types), self.span)
+
+    def known(self, value: Expr, hint: Type | None = None) -> Expr:
+        """Return ``value`` with its extents named where they are unknown; ``hint`` says what is known of them."""
+        match self.builder.struct_info(value):
+            case TensorStructInfo(None, dtype, ndim) if ndim >= 0:
+                shape = hint.shape if isinstance(hint, TensorType) and hint.rank == ndim else (ANY,) * ndim
+                named = tuple(PrimVar("m", "int64") if is_any(extent) else extent for extent in shape)
+                return self.builder.match_cast(value, TensorStructInfo(named, dtype))
+            case TupleStructInfo(fields) if any(map(_is_open, fields)):
+                hints = hint.fields if isinstance(hint, TupleType) else (None,) * len(fields)
+                return Tuple(tuple(self.known(self.item(value, i), hints[i]) for i in range(len(fields))))
+        return value
+
     # What the translators do.
 
     def as_relax(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> Expr:
         """Emit a call of ``op`` as Relax operators, or as ``call_tir`` where Relax has none for it."""
         self.span = span
+        args = [self.known(arg) for arg in args]
         op, attrs, args = self._settled(op, attrs, args)
         return self._noted(self._as_relax(op, attrs, args), op, attrs, args)
 
@@ -100,15 +126,14 @@ class OpEmitter:
                 return result
         return self.as_tir(op, attrs, args, f"Relax has no operator for {op.name}")
 
-    def as_tir(
-        self, op: OpDef, attrs: Any, args: Sequence[Expr], why: str = "", span: Span | None = None
-    ) -> Expr:
+    def as_tir(self, op: OpDef, attrs: Any, args: Sequence[Expr], why: str = "", span: Span | None = None) -> Expr:
         """Emit a call of ``op`` as ``call_tir``; what cannot be is said at :meth:`tir_call`.
 
         ``why`` is what keeps it from being Relax operators; the PrimFunc says so as ``no_relax_form``.
         """
         if op.passes_through:
             return args[0]
+        args = [self.known(arg) for arg in args]
         op, attrs, args = self._settled(op, attrs, args)
         value = self.tir_call(op, attrs, args, span or self.span, why)
         if isinstance(value, Tuple):
@@ -145,30 +170,52 @@ class OpEmitter:
     ) -> CallTIR | Tuple:
         """Return a call of ``op`` as ``call_tir``, not bound yet; equal calls share one PrimFunc.
 
-        An operator whose result is a tuple of one gives a tuple of the call.
-        Raises UnsupportedError where the shape of an argument or result is not known before the program runs.
+        An operator whose result is a tuple of one gives a tuple of the call. Extents that data decide are computed
+        before, and bound to variables. Raises UnsupportedError where nothing tells an extent.
         """
+        args = [self.known(arg) for arg in args]
         types = tuple(self._argument(op, arg) for arg in args)
         out: Type = op.infer(attrs, *types)
-        results = _tensors(out)
-        for shape in (*(s for one in types for s in _shapes(one)), *(one.shape for one in results)):
-            if any(is_any(extent) for extent in shape):
-                raise UnsupportedError(f"{op.name}: a shape depends on data; TensorIR needs it beforehand")
-        key = (op, attrs, types, out, why)
-        if key not in self._functions:
-            hint = op.name.rsplit(".", 1)[-1]
+        hint = op.name.rsplit(".", 1)[-1]
+        if unknown_extents(out):
+            out = with_extents(out, self._extents(op, attrs, args, types, out, span))
+
+        def make() -> PrimFunc:
             func = lower_call(op, attrs, types, out, hint)
-            if why:
-                func = replace(func, attrs={**func.attrs, NO_RELAX_FORM: why})
+            return replace(func, attrs={**func.attrs, NO_RELAX_FORM: why}) if why else func
+
+        call = self._call((op, attrs, types, out, why), make, args, out, span)
+        return Tuple((call,)) if isinstance(out, TupleType) and len(call.out) == 1 else call
+
+    def _extents(
+        self, op: OpDef, attrs: Any, args: Sequence[Expr], types: _Types, out: Type, span: Span | None
+    ) -> Shape:
+        """Emit the extents that ``out`` leaves unknown as a tensor, then as a shape, and name them."""
+        count = unknown_extents(out)
+        vector = TensorType((count,), "int64")
+        hint = f"{op.name.rsplit('.', 1)[-1]}_extents"
+        call = self._call(
+            (op, attrs, types, "extents"), lambda: lower_extents(op, attrs, types, out, hint), args, vector, span
+        )
+        shape = self.builder.emit(call_op("tensor_to_shape", self.builder.emit(call), span=span))
+        names = tuple(PrimVar("m", "int64") for _ in range(count))
+        self.builder.match_cast(shape, ShapeStructInfo(names))
+        return names
+
+    def _call(
+        self, key: Hashable, make: Callable[[], PrimFunc], args: Sequence[Expr], out: Type, span: Span | None
+    ) -> CallTIR:
+        """Return the call of a PrimFunc with the tensors among ``args``; it is made once for each ``key``."""
+        if key not in self._functions:
+            func = make()
             # Dimensions that no buffer's shape determines are passed as scalars.
             scalars = tuple(param for param in func.params if param not in func.buffer_map)
-            self._functions[key] = self.builder.add_func(func, hint), scalars
+            self._functions[key] = self.builder.add_func(func), scalars
         callee, scalars = self._functions[key]
-        tensors = [arg for arg, type_ in zip(args, types, strict=True) if not isinstance(type_, tuple)]
+        tensors = [arg for arg in args if not isinstance(self.builder.struct_info(arg), ShapeStructInfo)]
         flat = tuple(field for arg in tensors for field in self._fields(arg))
-        infos = tuple(TensorStructInfo(one.shape, one.dtype) for one in results)
-        call = CallTIR(callee, flat, infos, scalars, span)
-        return Tuple((call,)) if isinstance(out, TupleType) and len(results) == 1 else call
+        infos = tuple(TensorStructInfo(one.shape, one.dtype) for one in _tensors(out))
+        return CallTIR(callee, flat, infos, scalars, span)
 
     def _argument(self, op: OpDef, arg: Expr) -> Type | Shape:
         info = self.builder.struct_info(arg)
@@ -185,8 +232,14 @@ class OpEmitter:
         return tuple(field for i in range(len(type_.fields)) for field in self._fields(self.item(arg, i)))
 
 
-def _shapes(arg: Type | Shape) -> list[Shape]:
-    return [arg] if isinstance(arg, tuple) else [tensor.shape for tensor in _tensors(arg)]
+def _is_open(info: StructInfo) -> bool:
+    """Whether ``info`` has a tensor of known rank and unknown extents."""
+    match info:
+        case TensorStructInfo(None, _, ndim):
+            return ndim >= 0
+        case TupleStructInfo(fields):
+            return any(map(_is_open, fields))
+    return False
 
 
 def _tensors(out: Type) -> list[TensorType]:

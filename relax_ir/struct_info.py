@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir.expr import PrimExpr
-from relay2relax.tir.extent import ANY, Extent, is_any
+from relay2relax.tir.extent import ANY, Extent, Shape, is_any
 
 
 class StructInfo:
@@ -90,12 +90,16 @@ def to_type(info: StructInfo) -> Type:
     raise TypeError(f"operators cannot take {info!r}")
 
 
-def from_type(type_: Type) -> StructInfo:
+def from_type(type_: Type | Shape) -> StructInfo:
     """Return the struct info of an operator's result; a shape with an ``ANY`` extent is unknown but for its rank.
+
+    A tuple of extents is a shape value.
 
     Raises UnsupportedError for types that Relax does not have.
     """
     match type_:
+        case tuple():
+            return ShapeStructInfo(None if any(map(is_any, type_)) else type_, len(type_))
         case TensorType(shape, dtype):
             if any(is_any(extent) for extent in shape):
                 return TensorStructInfo(None, dtype, len(shape))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from relay2relax import backends, relay_ir, translator
-from relay2relax.core.errors import UnsupportedError
 
 BROADCAST = """#[version = "0.0.5"]
 def @main(%a: Tensor[(?, 3), float32], %b: Tensor[(?, 1, 3), float32]) {
@@ -35,11 +34,6 @@ def @main(%a: Tensor[(?, 4), float32]) {
   (%5, %8)
 }
 """
-GIVEN = """#[version = "0.0.5"]
-def @main(%a: Tensor[(2, 3), float32], %shape: Tensor[(1), int64]) {
-  dyn.reshape(%a, %shape, newshape=[])
-}
-"""
 
 
 @pytest.mark.parametrize("translate", [translator.lower_to_tir, translator.via_graph])
@@ -62,8 +56,3 @@ def test_arithmetic_of_extents_is_carried_along(translate: Any) -> None:
         ones, flat = machine["main"](a)
         np.testing.assert_array_equal(ones, np.ones(rows * 2, np.float32))
         np.testing.assert_array_equal(flat, a.reshape(-1))
-
-
-def test_a_shape_that_is_an_argument_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="depends on data"):
-        translator.lower_to_tir(relay_ir.parse(GIVEN))
