@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from relay2relax.backends.reshape import is_reshape
 from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir.visit import all_sequences, bindings, sequences, variables
+from relay2relax.tir.reshape import is_reshape
 from relay2relax.tir.stmt import PrimFunc
 
 

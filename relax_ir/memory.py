@@ -6,7 +6,8 @@
     R.memory.kill_tensor(x)
     R.memory.kill_storage(storage)
 
-They are operators of TVM without a record: nothing is computed. ``read_memory_call`` says what one of them asks for.
+``read_memory_call`` says what one of them asks for. All but ``R.builtin.alloc_tensor`` are operators without a record:
+nothing is computed.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.record import OpDef
+from relay2relax.ops.table import relax_op
 from relay2relax.relax_ir.expr import Call, Expr, PrimValue, ShapeExpr, StringImm, Var
 from relay2relax.relax_ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
-from relay2relax.relax_ir.tvm_operators import REQUIRED, Argument, ForeignAttrs, ForeignOp, foreign_op, signature
+from relay2relax.relax_ir.tvm_operators import REQUIRED, Argument, ForeignAttrs, foreign_op, signature
 from relay2relax.tir.expr import IntImm
 from relay2relax.tir.extent import Extent
 
-_NAMES = frozenset(
-    {"builtin.alloc_tensor", "memory.alloc_storage", "memory.alloc_tensor", "memory.kill_storage", "memory.kill_tensor"}
-)
+_ALLOC_TENSOR = "builtin.alloc_tensor"
+_NAMES = frozenset({"memory.alloc_storage", "memory.alloc_tensor", "memory.kill_storage", "memory.kill_tensor"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,9 @@ def memory_call(what: MemoryCall, tensor: bool = True) -> Call:
     """Return the call that asks for ``what``; of a :class:`Kill`, ``tensor`` tells a tensor from a storage."""
     match what:
         case AllocTensor(shape, dtype):
-            return _call("builtin.alloc_tensor", ShapeExpr(shape), dtype, 0, "global")
+            op = relax_op(_ALLOC_TENSOR)
+            assert op is not None
+            return Call(op, (ShapeExpr(shape),), op.attrs(dtype))
         case AllocStorage(size, dtype):
             return _call("memory.alloc_storage", ShapeExpr((size,)), 0, "global", dtype)
         case PlaceTensor(storage, offset, shape, dtype):
@@ -92,7 +96,11 @@ def _call(name: str, *given: Any) -> Call:
 
 def is_memory_call(expr: Expr) -> bool:
     """Whether ``expr`` allocates or releases memory."""
-    return isinstance(expr, Call) and isinstance(expr.op, ForeignOp) and expr.op.name in _NAMES
+    return isinstance(expr, Call) and isinstance(expr.op, OpDef) and (_name(expr.op) in (_ALLOC_TENSOR, *_NAMES))
+
+
+def _name(op: OpDef) -> str:
+    return op.script.name if op.script is not None else ""
 
 
 def read_memory_call(call: Call) -> MemoryCall | None:
@@ -103,11 +111,15 @@ def read_memory_call(call: Call) -> MemoryCall | None:
     """
     if not is_memory_call(call):
         return None
-    assert isinstance(call.op, ForeignOp)
-    given = _arguments(call.op.name, call.args, call.attrs)
-    match call.op.name, given:
-        case "builtin.alloc_tensor", {"shape": ShapeExpr(shape), "dtype": str(dtype)}:
-            return AllocTensor(shape, dtype)
+    assert isinstance(call.op, OpDef)
+    name = _name(call.op)
+    if name == _ALLOC_TENSOR:
+        match call.args:
+            case (ShapeExpr(shape),):
+                return AllocTensor(shape, call.attrs.dtype)
+        return None  # The shape is known when it runs.
+    given = _arguments(name, call.args, call.attrs)
+    match name, given:
         case "memory.alloc_storage", {"size": ShapeExpr((size,)), "dtype": str(dtype)}:
             return AllocStorage(size, dtype)
         case "memory.alloc_tensor", {
@@ -119,7 +131,7 @@ def read_memory_call(call: Call) -> MemoryCall | None:
             return PlaceTensor(storage, offset, shape, dtype)
         case ("memory.kill_tensor", {"tensor": Var() as var}) | ("memory.kill_storage", {"storage": Var() as var}):
             return Kill(var)
-    raise UnsupportedError(f"R.{call.op.name} is not understood as it is written here")
+    raise UnsupportedError(f"R.{name} is not understood as it is written here")
 
 
 def memory_info(name: str, args: Sequence[Expr], attrs: ForeignAttrs) -> StructInfo | None:

@@ -50,7 +50,7 @@ from relay2relax.relax_ir.script_values import (
     is_weak,
     tuple_text,
 )
-from relay2relax.relax_ir.struct_info import StructInfo
+from relay2relax.relax_ir.struct_info import StructInfo, TupleStructInfo
 from relay2relax.relax_ir.tvm_operators import RESULT_KEYWORDS, Argument, ForeignAttrs, ForeignOp
 from relay2relax.relax_ir.visit import Steps, run
 from relay2relax.tir import expr as tir
@@ -236,6 +236,8 @@ class _FunctionPrinter:
                     yield self.branch(otherwise, name, var.info)
                 case Binding(var, Function() as local):
                     yield self.function(local, self.define(var))
+                case Binding(Var("_", TupleStructInfo(())), Call() as value):
+                    self.line(self.expr(value))  # An effect, as the reader names it.
                 case Binding(var, value):
                     text = self.expr(value)
                     self.line(f"{self.define(var)}{self.annotation(var.info, value)} = {text}")

@@ -241,7 +241,8 @@ class OperatorReader(TypeReader, ABC):
         found: list[Expr] = []
         layout: list[tuple[str, Any]] = []
         for keyword, value in [*(("", arg) for arg in args), *keywords.items()]:
-            if self.is_expression(value):
+            plain = isinstance(value, StringImm) and name.startswith("memory.")
+            if self.is_expression(value) and not plain:
                 layout.append((keyword, Argument(len(found))))
                 found.append(self.leaf(value, node))
             else:

@@ -17,33 +17,44 @@ from relay2relax.core.passes import (
 )
 from relay2relax.relax_ir.transform.bind_params import BindParams
 from relay2relax.relax_ir.transform.bind_symbolic_vars import BindSymbolicVars
+from relay2relax.relax_ir.transform.call_tir_rewrite import CallTIRRewrite
 from relay2relax.relax_ir.transform.canonicalize_bindings import CanonicalizeBindings
 from relay2relax.relax_ir.transform.common_subexpr import EliminateCommonSubexpr
+from relay2relax.relax_ir.transform.convert_to_dataflow import ConvertToDataflow
 from relay2relax.relax_ir.transform.dead_code import DeadCodeElimination
 from relay2relax.relax_ir.transform.dispatch_calls import DispatchCalls
 from relay2relax.relax_ir.transform.fold_constant import FoldConstant
 from relay2relax.relax_ir.transform.fuse_ops import FuseOps
 from relay2relax.relax_ir.transform.fuse_tir import FuseTIR
+from relay2relax.relax_ir.transform.kill_after_last_use import KillAfterLastUse
 from relay2relax.relax_ir.transform.legalize_ops import LegalizeOps
+from relay2relax.relax_ir.transform.plan_memory import LowerAllocTensor, StaticPlanBlockMemory
+from relay2relax.relax_ir.transform.rewrite_dataflow_reshape import RewriteDataflowReshape
 from relay2relax.relax_ir.transform.to_non_dataflow import ToNonDataflow
 
 __all__ = [
     "BindParams",
     "BindSymbolicVars",
+    "CallTIRRewrite",
     "CanonicalizeBindings",
+    "ConvertToDataflow",
     "DeadCodeElimination",
     "DispatchCalls",
     "EliminateCommonSubexpr",
     "FoldConstant",
     "FuseOps",
     "FuseTIR",
+    "KillAfterLastUse",
     "LegalizeOps",
+    "LowerAllocTensor",
     "Pass",
     "PassContext",
     "PassInfo",
     "PassInstrument",
     "PassPrintingInstrument",
     "PassTimingInstrument",
+    "RewriteDataflowReshape",
     "Sequential",
+    "StaticPlanBlockMemory",
     "ToNonDataflow",
 ]

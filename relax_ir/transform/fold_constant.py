@@ -26,6 +26,7 @@ from relay2relax.relax_ir.expr import (
     Tuple,
     TupleGetItem,
 )
+from relay2relax.relax_ir.memory import is_memory_call
 from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
 from relay2relax.relax_ir.tvm_operators import ForeignOp
@@ -79,7 +80,7 @@ class _Folder(Mutator):
                 return value
             case TupleGetItem(Tuple(fields), index):
                 return fields[index]
-            case Call(OpDef() as op, args, attrs) if not isinstance(op, ForeignOp):
+            case Call(OpDef() as op, args, attrs) if not (isinstance(op, ForeignOp) or is_memory_call(value)):
                 given = [_known(arg) for arg in args]
                 if given and all(one is not None for one in given) and self.small(info, args):
                     return self.operator(value, op, attrs, given)

@@ -1,0 +1,88 @@
+"""CallTIRRewrite: calls get the memory of their results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.relax_ir.expr import (
+    Binding,
+    Call,
+    CallDPSPacked,
+    CallTIR,
+    Expr,
+    ExternFunc,
+    Function,
+    GlobalVar,
+    IRModule,
+    MatchCast,
+    PrimValue,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay2relax.relax_ir.memory import AllocTensor, memory_call
+from relay2relax.relax_ir.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
+from relay2relax.relax_ir.transform.to_non_dataflow import ToNonDataflow
+
+
+@dataclass(frozen=True, slots=True)
+class CallTIRRewrite(RelaxPass):
+    """Make ``call_tir`` and ``call_dps_packed`` calls of their functions, which write into tensors allocated before.
+
+        y = R.builtin.alloc_tensor(R.shape([n, 4]), "float32", 0, "global")
+        cls.relu(x, y)
+
+    Dataflow blocks become ordinary ones, since such a call has an effect; a function that was pure is so still, as its
+    attribute ``relax.force_pure`` says. Raises UnsupportedError for a result of unknown shape.
+    """
+
+    opt_level: ClassVar[int] = 0
+
+    def transform(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` without ``call_tir`` and ``call_dps_packed``."""
+        return _Rewriter(ToNonDataflow().transform(mod)).module()
+
+
+class _Rewriter(Mutator):
+    def function(self, var: GlobalVar, func: Function) -> Function:
+        self.changed = False
+        made = super().function(var, func)
+        if not self.changed or not func.pure:
+            return made
+        return replace(made, attrs={**made.attrs, "relax.force_pure": True})
+
+    def bind(self, binding: Binding | MatchCast) -> None:
+        match binding.value:
+            case CallTIR(callee, args, out, scalars, span):
+                given = (*args, *map(PrimValue, scalars))
+                self.passed(binding.var, Call(callee, given, span=span), out, TupleStructInfo())
+            case CallDPSPacked(name, args, out, span):
+                self.passed(binding.var, Call(ExternFunc(name), args, span=span), out, ObjectStructInfo())
+            case TupleGetItem(Tuple(fields), index):
+                self.values[binding.var] = fields[index]
+            case _:
+                self.keep(binding)
+
+    def passed(
+        self, var: Var, call: Call, out: tuple[TensorStructInfo, ...], result: TupleStructInfo | ObjectStructInfo
+    ) -> None:
+        """Keep a call that writes ``out``, and let ``var`` be what it has written."""
+        self.changed = True
+        memory: list[Expr] = []
+        for index, info in enumerate(out):
+            if info.shape is None or not info.dtype:
+                raise UnsupportedError(f"{var.name} has no known shape; its memory cannot be allocated beforehand")
+            place = var if len(out) == 1 else Var(f"{var.name}_{index}", info)
+            self.keep(Binding(place, memory_call(AllocTensor(info.shape, info.dtype))))
+            memory.append(place)
+        # Tuples of tensors are passed field by field.
+        self.keep(Binding(Var("_", result), replace(call, args=(*_flat(call.args), *memory))))
+        if len(out) > 1:
+            self.values[var] = Tuple(tuple(memory))
+
+
+def _flat(args: tuple[Expr, ...]) -> list[Expr]:
+    return [leaf for arg in args for leaf in (_flat(arg.fields) if isinstance(arg, Tuple) else [arg])]

@@ -1,0 +1,78 @@
+"""KillAfterLastUse: tensors and storages are released when nobody needs them any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from relay2relax.relax_ir.expr import Binding, BindingBlock, Call, IRModule, MatchCast, SeqExpr, Var
+from relay2relax.relax_ir.memory import AllocStorage, Kill, MemoryCall, PlaceTensor, memory_call, read_memory_call
+from relay2relax.relax_ir.struct_info import TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
+from relay2relax.relax_ir.visit import all_sequences, bindings, sequences, variables
+
+
+@dataclass(frozen=True, slots=True)
+class KillAfterLastUse(RelaxPass):
+    """Say after the last use of a tensor, and of a storage, that it is not used any more.
+
+    Names for the same tensor go, so that a tensor is released once. What a sequence returns stays.
+    """
+
+    opt_level: ClassVar[int] = 0
+
+    def transform(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` with its memory released."""
+        return _Killer(mod).module()
+
+
+class _Killer(Mutator):
+    def bind(self, binding: Binding | MatchCast) -> None:
+        match binding:
+            case Binding(var, Var() as source) if source.info == var.info and not self.dataflow:
+                self.values[var] = source
+            case _:
+                self.keep(binding)
+
+    def finish(self, seq: SeqExpr) -> SeqExpr:
+        if any(block.dataflow for block in seq.blocks):
+            return seq
+        last: dict[Var, int] = {}
+        storages: set[Var] = set()
+        order = list(bindings(seq))
+        for number, binding in enumerate(order):
+            call = _memory(binding)
+            if isinstance(call, Kill):
+                return seq  # The memory of this sequence is released already.
+            if isinstance(call, AllocStorage):
+                storages.add(binding.var)
+            if isinstance(call, (AllocStorage, PlaceTensor)) or isinstance(binding.var.info, TensorStructInfo):
+                last[binding.var] = number
+            for var in _used(binding):
+                if var in last:
+                    last[var] = number
+        for var in variables(seq.body):
+            last.pop(var, None)
+        dying: dict[int, list[Var]] = {}
+        for var, number in last.items():
+            dying.setdefault(number, []).append(var)
+        made: list[Binding | MatchCast] = []
+        for number, binding in enumerate(order):
+            made.append(binding)
+            for var in dying.get(number, ()):
+                call_ = memory_call(Kill(var), tensor=var not in storages)
+                made.append(Binding(Var("_", TupleStructInfo()), call_))
+        return SeqExpr((BindingBlock(tuple(made)),), seq.body) if len(made) > len(order) else seq
+
+
+def _memory(binding: Binding | MatchCast) -> MemoryCall | None:
+    return read_memory_call(binding.value) if isinstance(binding.value, Call) else None
+
+
+def _used(binding: Binding | MatchCast) -> list[Var]:
+    """Return the variables that a binding uses, those inside of branches and local functions among them."""
+    found = list(variables(binding.value))
+    for seq in all_sequences(sequences(binding.value)):
+        found += [var for inner in bindings(seq) for var in variables(inner.value)]
+        found += variables(seq.body)
+    return found
