@@ -33,46 +33,31 @@ class _Period:
 
 def split_phases(stages: Sequence[AnyStage], fixed: set[Buffer]) -> list[AnyStage]:
     """Return the program with interleaved reductions made one by one, in place of the stage that interleaves them."""
-    work: list[AnyStage | None] = list(stages)
+    work: list[list[AnyStage]] = [[stage] for stage in stages]
+    users: dict[Buffer, list[int]] = {}
+    for number, stage in enumerate(stages):
+        for buffer in stage.reads() | stage.writes():
+            users.setdefault(buffer, []).append(number)
     for number, stage in enumerate(stages):
         if not isinstance(stage, Stage) or stage.reduction is not None:
             continue
         for load in dict.fromkeys(loads(stage.value)):
-            maker = _only_maker(work, number, load, fixed)
-            periods = _periods(load, stage.axes) if maker is not None else []
-            if maker is None or not periods:
+            periods = _periods(load, stage.axes) if load.buffer not in fixed else []
+            # The one that makes what is loaded, and its one reader.
+            if not periods or len(users[load.buffer]) != 2 or users[load.buffer][1] != number:
                 continue
-            made = work[maker]
-            assert isinstance(made, Stage)
-            if made.reduction is None or made.indices != tuple(axis.var for axis in made.axes):
+            (maker,) = work[users[load.buffer][0]] or (None,)
+            if any(other != load for other in loads(stage.value) if other.buffer is load.buffer):
+                continue
+            if not isinstance(maker, Stage) or maker.reduction is None or maker.target is not load.buffer:
+                continue
+            if maker.indices != tuple(axis.var for axis in maker.axes):
                 continue
             remainders = product(*(range(period.size) for period in periods))
-            parts = [_phase(made, stage, load, periods, chosen) for chosen in remainders]
-            work[maker] = None
-            return split_phases(
-                [one for one in (*work[:number], *parts, *work[number + 1 :]) if one is not None], fixed
-            )
-    return list(stages)
-
-
-def _only_maker(stages: Sequence[AnyStage | None], number: int, load: BufferLoad, fixed: set[Buffer]) -> int | None:
-    """Return which stage writes what ``load`` reads, where that is one and nobody but stage ``number`` reads it."""
-    buffer = load.buffer
-    if buffer in fixed:
-        return None
-    reader = stages[number]
-    assert isinstance(reader, Stage)
-    if any(other != load for other in loads(reader.value) if other.buffer is buffer):
-        return None
-    writers, readers = [], []
-    for place, stage in enumerate(stages):
-        if stage is not None and buffer in stage.writes():
-            writers.append(place)
-        if stage is not None and buffer in stage.reads():
-            readers.append(place)
-    if len(writers) != 1 or readers != [number] or writers[0] > number:
-        return None
-    return writers[0] if isinstance(stages[writers[0]], Stage) else None
+            work[number] = [_phase(maker, stage, load, periods, chosen) for chosen in remainders]
+            work[users[load.buffer][0]] = []
+            break
+    return [stage for parts in work for stage in parts]
 
 
 def _periods(load: BufferLoad, axes: Sequence[Axis]) -> list[_Period]:

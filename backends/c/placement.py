@@ -31,48 +31,47 @@ class _Piece:
 
 def place(stages: Sequence[AnyStage], fixed: set[Buffer]) -> list[AnyStage]:
     """Return the program with tensors that are only parts of others made in those; those in ``fixed`` stay."""
-    work: list[AnyStage] = list(stages)
-    number = 0
-    while number < len(work):
-        stage = work[number]
-        pieces = _pieces(stage) if isinstance(stage, Stage) and not _written_twice(work, stage) else None
+    # Every stage may become several; a list of those stands where it was.
+    work: list[list[AnyStage]] = [[stage] for stage in stages]
+    users: dict[Buffer, set[int]] = {}
+    for number, stage in enumerate(stages):
+        for buffer in stage.reads() | stage.writes():
+            users.setdefault(buffer, set()).add(number)
+    for number in range(len(work)):
+        if len(work[number]) != 1:
+            continue
+        (stage,) = work[number]
+        pieces = _pieces(stage) if isinstance(stage, Stage) else None
         if pieces is None or not isinstance(stage, Stage):
-            number += 1
+            continue
+        if any(stage.target in other.writes() for n in users[stage.target] if n != number for other in work[n]):
             continue
         moved: dict[Buffer, tuple[int, ...]] = {}
         rest: list[AnyStage] = []
         for piece in pieces:
             source = _whole(stage, piece)
-            if (
-                source is not None
-                and source not in moved
-                and source not in fixed
-                and _is_made_before(work, number, source)
-            ):
+            free = source is not None and source not in moved and source not in fixed
+            if source is not None and free and _is_made_before(work, users[source], number, source):
                 moved[source] = tuple(low for low, _ in piece.box)
             else:
                 rest.append(_part(stage, piece))
         if not moved:
-            number += 1
             continue
-        work[number : number + 1] = rest
-        work = [_relocated(one, moved, stage.target) for one in work]
-        number += len(rest)
-    return work
+        work[number] = rest
+        for buffer in moved:
+            for user in users.pop(buffer):
+                work[user] = [_relocated(one, moved, stage.target) for one in work[user]]
+                users[stage.target].add(user)
+    return [stage for parts in work for stage in parts]
 
 
-def _written_twice(stages: Sequence[AnyStage], stage: Stage) -> bool:
-    return sum(stage.target in other.writes() for other in stages) > 1
-
-
-def _is_made_before(stages: Sequence[AnyStage], number: int, buffer: Buffer) -> bool:
-    """Whether only ordinary stages touch ``buffer``, and none from ``number`` on writes it."""
-    for place_, stage in enumerate(stages):
-        if isinstance(stage, Opaque) and buffer in stage.reads():
-            return False
-        if place_ >= number and buffer in stage.writes():
-            return False
-    return any(buffer in stage.writes() for stage in stages[:number])
+def _is_made_before(work: Sequence[Sequence[AnyStage]], users: set[int], number: int, buffer: Buffer) -> bool:
+    """Whether only ordinary stages touch ``buffer``, and some before ``number`` write it, none from there on."""
+    stages = [(n, stage) for n in users for stage in work[n]]
+    if any(isinstance(stage, Opaque) for _, stage in stages):
+        return False
+    writers = [n for n, stage in stages if buffer in stage.writes()]
+    return bool(writers) and max(writers) < number
 
 
 def _pieces(stage: Stage) -> list[_Piece] | None:

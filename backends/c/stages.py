@@ -10,7 +10,7 @@ A block that is one store over its own axes becomes a Stage; whatever else there
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, Union
 
 from relay2relax.backends.c.lower import lower_blocks
@@ -50,6 +50,8 @@ class Stage:
     indices: tuple[PrimExpr, ...]
     value: PrimExpr
     reduction: Reduction | None = None
+    # Found on first use: the passes ask again and again.
+    _reads: list[frozenset[Buffer]] = field(default_factory=list, init=False, repr=False)
 
     @property
     def bounds(self) -> Bounds:
@@ -63,13 +65,15 @@ class Stage:
             return (*self.indices, self.value)
         return (*self.indices, self.value, self.reduction.source, self.reduction.identity)
 
-    def reads(self) -> set[Buffer]:
+    def reads(self) -> frozenset[Buffer]:
         """Return the buffers the stage loads from."""
-        return {load.buffer for expr in self.expressions() for load in loads(expr)}
+        if not self._reads:
+            self._reads.append(frozenset(load.buffer for expr in self.expressions() for load in loads(expr)))
+        return self._reads[0]
 
-    def writes(self) -> set[Buffer]:
+    def writes(self) -> frozenset[Buffer]:
         """Return the buffer the stage stores to."""
-        return {self.target}
+        return frozenset((self.target,))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,14 +82,13 @@ class Opaque:
 
     stmt: Stmt
 
-    def reads(self) -> set[Buffer]:
+    def reads(self) -> frozenset[Buffer]:
         """Return the buffers the statement may load from: those it stores to are among them."""
-        found = {load.buffer for expr in all_expressions(self.stmt) for load in loads(expr)}
-        return found | self.writes()
+        return self.writes().union(load.buffer for expr in all_expressions(self.stmt) for load in loads(expr))
 
-    def writes(self) -> set[Buffer]:
+    def writes(self) -> frozenset[Buffer]:
         """Return the buffers the statement stores to."""
-        return {node.buffer for node in statements(self.stmt) if isinstance(node, BufferStore)}
+        return frozenset(node.buffer for node in statements(self.stmt) if isinstance(node, BufferStore))
 
 
 AnyStage: TypeAlias = Union[Stage, Opaque]
