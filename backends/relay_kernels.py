@@ -14,7 +14,8 @@ from relay2relax.backends.relay_code import CallOperator
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.lower import lower_call, lower_extents, unknown_extents, with_extents
-from relay2relax.ops.record import OpDef
+from relay2relax.ops.record import OpDef, OpError
+from relay2relax.ops.shapes import any_type
 from relay2relax.ops.table import relay_op
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.relay_ir.expr import Call, Expr, Op
@@ -30,8 +31,14 @@ class NumpyKernels:
     """Every call is the record's ``numpy``."""
 
     def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
-        """Return the value of ``call``."""
-        return call.op.numpy(call.attrs, *args)
+        """Return the value of ``call``; raises OpError for what Relay's inference lets pass and nobody can compute."""
+        op = call.op
+        if op.relay_type is any_type:
+            if not hasattr(args[0], "dtype"):
+                raise OpError(f"{op.name} takes a tensor", 0)
+        elif op.relay_type is not None:
+            op.infer(call.attrs, *map(type_of, args))
+        return op.numpy(call.attrs, *args)
 
 
 @dataclass(frozen=True, slots=True)

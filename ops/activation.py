@@ -11,7 +11,7 @@ import numpy as np
 from relay2relax.core.dtype import Array
 from relay2relax.ops.attributes import Double, Int, NoAttrs
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
-from relay2relax.ops.shapes import normal_axis, tensor
+from relay2relax.ops.shapes import any_type, normal_axis, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, Select, const, maximum
@@ -199,6 +199,7 @@ OPS: tuple[OpDef, ...] = (
         source="TOPI's relu of TVM 0.18",
         inputs=("data",),
         infer=same_type,
+        relay_type=any_type,
         numpy=relu_numpy,
         compute=relu_compute,
         relax=SameOp(),
@@ -212,6 +213,7 @@ OPS: tuple[OpDef, ...] = (
         attrs=LeakyReluAttrs,
         attrs_key="relay.attrs.LeakyReluAttrs",
         infer=same_type,
+        relay_type=any_type,
         numpy=leaky_relu_numpy,
         compute=leaky_relu_compute,
         relax=SameOp(),

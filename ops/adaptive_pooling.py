@@ -62,13 +62,13 @@ AdaptivePoolAttrs = AdaptivePool1DAttrs | AdaptivePool2DAttrs | AdaptivePool3DAt
 _SOURCE = "Relay's pooling relations and TOPI's adaptive_pool of TVM 0.18"
 
 
-def _sizes(attrs: AdaptivePoolAttrs, extents: Sequence[Extent]) -> tuple[Extent, ...]:
+def _sizes(attrs: AdaptivePoolAttrs, extents: Sequence[Extent], positive: bool = True) -> tuple[Extent, ...]:
     if not attrs.output_size:
         return tuple(extents)
     sizes = tuple(attrs.output_size) * (len(extents) if len(attrs.output_size) == 1 else 1)
     if len(sizes) != len(extents):
         raise OpError(f"output_size needs {len(extents)} values, but has {len(sizes)}")
-    if min(integers(sizes, "output_size")) < 1:
+    if positive and min(integers(sizes, "output_size")) < 1:
         raise OpError(f"output_size must be at least 1, but is {list(sizes)}")
     return sizes
 
@@ -82,6 +82,12 @@ def adaptive_pool_type(attrs: AdaptivePoolAttrs, data: Type) -> TensorType:
     """Return the data's type with spatial extents ``output_size``."""
     x, axes = image_of(attrs, data)
     return TensorType(with_extents(x.shape, axes, _sizes(attrs, [x.shape[a] for a in axes])), x.dtype)
+
+
+def adaptive_pool_relay_type(attrs: AdaptivePoolAttrs, data: Type) -> TensorType:
+    """Return the data's type with spatial extents ``output_size``, which TVM takes as they are."""
+    x, axes = image_of(attrs, data)
+    return TensorType(with_extents(x.shape, axes, _sizes(attrs, [x.shape[a] for a in axes], False)), x.dtype)
 
 
 def _over_windows(attrs: AdaptivePoolAttrs, data: Array, reduce: Callable[..., Any]) -> tuple[Array, Array]:
@@ -228,6 +234,7 @@ def adaptive_avg_pool(attrs_class: type[AdaptivePoolAttrs]) -> OpDef:
         attrs=attrs_class,
         attrs_key=f"relay.attrs.{attrs_class.__name__}",
         infer=adaptive_pool_type,
+        relay_type=adaptive_pool_relay_type,
         numpy=adaptive_avg_pool_numpy,
         compute=adaptive_avg_pool_compute,
         relax=Expanded(relax),
@@ -250,6 +257,7 @@ def adaptive_max_pool(attrs_class: type[AdaptivePoolAttrs]) -> OpDef:
         attrs=attrs_class,
         attrs_key=f"relay.attrs.{attrs_class.__name__}",
         infer=adaptive_pool_type,
+        relay_type=adaptive_pool_relay_type,
         numpy=adaptive_max_pool_numpy,
         compute=adaptive_max_pool_compute,
         relax=Expanded(relax),

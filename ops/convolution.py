@@ -49,7 +49,16 @@ def _multiplies(call: ConvCall, channels: Extent, kernel: Shape) -> bool:
 
 def conv_type(attrs: ConvAttrs, data: Type, weight: Type) -> TensorType:
     """Return the type of a convolution."""
-    call = read_call(attrs)
+    return _conv_type(attrs, data, weight)
+
+
+def conv_relay_type(attrs: ConvAttrs, data: Type, weight: Type) -> TensorType:
+    """Return the type of a convolution, which TVM infers for all dilations, strides but 0, and windows."""
+    return _conv_type(attrs, data, weight, least=None)
+
+
+def _conv_type(attrs: ConvAttrs, data: Type, weight: Type, least: int | None = 1) -> TensorType:
+    call = read_call(attrs, least)
     batch, channels, *spatial = extents_in(data, call.data, call.data_order, "the data", 0)
     kernel = extents_in(weight, call.kernel, call.kernel_order, "the weight", 1)
     check_kernel(attrs, kernel[2:])
@@ -76,7 +85,8 @@ def conv_type(attrs: ConvAttrs, data: Type, weight: Type) -> TensorType:
     else:
         windows = call.windows(kernel_extents(kernel[2:]))
         positions = tuple(w.positions(e) for w, e in zip(windows, spatial, strict=True))
-        check_positions(positions, spatial, windows)
+        if least is not None:
+            check_positions(positions, spatial, windows)
     shape = call.out.shape((batch, outputs, *positions), call.data_order)
     return TensorType(shape, attrs.out_dtype or tensor(data).dtype)
 
@@ -86,7 +96,7 @@ def conv_operands(attrs: ConvAttrs, types: tuple[Type | None, ...]) -> tuple[Typ
     data, weight = types
     if weight is not None or data is None or attrs.channels is None or attrs.kernel_size is None:
         return types
-    call = read_call(attrs)
+    call = read_call(attrs, least=None)
     channels = extents_in(data, call.data, call.data_order, "the data", 0)[1]
     kernel = (attrs.channels, floordiv(channels, call.groups), *attrs.kernel_size)
     return data, TensorType(call.kernel.shape(kernel, call.kernel_order), tensor(data).dtype)
@@ -199,6 +209,7 @@ def convolution(attrs_class: type[ConvAttrs], doc: str) -> OpDef:
         attrs=attrs_class,
         attrs_key=f"relay.attrs.Conv{rank}DAttrs",
         infer=conv_type,
+        relay_type=conv_relay_type,
         operands=conv_operands,
         numpy=conv_numpy,
         compute=conv_compute,

@@ -205,8 +205,11 @@ class ConvCall:
         return tuple(Window(*column) for column in columns)
 
 
-def read_call(attrs: ConvolutionAttrs) -> ConvCall:
-    """Return what the attributes say; raises OpError where they contradict each other."""
+def read_call(attrs: ConvolutionAttrs, least: int | None = 1) -> ConvCall:
+    """Return what the attributes say; raises OpError where they contradict each other.
+
+    Strides and dilations are at least ``least``, any number for None.
+    """
     spatial = attrs.spatial
     rank = len(spatial)
     if attrs.groups < 1:
@@ -217,8 +220,8 @@ def read_call(attrs: ConvolutionAttrs) -> ConvCall:
         parse_layout(attrs.data_layout, "NC" + spatial),
         parse_layout(attrs.kernel_layout, "OI" + spatial),
         parse_layout(attrs.out_layout or attrs.data_layout, "NC" + spatial),
-        per_axis(attrs.strides, rank, "strides"),
-        per_axis(attrs.dilation, rank, "dilation"),
+        per_axis(attrs.strides, rank, "strides", least),
+        per_axis(attrs.dilation, rank, "dilation", least),
         before,
         after,
         attrs.groups,

@@ -59,6 +59,16 @@ def _output_padding(attrs: ConvTransposeAttrs, call: ConvCall) -> tuple[int, ...
 def conv_transpose_type(attrs: ConvTransposeAttrs, data: Type, weight: Type) -> TensorType:
     """Return the type of a transposed convolution."""
     call = read_call(attrs)
+    _output_padding(attrs, call)
+    return _conv_transpose_type(attrs, data, weight, call)
+
+
+def conv_transpose_relay_type(attrs: ConvTransposeAttrs, data: Type, weight: Type) -> TensorType:
+    """Return the type of a transposed convolution, which TVM infers for any strides, dilations and output_padding."""
+    return _conv_transpose_type(attrs, data, weight, read_call(attrs, least=None))
+
+
+def _conv_transpose_type(attrs: ConvTransposeAttrs, data: Type, weight: Type, call: ConvCall) -> TensorType:
     batch, channels, *spatial = extents_in(data, call.data, call.data_order, "the data", 0)
     kernel = extents_in(weight, call.kernel, call.kernel_order, "the weight", 1)
     check_kernel(attrs, kernel[2:])
@@ -70,7 +80,8 @@ def conv_transpose_type(attrs: ConvTransposeAttrs, data: Type, weight: Type) -> 
     outputs = mul(kernel[0], call.groups)
     if attrs.channels is not None and equal(attrs.channels, outputs) is False:
         raise OpError(f"the weight has {outputs} output channels, channels is {attrs.channels}", 1)
-    extra = _output_padding(attrs, call)
+    rank = len(call.spatial)
+    extra = per_axis(attrs.output_padding[:rank], rank, "output_padding", least=None)
     if any(is_any(extent) for extent in kernel[2:]):
         positions: tuple[Extent, ...] = tuple(kernel[2:])
     else:
@@ -85,7 +96,7 @@ def conv_transpose_operands(attrs: ConvTransposeAttrs, types: tuple[Type | None,
     data, weight = types
     if weight is not None or data is None or attrs.channels is None or attrs.kernel_size is None:
         return types
-    call = read_call(attrs)
+    call = read_call(attrs, least=None)
     channels = extents_in(data, call.data, call.data_order, "the data", 0)[1]
     kernel = (floordiv(attrs.channels, call.groups), channels, *attrs.kernel_size)
     return data, TensorType(call.kernel.shape(kernel, call.kernel_order), tensor(data).dtype)
@@ -217,6 +228,7 @@ def transposed(attrs_class: type[ConvTransposeAttrs], doc: str) -> OpDef:
         attrs=attrs_class,
         attrs_key=f"relay.attrs.Conv{rank}DTransposeAttrs",
         infer=conv_transpose_type,
+        relay_type=conv_transpose_relay_type,
         operands=conv_transpose_operands,
         numpy=conv_transpose_numpy,
         compute=conv_transpose_compute,

@@ -18,7 +18,7 @@ from relay2relax.ops.attributes import DType, Expr, Int, NoAttrs, OptionalIndexE
 from relay2relax.ops.dynamic_kernels import arange_extents
 from relay2relax.ops.elementwise import convert, convert_element, identity_type
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
-from relay2relax.ops.shapes import extent_value, tensor
+from relay2relax.ops.shapes import any_type, extent_value, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, cast, const, if_then_else
@@ -146,6 +146,7 @@ def _init_records(name: str, value: int, doc: str) -> tuple[OpDef, ...]:
         source="TVM 0.18 src/relay/op/tensor/unary.cc",
         inputs=("data",),
         infer=identity_type,
+        relay_type=any_type,
         numpy=like_numpy,
         compute=lambda attrs, out, data: _constant(out, value, f"{name}_like"),
         relax=SameOp(),

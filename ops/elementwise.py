@@ -16,7 +16,7 @@ from relay2relax.core.dtype import Array, is_float, is_int, is_unsigned, numpy_d
 from relay2relax.ops import special
 from relay2relax.ops.attributes import Bool, Double, DType, Int, IntegerArray, NoAttrs
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Script, V
-from relay2relax.ops.shapes import tensor
+from relay2relax.ops.shapes import any_type, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import Cast, IntImm, Not, PrimExpr, Select, binary, cast, const, maximum, minimum
@@ -116,6 +116,7 @@ def unary(
         source=SOURCE,
         inputs=("data",),
         infer=infer,
+        relay_type=any_type if infer is identity_type else None,
         numpy=numpy,
         compute=compute,
         relax=relax,
@@ -500,6 +501,7 @@ clip = OpDef(
     attrs=ClipAttrs,
     attrs_key="relay.attrs.ClipAttrs",
     infer=identity_type,
+    relay_type=any_type,
     numpy=clip_numpy,
     compute=clip_compute,
     relax=Expanded(clip_relax),
@@ -514,6 +516,7 @@ fixed_point_multiply = OpDef(
     attrs=FixedPointMultiplyAttrs,
     attrs_key="relay.attrs.FixedPointMultiplyAttrs",
     infer=identity_type,
+    relay_type=any_type,
     numpy=fixed_point_multiply_numpy,
     compute=fixed_point_multiply_compute,
     relax=Expanded(fixed_point_multiply_relax),

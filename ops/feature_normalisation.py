@@ -15,7 +15,7 @@ from relay2relax.core.dtype import Array, of_array
 from relay2relax.ops.attributes import Bool, Double, Int, IntegerArray
 from relay2relax.ops.normalisation import relay_epsilon
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
-from relay2relax.ops.shapes import normal_axes, normal_axis, show, tensor
+from relay2relax.ops.shapes import any_type, normal_axes, normal_axis, show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.ops.windows import padded
 from relay2relax.tir import te
@@ -463,6 +463,7 @@ lrn = OpDef(
     attrs=LRNAttrs,
     attrs_key="relay.attrs.LRNAttrs",
     infer=lrn_type,
+    relay_type=any_type,
     numpy=lrn_numpy,
     compute=lrn_compute,
     relax=Expanded(lrn_relax),
@@ -480,6 +481,7 @@ OPS: tuple[OpDef, ...] = (
         attrs=L2NormalizeAttrs,
         attrs_key="relay.attrs.L2NormalizeAttrs",
         infer=l2_normalize_type,
+        relay_type=any_type,
         numpy=l2_normalize_numpy,
         compute=l2_normalize_compute,
         relax=Expanded(l2_normalize_relax),

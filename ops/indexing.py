@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -33,7 +34,7 @@ from relay2relax.ops.slicing import AxisSlice, axis_slices
 from relay2relax.ops.transform import moved
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import IntImm, PrimExpr, cast, if_then_else, maximum, minimum
+from relay2relax.tir.expr import IntImm, PrimExpr, binary, cast, if_then_else, maximum, minimum
 from relay2relax.tir.extent import (
     ANY,
     Extent,
@@ -44,6 +45,7 @@ from relay2relax.tir.extent import (
     floordiv,
     floormod,
     is_any,
+    is_symbolic,
     mul,
     product,
     static,
@@ -144,6 +146,16 @@ def concatenate_type(attrs: ConcatenateAttrs, data: Type) -> Type:
     )
 
 
+def concatenate_relay_type(attrs: ConcatenateAttrs, data: Type) -> Type:
+    """Return the type; TVM writes a sum of symbolic extents as it stands (``n + n``)."""
+    result = tensor(concatenate_type(attrs, data))
+    axis = normal_axis(attrs.axis, result.rank)
+    if not is_symbolic(result.shape[axis]):
+        return result
+    along = reduce(lambda a, b: binary("+", a, b), (one.shape[axis] for one in tensors(data)))
+    return TensorType((*result.shape[:axis], along, *result.shape[axis + 1 :]), result.dtype)
+
+
 def _common(found: Sequence[TensorType], dimension: int, unknown_axis: bool) -> Extent:
     known = [one.shape[dimension] for one in found if not is_any(one.shape[dimension])]
     for extent in known[1:]:
@@ -183,11 +195,24 @@ def concatenate_compute(attrs: ConcatenateAttrs, out: TensorType, data: tuple[te
 
 def stack_type(attrs: StackAttrs, data: Type) -> Type:
     """Return the shape of the first tensor with a new axis."""
+    return _stack_type(attrs, data, None)
+
+
+def stack_relay_type(attrs: StackAttrs, data: Type) -> Type:
+    """Return the shape of the first tensor with a new axis; TVM compares the extents but for those in its place."""
+    return _stack_type(attrs, data, normal_axis(attrs.axis, tensors(data)[0].rank + 1))
+
+
+def _stack_type(attrs: StackAttrs, data: Type, without: int | None) -> Type:
     found = tensors(data)
     first = found[0]
     for number, one in enumerate(found[1:], 1):
         same = len(one.shape) == first.rank
-        if not same or any(equal(a, b) is False for a, b in zip(one.shape, first.shape, strict=True)):
+        if not same or any(
+            equal(a, b) is False
+            for place, (a, b) in enumerate(zip(one.shape, first.shape, strict=True))
+            if place != without
+        ):
             raise OpError(f"tensor {number} of the tuple has shape {show(one.shape)}, the first {show(first.shape)}", 0)
     axis = normal_axis(attrs.axis, first.rank + 1)
     return TensorType((*first.shape[:axis], len(found), *first.shape[axis:]), first.dtype)
@@ -243,6 +268,17 @@ def split_type(attrs: SplitAttrs, data: Type) -> Type:
     return TupleType(tuple(TensorType((*before, length, *after), found.dtype) for _, length in cuts))
 
 
+def split_relay_type(attrs: SplitAttrs, data: Type) -> Type:
+    """Return the type; TVM writes the extent of each of several equal parts anew."""
+    found = tensor(data)
+    axis = normal_axis(attrs.axis, found.rank)
+    extent, sections = found.shape[axis], attrs.indices_or_sections
+    if not (isinstance(sections, int) and isinstance(extent, PrimExpr) and is_symbolic(extent)):
+        return split_type(attrs, data)
+    shapes = ((*found.shape[:axis], extent // int(sections), *found.shape[axis + 1 :]) for _ in range(int(sections)))
+    return TupleType(tuple(TensorType(shape, found.dtype) for shape in shapes))
+
+
 def split_numpy(attrs: SplitAttrs, data: Array) -> tuple[Array, ...]:
     """Return a view for each part."""
     axis = normal_axis(attrs.axis, data.ndim)
@@ -292,6 +328,14 @@ def take_type(attrs: Any, data: Type, indices: Type) -> Type:
         return TensorType(places.shape, found.dtype)
     axis, batch = _take_axis(attrs, found.rank, places.rank)
     return TensorType((*found.shape[:axis], *places.shape[batch:], *found.shape[axis + 1 :]), found.dtype)
+
+
+def take_relay_type(attrs: Any, data: Type, indices: Type) -> Type:
+    """Return the type; TVM also infers one for the axis after the last, where there is nothing to pick from."""
+    found, places = tensor(data), tensor(indices, 1)
+    if attrs.axis != found.rank or getattr(attrs, "batch_dims", 0):
+        return take_type(attrs, data, indices)
+    return TensorType((*found.shape, *places.shape), found.dtype)
 
 
 def take_numpy(attrs: Any, data: Array, indices: Any) -> Array:
@@ -473,6 +517,7 @@ concatenate = OpDef(
     attrs=ConcatenateAttrs,
     attrs_key="relay.attrs.ConcatenateAttrs",
     infer=concatenate_type,
+    relay_type=concatenate_relay_type,
     numpy=concatenate_numpy,
     compute=concatenate_compute,
     relax=SameOp(),
@@ -487,6 +532,7 @@ stack = OpDef(
     attrs=StackAttrs,
     attrs_key="relay.attrs.StackAttrs",
     infer=stack_type,
+    relay_type=stack_relay_type,
     numpy=stack_numpy,
     compute=stack_compute,
     relax=SameOp(),
@@ -501,6 +547,7 @@ split = OpDef(
     attrs=SplitAttrs,
     attrs_key="relay.attrs.SplitAttrs",
     infer=split_type,
+    relay_type=split_relay_type,
     numpy=split_numpy,
     compute=split_compute,
     relax=Expanded(split_relax),
@@ -515,6 +562,7 @@ take = OpDef(
     attrs=TakeAttrs,
     attrs_key="relay.attrs.TakeAttrs",
     infer=take_type,
+    relay_type=take_relay_type,
     numpy=take_numpy,
     compute=take_compute,
     relax=Expanded(take_relax),

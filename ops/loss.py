@@ -36,15 +36,23 @@ def _class_axis(rank: int) -> int:
 
 def nll_loss_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, weights: Type) -> TensorType:
     """Return the targets' shape, or a scalar, with the dtype of the predictions."""
+    x, wanted = tensor(predictions), tensor(targets, 1)
+    found = nll_loss_relay_type(attrs, predictions, targets, weights)
+    axis = _class_axis(x.rank)
+    places = x.shape[:axis] + x.shape[axis + 1 :]
+    if any(equal(a, b) is False for a, b in zip(places, wanted.shape, strict=True)):
+        raise OpError(f"targets have shape {show(wanted.shape)}, expected {show(places)}", 1)
+    return found
+
+
+def nll_loss_relay_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, weights: Type) -> TensorType:
+    """Return the type; TVM's inference does not compare the predictions with the targets."""
     x, wanted, weight = tensor(predictions), tensor(targets, 1), tensor(weights, 2)
     if attrs.reduction not in _REDUCTIONS:
         raise OpError(f'reduction is "{attrs.reduction}", expected one of {", ".join(_REDUCTIONS)}')
     if x.rank != wanted.rank + 1:
         raise OpError(f"targets have {wanted.rank} dimensions, expected {x.rank - 1}: all but the classes", 1)
     axis = _class_axis(x.rank)
-    places = x.shape[:axis] + x.shape[axis + 1 :]
-    if any(equal(a, b) is False for a, b in zip(places, wanted.shape, strict=True)):
-        raise OpError(f"targets have shape {show(wanted.shape)}, expected {show(places)}", 1)
     if weight.rank != 1 or equal(weight.shape[0], x.shape[axis]) is False:
         raise OpError(f"weights have shape {show(weight.shape)}, expected {show(x.shape[axis : axis + 1])}", 2)
     if weight.dtype != x.dtype or not is_float(x.dtype):
@@ -167,6 +175,7 @@ OPS: tuple[OpDef, ...] = (
         attrs=NLLLossAttrs,
         attrs_key="relay.attrs.NLLLossAttrs",
         infer=nll_loss_type,
+        relay_type=nll_loss_relay_type,
         numpy=nll_loss_numpy,
         compute=nll_loss_compute,
         relax=SameOp(),

@@ -19,8 +19,8 @@ from relay2relax.ops.shapes import tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.ops.windows import integers, pad_array, padded
 from relay2relax.tir import te
-from relay2relax.tir.expr import PrimExpr, Select, cast, const, maximum, minimum
-from relay2relax.tir.extent import Extent, add, static
+from relay2relax.tir.expr import PrimExpr, Select, binary, cast, const, maximum, minimum
+from relay2relax.tir.extent import Extent, add, is_symbolic, static
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,17 @@ def pad_type(attrs: PadAttrs, data: Type, pad_value: Type) -> TensorType:
     if value.rank:
         raise OpError(f"pad_value must be a scalar, but has {value.rank} dimension(s)", 1)
     return _padded_type(_relay_widths(attrs), data)
+
+
+def pad_relay_type(attrs: PadAttrs, data: Type, pad_value: Type) -> TensorType:
+    """Return the type; TVM writes what is added to a symbolic extent as it is (``n + -2``)."""
+    result = pad_type(attrs, data, pad_value)
+    added = (before + after for before, after in _relay_widths(attrs))
+    shape = (
+        binary("+", old, number) if is_symbolic(new) and number else new
+        for old, new, number in zip(tensor(data).shape, result.shape, added, strict=True)
+    )
+    return TensorType(tuple(shape), result.dtype)
 
 
 def pad_numpy(attrs: PadAttrs, data: Array, pad_value: Array) -> Array:
@@ -260,6 +271,7 @@ pad = OpDef(
     attrs=PadAttrs,
     attrs_key="relay.attrs.PadAttrs",
     infer=pad_type,
+    relay_type=pad_relay_type,
     numpy=pad_numpy,
     compute=pad_compute,
     relax=Expanded(pad_relax),

@@ -187,13 +187,14 @@ def with_extents(shape: Sequence[Extent], axes: Sequence[int], extents: Sequence
     return tuple(result)
 
 
-def windows_in(attrs: PoolAttrs) -> tuple[Window, ...]:
+def windows_in(attrs: PoolAttrs, least: int | None = 1) -> tuple[Window, ...]:
+    """Return the windows; raises OpError for extents, strides and dilations below ``least``, if that is a number."""
     rank = len(attrs.spatial)
     before, after = both_sides(attrs.padding, rank)
     columns = zip(
-        per_axis(attrs.pool_size, rank, "pool_size"),
-        per_axis(attrs.strides, rank, "strides"),
-        per_axis(attrs.dilation, rank, "dilation"),
+        per_axis(attrs.pool_size, rank, "pool_size", least),
+        per_axis(attrs.strides, rank, "strides", least),
+        per_axis(attrs.dilation, rank, "dilation", least),
         before,
         after,
         strict=True,
@@ -206,11 +207,21 @@ def windows_in(attrs: PoolAttrs) -> tuple[Window, ...]:
 
 def pool_type(attrs: PoolAttrs, data: Type) -> TensorType:
     """Return the data's type with the number of windows along each spatial axis."""
+    return _pool_type(attrs, data)
+
+
+def pool_relay_type(attrs: PoolAttrs, data: Type) -> TensorType:
+    """Return the type of the result, which TVM infers for any windows, and for any strides but 0."""
+    return _pool_type(attrs, data, least=None)
+
+
+def _pool_type(attrs: PoolAttrs, data: Type, least: int | None = 1) -> TensorType:
     x, axes = image_of(attrs, data)
-    windows = windows_in(attrs)
+    windows = windows_in(attrs, least)
     extents = [x.shape[axis] for axis in axes]
     positions = [w.positions(e, attrs.ceil_mode) for w, e in zip(windows, extents, strict=True)]
-    check_positions(positions, extents, windows)
+    if least is not None:
+        check_positions(positions, extents, windows)
     return TensorType(with_extents(x.shape, axes, positions), x.dtype)
 
 
@@ -437,6 +448,7 @@ def max_pool(attrs_class: type[MaxPoolAttrs]) -> OpDef:
         attrs=attrs_class,
         attrs_key=f"relay.attrs.{attrs_class.__name__}",
         infer=pool_type,
+        relay_type=pool_relay_type,
         numpy=max_pool_numpy,
         compute=max_pool_compute,
         relax=Expanded(relax),
@@ -460,6 +472,7 @@ def avg_pool(attrs_class: type[AvgPoolAttrs]) -> OpDef:
         attrs=attrs_class,
         attrs_key=f"relay.attrs.{attrs_class.__name__}",
         infer=pool_type,
+        relay_type=pool_relay_type,
         numpy=avg_pool_numpy,
         compute=avg_pool_compute,
         relax=Expanded(relax),

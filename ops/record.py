@@ -103,6 +103,8 @@ class OpDef:
     ``attrs``    the attribute dataclass; ``attrs_key`` is its type key in Relay's JSON (``relay.attrs.…``), "" if none.
     ``infer``    (attrs, *types) -> type: the result type; raises OpError. All argument types are known.
     ``operands`` (attrs, types) -> types: what is known of the arguments once some are; unknown ones are None.
+    ``relay_type`` (attrs, *types) -> type: what Relay's inference says, where it does not say ``infer``. TVM looks
+                 less closely at some calls: what it accepts has a type, and ``infer`` refuses it when it is to be run.
     ``known_result`` (attrs, result, *types) -> type: what becomes of a result type that the program declares, for an
                  operator whose rule looks at it.
     ``numpy``    (attrs, *arrays) -> array or tuple: the reference value, vectorised; never changes its arguments.
@@ -134,6 +136,7 @@ class OpDef:
     attrs: type = NoAttrs
     attrs_key: str = ""
     operands: Callable[[Any, tuple[Type | None, ...]], tuple[Type | None, ...]] | None = None
+    relay_type: Callable[..., Type] | None = None
     known_result: Callable[..., Type] | None = None
     relax: RelaxForm = None
     script: Script | None = None

@@ -204,6 +204,15 @@ def scatter_nd_type(attrs: ScatterNDAttrs, data: Type, indices: Type, updates: T
     return _scatter_nd_type(found, places.shape[0], places.shape[1:], values)
 
 
+def scatter_nd_relay_type(attrs: ScatterNDAttrs, data: Type, indices: Type, updates: Type) -> Type:
+    """Return the type of ``data``; TVM counts the dimensions of the updates and does not look at their extents."""
+    found, places, values = _scattered(data, indices, updates)
+    count = static(places.shape[0]) if places.rank else None
+    if count is None or not 0 <= count <= found.rank or values.rank < places.rank - 1 + found.rank - count:
+        return scatter_nd_type(attrs, data, indices, updates)
+    return found
+
+
 def relax_scatter_nd_type(attrs: RelaxScatterNDAttrs, data: Type, indices: Type, updates: Type) -> Type:
     """Return the type of ``data``; the last extent of ``indices`` is the number of coordinates."""
     found, places, values = _scattered(data, indices, updates)
@@ -328,6 +337,7 @@ scatter_nd = OpDef(
     attrs=ScatterNDAttrs,
     attrs_key="relay.attrs.ScatterNDAttrs",
     infer=scatter_nd_type,
+    relay_type=scatter_nd_relay_type,
     numpy=scatter_nd_numpy,
     compute=scatter_nd_compute,
     relax=Expanded(scatter_nd_relax),

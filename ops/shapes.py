@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from relay2relax.ops.record import Emit, OpError, V
 from relay2relax.ops.types import TensorType, TupleType, Type
@@ -21,6 +22,11 @@ def tensor(value: Type, argument: int = 0) -> TensorType:
         return value
     what = f"a tuple of {len(value.fields)}" if isinstance(value, TupleType) else type(value).__name__
     raise OpError(f"a tensor is expected, this is {what}", argument)
+
+
+def any_type(attrs: Any, data: Type) -> Type:
+    """Return the type of an input that may be of any kind: so far TVM's inference looks at element-wise operators."""
+    return data
 
 
 def tensors(value: Type, argument: int = 0) -> tuple[TensorType, ...]:

@@ -30,7 +30,7 @@ from relay2relax.ops.shapes import broadcast, normal_axes, normal_axis, operand_
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import IntImm, PrimExpr
-from relay2relax.tir.extent import Shape, as_prim, equal, mul, product, static, sub
+from relay2relax.tir.extent import ANY, Shape, as_prim, equal, is_symbolic, mul, product, static, sub
 
 SOURCE = "TVM 0.18 src/relay/op/tensor/transform.cc"
 RELAX_SOURCE = "TVM 0.27 src/relax/op/tensor/manipulate.cc"
@@ -316,6 +316,12 @@ def tile_type(attrs: TileAttrs, data: Type) -> Type:
     return TensorType(tuple(mul(e, count) for e, count in zip(shape, reps, strict=True)), found.dtype)
 
 
+def tile_relay_type(attrs: TileAttrs, data: Type) -> Type:
+    """Return the type; TVM takes what is computed from a symbolic extent for unknown."""
+    result = tensor(tile_type(attrs, data))
+    return TensorType(tuple(ANY if is_symbolic(extent) else extent for extent in result.shape), result.dtype)
+
+
 def tile_numpy(attrs: TileAttrs, data: Array) -> Array:
     """Return the repeated array."""
     return np.tile(data, tuple(attrs.reps))
@@ -481,6 +487,7 @@ broadcast_to = OpDef(
     attrs=InitOpAttrs,
     attrs_key="relay.attrs.InitOpAttrs",
     infer=broadcast_to_type,
+    relay_type=lambda attrs, data: TensorType(given_shape(attrs), tensor(data).dtype),
     known_result=lambda attrs, result, data: _broadcast_type(data, broadcast(data.shape, result.shape)),
     numpy=broadcast_to_numpy,
     compute=broadcast_compute,
@@ -519,6 +526,7 @@ tile = OpDef(
     attrs=TileAttrs,
     attrs_key="relay.attrs.TileAttrs",
     infer=tile_type,
+    relay_type=tile_relay_type,
     numpy=tile_numpy,
     compute=tile_compute,
     relax=SameOp(),

@@ -19,7 +19,8 @@ from relay2relax.ops.resize import Resize2DAttrs, Resize3DAttrs
 from relay2relax.ops.shapes import tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.extent import Extent, Shape, add, floordiv, is_any, mul, static
+from relay2relax.tir.expr import Binary, Call, Cast, FloatImm, PrimExpr
+from relay2relax.tir.extent import Extent, Shape, add, floordiv, is_any, is_symbolic, mul, static
 
 # The largest denominator that a factor is read with where an extent is not known.
 _DENOMINATOR = 4096
@@ -75,9 +76,13 @@ def scaled(extent: Extent, factor: float) -> Extent:
     return floordiv(add(mul(extent, 2 * ratio.numerator), ratio.denominator), 2 * ratio.denominator)
 
 
+def _letters(attrs: UpAttrs) -> str:
+    return "HW" if isinstance(attrs, UpSamplingAttrs) else "DHW"
+
+
 def _resized(attrs: UpAttrs, shape: Shape) -> Resize2DAttrs | Resize3DAttrs:
     """Return the attributes of the resizing that this is."""
-    letters = "HW" if isinstance(attrs, UpSamplingAttrs) else "DHW"
+    letters = _letters(attrs)
     layout = parse_layout(attrs.layout, "NC" + letters)
     if len(shape) != layout.rank:
         raise OpError(f"the data has {len(shape)} dimensions, layout {attrs.layout} needs {layout.rank}", 0)
@@ -110,6 +115,22 @@ def enlarged(attrs: UpAttrs, out: TensorType, data: te.Tensor) -> Any:
     return record.compute(_resized(same, data.shape), out, data)
 
 
+def upsampling_relay_type(attrs: UpAttrs, data: Type) -> TensorType:
+    """Return the type; TVM writes a symbolic extent as the rounded product of floating-point numbers."""
+    result = upsampling_type(attrs, data)
+    letters = _letters(attrs)
+    layout = parse_layout(attrs.layout, "NC" + letters)
+    shape = list(result.shape)
+    for letter in letters:
+        place = layout.position(letter)
+        old = tensor(data).shape[place]
+        if isinstance(old, PrimExpr) and is_symbolic(shape[place]):
+            scale = FloatImm(getattr(attrs, f"scale_{letter.lower()}"), "float64")
+            product = Binary("*", Cast("float64", old), scale)
+            shape[place] = Cast(old.dtype, Call("round", (product,), "float64"))
+    return TensorType(tuple(shape), result.dtype)
+
+
 def _record(name: str, attrs_class: type, inner: str, doc: str) -> OpDef:
     resizing = _RESIZE[inner]
     form = resizing.relax
@@ -134,6 +155,7 @@ def _record(name: str, attrs_class: type, inner: str, doc: str) -> OpDef:
         attrs=attrs_class,
         attrs_key=f"relay.attrs.{attrs_class.__name__}",
         infer=upsampling_type,
+        relay_type=upsampling_relay_type,
         numpy=numpy,
         compute=compute,
         relax=Expanded(relax),

@@ -40,6 +40,8 @@ class Window:
         """
         if is_any(extent):
             return extent
+        if self.stride == 0:
+            raise OpError("a stride is 0")
         steps = add(extent, self.before + self.after - self.span + (self.stride - 1 if ceil_mode else 0))
         return add(floordiv(steps, self.stride), 1)
 
@@ -61,14 +63,14 @@ def integers(values: Sequence[Extent], what: str) -> tuple[int, ...]:
     return tuple(value for value in found if value is not None)
 
 
-def per_axis(values: Sequence[Extent], rank: int, what: str, least: int = 1) -> tuple[int, ...]:
+def per_axis(values: Sequence[Extent], rank: int, what: str, least: int | None = 1) -> tuple[int, ...]:
     """Return one int for each of ``rank`` spatial axes; raises OpError for another count or a value below ``least``."""
     found = integers(values, what)
     if len(found) == 1:
         found = found * rank
     if len(found) != rank:
         raise OpError(f"{what} needs {rank} values, but has {len(found)}: {list(found)}")
-    if min(found) < least:
+    if least is not None and min(found) < least:
         raise OpError(f"{what} must be at least {least}, but is {list(found)}")
     return found
 

@@ -23,6 +23,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.source import SourceRange
 from relay2relax.ops.record import OpDef
+from relay2relax.ops.shapes import any_type
 from relay2relax.ops.table import relay_op
 from relay2relax.ops.types import NamedType
 from relay2relax.relay_ir import infer_errors as errors
@@ -77,6 +78,7 @@ from relay2relax.relay_ir.unify import (
     to_node,
     unknowns,
 )
+from relay2relax.tir.extent import is_symbolic
 
 _BOOL = TensorType((), "bool")
 _UNIT = TupleType(())
@@ -110,7 +112,9 @@ def infer_type(mod: IRModule, declare_results: bool = False) -> IRModule:
         # The body's type, where it is a tensor's, has the extents in the width that they are computed in.
         body = types[function.body]
         ret_type = body if isinstance(body, TensorType) else found.ret_type
-        if function.ret_type is None or function.ret_type != ret_type:
+        # Texts number symbolic extents by object, so that equal ones are told apart.
+        symbolic = isinstance(ret_type, TensorType) and any(map(is_symbolic, ret_type.shape))
+        if function.ret_type is not ret_type and (symbolic or function.ret_type != ret_type):
             function = replace(function, ret_type=ret_type)
             types[function] = found
         functions[var] = function
@@ -548,6 +552,9 @@ class _Inference:
         if None in types:
             if is_broken(relation.args):
                 self.unifier.mark_broken(relation.result)
+                return True
+            if op.relay_type is any_type:
+                self._unify(relation.result, relation.args[0], errors.words(call), call, call)
                 return True
             if op.operands is None or not self._deduce_operands(relation, op, types):
                 return False

@@ -28,7 +28,7 @@ class Inferred:
 
 def infer_operator(op: OpDef, attrs: Any, types: tuple[Type, ...]) -> Inferred:
     """Return what ``op`` says of arguments of known ``types``; raises what its record raises."""
-    result = op.infer(attrs, *types)
+    result = (op.relay_type or op.infer)(attrs, *types)
     same = len(types) == 1 and result is types[0]
     return Inferred(result, same, tuple(_widened_operands(op, attrs, types)))
 

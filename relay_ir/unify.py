@@ -270,7 +270,7 @@ class Unifier:
                     return Conflict(unknown, other, "a type would have to contain itself")
                 self._link(unknown, other)
             elif isinstance(a.head, TensorType) and isinstance(b.head, TensorType):
-                merged = a.head if a.head == b.head else self._merge_tensors(a.head, b.head)
+                merged = b.head if a.head == b.head else self._merge_tensors(a.head, b.head)
                 if isinstance(merged, str):
                     return Conflict(a, b, merged)
                 if merged is b.head and merged is not a.head and a.written is None:
@@ -329,8 +329,8 @@ class Unifier:
             return ANY
         m = self._extents.get(m, m) if isinstance(m, ExtentVar) else m
         n = self._extents.get(n, n) if isinstance(n, ExtentVar) else n
-        if equal(m, n):
-            return m
+        if m == n or equal(m, n):
+            return n
         for var, value in ((m, n), (n, m)):
             if isinstance(var, ExtentVar) and static(value) is not None:
                 self._extents[var] = value

@@ -116,6 +116,11 @@ def total(extents: Iterable[Extent]) -> Extent:
     return result
 
 
+def is_symbolic(extent: Extent) -> bool:
+    """Whether ``extent`` is an expression: neither a number nor unknown."""
+    return isinstance(extent, PrimExpr) and not isinstance(extent, (AnyExtent, IntImm))
+
+
 def written_any(rule: Callable[[Extent], Extent]) -> AnyExtent:
     """Return ``?`` that is written as what ``rule``, which takes the extent, makes of ``?``."""
 
