@@ -15,6 +15,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_float, is_int, is_unsigned, numpy_dtype, of_array
 from relay2relax.ops import special
 from relay2relax.ops.attributes import Bool, Double, DType, Int, IntegerArray, NoAttrs
+from relay2relax.ops.narrow_floats import floating_test, floating_test_relax, in_single, in_single_relax
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Script, V
 from relay2relax.ops.shapes import any_type, tensor
 from relay2relax.ops.types import TensorType, Type
@@ -122,17 +123,6 @@ def unary(
         relax=relax,
         script=(script or Script(name)) if in_relax else None,
     )
-
-
-def _predicate(name: str) -> Callable[[PrimExpr], PrimExpr]:
-    """Return a test of floating numbers; integers are never infinite nor NaN."""
-
-    def element(x: PrimExpr) -> PrimExpr:
-        if not is_float(x.dtype):
-            return IntImm(int(name == "isfinite"), "bool")
-        return call(name, x, dtype="bool")
-
-    return element
 
 
 def _on_floats(name: str) -> Callable[[PrimExpr], PrimExpr]:
@@ -559,22 +549,22 @@ OPS = (
     unary("rsqrt", _rsqrt, "rsqrt", "``1 / sqrt(x)``."),
     unary("sigmoid", _sigmoid, "sigmoid", "``1 / (1 + exp(-x))``."),
     unary("tanh", np.tanh, "tanh", "Hyperbolic tangent."),
-    unary("erf", special.erf, "erf", "Error function."),
+    unary("erf", special.erf, in_single("erf"), "Error function."),
     unary("sin", np.sin, "sin", "Sine."),
     unary("cos", np.cos, "cos", "Cosine."),
     unary("tan", np.tan, "tan", "Tangent."),
-    unary("sinh", np.sinh, "sinh", "Hyperbolic sine."),
-    unary("cosh", np.cosh, "cosh", "Hyperbolic cosine."),
-    unary("asin", np.arcsin, "asin", "Inverse sine."),
-    unary("acos", np.arccos, "acos", "Inverse cosine."),
-    unary("atan", np.arctan, "atan", "Inverse tangent."),
-    unary("asinh", np.arcsinh, "asinh", "Inverse hyperbolic sine."),
-    unary("acosh", np.arccosh, "acosh", "Inverse hyperbolic cosine."),
+    unary("sinh", np.sinh, in_single("sinh"), "Hyperbolic sine.", relax=in_single_relax("sinh")),
+    unary("cosh", np.cosh, in_single("cosh"), "Hyperbolic cosine.", relax=in_single_relax("cosh")),
+    unary("asin", np.arcsin, in_single("asin"), "Inverse sine.", relax=in_single_relax("asin")),
+    unary("acos", np.arccos, in_single("acos"), "Inverse cosine.", relax=in_single_relax("acos")),
+    unary("atan", np.arctan, in_single("atan"), "Inverse tangent.", relax=in_single_relax("atan")),
+    unary("asinh", np.arcsinh, in_single("asinh"), "Inverse hyperbolic sine.", relax=in_single_relax("asinh")),
+    unary("acosh", np.arccosh, in_single("acosh"), "Inverse hyperbolic cosine.", relax=in_single_relax("acosh")),
     unary("atanh", np.arctanh, "atanh", "Inverse hyperbolic tangent."),
     # TVM's approximations stay within a few units in the last place of the functions themselves.
     unary("fast_exp", np.exp, "exp", "e to the power of x.", relax=_renamed("exp"), in_relax=False),
     unary("fast_tanh", np.tanh, "tanh", "Hyperbolic tangent.", relax=_renamed("tanh"), in_relax=False),
-    unary("fast_erf", special.erf, "erf", "Error function.", relax=_renamed("erf"), in_relax=False),
+    unary("fast_erf", special.erf, in_single("erf"), "Error function.", relax=_renamed("erf"), in_relax=False),
     unary("floor", _keeping_integers(np.floor), _on_floats("floor"), "Round down.", floating=False),
     unary("ceil", _keeping_integers(np.ceil), _on_floats("ceil"), "Round up.", floating=False),
     unary("trunc", _keeping_integers(np.trunc), _on_floats("trunc"), "Round towards zero.", floating=False),
@@ -596,7 +586,10 @@ OPS = (
         "Logical negation.", floating=False,
     ),
     unary("bitwise_not", np.invert, _bitwise_not_element, "Complement of every bit.", floating=False),
-    unary("isnan", np.isnan, _predicate("isnan"), "Whether x is NaN.", floating=False, infer=bool_type),
-    unary("isinf", np.isinf, _predicate("isinf"), "Whether x is infinite.", floating=False, infer=bool_type),
-    unary("isfinite", np.isfinite, _predicate("isfinite"), "Whether x is finite.", floating=False, infer=bool_type),
+    unary("isnan", np.isnan, floating_test("isnan"), "Whether x is NaN.", floating=False, infer=bool_type,
+        relax=floating_test_relax("isnan")),
+    unary("isinf", np.isinf, floating_test("isinf"), "Whether x is infinite.", floating=False, infer=bool_type,
+        relax=floating_test_relax("isinf")),
+    unary("isfinite", np.isfinite, floating_test("isfinite"), "Whether x is finite.", floating=False, infer=bool_type,
+        relax=floating_test_relax("isfinite")),
 )  # fmt: skip

@@ -15,11 +15,12 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_float
 from relay2relax.ops import special
 from relay2relax.ops.attributes import Double, NoAttrs
+from relay2relax.ops.narrow_floats import in_single
 from relay2relax.ops.record import OpDef, OpError, SameOp, Script
 from relay2relax.ops.shapes import tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import PrimExpr, Select, cast, const, maximum, minimum
+from relay2relax.tir.expr import PrimExpr, Select, const, maximum, minimum
 from relay2relax.tir.intrinsics import call
 
 SOURCE = "TVM 0.27 python/tvm/relax/transform/legalize_ops/nn.py"
@@ -46,8 +47,7 @@ def floating_type(attrs: Any, data: Type) -> TensorType:
 def gelu_element(attrs: NoAttrs, x: PrimExpr) -> PrimExpr:
     """Return ``x`` times the normal distribution's probability of less than ``x``."""
     scaled = x * const(math.sqrt(0.5), x.dtype)
-    # No compiler has the error function of half precision.
-    erf = cast(x.dtype, call("erf", cast("float32", scaled))) if x.dtype == "float16" else call("erf", scaled)
+    erf = in_single("erf")(scaled)
     return x * (const(0.5, x.dtype) + erf * const(0.5, x.dtype))
 
 

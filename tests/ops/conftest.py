@@ -51,7 +51,8 @@ class Eager:
     def constant_of(self, value: Any) -> np.ndarray | None:
         return value if any(value is one for one in self.constants) else None
 
-    def as_tir(self, op: OpDef, attrs: Any, args: Sequence[Any]) -> Any:
+    def as_tir(self, op: OpDef, attrs: Any, args: Sequence[Any], why: str) -> Any:
+        assert why
         self.called.append("call_tir")
         return op.numpy(attrs, *args)
 
