@@ -564,19 +564,20 @@ class _Inference:
         known = tuple(ty for ty in types if ty is not None)
         key = (op, call.attrs, known)
         inferred = self.cache.get(key)
-        if inferred is None:
-            try:
+        before, declared = find(relation.result).head, None
+        try:
+            if inferred is None:
                 inferred = self.cache[key] = infer_operator(op, call.attrs, known)
-            except Relay2RelaxError as problem:
-                self._report(errors.refused(op, problem, call.args, known), call)
-                self.unifier.mark_broken(relation.result)
-                return True
-        before = find(relation.result).head
+            if op.known_result is not None and isinstance(before, TensorType):
+                declared = op.known_result(call.attrs, before, *known)
+        except Relay2RelaxError as problem:
+            self._report(errors.refused(op, problem, call.args, known), call)
+            self.unifier.mark_broken(relation.result)
+            return True
         node = relation.args[0] if inferred.same_as_input else to_node(self._defined(inferred.result, call))
         self._unify(relation.result, node, errors.words(call), call, call)
-        if op.known_result is not None and isinstance(before, TensorType) and isinstance(node.head, TensorType):
-            result = op.known_result(call.attrs, before, *known)
-            self._unify(relation.result, to_node(result), errors.words(call), call, call)
+        if declared is not None:
+            self._unify(relation.result, to_node(declared), errors.words(call), call, call)
         for index, demanded in inferred.operands:
             self._unify_operand(relation, index, demanded)
         return True

@@ -1,0 +1,134 @@
+"""Calls that TVM's inference lets pass: they have TVM's types, and are refused when they are to be computed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from relay2relax import backends, relay_ir, translator
+from relay2relax.core import Relay2RelaxError
+
+# The program, the type that TVM 0.18 gives it, and what is said when it is to run.
+CASES = {
+    "window of no elements": (
+        "%x: Tensor[(1, 1, 4, 4), float32]",
+        "nn.max_pool2d(%x, pool_size=[0, 1], padding=[0, 0, 0, 0])",
+        "Tensor[(1, 1, 5, 4), float32]",
+        "pool_size must be at least 1",
+    ),
+    "dilation 0": (
+        "%x: Tensor[(1, 1, 4, 4), float32], %y: Tensor[(1, 1, 2, 2), float32]",
+        "nn.conv2d(%x, %y, padding=[0, 0, 0, 0], dilation=[1, 0])",
+        "Tensor[(1, 1, 3, 4), float32]",
+        "dilation must be at least 1",
+    ),
+    "number of windows": (
+        "%x: Tensor[(1, 1, 4, 4), float32]",
+        "nn.adaptive_avg_pool2d(%x, output_size=[0, 2])",
+        "Tensor[(1, 1, 0, 2), float32]",
+        "output_size must be at least 1",
+    ),
+    "broadcast": (
+        "%x: Tensor[(0, 3), float32]",
+        "broadcast_to(%x, shape=[2, 3])",
+        "Tensor[(2, 3), float32]",
+        "broadcast",
+    ),
+    "tuple": (
+        "%x: Tensor[(2), float32]",
+        "nn.relu((%x, %x))",
+        "(Tensor[(2), float32], Tensor[(2), float32])",
+        "tensor",
+    ),
+    "axis": (
+        "%x: Tensor[(2), float32]",
+        "nn.l2_normalize(%x, eps=0.1f, axis=[7])",
+        "Tensor[(2), float32]",
+        "axis 7 is outside",
+    ),
+    "axis after the last": (
+        "%x: Tensor[(2), float32], %y: Tensor[(3), int32]",
+        "take(%x, %y, axis=1)",
+        "Tensor[(2, 3), float32]",
+        "axis 1 is outside",
+    ),
+    "stack": (
+        "%x: Tensor[(5), float32], %y: Tensor[(2), float32]",
+        "stack((%x, %y))",
+        "Tensor[(2, 5), float32]",
+        "shape",
+    ),
+    "targets": (
+        "%x: Tensor[(1, 5), float32], %y: Tensor[(10), int32], %z: Tensor[(5), float32]",
+        "nn.nll_loss(%x, %y, %z, ignore_index=-100)",
+        "float32",
+        "targets have shape (10), expected (1)",
+    ),
+}
+DTYPES = {"float32": np.float32, "int32": np.int32}
+
+
+def module(params: str, body: str) -> relay_ir.IRModule:
+    return relay_ir.parse(f'#[version = "0.0.5"]\ndef @main({params}) {{\n  {body}\n}}\n')
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_typed_as_by_tvm_and_refused_when_run(case: tuple[str, str, str, str]) -> None:
+    params, body, expected, message = case
+    mod = relay_ir.infer_type(module(params, body))
+    assert f"-> {expected} {{" in mod.astext(show_meta_data=False)
+    shapes = [(param.type_annotation.shape, param.type_annotation.dtype) for param in mod["main"].params]
+    arrays = [np.ones(shape, DTYPES[dtype]) for shape, dtype in shapes]
+    for kind in ("debug", "graph", "vm"):
+        with pytest.raises(Relay2RelaxError, match=r"(?s).*" + message.replace("(", r"\(").replace(")", r"\)")):
+            backends.create_executor(kind, mod).evaluate("main")(*arrays)
+    for translate in (translator.lower_to_tir, translator.via_graph):
+        with pytest.raises(Relay2RelaxError):
+            backends.build(translate(mod), target="numpy")
+
+
+def test_a_declared_result_must_be_what_the_data_broadcasts_to() -> None:
+    mod = relay_ir.parse(
+        '#[version = "0.0.5"]\n'
+        "def @main(%x: Tensor[(0, 3), float32]) -> Tensor[(2, 3), float32] {\n  broadcast_to(%x, shape=[2, 3])\n}\n"
+    )
+    with pytest.raises(relay_ir.TypeInferenceError, match="broadcast"):
+        relay_ir.infer_type(mod)
+
+
+def test_what_is_learnt_of_an_element_wise_result_is_learnt_of_its_argument() -> None:
+    mod = relay_ir.infer_type(
+        module("%x, %w: Tensor[(3), float32]", "fn (%y: Tensor[(3), float32]) { %y }(nn.relu(%x))")
+    )
+    assert "%x: Tensor[(3), float32]" in mod.astext(show_meta_data=False)
+
+
+def test_symbolic_extents_are_written_as_tvm_writes_them() -> None:
+    text = """#[version = "0.0.5"]
+def @main(%x: Tensor[(meta[tir.SizeVar][0], 4), float32]) {
+  BODY
+}
+
+#[metadata]
+{
+  "root": 1,
+  "nodes": [
+    {"type_key": ""},
+    {"type_key": "Map", "keys": ["tir.SizeVar"], "data": [2]},
+    {"type_key": "Array", "data": [3]},
+    {"type_key": "tir.SizeVar", "attrs": {"dtype": "int32", "name": "4", "span": "0", "type_annotation": "5"}},
+    {"type_key": "runtime.String", "repr_str": "n"},
+    {"type_key": "PrimType", "attrs": {"dtype": "int32"}}
+  ],
+  "b64ndarrays": [],
+  "attrs": {"tvm_version": "0.18.0"}
+}
+"""
+    written = {
+        "concatenate((%x, %x))": "Tensor[(meta[tir.Add][0], 4), float32]",
+        "nn.pad(%x, 0f, pad_width=[[-1, -1], [0, 0]])": "Tensor[(meta[tir.Add][0], 4), float32]",
+        "tile(%x, reps=[2, 1])": "Tensor[(?, 4), float32]",
+    }
+    for body, expected in written.items():
+        found = relay_ir.infer_type(relay_ir.parse(text.replace("BODY", body))).astext(show_meta_data=False)
+        assert f"-> {expected} {{" in found
