@@ -1,13 +1,12 @@
 """From a Relax module to the instructions of the virtual machine.
 
-A function first checks its arguments against their annotations and reads symbolic extents off their shapes, then runs
-its bindings in order. A ``call_tir`` becomes: memory for the results, the call, and the release of what nobody needs
-any more. Symbolic extents and what is computed from them live on the function's shape heap."""
+The passes of ``LOWERING`` give every result its memory first. A function then checks its arguments against their
+annotations and reads symbolic extents off their shapes, and runs its bindings in order. Symbolic extents and what is
+computed from them live on the function's shape heap."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from relay2relax.backends.bytecode import (
@@ -35,27 +34,46 @@ from relay2relax.backends.bytecode import (
     VMFunction,
 )
 from relay2relax.backends.executable import Executable
-from relay2relax.backends.liveness import Liveness
 from relay2relax.backends.shape_heap import ShapeHeap, attribute_variables
-from relay2relax.backends.storage import Storage, StoragePool
-from relay2relax.core.dtype import bits
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.passes import Sequential
 from relay2relax.ops.record import OpDef
 from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir import struct_info as si
+from relay2relax.relax_ir.memory import (
+    AllocStorage,
+    AllocTensor,
+    Kill,
+    MemoryCall,
+    PlaceTensor,
+    read_memory_call,
+    viewed,
+)
 from relay2relax.relax_ir.names import NameSupply
 from relay2relax.relax_ir.script_values import info_text
-from relay2relax.relax_ir.visit import Steps, run
-from relay2relax.tir.arith import simplify
-from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr, binary
+from relay2relax.relax_ir.transform import (
+    CallTIRRewrite,
+    KillAfterLastUse,
+    LowerAllocTensor,
+    RewriteDataflowReshape,
+    StaticPlanBlockMemory,
+)
+from relay2relax.relax_ir.visit import Steps, bindings, free_variables, run
+from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
 from relay2relax.tir.extent import Extent, as_prim, static
 from relay2relax.tir.stmt import PrimFunc
 from relay2relax.tir.visit import variables
 
+# From calls that return their results to calls that write into memory, which is shared and released.
+LOWERING = Sequential(
+    (RewriteDataflowReshape(), CallTIRRewrite(), StaticPlanBlockMemory(), LowerAllocTensor(), KillAfterLastUse()),
+    name="lower_to_vm",
+)
+
 
 def compile_module(module: rx.IRModule, target: str, native: Any = None) -> Executable:
     """Return the executable of ``module``; its PrimFuncs run on ``target``."""
-    return _ModuleCompiler(module).compile(target, native)
+    return _ModuleCompiler(LOWERING(module)).compile(target, native)
 
 
 class _ModuleCompiler:
@@ -138,23 +156,6 @@ class _ModuleCompiler:
         return ConstantRef(len(self.constants) - 1)
 
 
-@dataclass(slots=True)
-class _Allocation:
-    """The storage of one result: planned ones are shared, others belong to the result alone."""
-
-    info: si.TensorStructInfo
-    storage: Storage
-    shared: bool
-
-
-@dataclass(slots=True)
-class _Memory:
-    """What the plan says: allocations by binding, and where each storage is first and last asked for."""
-
-    allocations: dict[rx.Var, list[_Allocation]] = field(default_factory=dict)
-    requests: dict[Storage, int] = field(default_factory=dict)
-
-
 class _FunctionCompiler:
     """Compiles one function."""
 
@@ -177,9 +178,6 @@ class _FunctionCompiler:
         self.count = len(self.params)
         self.heap = ShapeHeap()
         self.heap_register = VOID
-        self.liveness = Liveness(module.module, func)
-        self.memory = _Memory()
-        self.storages: dict[Storage, Register] = {}
 
     # Instructions
 
@@ -204,8 +202,7 @@ class _FunctionCompiler:
     # The function
 
     def compile(self) -> VMFunction:
-        self.plan(self.func.body)
-        self.heap.collect(self.func, self.params, self.memory_shapes())
+        self.heap.collect(self.func, self.params)
         if self.heap.size:
             self.heap_register = self.call("alloc_shape_heap", MACHINE, Immediate(self.heap.size))
         shapes: list[tuple[Register, tuple[Extent, ...], str]] = []
@@ -291,108 +288,51 @@ class _FunctionCompiler:
 
     # Memory
 
-    def plan(self, body: rx.SeqExpr) -> None:
-        """Decide which results share storage: those of straight-line code that only kernels look at."""
-        pool = StoragePool()
-        dying: dict[int, list[Storage]] = {}
-        number = 0
-        for block in body.blocks:
-            for binding in block.bindings:
-                value = binding.value
-                if isinstance(value, (rx.CallTIR, rx.CallDPSPacked)) and not self.liveness.is_view(binding.var):
-                    shared = self.liveness.is_private(binding.var)
-                    allocations = []
-                    for info in value.out:
-                        size = _bytes(info, canonical=shared)
-                        if shared:
-                            storage = pool.request(info.dtype, size)
-                            last = self.liveness.last_use(binding.var)
-                            dying.setdefault(max(last, number), []).append(storage)
-                        else:
-                            storage = Storage(info.dtype, size)
-                        allocations.append(_Allocation(info, storage, shared))
-                        self.memory.requests[storage] = number
-                    self.memory.allocations[binding.var] = allocations
-                for storage in dying.pop(number, ()):
-                    pool.release(storage)
-                number += 1
-
-    def memory_shapes(self) -> dict[rx.Var, list[Extent]]:
-        """Return, by binding, the storage sizes that are computed at run time."""
-        return {var: [a.storage.size for a in allocations] for var, allocations in self.memory.allocations.items()}
-
-    def allocate(self, var: rx.Var, infos: Sequence[si.TensorStructInfo], number: int | None) -> list[Register]:
-        """Emit memory for the results of a call; ``number`` is the binding's place in straight-line code."""
-        planned = self.memory.allocations.get(var)
-        results = []
-        for position, info in enumerate(infos):
-            if planned is None:
-                storage, last = Storage(info.dtype, _bytes(info, canonical=False)), None
-            else:
-                storage, last = planned[position].storage, self.memory.requests[planned[position].storage]
-            register = self.storages.get(storage)
-            if register is None:
-                size, dtype, scope = self.shape((storage.size,)), self.dtype("uint8"), self.text("global")
-                register = self.call("alloc_storage", MACHINE, size, Immediate(0), dtype, scope)
-                self.storages[storage] = register
-            assert info.shape is not None
-            shape = self.shape(info.shape)
-            results.append(self.call("alloc_tensor", register, Immediate(0), shape, self.dtype(info.dtype)))
-            if last is None or last == number:
-                self.null(register)
-        return results
+    def allocate(self, call: MemoryCall) -> Arg:
+        """Emit what a memory operator asks for and say where its result is."""
+        match call:
+            case AllocStorage(size):
+                extent, dtype, scope = self.shape((size,)), self.dtype("uint8"), self.text("global")
+                return self.call("alloc_storage", MACHINE, extent, Immediate(0), dtype, scope)
+            case PlaceTensor(storage, offset, shape, dtype):
+                place = self.shape(shape)
+                return self.call("alloc_tensor", self.registers[storage], Immediate(offset), place, self.dtype(dtype))
+            case Kill(var):
+                register = self.registers[var]
+                if isinstance(register, Register):
+                    self.null(register)
+                return VOID
+            case AllocTensor():
+                raise UnsupportedError("R.builtin.alloc_tensor of a shape that is a variable cannot be compiled")
 
     # Bindings
 
-    def sequence(self, seq: rx.SeqExpr, finish: Any, straight: bool = True) -> Steps:
-        """Emit the bindings of ``seq`` and pass its value to ``finish``; ``straight`` code runs exactly once."""
-        number = 0
-        for block in seq.blocks:
-            for binding in block.bindings:
-                yield from self.binding(binding, number if straight else None)
-                if straight:
-                    for var in self.liveness.dying(number):
-                        register = self.registers.get(var)
-                        if isinstance(register, Register):
-                            self.null(register)
-                number += 1
+    def sequence(self, seq: rx.SeqExpr, finish: Callable[[rx.Expr], None]) -> Steps:
+        """Emit the bindings of ``seq`` and pass its value to ``finish``."""
+        for binding in bindings(seq):
+            yield from self.binding(binding)
         finish(seq.body)
 
-    def binding(self, binding: rx.Binding | rx.MatchCast, number: int | None) -> Steps:
+    def binding(self, binding: rx.Binding | rx.MatchCast) -> Steps:
         var, value = binding.var, binding.value
         if isinstance(binding, rx.MatchCast):
             self.registers[var] = register = self.register(value)
             self.match_cast(binding, register)
             return
         match value:
-            case rx.CallTIR(func, args, out, tir_args) if self.liveness.is_view(var):
-                shape = out[0].shape
-                assert shape is not None
-                self.registers[var] = self.call("reshape", self.register(args[0]), self.shape(shape))
-            case rx.CallTIR(func, args, out, tir_args):
-                given = (*self.registers_of(args), *(self.scalar(arg) for arg in tir_args))
-                results = self.allocate(var, out, number)
-                self.destination_passing(var, self.module.relax_function(func), given, results)
-            case rx.CallDPSPacked(name, args, out):
-                given = self.registers_of(args)
-                results = self.allocate(var, out, number)
-                self.destination_passing(var, self.module.packed(name), given, results)
             case rx.If():
                 yield from self.branch(var, value)
             case rx.Function():
-                captured = self.liveness.captured(value, var)
-                itself = var if self.liveness.is_recursive(value, var) else None
-                index = self.module.lifted(value, f"{self.name}_{var.name}", captured, itself)
+                free = free_variables(value)
+                captured = tuple(one for one in free if one is not var)
+                index = self.module.lifted(value, f"{self.name}_{var.name}", captured, var if var in free else None)
                 self.registers[var] = self.closure(index, captured)
             case _:
-                self.registers[var] = self.value(value)
-
-    def destination_passing(self, var: rx.Var, index: int, args: tuple[Arg, ...], results: list[Register]) -> None:
-        self.code.append(Call(VOID, index, (*args, *results)))
-        if len(results) == 1:
-            self.registers[var] = results[0]
-        else:
-            self.registers[var] = self.call("make_tuple", *results)
+                source, info = viewed(value), var.info
+                if source is not None and isinstance(info, si.TensorStructInfo) and info.shape is not None:
+                    self.registers[var] = self.call("reshape", self.register(source), self.shape(info.shape))
+                else:
+                    self.registers[var] = self.value(value)
 
     def branch(self, var: rx.Var, value: rx.If) -> Steps:
         condition = self.call("read_if_cond", self.register(value.condition))
@@ -403,11 +343,11 @@ class _FunctionCompiler:
 
         start = len(self.code)
         self.code.append(Goto(0))
-        yield self.sequence(value.true_branch, leave, straight=False)
+        yield self.sequence(value.true_branch, leave)
         skip = len(self.code)
         self.code.append(Goto(0))
         self.code[start] = If(condition, len(self.code) - start)
-        yield self.sequence(value.false_branch, leave, straight=False)
+        yield self.sequence(value.false_branch, leave)
         self.code[skip] = Goto(len(self.code) - skip)
         self.registers[var] = merged
 
@@ -432,7 +372,8 @@ class _FunctionCompiler:
         """Emit ``value`` and say where it is."""
         match value:
             case rx.Call(op, args, attrs):
-                return self.emit_call(op, args, attrs)
+                memory = read_memory_call(value)
+                return self.allocate(memory) if memory is not None else self.emit_call(op, args, attrs)
             case rx.TupleGetItem(source, index):
                 return self.call("tuple_getitem", self.register(source), Immediate(index))
         return self.arg(value)
@@ -464,16 +405,6 @@ class _FunctionCompiler:
         found = self.value(value)
         return found if isinstance(found, Register) else self.call("copy", found)
 
-    def registers_of(self, args: tuple[rx.Expr, ...]) -> tuple[Arg, ...]:
-        """Return the arguments of a kernel, tuples of tensors flattened."""
-        result: list[Arg] = []
-        for one in args:
-            if isinstance(one, rx.Tuple):
-                result += self.registers_of(one.fields)
-            else:
-                result.append(self.arg(one))
-        return tuple(result)
-
     def emit_call(
         self, op: OpDef | rx.GlobalVar | rx.Var | rx.ExternFunc, args: tuple[rx.Expr, ...], attrs: Any
     ) -> Register:
@@ -498,7 +429,9 @@ class _FunctionCompiler:
                 index = self.module.relax_function(op)
             case rx.ExternFunc(name):
                 index = self.module.packed(name)
-        destination = self.fresh()
+        # A PrimFunc writes its arguments and returns nothing.
+        kernel = isinstance(op, rx.GlobalVar) and isinstance(self.module.module.functions[op], PrimFunc)
+        destination = VOID if kernel else self.fresh()
         self.code.append(Call(destination, index, tuple(given)))
         return destination
 
@@ -525,15 +458,3 @@ class _FunctionCompiler:
 
 def _annotation(info: si.StructInfo) -> str:
     return info_text(info, lambda var: var.name)
-
-
-def _bytes(info: si.TensorStructInfo, canonical: bool) -> int | PrimExpr:
-    """Return the bytes of a result; storages that are shared compare sizes in canonical form."""
-    if info.shape is None:
-        raise UnsupportedError("a result of call_tir without a shape cannot be allocated")
-    size: PrimExpr = IntImm(1)
-    for extent in info.shape:
-        size = binary("*", size, as_prim(extent))
-    size = binary("*", size, IntImm((bits(info.dtype) + 7) // 8))
-    found = simplify(size) if canonical else size
-    return found.value if isinstance(found, IntImm) else found

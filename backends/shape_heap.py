@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir import symbols
+from relay2relax.relax_ir.tvm_operators import ForeignOp
 from relay2relax.relax_ir.visit import all_sequences, bindings, operands
 from relay2relax.tir.expr import AnyExtent, IntImm, PrimExpr, Var
 from relay2relax.tir.extent import Extent, as_prim
@@ -37,45 +38,53 @@ class ShapeHeap:
         """Where the variables are."""
         return {expr: slot for expr, slot in self._slots.items() if isinstance(expr, Var)}
 
-    def collect(self, func: rx.Function, params: Sequence[rx.Var], sizes: Mapping[rx.Var, Sequence[Extent]]) -> None:
-        """Give slots to all extents of ``func``; ``sizes`` are storage sizes by binding.
+    def collect(self, func: rx.Function, params: Sequence[rx.Var]) -> None:
+        """Give slots to all extents of ``func``.
 
         Raises UnsupportedError for an extent whose value nothing in the function tells.
         """
-        known: set[Var] = set()
+        # The places where variables get their values, in order, and which of them it is for each variable.
+        points: list[object] = [func]
+        known: dict[Var, int] = {}
         waiting: list[PrimExpr] = []
 
-        def meet(extent: Extent, where: object) -> None:
+        def meet(extent: Extent) -> None:
             expr = as_prim(extent)
             if isinstance(expr, (IntImm, AnyExtent)) or expr in self._slots:
                 return
             self._slots[expr] = len(self._slots)
             if not isinstance(expr, Var):
-                (self._known_from.setdefault(id(where), []) if _defined(expr, known) else waiting).append(expr)
+                settle(expr)
+
+        def settle(expr: PrimExpr) -> None:
+            # As early as its variables are known: what comes later may be a branch that is not taken.
+            if _defined(expr, known):
+                point = max((known[var] for var in variables(expr)), default=0)
+                self._known_from.setdefault(id(points[point]), []).append(expr)
+            else:
+                waiting.append(expr)
 
         infos = [param.info for param in params]
-        known.update(symbols.defined(infos))
+        known.update((var, 0) for var in symbols.defined(infos))
         for info in infos:
             for extent in symbols.extents(info):
-                meet(extent, func)
-        point: object = func
+                meet(extent)
         for seq in all_sequences([func.body]):
             for binding in bindings(seq):
                 if isinstance(binding, rx.MatchCast):
-                    known.update(symbols.defined([binding.info]))
-                    point = binding
-                    ready = [expr for expr in waiting if _defined(expr, known)]
-                    waiting = [expr for expr in waiting if expr not in ready]
-                    self._known_from.setdefault(id(point), []).extend(ready)
+                    points.append(binding)
+                    for var in symbols.defined([binding.info]):
+                        known.setdefault(var, len(points) - 1)
+                    open_, waiting[:] = list(waiting), []
+                    for expr in open_:
+                        settle(expr)
                     for extent in symbols.extents(binding.info):
-                        meet(extent, point)
-                for extent in sizes.get(binding.var, ()):
-                    meet(extent, point)
+                        meet(extent)
                 for extent in _extents(binding.value):
-                    meet(extent, point)
+                    meet(extent)
         for extent in symbols.extents(func.ret):
             if _defined(as_prim(extent), known):
-                meet(extent, point)
+                meet(extent)
         free = [var.name for expr in self._slots for var in variables(expr) if var not in known]
         if free:
             raise UnsupportedError(f"nothing in the function tells the value of the symbolic extent {free[0]!r}")
@@ -124,7 +133,7 @@ def attribute_variables(attrs: Any) -> tuple[Var, ...]:
     return tuple(dict.fromkeys(var for extent in attribute_extents(attrs) for var in variables(extent)))
 
 
-def _defined(expr: PrimExpr, known: set[Var]) -> bool:
+def _defined(expr: PrimExpr, known: Collection[Var]) -> bool:
     return all(var in known for var in variables(expr))
 
 
@@ -142,9 +151,9 @@ def _extents(value: rx.Expr) -> Iterator[Extent]:
                 for info in out:
                     yield from symbols.extents(info)
             case rx.ShapeExpr(values):
-                yield from values
+                yield from (value for value in values if not isinstance(value, int))
             case rx.PrimValue(prim) if prim.dtype.startswith("int"):
                 yield prim
-            case rx.Call(_, _, attrs):
+            case rx.Call(op, _, attrs) if not isinstance(op, ForeignOp):
                 yield from attribute_variables(attrs)
         stack += reversed(operands(one))

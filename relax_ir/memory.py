@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core.errors import UnsupportedError
@@ -21,12 +22,13 @@ from relay2relax.ops.record import OpDef
 from relay2relax.ops.table import relax_op
 from relay2relax.relax_ir.expr import Call, Expr, PrimValue, ShapeExpr, StringImm, Var
 from relay2relax.relax_ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
-from relay2relax.relax_ir.tvm_operators import REQUIRED, Argument, ForeignAttrs, foreign_op, signature
+from relay2relax.relax_ir.tvm_operators import REQUIRED, Argument, ForeignAttrs, ForeignOp, foreign_op, signature
 from relay2relax.tir.expr import IntImm
 from relay2relax.tir.extent import Extent
 
-_ALLOC_TENSOR = "builtin.alloc_tensor"
-_NAMES = frozenset({"memory.alloc_storage", "memory.alloc_tensor", "memory.kill_storage", "memory.kill_tensor"})
+_NAMES = frozenset(
+    {"memory.alloc_storage", "memory.alloc_tensor", "memory.kill_storage", "memory.kill_tensor", "vm.kill_object"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class PlaceTensor:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """A tensor or a storage is not used any more."""
+    """A tensor, a storage or a tuple is not used any more."""
 
     var: Var
 
@@ -65,19 +67,23 @@ class Kill:
 MemoryCall: TypeAlias = Union[AllocTensor, AllocStorage, PlaceTensor, Kill]
 
 
-def memory_call(what: MemoryCall, tensor: bool = True) -> Call:
-    """Return the call that asks for ``what``; of a :class:`Kill`, ``tensor`` tells a tensor from a storage."""
+def memory_call(what: MemoryCall) -> Call:
+    """Return the call that asks for ``what``."""
     match what:
         case AllocTensor(shape, dtype):
-            op = relax_op(_ALLOC_TENSOR)
-            assert op is not None
+            op = _alloc_tensor()
             return Call(op, (ShapeExpr(shape),), op.attrs(dtype))
         case AllocStorage(size, dtype):
             return _call("memory.alloc_storage", ShapeExpr((size,)), 0, "global", dtype)
         case PlaceTensor(storage, offset, shape, dtype):
             return _call("memory.alloc_tensor", storage, offset, ShapeExpr(shape), dtype, 0)
         case Kill(var):
-            return _call("memory.kill_tensor" if tensor else "memory.kill_storage", var)
+            match var.info:
+                case TensorStructInfo():
+                    return _call("memory.kill_tensor", var)
+                case TupleStructInfo():
+                    return _call("vm.kill_object", var)
+            return _call("memory.kill_storage", var)
 
 
 def _call(name: str, *given: Any) -> Call:
@@ -96,66 +102,71 @@ def _call(name: str, *given: Any) -> Call:
 
 def is_memory_call(expr: Expr) -> bool:
     """Whether ``expr`` allocates or releases memory."""
-    return isinstance(expr, Call) and isinstance(expr.op, OpDef) and (_name(expr.op) in (_ALLOC_TENSOR, *_NAMES))
+    if not isinstance(expr, Call):
+        return False
+    return expr.op is _alloc_tensor() or (isinstance(expr.op, ForeignOp) and expr.op.name in _NAMES)
 
 
-def _name(op: OpDef) -> str:
-    return op.script.name if op.script is not None else ""
+@lru_cache(maxsize=1)
+def _alloc_tensor() -> OpDef:
+    op = relax_op("builtin.alloc_tensor")
+    assert op is not None
+    return op
 
 
-def read_memory_call(call: Call) -> MemoryCall | None:
-    """Return what a call of a memory operator asks for, None for a call of anything else.
+def viewed(expr: Expr) -> Expr | None:
+    """Return the tensor that ``expr`` shows in another shape without memory of its own, None where it is none."""
+    return expr.args[0] if isinstance(expr, Call) and expr.op is relax_op("reshape") else None
 
-    Raises UnsupportedError for one that is written in a way that has no meaning here: a shape that is a variable,
-    another device than the first.
+
+def read_memory_call(expr: Expr) -> MemoryCall | None:
+    """Return what a call of a memory operator asks for, None for anything else.
+
+    Raises UnsupportedError for one that is written in a way that has no meaning here: a shape that is a variable, an
+    offset that is computed.
     """
-    if not is_memory_call(call):
+    if not isinstance(expr, Call) or not isinstance(expr.op, OpDef):
         return None
-    assert isinstance(call.op, OpDef)
-    name = _name(call.op)
-    if name == _ALLOC_TENSOR:
-        match call.args:
-            case (ShapeExpr(shape),):
-                return AllocTensor(shape, call.attrs.dtype)
-        return None  # The shape is known when it runs.
-    given = _arguments(name, call.args, call.attrs)
-    match name, given:
-        case "memory.alloc_storage", {"size": ShapeExpr((size,)), "dtype": str(dtype)}:
+    op, args = expr.op, expr.args
+    if op is _alloc_tensor():
+        # A shape that is a variable is known when it runs.
+        return AllocTensor(args[0].values, expr.attrs.dtype) if isinstance(args[0], ShapeExpr) else None
+    if not isinstance(op, ForeignOp) or op.name not in _NAMES:
+        return None
+    match op.name, _arguments(op.name, args, expr.attrs):
+        case "memory.alloc_storage", (ShapeExpr((size,)), _, _, str(dtype)):
             return AllocStorage(size, dtype)
-        case "memory.alloc_tensor", {
-            "storage": Var() as storage,
-            "offset": int(offset),
-            "shape": ShapeExpr(shape),
-            "dtype": str(dtype),
-        }:
+        case "memory.alloc_tensor", (Var() as storage, int(offset), ShapeExpr(shape), str(dtype), _):
             return PlaceTensor(storage, offset, shape, dtype)
-        case ("memory.kill_tensor", {"tensor": Var() as var}) | ("memory.kill_storage", {"storage": Var() as var}):
+        case _, (Var() as var,):
             return Kill(var)
-    raise UnsupportedError(f"R.{name} is not understood as it is written here")
+    raise UnsupportedError(f"R.{op.name} is not understood as it is written here")
 
 
 def memory_info(name: str, args: Sequence[Expr], attrs: ForeignAttrs) -> StructInfo | None:
     """Return the struct info of the result of the operator ``name``, None where it is no memory operator."""
     if name not in _NAMES:
         return None
-    if name.startswith("memory.kill_"):
+    if "kill_" in name:
         return TupleStructInfo()
-    given = _arguments(name, args, attrs)
-    match given.get("shape"), given.get("dtype"):
-        case ShapeExpr(values), str(dtype):
-            return TensorStructInfo(values, dtype)
+    if name == "memory.alloc_tensor":
+        match _arguments(name, args, attrs):
+            case (_, _, ShapeExpr(values), str(dtype), _):
+                return TensorStructInfo(values, dtype)
     return ObjectStructInfo()
 
 
-def _arguments(name: str, args: Sequence[Expr], attrs: ForeignAttrs) -> dict[str, Any]:
-    """Return the arguments of a call by the names that TVM has for them, plain values as such."""
+def _arguments(name: str, args: Sequence[Expr], attrs: ForeignAttrs) -> tuple[Any, ...]:
+    """Return the arguments of a call in the order of TVM's signature, plain values as such."""
     form = signature(name)
     assert form is not None
-    given = {p: d for p, d in zip(form.params, form.defaults, strict=True) if d is not REQUIRED}
-    for place, (keyword, value) in enumerate(attrs.layout):
-        key = keyword or (form.params[place] if place < len(form.params) else f"#{place}")
-        given[key] = _plain(args[value.index] if isinstance(value, Argument) else value)
-    return given
+    given = [_plain(args[value.index] if isinstance(value, Argument) else value) for _, value in attrs.layout]
+    if len(given) == len(form.params) and not any(keyword for keyword, _ in attrs.layout):
+        return tuple(given)
+    named = {p: d for p, d in zip(form.params, form.defaults, strict=True) if d is not REQUIRED}
+    for place, (keyword, _) in enumerate(attrs.layout):
+        named[keyword or form.params[place]] = given[place]
+    return tuple(named.get(param) for param in form.params)
 
 
 def _plain(value: Any) -> Any:

@@ -129,3 +129,17 @@ def bindings(seq: SeqExpr) -> Iterator[Binding | MatchCast]:
     """Yield the bindings of ``seq`` in order, those of nested sequences not among them."""
     for block in seq.blocks:
         yield from block.bindings
+
+
+def free_variables(value: Expr) -> tuple[Var, ...]:
+    """Return the variables that the sequences inside ``value`` use and do not bind, in order of first use."""
+    found: dict[Var, None] = {}
+    bound: set[Var] = set(value.params) if isinstance(value, Function) else set()
+    for seq in all_sequences(sequences(value)):
+        for binding in bindings(seq):
+            bound.add(binding.var)
+            if isinstance(binding.value, Function):
+                bound.update(binding.value.params)
+            found.update(dict.fromkeys(variables(binding.value)))
+        found.update(dict.fromkeys(variables(seq.body)))
+    return tuple(var for var in found if var not in bound)

@@ -1,12 +1,12 @@
-"""KillAfterLastUse: tensors and storages are released when nobody needs them any more."""
+"""KillAfterLastUse: tensors, tuples and storages are released when nobody needs them any more."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from relay2relax.relax_ir.expr import Binding, BindingBlock, Call, IRModule, MatchCast, SeqExpr, Var
-from relay2relax.relax_ir.memory import AllocStorage, Kill, MemoryCall, PlaceTensor, memory_call, read_memory_call
+from relay2relax.relax_ir.expr import Binding, BindingBlock, IRModule, MatchCast, SeqExpr, Var
+from relay2relax.relax_ir.memory import AllocStorage, Kill, memory_call, read_memory_call
 from relay2relax.relax_ir.struct_info import TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
 from relay2relax.relax_ir.visit import all_sequences, bindings, sequences, variables
@@ -14,7 +14,7 @@ from relay2relax.relax_ir.visit import all_sequences, bindings, sequences, varia
 
 @dataclass(frozen=True, slots=True)
 class KillAfterLastUse(RelaxPass):
-    """Say after the last use of a tensor, and of a storage, that it is not used any more.
+    """Say after the last use of a tensor, a tuple or a storage that it is not used any more.
 
     Names for the same tensor go, so that a tensor is released once. What a sequence returns stays.
     """
@@ -38,35 +38,38 @@ class _Killer(Mutator):
         if any(block.dataflow for block in seq.blocks):
             return seq
         last: dict[Var, int] = {}
-        storages: set[Var] = set()
+        same: dict[Var, Var] = {}
         order = list(bindings(seq))
         for number, binding in enumerate(order):
-            call = _memory(binding)
+            call = read_memory_call(binding.value)
             if isinstance(call, Kill):
                 return seq  # The memory of this sequence is released already.
-            if isinstance(call, AllocStorage):
-                storages.add(binding.var)
-            if isinstance(call, (AllocStorage, PlaceTensor)) or isinstance(binding.var.info, TensorStructInfo):
+            if isinstance(binding.value, Var):
+                same[binding.var] = same.get(binding.value, binding.value)
+            elif isinstance(call, AllocStorage) or _holds_memory(binding.var):
                 last[binding.var] = number
-            for var in _used(binding):
+            for var in (same.get(one, one) for one in _used(binding)):
                 if var in last:
                     last[var] = number
         for var in variables(seq.body):
-            last.pop(var, None)
+            last.pop(same.get(var, var), None)
         dying: dict[int, list[Var]] = {}
         for var, number in last.items():
             dying.setdefault(number, []).append(var)
         made: list[Binding | MatchCast] = []
         for number, binding in enumerate(order):
-            made.append(binding)
-            for var in dying.get(number, ()):
-                call_ = memory_call(Kill(var), tensor=var not in storages)
-                made.append(Binding(Var("_", TupleStructInfo()), call_))
+            released = (memory_call(Kill(var)) for var in dying.get(number, ()))
+            made += (binding, *(Binding(Var("_", TupleStructInfo()), call) for call in released))
         return SeqExpr((BindingBlock(tuple(made)),), seq.body) if len(made) > len(order) else seq
 
 
-def _memory(binding: Binding | MatchCast) -> MemoryCall | None:
-    return read_memory_call(binding.value) if isinstance(binding.value, Call) else None
+def _holds_memory(var: Var) -> bool:
+    match var.info:
+        case TensorStructInfo():
+            return True
+        case TupleStructInfo(fields):
+            return bool(fields)
+    return False
 
 
 def _used(binding: Binding | MatchCast) -> list[Var]:

@@ -87,6 +87,8 @@ class Mutator:
 
     def expr(self, expr: Expr) -> Expr:
         """Return ``expr`` with what stands for its variables."""
+        if not self.values:
+            return expr
         if isinstance(expr, Var):
             return self.values.get(expr, expr)
         new = [self.expr(one) for one in operands(expr)]

@@ -28,7 +28,15 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
-from relay2relax.relax_ir.memory import AllocStorage, AllocTensor, Kill, PlaceTensor, memory_call, read_memory_call
+from relay2relax.relax_ir.memory import (
+    AllocStorage,
+    AllocTensor,
+    Kill,
+    PlaceTensor,
+    memory_call,
+    read_memory_call,
+    viewed,
+)
 from relay2relax.relax_ir.struct_info import ObjectStructInfo
 from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
 from relay2relax.relax_ir.visit import all_sequences, bindings, sequences, variables
@@ -127,7 +135,7 @@ class _Planner(Mutator):
         pool = _Pool()
         dying: dict[int, list[_Storage]] = {}
         for number, binding in enumerate(bindings(seq)):
-            call = read_memory_call(binding.value) if isinstance(binding.value, Call) else None
+            call = read_memory_call(binding.value)
             if isinstance(call, AllocTensor) and binding.var not in uses.escaping:
                 storage = pool.request(call.dtype, _bytes(call.shape, call.dtype, self.bounds))
                 self.places[binding.var] = storage
@@ -153,7 +161,7 @@ class _Lowering(Mutator):
     """Gives tensors storages of their own."""
 
     def bind(self, binding: Binding | MatchCast) -> None:
-        call = read_memory_call(binding.value) if isinstance(binding.value, Call) else None
+        call = read_memory_call(binding.value)
         if isinstance(call, AllocTensor):
             storage = Var("storage", ObjectStructInfo())
             size = _bytes(call.shape, call.dtype, None)
@@ -175,7 +183,7 @@ class _Uses:
             alias = self.alias(value)
             if alias is not None:
                 self.shown[var] = alias
-            if isinstance(value, Call) and isinstance(read_memory_call(value), AllocTensor):
+            if isinstance(read_memory_call(value), AllocTensor):
                 self.shown[var] = frozenset((var,))
             used = [one for operand in variables(value) for one in _flat(self.shown.get(operand, frozenset()))]
             self.last.update(dict.fromkeys(used, number))
@@ -197,9 +205,8 @@ class _Uses:
             case TupleGetItem(Var() as source, index):
                 whole = self.shown.get(source, frozenset())
                 return whole[index] if isinstance(whole, tuple) else whole
-            case Call(op, (Var() as source, *_)) if getattr(op, "name", "") == "reshape":
-                return self.shown.get(source, frozenset())
-        return None
+        seen = viewed(value)
+        return self.shown.get(seen, frozenset()) if isinstance(seen, Var) else None
 
     def is_kernel(self, value: Expr) -> bool:
         match value:
