@@ -238,7 +238,8 @@ class Grid:
         if writable and any(s == 0 and a.extent > 1 for s, a in zip(strides, self.axes, strict=True)):
             return None
         shape = [a.extent if s or writable else 1 for s, a in zip(strides, self.axes, strict=True)]
-        start = array[tuple(slice(o, o + 1) for o in offset)]
+        # Indexing with nothing would give a number, not a view.
+        start = array[tuple(slice(o, o + 1) for o in offset)] if offset else array
         return as_strided(start, shape, strides, writeable=writable)
 
     def load(self, buffer: Buffer, indices: Sequence[PrimExpr]) -> Any:

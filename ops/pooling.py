@@ -40,7 +40,8 @@ from relay2relax.tir.expr import (
     maximum,
     minimum,
 )
-from relay2relax.tir.extent import Extent, static
+from relay2relax.tir.extent import Extent, add, ceildiv, static
+from relay2relax.tir.extent import minimum as minimum_extent
 from relay2relax.tir.intrinsics import min_value
 
 
@@ -452,7 +453,6 @@ def max_pool(attrs_class: type[MaxPoolAttrs]) -> OpDef:
         numpy=max_pool_numpy,
         compute=max_pool_compute,
         relax=Expanded(relax),
-        script=Script(f"nn.{name}"),
     )
     return record
 
@@ -476,14 +476,51 @@ def avg_pool(attrs_class: type[AvgPoolAttrs]) -> OpDef:
         numpy=avg_pool_numpy,
         compute=avg_pool_compute,
         relax=Expanded(relax),
-        script=Script(f"nn.{name}"),
     )
     return record
 
 
-OPS: tuple[OpDef, ...] = (
+# Relax's operators have the same attributes.
+
+
+def relax_pool_type(attrs: PoolAttrs, data: Type) -> TensorType:
+    """Return the data's type with the number of windows; none begins in the end padding."""
+    x, axes = image_of(attrs, data)
+    extents = list(tensor(pool_type(attrs, x)).shape)
+    if attrs.ceil_mode:
+        for axis, w in zip(axes, windows_in(attrs), strict=True):
+            extents[axis] = minimum_extent(extents[axis], ceildiv(add(x.shape[axis], w.before), w.stride))
+    return TensorType(tuple(extents), x.dtype)
+
+
+def in_relax(record: OpDef) -> OpDef:
+    """Return Relax's operator of the same name, which drops a last window that begins in the end padding."""
+
+    def numpy(attrs: PoolAttrs, data: Array) -> Array:
+        shape = tensor(relax_pool_type(attrs, TensorType(data.shape))).shape
+        found: Array = record.numpy(attrs, data)
+        return found[tuple(slice(static(extent)) for extent in shape)]
+
+    return OpDef(
+        script=Script(record.name),
+        doc=record.doc,
+        source=f"R.{record.name} of TVM 0.25-0.27 and its lowering",
+        inputs=("data",),
+        attrs=record.attrs,
+        infer=relax_pool_type,
+        numpy=numpy,
+        compute=record.compute,
+    )
+
+
+_MOVING = (
     *(max_pool(attrs) for attrs in (MaxPool1DAttrs, MaxPool2DAttrs, MaxPool3DAttrs)),
     *(avg_pool(attrs) for attrs in (AvgPool1DAttrs, AvgPool2DAttrs, AvgPool3DAttrs)),
+)
+
+OPS: tuple[OpDef, ...] = (
+    *_MOVING,
+    *map(in_relax, _MOVING),
     global_pool("nn.global_max_pool2d", "max", extremum_relax("max"), "The largest element of each image and channel."),
     global_pool("nn.global_avg_pool2d", "mean", Expanded(mean_relax), "The mean of each image and channel."),
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float
-from relay2relax.ops.attributes import Bool, InlineString, OptionalIndexExprArray, String
+from relay2relax.ops.attributes import Bool, InlineString, OptionalBool, OptionalIndexExprArray, String
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.shapes import show, tensor
 from relay2relax.ops.types import TensorType, Type
@@ -49,6 +49,13 @@ class AffineGridAttrs:
     """``target_shape`` is (height, width)."""
 
     target_shape: OptionalIndexExprArray
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxAffineGridAttrs:
+    """Whether the outer points lie at -1 and 1; TVM 0.25 does not have the word and does so."""
+
+    align_corners: OptionalBool = None
 
 
 # grid_sample. Points are kept as (batch, spatial axis, *grid), the spatial axes in the order of the data's.
@@ -286,38 +293,56 @@ def affine_grid_type(attrs: AffineGridAttrs, data: Type) -> TensorType:
 
 
 def affine_type(x: TensorType, size: Sequence[Extent]) -> TensorType:
-    """Return (batch, 2, height, width) of a batch of matrices."""
-    if x.rank != 3 or equal(x.shape[1], 2) is False or equal(x.shape[2], 3) is False:
-        raise OpError(f"matrices of shape (batch, 2, 3) are expected, these are {show(x.shape)}", 0)
-    return TensorType((x.shape[0], 2, *size), x.dtype)
+    """Return (batch, coordinate, *size) of a batch of matrices; ``size`` has 2 or 3 extents."""
+    rank = len(size)
+    if rank not in (2, 3):
+        raise OpError(f"a grid has 2 or 3 dimensions, this has {rank}", 1)
+    if x.rank != 3 or equal(x.shape[1], rank) is False or equal(x.shape[2], rank + 1) is False:
+        raise OpError(f"matrices of shape (batch, {rank}, {rank + 1}) are expected, these are {show(x.shape)}", 0)
+    return TensorType((x.shape[0], rank, *size), x.dtype)
 
 
-def affine_grid_numpy(data: Array, size: Sequence[int]) -> Array:
-    """Return the coordinates of every point, x before y."""
-    if min(size) < 2:
+def _needs_steps(size: Sequence[Extent], corners: bool) -> None:
+    if corners and any((static(one) or 2) < 2 for one in size):
         raise OpError(f"a grid of {list(size)} points has no step from -1 to 1")
-    y, x = (np.arange(n).astype(data.dtype) * data.dtype.type(_SPAN / (n - 1)) - data.dtype.type(1) for n in size)
-    a = data[:, :, :, None, None]
-    return np.asarray(a[:, :, 0] * x + a[:, :, 1] * y[:, None] + a[:, :, 2], data.dtype)
 
 
-def affine_grid_compute(out: TensorType, data: te.Tensor) -> te.Tensor:
+def affine_grid_numpy(data: Array, size: Sequence[int], corners: bool = True) -> Array:
+    """Return the coordinates of every point, x first; ``corners``: the outer points lie at -1 and 1."""
+    _needs_steps(size, corners)
+    kind, rank = data.dtype.type, len(size)
+    # One matrix for each coordinate of the result, and a column of it for each axis of the grid.
+    columns = data.reshape(*data.shape, *(1,) * rank)
+    total = columns[:, :, rank]
+    for axis, n in enumerate(size):
+        step, start = (_SPAN / (n - 1), -1.0) if corners else (2.0 / n, 1.0 / n - 1.0)
+        line = (np.arange(n).astype(data.dtype) * kind(step) + kind(start)).reshape(-1, *(1,) * (rank - 1 - axis))
+        total = total + columns[:, :, rank - 1 - axis] * line
+    return np.asarray(total, data.dtype)
+
+
+def affine_grid_compute(out: TensorType, data: te.Tensor, corners: bool = True) -> te.Tensor:
     """Return the matrix applied to each point of the regular grid."""
     size = out.shape[2:]
-    if any((static(one) or 2) < 2 for one in size):
-        raise OpError(f"a grid of {list(size)} points has no step from -1 to 1")
+    rank = len(size)
+    _needs_steps(size, corners)
 
     def coordinate(i: PrimExpr, extent: Extent) -> PrimExpr:
         known = static(extent)
+        wide = cast("float64", as_prim(extent))
+        if corners:
+            step = const(_SPAN, "float64") / (wide - 1.0) if known is None else const(_SPAN / (known - 1), data.dtype)
+            return cast(data.dtype, i) * cast(data.dtype, step) - 1.0
         if known is not None:
-            step = const(_SPAN / (known - 1), data.dtype)
-        else:
-            step = cast(data.dtype, const(_SPAN, "float64") / cast("float64", as_prim(extent) - 1))
-        return cast(data.dtype, i) * step - 1.0
+            return cast(data.dtype, i) * const(2.0 / known, data.dtype) + const(1.0 / known - 1.0, data.dtype)
+        start = const(1.0, "float64") / wide - 1.0
+        return cast(data.dtype, i) * cast(data.dtype, const(2.0, "float64") / wide) + cast(data.dtype, start)
 
-    def element(n: PrimExpr, row: PrimExpr, i: PrimExpr, j: PrimExpr) -> PrimExpr:
-        y, x = coordinate(i, size[0]), coordinate(j, size[1])
-        return data[n, row, 0] * x + data[n, row, 1] * y + data[n, row, 2]
+    def element(n: PrimExpr, row: PrimExpr, *at: PrimExpr) -> PrimExpr:
+        total: PrimExpr = data[n, row, rank]
+        for axis, index in enumerate(at):
+            total = total + data[n, row, rank - 1 - axis] * coordinate(index, size[axis])
+        return total
 
     result: te.Tensor = te.compute(out.shape, element, "affine_grid")
     return result
@@ -371,9 +396,10 @@ relax_affine_grid = OpDef(
     doc="The points of a regular grid between -1 and 1, moved by a matrix for each image.",
     source=RELAX_SOURCE,
     inputs=("data", "size"),
+    attrs=RelaxAffineGridAttrs,
     infer=lambda attrs, data, size: affine_type(tensor(data), size),
-    numpy=lambda attrs, data, size: affine_grid_numpy(data, size),
-    compute=lambda attrs, out, data, size: affine_grid_compute(out, data),
+    numpy=lambda attrs, data, size: affine_grid_numpy(data, size, attrs.align_corners is not False),
+    compute=lambda attrs, out, data, size: affine_grid_compute(out, data, attrs.align_corners is not False),
     relax=SameOp(),
     script=Script("image.affine_grid"),
 )

@@ -208,7 +208,7 @@ class OperatorReader(TypeReader, ABC):
                 if isinstance(value, (int, float)):
                     return float(value)
                 raise self.source.problem(at, f"{op}: `{field.name}` is a number", "expected a number")
-            case "bool":
+            case "bool" | "Bool":
                 if isinstance(value, (bool, int)):
                     return bool(value)
                 raise self.source.problem(at, f"{op}: `{field.name}` is a bool", "expected True or False")

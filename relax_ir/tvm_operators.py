@@ -99,7 +99,7 @@ greater(x1, x2)
 greater_equal(x1, x2)
 hamming_window(window_size, periodic, alpha, beta, dtype)
 hint_on_device(data, dst_vdevice, memory_scope='global')
-image.affine_grid(data, size, align_corners=True)
+image.affine_grid(data, size, align_corners=None)
 image.grid_sample(data, grid, method='bilinear', layout='NCHW', padding_mode='zeros', align_corners=False)
 image.resize2d(data, size, roi=None, layout='NCHW', method='linear',
     coordinate_transformation_mode='half_pixel', rounding_method='round', cubic_alpha=-0.75, cubic_exclude=0,

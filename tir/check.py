@@ -51,6 +51,9 @@ class _Checker:
         self.mistakes: list[Diagnostic] = []
         self.known: set[Var | Buffer] = set()
         self.place: list[str] = []
+        # Variables of the loops up to the next block, and those beyond it, which only its axes may use.
+        self.loops: list[Var] = []
+        self.hidden: set[Var] = set()
 
     def wrong(self, title: str, help: str = "") -> None:
         where = f"in {' / '.join(self.place)}" if self.place else ""
@@ -103,7 +106,10 @@ class _Checker:
     def expr(self, expr: PrimExpr) -> None:
         match expr:
             case Var(name):
-                if expr not in self.known:
+                if expr in self.hidden:
+                    title = f"the loop variable {name} is not seen inside of a block with axes"
+                    self.wrong(title, help="bind an axis to it")
+                elif expr not in self.known:
                     self.wrong(f"the variable {name} is not defined here")
             case BufferLoad(buffer, indices):
                 self.access(buffer, indices, "a load")
@@ -148,7 +154,9 @@ class _Checker:
                 if var.dtype != extent.dtype:
                     self.wrong(f"the loop {var.name} is {var.dtype}, its extent {extent.dtype}")
                 with self.inside(f"loop {var.name}", var):
+                    self.loops.append(var)
                     self.stmt(body)
+                    self.loops.pop()
             case If(condition, then, otherwise):
                 self.condition(condition, "a branch")
                 self.stmt(then)
@@ -186,9 +194,13 @@ class _Checker:
             for region in (*block.reads, *block.writes):
                 self.region(region)
             self.contents(block)
+            outer, loops = self.hidden, self.loops
+            if block.iter_vars:
+                self.hidden, self.loops = outer | set(loops), []
             if block.init is not None:
                 self.stmt(block.init)
             self.stmt(block.body)
+            self.hidden, self.loops = outer, loops
 
     def region(self, region: BufferRegion) -> None:
         buffer = region.buffer

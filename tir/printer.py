@@ -108,6 +108,10 @@ INTRINSICS = frozenset(
 )
 # These say their dtype first.
 _TYPED_CALLS = frozenset({"call_extern", "call_pure_extern", "reinterpret"})
+# What is asked of TVM's runtime.
+_RUNTIME_CALLS = frozenset(
+    {"address_of", "call_packed", "call_cpacked", "tvm_stack_make_array", "tvm_stack_make_shape"}
+)
 _STEP = "    "
 _INT64_MAX = 2**63 - 1
 _FLOAT32_MAX = (2 - 2**-23) * 2.0**127
@@ -205,6 +209,11 @@ class _Printer:
         texts = [self.expr(arg) for arg in args]
         if name in _TYPED_CALLS:
             return f"T.{name}({', '.join([string_literal(dtype), *texts])})"
+        match name, args:
+            case "address_of", (BufferLoad(buffer, indices),) if all(i == IntImm(0, "int64") for i in indices):
+                return f"{self.buffer(buffer)}.data"
+        if name in _RUNTIME_CALLS:
+            return f"T.{name}({', '.join(texts)})"
         if name in self.dialect.missing or name not in INTRINSICS:
             raise UnsupportedError(f"TVMScript has no intrinsic {name!r}")
         spelled = self.dialect.intrinsics.get(name, name)

@@ -11,6 +11,7 @@ import operator
 import re
 import struct
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core import dtype as dt
@@ -123,6 +124,8 @@ class ExpressionReader:
                 return self.function("if_then_else", [self.value(test), self.value(body), self.value(orelse)], node)
             case ast.Subscript(target, index):
                 return self.load(target, index)
+            case ast.Attribute(target, "data"):
+                return self.address(self.buffer(target))
             case ast.Call():
                 return self.call(node)
         raise self.source.problem(node, "this is no scalar expression", "expected a scalar expression")
@@ -151,7 +154,10 @@ class ExpressionReader:
                 return Not(self.boolean(value, node))
             case ast.Invert():
                 operand = self.typed(value, node)
-                return Binary("^", operand, const(-1, operand.dtype))
+                if operand.dtype == "bool":
+                    return Not(operand)
+                every_bit = intrinsics.max_value if dt.is_unsigned(operand.dtype) else partial(const, -1)
+                return Binary("^", operand, every_bit(operand.dtype))
         raise self.source.problem(node, "this operator takes a number", "expected a number")
 
     def boolean(self, value: Value, node: ast.AST) -> PrimExpr:
@@ -249,6 +255,10 @@ class ExpressionReader:
         buffer = self.buffer(target)
         return BufferLoad(buffer, self.indices(buffer, index))
 
+    def address(self, buffer: Buffer) -> PrimExpr:
+        """Return where the elements of ``buffer`` begin."""
+        return Call("address_of", (BufferLoad(buffer, (IntImm(0, "int64"),) * len(buffer.shape)),), "handle")
+
     def indices(self, buffer: Buffer, index: ast.AST) -> tuple[PrimExpr, ...]:
         """Return the indices of an element of ``buffer``."""
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
@@ -292,6 +302,8 @@ class ExpressionReader:
                 return self.choice(short, node)
             case "call_extern" | "call_pure_extern" | "reinterpret":
                 return self.typed_call(short, node)
+            case "call_packed" | "call_cpacked" | "address_of" | "tvm_stack_make_array" | "tvm_stack_make_shape":
+                return self.untyped_call(short, node)
             case "min_value" | "max_value" | "infinity":
                 return self.limit(short, node)
             case "meta_var" | "bind" if len(node.args) == 1:
@@ -357,6 +369,16 @@ class ExpressionReader:
             if dtype == "float64":
                 return FloatImm(struct.unpack("<d", struct.pack("<q", bits))[0], dtype)
         return Call(name, values, dtype)
+
+    def untyped_call(self, name: str, node: ast.Call) -> PrimExpr:
+        """Return a call of the runtime: a packed function, or what one is given."""
+        values = tuple(self.expr(arg) for arg in node.args)
+        first = values[0] if values else None
+        if name == "address_of" and not (len(values) == 1 and isinstance(first, BufferLoad)):
+            raise self.source.problem(node, "T.address_of is of an element", "expected buffer[index]")
+        if name in ("call_packed", "call_cpacked") and not isinstance(first, StringImm):
+            raise self.source.problem(node, "a packed function has a name", "expected a string first")
+        return Call(name, values, "int32" if name in ("call_packed", "call_cpacked") else "handle")
 
     def limit(self, name: str, node: ast.Call) -> PrimExpr:
         if len(node.args) != 1:

@@ -145,7 +145,7 @@ class _PrimFuncReader(StatementReader):
             raise self.source.problem(node, f"the buffer `{name}` has no shape", "expected a shape")
         for refused in ("strides", "elem_offset", "axis_separators", "data"):
             value = given.get(refused)
-            if value is not None and not _is_nothing(value):
+            if value is not None and not _is_nothing(value) and not self.is_free(value):
                 raise self.source.problem(value, f"a buffer with `{refused}` has no form here",
                                           "buffers are dense and row-major")  # fmt: skip
         shape = given["shape"]
@@ -154,6 +154,13 @@ class _PrimFuncReader(StatementReader):
         dtype = self.exprs.dtype(given["dtype"]) if "dtype" in given else "float32"
         scope = self.source.string(given["scope"], "a scope") if "scope" in given else "global"
         return Buffer(name, extents, dtype, scope or "global")
+
+    def is_free(self, node: ast.expr) -> bool:
+        """Whether ``node`` consists of names that nothing else refers to: an offset or strides left to the caller."""
+        parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
+        names = [part.id for part in parts if isinstance(part, ast.Name)]
+        used = [one.id for one in ast.walk(self.node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
+        return len(names) == len(parts) and all(used.count(name) == names.count(name) for name in names)
 
     def extent(self, node: ast.expr, signature: bool) -> PrimExpr:
         """Return an extent of a buffer; in a signature, names not met before are dimensions."""

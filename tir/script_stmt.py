@@ -331,6 +331,11 @@ class StatementReader(ABC):
                 raise self.source.problem(node.target, "T.grid is given another number of names than extents", given)
             loops = [(name, Var(name, e.dtype), e) for name, e in zip(names, extents, strict=True)]
             return self.nest(loops, {}, LoopKind.SERIAL, {}, node.body)
+        if called == "T.thread_binding":
+            raise self.source.problem(
+                call.func, "loops over the threads of a GPU cannot be run here", "expected a loop of the CPU",
+                help="take a schedule for the CPU, with T.parallel or T.serial",
+            )  # fmt: skip
         if called not in _KINDS:
             raise self.source.problem(call.func, f"`{called}` has no form here",
                                       f"expected T.grid, {', '.join(_KINDS)}")  # fmt: skip
@@ -473,9 +478,15 @@ class StatementReader(ABC):
         value = self.exprs.value(call.args[1])
         dtype = value.dtype if isinstance(value, PrimExpr) else ""
         if isinstance(bounds, ast.Tuple) and len(bounds.elts) == 2:
-            begin = self.exprs.expr(bounds.elts[0])
+            begin = self.exprs.expr(bounds.elts[0], dtype)
             if begin not in (IntImm(0, "int32"), IntImm(0, "int64")):
-                raise self.source.problem(bounds, "an axis begins at 0", "expected 0 as the first bound")
+                # Axes begin at 0 here: the name stands for the axis and its begin together.
+                end = self.exprs.expr(bounds.elts[1], begin.dtype)
+                point = self.exprs.typed(value, call.args[1], begin.dtype)
+                extent = simplify(binary("-", end, begin))
+                self.add_axis(frame, name, _AXES[kind], extent, simplify(binary("-", point, begin)))
+                self.define(name, binary("+", frame.axes[-1].var, begin))
+                return
             bounds = bounds.elts[1]
         extent = self.exprs.expr(bounds, dtype)
         if dtype and extent.dtype != dtype and isinstance(extent, IntImm):
@@ -507,6 +518,11 @@ class StatementReader(ABC):
                 self.frame(node, called).annotations.update(self.attributes(node.args[0]))
             case "T.func_attr":
                 self.function_attributes(node)
+            case "T.attr" if len(node.args) == 1 and isinstance(node.args[0], ast.Dict):
+                for key in node.args[0].keys:
+                    name = self.source.string(key or node, "a key")
+                    if not name.startswith("pragma_"):
+                        raise self.source.problem(node, f"the attribute {name!r} has no form here", "expected pragma_…")
             case "T.evaluate":
                 self.leave_head()
                 value = self.exprs.expr(node.args[0])

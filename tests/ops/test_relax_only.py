@@ -175,3 +175,23 @@ def test_regions(check: Any) -> None:
     attrs = {"pooled_size": (1, 1), "spatial_scale": 1.0, "sample_ratio": 1, "aligned": True}
     wanted = np.array([[[[8 * 1.25 + 1.25]]]], np.float32)
     check(record("vision.roi_align"), [image, small], wanted, symbols=False, **attrs)
+
+
+def test_regular_grids(check: Any, torch: Any) -> None:
+    for shape, size in (((2, 2, 3), (3, 4)), ((1, 3, 4), (2, 3, 5))):
+        matrices = RANDOM.standard_normal(shape).astype(np.float32)
+        for corners in (False, True):
+            wanted = torch.nn.functional.affine_grid(torch.from_numpy(matrices), (shape[0], 1, *size), corners)
+            expected = np.ascontiguousarray(np.moveaxis(wanted.numpy(), -1, 1))
+            options = {"symbols": False, "align_corners": corners}
+            check(record("image.affine_grid"), [matrices, size], expected, **options)
+
+
+@pytest.mark.parametrize("extent", [2, 3, 4, 5])
+def test_no_window_begins_in_the_end_padding(check: Any, torch: Any, extent: int) -> None:
+    image = RANDOM.standard_normal((1, 2, extent, extent)).astype(np.float32)
+    x, same = torch.from_numpy(image), {"pool_size": (3, 3), "strides": (3, 3), "padding": (1, 1, 1, 1)}
+    wanted = torch.nn.functional.max_pool2d(x, 3, 3, 1, ceil_mode=True).numpy()
+    check(record("nn.max_pool2d"), [image], wanted, symbols=False, ceil_mode=True, **same)
+    wanted = torch.nn.functional.avg_pool2d(x, 3, 3, 1, ceil_mode=True, count_include_pad=False).numpy()
+    check(record("nn.avg_pool2d"), [image], wanted, symbols=False, ceil_mode=True, **same)

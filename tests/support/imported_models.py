@@ -1,0 +1,207 @@
+"""Models that the importers of the installed TVM make Relax of: ONNX's own node tests, and modules of PyTorch.
+
+for model in models():
+    module, arguments = model.load()              # what the importer makes of it
+    expected = run_in_tvm(module, arguments)
+    for stage, relax in stages(module).items():   # as imported, lowered, fused, fused tensor programs
+        …
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from torch_modules import torch_modules
+
+from relay2relax import relax_ir as rx
+from relay2relax import translator
+from relay2relax.relax_ir.infer import Inference
+from relay2relax.relax_ir.visit import bindings
+from relay2relax.tir.extent import equal
+
+# So many models of one operator are taken; ONNX has a hundred of Cast.
+_MOST = 6
+# Families that have no tensors, or whose results are random.
+_WITHOUT = ("Bernoulli", "Optional", "Random", "Sequence", "String", "Multinomial")
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model of one operator; ``load`` imports it, or raises what the importer raises."""
+
+    name: str
+    operator: str
+    load: Callable[[], tuple[Any, Sequence[Any]]]
+
+
+def models() -> Iterator[Model]:
+    """Yield every model; that the importer can read it is not said."""
+    yield from onnx_models()
+    yield from torch_models()
+
+
+def torch_models() -> Iterator[Model]:
+    """Yield the modules of :mod:`torch_modules`, which are exported and imported."""
+    for name, module, arguments in torch_modules():
+
+        def load(module: Any = module, arguments: Any = arguments) -> tuple[Any, Sequence[Any]]:
+            import torch
+            from tvm.relax.frontend.torch import from_exported_program
+
+            with _silence(), torch.no_grad():
+                found = from_exported_program(torch.export.export(module, arguments))
+            return found, [one.numpy() for one in arguments]
+
+        yield Model(f"torch {name}", name, load)
+
+
+def onnx_models() -> Iterator[Model]:
+    """Yield node tests of the installed ONNX package, a few for each operator."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    with _silence():
+        cases = sorted(collect_testcases(None), key=lambda case: case.name)
+    count: Counter[str] = Counter()
+    for case in cases:
+        operator = case.model.graph.node[0].op_type
+        inputs, _ = case.data_sets[0]
+        if (
+            "expanded" in case.name
+            or case.model.graph.node[0].domain
+            or any(part in operator for part in _WITHOUT)
+            or not all(isinstance(one, np.ndarray) and one.dtype.kind in "biuf" for one in inputs)
+            or count[operator] >= _MOST
+        ):
+            continue
+        count[operator] += 1
+        yield Model(case.name, operator, partial(_load_onnx, case.model, inputs))
+
+
+def _load_onnx(model: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """Return the imported model and its arguments; inputs that the importer wants to know are constants."""
+    from tvm.relax.frontend.onnx import from_onnx
+
+    with _silence():
+        try:
+            return from_onnx(model), inputs
+        except Exception:  # noqa: BLE001 - importers raise whatever they like
+            given, arguments = _with_constants(model, inputs)
+            return from_onnx(given), arguments
+
+
+def _with_constants(model: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    from onnx import ModelProto, numpy_helper
+
+    given = ModelProto()
+    given.CopyFrom(model)
+    arguments = []
+    del given.graph.input[:]
+    for index, (info, one) in enumerate(zip(model.graph.input, inputs, strict=False)):
+        if index > 0 and one.size <= 8:
+            given.graph.initializer.append(numpy_helper.from_array(one, info.name))
+        else:
+            given.graph.input.append(info)
+            arguments.append(one)
+    return given, arguments
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Importers print what they cannot read, and exporters warn."""
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield
+
+
+# What is done with an imported model
+
+
+def stages(module: Any) -> Mapping[str, Any]:
+    """Return ``module`` as it was imported, lowered by LegalizeOps, and fused."""
+    from tvm import relax
+
+    lowered = relax.transform.LegalizeOps()(module)
+    fused = relax.transform.FuseOps()(relax.transform.AnnotateTIROpPattern()(lowered))
+    return {"imported": module, "lowered": lowered, "fused": fused, "merged": relax.transform.FuseTIR()(fused)}
+
+
+def run_in_tvm(module: Any, arguments: Sequence[Any]) -> Any:
+    """Return what TVM's own machine gives."""
+    import tvm
+    from tvm import relax
+
+    machine = relax.VirtualMachine(relax.build(module, target="llvm"), tvm.cpu())
+    return _arrays(machine["main"](*map(tvm.runtime.tensor, arguments)))
+
+
+def _arrays(value: Any) -> Any:
+    if hasattr(value, "numpy"):
+        return value.numpy()
+    if isinstance(value, (int, float)):
+        return value
+    return tuple(_arrays(one) for one in value)
+
+
+def value_difference(actual: Any, expected: Any) -> str:
+    """Return in what ``actual`` differs from TVM's value, "" where it does not."""
+    found, wanted = translator.flatten(actual), translator.flatten(expected)
+    if len(found) != len(wanted):
+        return f"{len(found)} results, expected {len(wanted)}"
+    for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        one, other = np.asarray(one), np.asarray(other)
+        if one.dtype != other.dtype or one.shape != other.shape:
+            return f"result {number} is {one.dtype}{one.shape}, expected {other.dtype}{other.shape}"
+        tolerance = 2e-2 if other.dtype.itemsize <= 2 and other.dtype.kind not in "iub" else 1e-4
+        if not np.allclose(one.astype("float64"), other.astype("float64"), rtol=tolerance, atol=1e-5, equal_nan=True):
+            return f"result {number} differs: {one.ravel()[:8]}, expected {other.ravel()[:8]}"
+    return ""
+
+
+def info_differences(module: rx.IRModule) -> list[str]:
+    """Return the bindings of which we infer something else than the text says, or less."""
+    inference, found = Inference(module), []
+    for func in module.functions.values():
+        if not isinstance(func, rx.Function):
+            continue
+        for binding in bindings(func.body):
+            if isinstance(binding, rx.Binding):
+                inferred = inference.of(binding.value)
+                if not at_least(inferred, binding.var.info):
+                    said = rx.print_struct_info(binding.var.info)
+                    found.append(f"{binding.var.name}: {rx.print_struct_info(inferred)}, TVM says {said}")
+    return found
+
+
+def at_least(ours: rx.StructInfo, theirs: rx.StructInfo) -> bool:
+    """Whether ``ours`` says what ``theirs`` says, or more."""
+    match ours, theirs:
+        case _, rx.ObjectStructInfo():
+            return True
+        case rx.TensorStructInfo(shape, dtype, ndim), rx.TensorStructInfo(other, other_dtype, other_ndim):
+            return other_dtype in ("", dtype) and other_ndim in (-1, ndim) and _rows_agree(shape, other)
+        case rx.ShapeStructInfo(values, ndim), rx.ShapeStructInfo(other_values, other_ndim):
+            return other_ndim in (-1, ndim) and _rows_agree(values, other_values)
+        case rx.TupleStructInfo(fields), rx.TupleStructInfo(others):
+            return len(fields) == len(others) and all(map(at_least, fields, others))
+    return type(ours) is type(theirs)
+
+
+def _rows_agree(row: Any, other: Any) -> bool:
+    if other is None:
+        return True
+    return row is not None and all(equal(a, b) is True for a, b in zip(row, other, strict=True))
+
+
+def is_well_formed(module: Any) -> bool:
+    """Whether TVM finds its own module well formed; its importers do not always see to that."""
+    from tvm import relax
+
+    return bool(relax.analysis.check_well_formed(module))
