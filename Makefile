@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find relay2relax core tir ops relay_ir relax_ir graph backends translator cli -name '*.py')
+FUZZ_INPUTS ?= 1000000
 TEST_EXTRAS ?= test,tvm,onnx,torch
 BENCH_EXTRAS ?= tvm,onnx
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
@@ -12,7 +13,7 @@ TVM_0.25 := "apache-tvm==0.25.*" "apache-tvm-ffi==0.1.12"
 TVM_0.26 := "apache-tvm==0.26.*" "apache-tvm-ffi>=0.1.13.post2,<0.1.15"
 TVM_0.27 := ".[tvm]"
 
-.PHONY: demo test test-tvm check bench format golden clean help
+.PHONY: demo test test-tvm check bench fuzz format golden clean help
 
 help:  ## Show this list.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -61,6 +62,11 @@ check: $(VENV)/.check  ## Set up, then lint, check types and the direction of im
 
 bench: $(VENV)/.bench  ## Set up, then measure stages, translation, memory and speed against peers.
 	$(BIN)/python benchmarks/run.py
+
+# Coverage guides a part of the inputs where atheris has a build for this Python.
+fuzz: $(VENV)/.test  ## Set up, then read a million damaged texts, JSON documents and parameter files (FUZZ_INPUTS=…).
+	-$(PIP) install --only-binary :all: atheris
+	$(BIN)/python tests/fuzz/run.py --inputs $(FUZZ_INPUTS)
 
 format: $(VENV)/.check  ## Format the sources.
 	$(BIN)/ruff check --fix .

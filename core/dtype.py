@@ -16,7 +16,7 @@ from relay2relax.core.errors import Relay2RelaxError
 
 Array = npt.NDArray[np.generic]
 
-_FORM = re.compile(r"(?P<kind>int|uint|float|bfloat|bool|handle)(?P<bits>\d*)(?:x(?P<lanes>\d+))?\Z")
+_FORM = re.compile(r"(?P<kind>int|uint|float|bfloat|bool|handle)(?P<bits>\d{0,4})(?:x(?P<lanes>\d{1,5}))?\Z")
 _CODES = {"int": 0, "uint": 1, "float": 2, "handle": 3, "bfloat": 4}
 _KINDS = {code: kind for kind, code in _CODES.items()}
 _FLOAT8 = {6: "float8_e4m3fn", 7: "float8_e5m2"}

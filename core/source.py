@@ -12,6 +12,19 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 
+def to_bytes(text: str) -> bytes:
+    """Return ``text`` as UTF-8; bytes that :func:`to_text` took as they were come back."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a pair, which no file holds but a Python string may
+        return text.encode("utf-8", "surrogatepass")
+
+
+def to_text(raw: bytes) -> str:
+    """Return the text that UTF-8 ``raw`` holds; bytes that are none are kept as they are."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Where a node came from, as TVM's ``Span`` records it (0 where unknown)."""

@@ -71,6 +71,7 @@ from relay2relax.relay_ir.unify import (
     RefTerm,
     TupleTerm,
     TypeNode,
+    TypeTooLarge,
     Unifier,
     find,
     instantiate,
@@ -103,10 +104,11 @@ def infer_type(mod: IRModule, declare_results: bool = False) -> IRModule:
     for var, function in callees_first(mod.functions) if declare_results else mod.functions.items():
         inference = _Inference(mod, var.name, by_name, cache)
         inference.run(function)
+        if not problems and not inference.problems:
+            inference.export(function, types)
         problems += inference.problems
         if problems:
             continue
-        inference.export(types)
         found = types[function]
         assert isinstance(found, FuncType)
         # The body's type, where it is a tensor's, has the extents in the width that they are computed in.
@@ -175,16 +177,22 @@ class _Inference:
 
     def run(self, function: Function) -> None:
         """Infer the types of ``function`` and everything in it; mistakes end up in ``problems``."""
-        self._walk(function)
-        self._solve()
+        try:
+            self._walk(function)
+            self._solve()
+        except TypeTooLarge as problem:
+            self._report(problem.diagnostics[0], function)
         if not self.problems:
             self._report_unresolved()
 
-    def export(self, types: dict[Expr, Type]) -> None:
-        """Add the types found to ``types``."""
+    def export(self, function: Function, types: dict[Expr, Type]) -> None:
+        """Add the types found to ``types``; one that is too large to be a type is a mistake of ``function``."""
         freeze = self.unifier.freeze
-        for expr, node in self.nodes.items():
-            types[expr] = freeze(node)
+        try:
+            for expr, node in self.nodes.items():
+                types[expr] = freeze(node)
+        except TypeTooLarge as problem:
+            self._report(problem.diagnostics[0], function)
 
     # Mistakes
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from relay2relax.ops.record import OpDef
-from relay2relax.ops.types import TensorType, Type
+from relay2relax.ops.record import OpDef, OpError
+from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir.extent import ANY, is_any
 
 Signature: TypeAlias = tuple[OpDef, Any, tuple[Type, ...]]
@@ -27,8 +27,14 @@ class Inferred:
 
 
 def infer_operator(op: OpDef, attrs: Any, types: tuple[Type, ...]) -> Inferred:
-    """Return what ``op`` says of arguments of known ``types``; raises what its record raises."""
+    """Return what ``op`` says of arguments of known ``types``; raises what its record raises.
+
+    Raises OpError where an extent of the result does not fit 64 bits, which is what files and programs hold.
+    """
     result = (op.relay_type or op.infer)(attrs, *types)
+    for ty in result.fields if isinstance(result, TupleType) else (result,):
+        if isinstance(ty, TensorType) and any(isinstance(one, int) and one >> 63 for one in ty.shape):
+            raise OpError("an extent of the result does not fit 64 bits")
     same = len(types) == 1 and result is types[0]
     return Inferred(result, same, tuple(_widened_operands(op, attrs, types)))
 

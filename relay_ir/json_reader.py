@@ -19,7 +19,7 @@ from typing import Any, NoReturn, cast
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
-from relay2relax.core.source import SequentialSpan, Span
+from relay2relax.core.source import SequentialSpan, Span, to_text
 from relay2relax.core.tensor_blob import read_tensor
 from relay2relax.ops.attributes import BoxInt, NoAttrs
 from relay2relax.ops.layout_rewrites import IndexMap
@@ -36,14 +36,18 @@ from relay2relax.relay_ir.attrs_codec import (
 )
 from relay2relax.relay_ir.device import BuildOption, Target, VirtualDevice
 from relay2relax.relay_ir.json_older import release_of, upgrade
-from relay2relax.relay_ir.json_scalars import make_scalar, prim
-from relay2relax.relay_ir.json_schema import FIELDS, INLINE, LEAVES
+from relay2relax.relay_ir.json_scalars import is_extent, make_scalar, prim
+from relay2relax.relay_ir.json_schema import EXPRESSIONS, FIELDS, INLINE, LEAVES
 from relay2relax.relay_ir.module import IRModule, TypeData
 from relay2relax.relay_ir.older_calls import Release, form_of_attrs, modern_call
 from relay2relax.relay_ir.rewrite import free_vars
 from relay2relax.tir import expr as tir
 
 _ATTRS = "relay.attrs."
+
+# How deep and how large types, attributes and the like may be. Programs may be as deep and as large as they are.
+MAX_DEPTH = 250
+MAX_SIZE = 1_000_000
 
 
 @collection_paused()
@@ -130,7 +134,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "target": ("a target", _is(Target)),
     "map": ("a map", _is(dict)),
     "dict": ("a dictionary of attributes", _is(dict)),
-    "extent": ("an extent", _is(int, tir.PrimExpr)),
+    "extent": ("an extent", is_extent),
     "prim": ("a scalar expression", _is(int, tir.PrimExpr)),
 }
 
@@ -142,6 +146,7 @@ class _Reader:
         self.nodes, self.blobs, self.root, self.release = _document(text)
         self.types: dict[ir.Expr, ty.Type] = {}
         self.objects: dict[int, Any] = {0: None}
+        self.measures: dict[int, tuple[int, int]] = {}
         self.tensors: dict[int, Array] = {}
         self.vars: dict[_Id, list[ir.Var]] = {}
         self.global_vars: dict[str, ir.GlobalVar] = {}
@@ -160,24 +165,45 @@ class _Reader:
         if self.root in self.objects:
             return None
         on_path = {self.root}
-        stack: list[tuple[int, Iterator[int]]] = [(self.root, self.dependencies(self.root))]
+        needed = self.dependencies(self.root)
+        stack: list[tuple[int, list[int], Iterator[int]]] = [(self.root, needed, iter(needed))]
         while stack:
-            index, rest = stack[-1]
+            index, needed, rest = stack[-1]
             for other in rest:
                 if other in self.objects:
                     continue
                 if other in on_path:
                     self.fail(index, f"refers to node {other}, which depends on it: the document has a cycle")
                 on_path.add(other)
-                stack.append((other, self.dependencies(other)))
+                needed = self.dependencies(other)
+                stack.append((other, needed, iter(needed)))
                 break
             else:
                 stack.pop()
                 on_path.discard(index)
+                self.measure(index, needed)
                 self.objects[index] = self.build(index)
         return self.objects[self.root]
 
-    def dependencies(self, index: int) -> Iterator[int]:
+    def measure(self, index: int, needed: list[int]) -> None:
+        """Note how deep and how large the value of a node is, if it is one, and refuse what is beyond any use.
+
+        Values share no parts when they are compared, hashed and written, so that few nodes may make a huge one.
+        """
+        if not needed or self.nodes[index]["type_key"] in EXPRESSIONS:
+            return
+        depth = size = 1
+        for other in needed:
+            if other in self.measures:
+                deep, large = self.measures[other]
+                depth, size = max(depth, deep + 1), size + large
+        if depth > MAX_DEPTH:
+            self.fail(index, f"values are nested more than {MAX_DEPTH} deep")
+        if size > MAX_SIZE:
+            self.fail(index, f"the value has more than {MAX_SIZE} parts")
+        self.measures[index] = (depth, size)
+
+    def dependencies(self, index: int) -> list[int]:
         """Return the nodes that node ``index`` refers to, checked to exist."""
         try:
             found = list(self._references(self.nodes[index]))
@@ -186,7 +212,7 @@ class _Reader:
         for other in found:
             if not 0 <= other < len(self.nodes):
                 self.fail(index, f"refers to node {other}, but the document has nodes 0 to {len(self.nodes) - 1}")
-        return iter(found)
+        return found
 
     def _references(self, node: dict[str, Any]) -> Iterator[int]:
         key = node["type_key"]
@@ -532,7 +558,7 @@ def _repr(node: dict[str, Any]) -> str:
             raise ParseError("field 'repr_b64' is not a base64 string of a length and that many bytes") from None
         if length != len(blob) - 8:
             raise ParseError(f"field 'repr_b64' states {length} bytes and holds {len(blob) - 8}")
-        return blob[8:].decode("utf-8", "surrogateescape")
+        return to_text(blob[8:])
     text: str = node.get("repr_str", node.get("global_key", ""))
     return text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from relay2relax.core.dtype import is_float, is_int, to_code
 from relay2relax.core.errors import ParseError
 from relay2relax.relay_ir import expr as ir
 from relay2relax.relay_ir.json_schema import BINARY
@@ -16,13 +17,23 @@ def prim(value: Any) -> tir.PrimExpr:
     return tir.IntImm(value, "int32") if isinstance(value, int) else value
 
 
+def is_extent(value: object) -> bool:
+    """Whether ``value`` may be an extent: an integer, or an expression of an integer dtype."""
+    return isinstance(value, int) or (isinstance(value, tir.PrimExpr) and is_int(value.dtype))
+
+
 def make_scalar(key: str, v: dict[str, Any]) -> Any:
     """Return a scalar expression; an int32 constant becomes a plain int, which is what extents hold."""
     dtype = v["dtype"]
+    to_code(dtype)  # raises for what is none
     match key:
         case "IntImm":
+            if not is_int(dtype) and dtype != "bool":
+                raise ParseError(f"field 'dtype': expected one of integers, found {dtype!r}")
             return v["value"] if dtype == "int32" else tir.IntImm(v["value"], dtype)
         case "FloatImm":
+            if not is_float(dtype):
+                raise ParseError(f"field 'dtype': expected one of floats, found {dtype!r}")
             return tir.FloatImm(v["value"], dtype)
         case "tir.Any":
             return ANY

@@ -109,6 +109,13 @@ def _parse(text: str) -> Fields:
 
 FIELDS: dict[str, Fields] = {key: _parse(text) for key, text in _DECLARED.items()}
 
+# Nodes of programs, which are walked without recursion, as against values.
+EXPRESSIONS = frozenset(
+    key
+    for key, text in _DECLARED.items()
+    if text.endswith(_EXPR) or key in ("relay.Clause", "relay.TypeData", "IRModule")
+)
+
 # Objects that are nothing but their name or value, stored in ``repr_str``.
 LEAVES = frozenset(
     {

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, Union
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.core.source import SequentialSpan, Span
+from relay2relax.core.source import SequentialSpan, Span, to_bytes
 from relay2relax.core.tensor_blob import write_tensor
 from relay2relax.ops.attributes import BoxInt, GlobalFunction, NoAttrs
 from relay2relax.ops.layout_rewrites import IndexMap
@@ -459,7 +459,7 @@ def _format_node(node: _Node) -> str:
         if node.text.isascii() and node.text.isprintable():
             parts.append(f'"repr_str": {_quoted(node.text)}')
         else:
-            encoded = node.text.encode("utf-8", "surrogateescape")
+            encoded = to_bytes(node.text)
             blob = base64.b64encode(struct.pack("<Q", len(encoded)) + encoded).decode("ascii")
             parts.append(f'"repr_b64": "{blob}"')
     if node.fields:

@@ -14,6 +14,7 @@ from typing import TypeAlias, Union
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
+from relay2relax.core.source import to_bytes, to_text
 from relay2relax.core.tensor_blob import read_tensor, write_tensor
 from relay2relax.relay_ir.expr import Constant, Expr, Var
 from relay2relax.relay_ir.module import IRModule
@@ -49,7 +50,7 @@ def load_params(source: Source) -> dict[str, Array]:
         offset += 8
         if length > len(buffer) - offset:
             raise ParseError(f"name {index} of {number}: expected {length} bytes, found {len(buffer) - offset}")
-        names.append(bytes(buffer[offset : offset + length]).decode("utf-8", "surrogateescape"))
+        names.append(to_text(bytes(buffer[offset : offset + length])))
         offset += length
     tensors = _count(buffer, offset)
     offset += 8
@@ -93,7 +94,7 @@ def save_params(params: Mapping[str, Array]) -> bytes:
     names = sorted(params)
     parts: list[bytes | memoryview] = [struct.pack("<QQQ", LIST_MAGIC, 0, len(names))]
     for name in names:
-        encoded = name.encode("utf-8", "surrogateescape")
+        encoded = to_bytes(name)
         parts += [_COUNT.pack(len(encoded)), encoded]
     parts.append(_COUNT.pack(len(names)))
     for name in names:

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from relay2relax.core.dtype import is_float
+from relay2relax.core.source import to_bytes, to_text
 
 Scalar = tuple[int | float | bool, str]
 
@@ -122,7 +123,7 @@ def _escape(found: re.Match[str]) -> str:
     char = found[0]
     if char in _ESCAPES:
         return _ESCAPES[char]
-    return "".join(f"\\x{byte:02X}" for byte in char.encode("utf-8", "surrogateescape"))
+    return "".join(f"\\x{byte:02X}" for byte in to_bytes(char))
 
 
 def unquote(literal: str) -> str:
@@ -136,8 +137,8 @@ def unquote(literal: str) -> str:
     raw = bytearray()
     last = 0
     for found in _ESCAPED.finditer(body):
-        raw += body[last : found.start()].encode("utf-8", "surrogateescape")
+        raw += to_bytes(body[last : found.start()])
         raw += _PLAIN[found[1]] if found[1] else bytes([int(found[2], 16)])
         last = found.end()
-    raw += body[last:].encode("utf-8", "surrogateescape")
-    return raw.decode("utf-8", "surrogateescape")
+    raw += to_bytes(body[last:])
+    return to_text(bytes(raw))

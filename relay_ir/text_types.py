@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from relay2relax.core.dtype import DTypeError, to_code
+from relay2relax.relay_ir.json_scalars import is_extent
 from relay2relax.relay_ir.lexer import Lexer
 from relay2relax.relay_ir.text_literals import MalformedNumber, format_scalar, read_number
 from relay2relax.relay_ir.text_metadata import MetadataReader
@@ -21,7 +22,7 @@ from relay2relax.relay_ir.types import (
     TypeCall,
     TypeVar,
 )
-from relay2relax.tir.expr import AnyExtent, IntImm, PrimExpr
+from relay2relax.tir.expr import AnyExtent, IntImm
 from relay2relax.tir.extent import ANY, Extent
 
 # What a scalar type begins with; anything else is a type variable or the name of an ADT.
@@ -181,8 +182,8 @@ class TypeReader:
             return ANY
         if lexer.kind == "meta":
             found = self.metadata.take()
-            if isinstance(found, (int, PrimExpr)):
-                return found
+            if is_extent(found):
+                return found  # type: ignore[no-any-return]
             lexer.fail("this metadata object is not a dimension", start, end)
         lexer.unexpected("a dimension: an integer, `?` or a metadata reference")
 

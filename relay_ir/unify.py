@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 from typing import TypeVar as TypeParameter
 
+from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.relay_ir.types import (
     FuncType,
     GlobalTypeVar,
@@ -132,15 +133,38 @@ def parts(node: TypeNode) -> tuple[TypeNode, ...]:
     return ()
 
 
+# Types are values without shared parts when they are compared, hashed and written.
+MAX_DEPTH = 100
+MAX_SIZE = 100_000
+
+
+class TypeTooLarge(Relay2RelaxError):
+    """A type is nested too deeply, or is made of too many types."""
+
+
+def check_measure(depth: int, size: int) -> None:
+    """Raise TypeTooLarge for a type of that many levels or parts, if they are too many."""
+    if depth > MAX_DEPTH:
+        raise TypeTooLarge(f"a type is nested more than {MAX_DEPTH} deep")
+    if size > MAX_SIZE:
+        raise TypeTooLarge(f"a type is made of more than {MAX_SIZE} types")
+
+
 def fold(root: Item, below: Callable[[Item], Sequence[Item]], build: Callable[[Item, list[Result]], Result]) -> Result:
-    """Return ``build(root, results of its parts)``, computed bottom-up; every occurrence of a part counts."""
+    """Return ``build(root, results of its parts)``, computed bottom-up; every occurrence of a part counts.
+
+    Raises TypeTooLarge where there are more than can be of use.
+    """
     stack: list[tuple[Item, Iterator[Item], list[Result]]] = [(root, iter(below(root)), [])]
+    size = 0
     while True:
         item, rest, done = stack[-1]
         for part in rest:
             stack.append((part, iter(below(part)), []))
             break
         else:
+            size += 1
+            check_measure(len(stack), size)
             stack.pop()
             result = build(item, done)
             if not stack:
@@ -244,6 +268,7 @@ class Unifier:
         # Symbolic extents that met a static one stand for it from then on.
         self._extents: dict[ExtentVar, Extent] = {}
         self._resolved: dict[TypeNode, Type] = {}
+        self._measures: dict[TypeNode, tuple[int, int]] = {}
 
     def unify(self, left: TypeNode, right: TypeNode, assign_right: bool = True) -> Conflict | None:
         """Make two types equal; returns what stands against it, if anything does.
@@ -387,6 +412,11 @@ class Unifier:
                 stack.extend(missing)
                 continue
             stack.pop()
+            measures = [self._measures.get(find(part), (1, 1)) for part in parts(node)]
+            if measures:
+                deep, size = 1 + max(depth for depth, _ in measures), 1 + sum(size for _, size in measures)
+                check_measure(deep, size)
+                self._measures[node] = (deep, size)
             below = [resolved[find(part)] for part in parts(node)]
             if isinstance(node.head, FunctionTerm):
                 below = [part.written or found for part, found in zip(parts(node), below, strict=True)]

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Literal, TypeAlias, Union
 
+from relay2relax.core.errors import Relay2RelaxError
+
 BinaryOp: TypeAlias = Literal[
     "+", "-", "*", "/", "//", "%", "truncdiv", "truncmod", "min", "max",
     "<", "<=", ">", ">=", "==", "!=", "and", "or", "&", "|", "^", "<<", ">>",
@@ -278,8 +280,18 @@ def convert(value: PrimLike, dtype: str) -> PrimExpr:
     return value if isinstance(value, PrimExpr) else const(value, dtype)
 
 
+class OperandError(Relay2RelaxError, TypeError):
+    """Two operands have dtypes that do not go together."""
+
+
+_SIGNED = ("int8", "int16", "int32", "int64")
+
+
 def binary(op: BinaryOp, a: PrimLike, b: PrimLike) -> PrimExpr:
-    """Return ``a op b`` with constants folded; a Python number takes the dtype of the other operand."""
+    """Return ``a op b`` with constants folded; a Python number takes the dtype of the other operand.
+
+    Of two signed integers the narrower one becomes as wide as the other. Raises OperandError for other dtypes.
+    """
     if isinstance(a, PrimExpr):
         left, right = a, convert(b, a.dtype)
     elif isinstance(b, PrimExpr):
@@ -287,10 +299,10 @@ def binary(op: BinaryOp, a: PrimLike, b: PrimLike) -> PrimExpr:
     else:
         raise TypeError("one operand of a TensorIR expression must be an expression")
     if left.dtype != right.dtype:
-        widths = {"int32", "int64"}
-        if {left.dtype, right.dtype} != widths:
-            raise TypeError(f"operands of {op!r} have dtypes {left.dtype} and {right.dtype}")
-        left, right = cast("int64", left), cast("int64", right)
+        if left.dtype not in _SIGNED or right.dtype not in _SIGNED:
+            raise OperandError(f"operands of {op!r} have dtypes {left.dtype} and {right.dtype}")
+        wider = max(left.dtype, right.dtype, key=_SIGNED.index)
+        left, right = cast(wider, left), cast(wider, right)
     if isinstance(left, AnyExtent) or isinstance(right, AnyExtent):
         return AnyExtent()
     folded = _fold(op, left, right)

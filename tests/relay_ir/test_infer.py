@@ -243,16 +243,29 @@ def test_a_hundred_thousand_operators_in_a_row(make: Any) -> None:
     assert mod.types[body] == tensor(2, 3)
 
 
-def test_deeply_nested_types() -> None:
+def nested(depth: int, width: int = 1) -> IRModule:
     x = Var("x", tensor())
     body: Any = x
-    for _ in range(3000):
-        body = Tuple((body,))
-    mod = infer_type(IRModule({GlobalVar("main"): Function((x,), body)}))
-    ty: Any = mod.types[body]
-    for _ in range(3000):
+    for _ in range(depth):
+        body = Tuple((body,) * width)
+    return IRModule({GlobalVar("main"): Function((x,), body)})
+
+
+def test_deeply_nested_types() -> None:
+    mod = infer_type(nested(90))
+    ty: Any = mod.types[mod["main"].body]
+    assert "-> " + "(" * 90 + "float32,)" in mod.astext()
+    for _ in range(90):
         ty = ty.fields[0]
     assert ty == tensor()
+
+
+@pytest.mark.parametrize(
+    ("mod", "message"), [(nested(3000), "nested more than 100 deep"), (nested(60, 2), "made of more")]
+)
+def test_types_beyond_any_use_are_refused(mod: IRModule, message: str) -> None:
+    with pytest.raises(TypeInferenceError, match=message):
+        infer_type(mod)
 
 
 def test_an_argument_says_what_a_parameter_is() -> None:
