@@ -3,7 +3,8 @@
     file ::= mark (8 bytes), sha256 of the rest (32 bytes), u64 size of the header, header, elements   (little endian)
 
 The header is a JSON object with ``format``, ``version`` and ``tensors``, a list of ``{dtype, shape, offset}``; offsets
-count from the first element and are multiples of 64. Arrays are views of what was read. Nothing in a file is executed.
+count from the first element and are multiples of 64. Spaces behind the header let the elements begin at a multiple of
+64, too. Arrays are views of what was read, aligned like that. Nothing in a file is executed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _MARK = b"R2RXEXE\n"
 _LENGTH = struct.Struct("<Q")
 _DIGEST = hashlib.sha256().digest_size
 _ALIGNMENT = 64
+# Where the checksum is over.
+_BEGIN = len(_MARK) + _DIGEST
 
 
 def write_archive(
@@ -41,6 +44,7 @@ def write_archive(
         entries.append({"dtype": of_array(tensor), "shape": list(tensor.shape), "offset": offset})
         offset += -(-tensor.nbytes // _ALIGNMENT) * _ALIGNMENT
     text = json.dumps({"format": kind, "version": version, "tensors": entries, **header}).encode()
+    text += b" " * (-(_BEGIN + _LENGTH.size + len(text)) % _ALIGNMENT)
     parts: list[Any] = [_LENGTH.pack(len(text)), text]
     for array in arrays:
         parts += [array.data, bytes(-array.nbytes % _ALIGNMENT)]
@@ -70,13 +74,13 @@ def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple
     version.
     """
     try:
-        content = memoryview(Path(path).read_bytes())
+        content = _aligned(path)
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}") from error
-    begin = len(_MARK) + _DIGEST
-    if content[: len(_MARK)] != _MARK or len(content) < begin + _LENGTH.size:
+    begin = _BEGIN
+    if bytes(content[: len(_MARK)]) != _MARK or len(content) < begin + _LENGTH.size:
         raise ParseError(f"{path} is no executable: it does not begin with {_MARK!r}")
-    if hashlib.sha256(content[begin:]).digest() != content[len(_MARK) : begin]:
+    if hashlib.sha256(content[begin:]).digest() != bytes(content[len(_MARK) : begin]):
         raise ParseError(f"{path} is damaged: its content does not have the checksum that it states")
     (size,) = _LENGTH.unpack_from(content, begin)
     first = begin + _LENGTH.size + size
@@ -93,6 +97,17 @@ def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple
     if not isinstance(entries, list):
         raise ParseError(f"{path}: expected a list of tensors")
     return header, [_tensor(path, number, entry, content[first:]) for number, entry in enumerate(entries)]
+
+
+def _aligned(path: str | os.PathLike[str]) -> memoryview:
+    """Return what a file contains, in memory that begins at a multiple of the alignment."""
+    with open(path, "rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        memory = np.empty(size + _ALIGNMENT, np.uint8)
+        begin = -memory.ctypes.data % _ALIGNMENT
+        content = memory[begin : begin + size]
+        read = stream.readinto(content.data)
+    return content[:read].data.toreadonly()
 
 
 def _tensor(path: str | os.PathLike[str], number: int, entry: Any, elements: memoryview) -> Array:

@@ -6,7 +6,7 @@ computed from them live on the function's shape heap."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from relay2relax.backends.bytecode import (
@@ -35,6 +35,7 @@ from relay2relax.backends.bytecode import (
 )
 from relay2relax.backends.executable import Executable
 from relay2relax.backends.shape_heap import ShapeHeap, attribute_variables
+from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.passes import Sequential
 from relay2relax.ops.record import OpDef
@@ -59,7 +60,7 @@ from relay2relax.relax_ir.transform import (
     StaticPlanBlockMemory,
 )
 from relay2relax.relax_ir.visit import Steps, bindings, free_variables, run
-from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
+from relay2relax.tir.expr import Buffer, FloatImm, IntImm, PrimExpr
 from relay2relax.tir.extent import Extent, as_prim, static
 from relay2relax.tir.stmt import PrimFunc
 from relay2relax.tir.visit import variables
@@ -71,9 +72,12 @@ LOWERING = Sequential(
 )
 
 
-def compile_module(module: rx.IRModule, target: str, native: Any = None) -> Executable:
-    """Return the executable of ``module``; its PrimFuncs run on ``target``."""
-    return _ModuleCompiler(LOWERING(module)).compile(target, native)
+def compile_module(
+    module: rx.IRModule, target: str, native: Any = None, weights: Mapping[Buffer, Array] | None = None
+) -> Executable:
+    """Return the executable of ``module``; its PrimFuncs run on ``target``, compiled with ``weights``."""
+    functions, constants = _ModuleCompiler(LOWERING(module)).compile()
+    return Executable(functions, constants, target, native, weights or {})
 
 
 class _ModuleCompiler:
@@ -89,7 +93,8 @@ class _ModuleCompiler:
         self.pool: dict[Hashable, int] = {}
         self.pending: list[tuple[int, str, rx.Function, tuple[rx.Var, ...], rx.Var | None]] = []
 
-    def compile(self, target: str, native: Any) -> Executable:
+    def compile(self) -> tuple[tuple[FunctionEntry, ...], tuple[Pooled, ...]]:
+        """Return the function table and the constant pool."""
         for var in self.module.functions:
             self.supply.reserve(var.name)
         for var, func in self.module.functions.items():
@@ -99,8 +104,7 @@ class _ModuleCompiler:
                     index, name, body, captured, itself = self.pending.pop(0)
                     compiled = _FunctionCompiler(self, name, body, captured, itself)
                     self.functions[index] = compiled.compile()
-        entries = tuple(entry for entry in self.functions if entry is not None)
-        return Executable(entries, tuple(self.constants), target, native)
+        return tuple(entry for entry in self.functions if entry is not None), tuple(self.constants)
 
     def entry(self, key: Hashable, name: str, entry: FunctionEntry | None) -> int:
         """Return the index of a function, adding it on first use."""

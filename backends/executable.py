@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,20 +14,23 @@ from relay2relax.backends.bytecode import (
     constant_text,
     instruction_text,
 )
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.dtype import Array
+from relay2relax.tir.expr import Buffer
 
 
 @dataclass(frozen=True, slots=True)
 class Executable:
     """Instructions, constants and kernels of a module, made by ``backends.build``.
 
-    One executable serves every value of the symbolic extents. ``native`` is the compiled code of target c.
+    One executable serves every value of the symbolic extents. ``native`` is the compiled code of target c, ``weights``
+    are the constants that its kernels read.
     """
 
     functions: tuple[FunctionEntry, ...]
     constants: tuple[Pooled, ...]
     target: str
     native: Any = field(default=None, compare=False)
+    weights: Mapping[Buffer, Array] = field(default_factory=dict, compare=False)
 
     def stats(self) -> str:
         """Return the constant pool and the function names, in TVM's layout."""
@@ -50,10 +54,25 @@ class Executable:
                 parts.append(f"@{entry.name} packed_func;\n")
         return "\n".join(parts)
 
-    def save(self, path: str) -> None:
-        """Raise UnsupportedError: an executable has no file format of its own; a module's script is what one keeps."""
-        advice = "save the module's script and its params, and build again"
-        raise UnsupportedError(f"an executable of target {self.target} cannot be written to {path}; {advice}")
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the executable into one file, whole or not at all; :meth:`load` reads it.
+
+        Raises FileError where the file cannot be written, UnsupportedError for what has no form in a file.
+        """
+        from relay2relax.backends.executable_file import save_executable
+
+        save_executable(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Executable:
+        """Return the executable that :meth:`save` wrote; nothing of it is run.
+
+        The kernels of target c are compiled again, or found in the cache. Raises FileError where the file cannot be
+        read, ParseError where it is damaged or of another version, CompilerError where the C compiler is missing.
+        """
+        from relay2relax.backends.executable_file import load_executable
+
+        return load_executable(path)
 
     def names(self) -> Sequence[str]:
         """Return the names in the function table, in order."""

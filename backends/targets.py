@@ -25,8 +25,8 @@ def build(module: IRModule, target: str = "numpy") -> Any:
         case "c":
             from relay2relax.backends.c.native import compile_native
 
-            fused, native = compile_native(module)
-            return compile_module(fused, target, native)
+            fused, native, weights = compile_native(module)
+            return compile_module(fused, target, native, weights)
         case "tvm":
             from relay2relax.backends import tvm
 
