@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 from relay2relax import graph, relax_ir, relay_ir, translator
@@ -28,6 +29,7 @@ def run(
         translate = translator.lower_to_tir if via == "tir" else translator.via_graph
         relax = translate(module, params=bound, dims=named_dims)
         relax_ir.check_well_formed(relax)
+        lacking = translator.calls_as_tensorir(relax)
         found, _ = graph.from_relay(module, bound)
     with screen.progress("writing"):
         stem = model.name.split(".")[0]
@@ -59,6 +61,7 @@ def run(
                 for p in main.params
             ],
             "result": relax_ir.print_struct_info(main.ret),
+            "as_tensorir": [asdict(one) for one in lacking],
             "files": [*sorted(path.name for path in contents), f"{stem}.summary.json"],
             "seconds": round(time.perf_counter() - start, 3),
         }
@@ -70,5 +73,7 @@ def run(
     counts = f"Relay calls: {summary['relay_calls']}, functions of the Relax module: {summary['functions']}"
     print(f"{model.name}: {counts}, via {via}")
     print(f"result: {summary['result']}")
+    for one in lacking:
+        print(one)
     for path in contents:
         print(f"wrote {path}")

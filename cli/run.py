@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,10 @@ def run(
             result = backends.create_executor("debug", module, backend=backend).evaluate()(*arguments)
         else:
             translate = translator.lower_to_tir if via == "tir" else translator.via_graph
-            executable = backends.build(translate(module), target=backend)
+            relax = translate(module)
+            for one in translator.calls_as_tensorir(relax):
+                print(one, file=sys.stderr)
+            executable = backends.build(relax, target=backend)
             result = backends.VirtualMachine(executable)["main"](*arguments)
     outputs = translator.flatten(result)
     if out is not None:

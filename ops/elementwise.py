@@ -15,7 +15,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_float, is_int, is_unsigned, numpy_dtype, of_array
 from relay2relax.ops import special
 from relay2relax.ops.attributes import Bool, Double, DType, Int, IntegerArray, NoAttrs
-from relay2relax.ops.narrow_floats import floating_test, floating_test_relax, in_single, in_single_relax
+from relay2relax.ops.narrow_floats import floating_test, in_single
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Script, V
 from relay2relax.ops.shapes import any_type, tensor
 from relay2relax.ops.types import TensorType, Type
@@ -206,19 +206,6 @@ def _negative_element(x: PrimExpr) -> PrimExpr:
     if x.dtype in _FOLDED:
         return const(0, x.dtype)
     return binary("-", const(0, x.dtype), x) if is_int(x.dtype) else x * const(-1, x.dtype)
-
-
-def _of_signed(name: str) -> Expanded:
-    """Return the form of an operator that today's TVM cannot build for unsigned numbers."""
-
-    def expand(e: Emit[V], attrs: NoAttrs, data: V) -> V:
-        if not is_unsigned(tensor(e.type_of(data)).dtype):
-            return e.call(name, data)
-        return e.as_tir(
-            negative if name == "negative" else sign, attrs, (data,), "TVM cannot build it for unsigned numbers"
-        )
-
-    return Expanded(expand)
 
 
 def _logarithm(base: float) -> Callable[..., Any]:
@@ -524,14 +511,6 @@ fixed_point_multiply_per_axis = OpDef(
     compute=per_axis_compute,
 )
 
-negative = unary(
-    "negative", _negative, _negative_element, "``-x``; 0 for numbers of type uint32 and uint64, as TVM compiles it.",
-    floating=False, relax=_of_signed("negative"),
-)  # fmt: skip
-
-sign = unary(
-    "sign", _sign, _sign_element, "-1, 0 or 1; 0 for NaN.", floating=False, relax=_of_signed("sign"),
-)  # fmt: skip
 
 OPS = (
     copy,
@@ -553,13 +532,13 @@ OPS = (
     unary("sin", np.sin, "sin", "Sine."),
     unary("cos", np.cos, "cos", "Cosine."),
     unary("tan", np.tan, "tan", "Tangent."),
-    unary("sinh", np.sinh, in_single("sinh"), "Hyperbolic sine.", relax=in_single_relax("sinh")),
-    unary("cosh", np.cosh, in_single("cosh"), "Hyperbolic cosine.", relax=in_single_relax("cosh")),
-    unary("asin", np.arcsin, in_single("asin"), "Inverse sine.", relax=in_single_relax("asin")),
-    unary("acos", np.arccos, in_single("acos"), "Inverse cosine.", relax=in_single_relax("acos")),
-    unary("atan", np.arctan, in_single("atan"), "Inverse tangent.", relax=in_single_relax("atan")),
-    unary("asinh", np.arcsinh, in_single("asinh"), "Inverse hyperbolic sine.", relax=in_single_relax("asinh")),
-    unary("acosh", np.arccosh, in_single("acosh"), "Inverse hyperbolic cosine.", relax=in_single_relax("acosh")),
+    unary("sinh", np.sinh, in_single("sinh"), "Hyperbolic sine."),
+    unary("cosh", np.cosh, in_single("cosh"), "Hyperbolic cosine."),
+    unary("asin", np.arcsin, in_single("asin"), "Inverse sine."),
+    unary("acos", np.arccos, in_single("acos"), "Inverse cosine."),
+    unary("atan", np.arctan, in_single("atan"), "Inverse tangent."),
+    unary("asinh", np.arcsinh, in_single("asinh"), "Inverse hyperbolic sine."),
+    unary("acosh", np.arccosh, in_single("acosh"), "Inverse hyperbolic cosine."),
     unary("atanh", np.arctanh, "atanh", "Inverse hyperbolic tangent."),
     # TVM's approximations stay within a few units in the last place of the functions themselves.
     unary("fast_exp", np.exp, "exp", "e to the power of x.", relax=_renamed("exp"), in_relax=False),
@@ -578,18 +557,20 @@ OPS = (
         "Round to the nearest integer, halves to the even one.", floating=False, relay=False,
     ),
     unary("abs", np.abs, _abs_element, "Absolute value; the smallest integer stays as it is.", floating=False),
-    negative,
+    unary(
+        "negative", _negative, _negative_element, "``-x``; 0 for uint32 and uint64, as TVM compiles it.",
+        floating=False,
+    ),
     unary("square", np.square, lambda x: x * x, "``x * x``.", floating=False, relay=False),
-    sign,
+    unary(
+        "sign", _sign, _sign_element, "-1, 0 or 1; 0 for NaN.", floating=False,
+    ),
     unary(
         "logical_not", _logical_not, lambda x: convert_element(Not(convert_element(x, "bool")), x.dtype),
         "Logical negation.", floating=False,
     ),
     unary("bitwise_not", np.invert, _bitwise_not_element, "Complement of every bit.", floating=False),
-    unary("isnan", np.isnan, floating_test("isnan"), "Whether x is NaN.", floating=False, infer=bool_type,
-        relax=floating_test_relax("isnan")),
-    unary("isinf", np.isinf, floating_test("isinf"), "Whether x is infinite.", floating=False, infer=bool_type,
-        relax=floating_test_relax("isinf")),
-    unary("isfinite", np.isfinite, floating_test("isfinite"), "Whether x is finite.", floating=False, infer=bool_type,
-        relax=floating_test_relax("isfinite")),
+    unary("isnan", np.isnan, floating_test("isnan"), "Whether x is NaN.", floating=False, infer=bool_type),
+    unary("isinf", np.isinf, floating_test("isinf"), "Whether x is infinite.", floating=False, infer=bool_type),
+    unary("isfinite", np.isfinite, floating_test("isfinite"), "Whether x is finite.", floating=False, infer=bool_type),
 )  # fmt: skip

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from relay2relax.core.dtype import is_float
-from relay2relax.ops.record import Emit, Expanded, V
-from relay2relax.ops.shapes import tensor
 from relay2relax.tir.expr import IntImm, PrimExpr, cast, const
 from relay2relax.tir.intrinsics import call
 
@@ -28,28 +25,6 @@ def floating_test(name: str) -> Callable[[PrimExpr], PrimExpr]:
     return element
 
 
-def floating_test_relax(name: str) -> Expanded:
-    """Return the form of such a test: that of a bfloat16 is told from the float32 of the same value."""
-
-    def expand(e: Emit[V], attrs: Any, data: V) -> V:
-        if tensor(e.type_of(data)).dtype == "bfloat16":
-            data = e.call("astype", data, dtype="float32")
-        return e.call(name, data)
-
-    return Expanded(expand)
-
-
 def in_single(name: str) -> Callable[[PrimExpr], PrimExpr]:
     """Return an element's function that TVM has for float16 in single precision only."""
     return lambda x: cast(x.dtype, call(name, cast("float32", x))) if x.dtype == "float16" else call(name, x)
-
-
-def in_single_relax(name: str) -> Expanded:
-    """Return the form of such a function."""
-
-    def expand(e: Emit[V], attrs: Any, data: V) -> V:
-        if tensor(e.type_of(data)).dtype != "float16":
-            return e.call(name, data)
-        return e.call("astype", e.call(name, e.call("astype", data, dtype="float32")), dtype="float16")
-
-    return Expanded(expand)

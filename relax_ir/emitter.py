@@ -30,6 +30,7 @@ from relay2relax.relax_ir.struct_info import (
     TupleStructInfo,
     to_type,
 )
+from relay2relax.relax_ir.tvm_limits import limit_of
 from relay2relax.tir.expr import Var as PrimVar
 from relay2relax.tir.extent import ANY, Extent, Shape, is_any
 from relay2relax.tir.stmt import PrimFunc
@@ -57,8 +58,10 @@ class OpEmitter:
     # What an expansion may do.
 
     def call(self, name: str, *args: Expr, **attrs: Any) -> Expr:
-        """Emit ``R.<name>``."""
-        return self.builder.emit(call_op(name, *args, span=self.span, **attrs))
+        """Emit ``R.<name>``, or ``call_tir`` of it where apache-tvm could not build the operator."""
+        made = call_op(name, *args, span=self.span, **attrs)
+        assert isinstance(made.op, OpDef)
+        return self._operator(made.op, made.attrs, args)
 
     def type_of(self, value: Expr) -> Type:
         """Return the type of ``value``."""
@@ -120,11 +123,15 @@ class OpEmitter:
                     defaults = {f.name: f.default for f in attr_fields(op.attrs)}
                     kept = {n: getattr(attrs, n) for n in defaults if n not in op.script.omit}
                     attrs = op.attrs(**kept)
-                return self.builder.emit(Call(op, tuple(args), attrs, self.span))
+                return self._operator(op, attrs, args)
             case Expanded(expand):
                 result: Expr = expand(self, attrs, *args)
                 return result
         return self.as_tir(op, attrs, args, f"Relax has no operator for {op.name}")
+
+    def _operator(self, op: OpDef, attrs: Any, args: Sequence[Expr]) -> Expr:
+        why = limit_of(op, attrs, lambda: tuple(self._argument(op, arg) for arg in args))
+        return self.as_tir(op, attrs, args, why) if why else self.builder.emit(Call(op, tuple(args), attrs, self.span))
 
     def as_tir(self, op: OpDef, attrs: Any, args: Sequence[Expr], why: str = "", span: Span | None = None) -> Expr:
         """Emit a call of ``op`` as ``call_tir``; what cannot be is said at :meth:`tir_call`.

@@ -15,6 +15,7 @@ from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, difference
 from relay2relax.core.tvm_installation import tvm_available
 from relay2relax.relay_ir import IRModule, infer_type
 from relay2relax.translator.arguments import flatten, make_arguments
+from relay2relax.translator.as_tensorir import calls_as_tensorir
 from relay2relax.translator.bisection import first_difference
 from relay2relax.translator.lowering import lower_to_tir
 from relay2relax.translator.through_graph import via_graph
@@ -34,7 +35,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All rows of a comparison, and what else there is to say (the first node that differs)."""
+    """All rows of a comparison, and what else there is to say.
+
+    ``notes`` name the calls that have no Relax form, and the first node that differs.
+    """
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
@@ -117,6 +121,7 @@ def compare(
     notes: list[str] = []
     for program, translate in (("lower_to_tir", lower_to_tir), ("via_graph", via_graph)):
         relax = translate(mod, dims=dims)
+        notes += [f"{program}: {one}" for one in calls_as_tensorir(relax)]
         for backend in backends:
             machine = running.VirtualMachine(running.build(relax, target=backend))
             add(program, backend, machine["main"](*arguments))

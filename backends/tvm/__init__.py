@@ -5,12 +5,14 @@
     module = to_tvm(rx)                         # a tvm.IRModule, for whatever else TVM can do with it
 
 TVM is imported when one of these is called, not before. ``relax_ir/tvm_bridge.py`` hands modules over,
-``core/tvm_installation.py`` says which releases of apache-tvm work with which of apache-tvm-ffi, ``executable.py``
-builds and runs.
+``core/tvm_installation.py`` says which releases of apache-tvm work with which of apache-tvm-ffi, ``limits.py`` lowers
+what is known not to build, ``executable.py`` builds and runs.
 """
 
 from relay2relax.backends.tvm.executable import TvmExecutable, TvmFunction, build
+from relay2relax.backends.tvm.limits import within_limits
 from relay2relax.core.tvm_installation import TvmError, installation_problem, tvm_available
 from relay2relax.relax_ir.tvm_bridge import to_tvm
 
-__all__ = ["TvmError", "TvmExecutable", "TvmFunction", "build", "installation_problem", "to_tvm", "tvm_available"]
+__all__ = ["TvmError", "TvmExecutable", "TvmFunction", "build", "installation_problem", "to_tvm", "tvm_available",
+           "within_limits"]  # fmt: skip

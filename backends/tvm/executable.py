@@ -10,6 +10,7 @@ import numpy as np
 
 from relay2relax.backends.arguments import bind_arguments
 from relay2relax.backends.registry import registered
+from relay2relax.backends.tvm.limits import within_limits
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
 from relay2relax.ops.types import Type
@@ -27,7 +28,12 @@ from relay2relax.relax_ir.visit import all_sequences, bindings
 
 
 def build(mod: IRModule, target: str = "llvm") -> TvmExecutable:
-    """Build ``mod`` with apache-tvm's default pipeline for its ``target``; raises TvmError."""
+    """Build ``mod`` with apache-tvm's default pipeline for its ``target``.
+
+    What apache-tvm is known not to build is lowered to TensorIR before. Raises TvmError, and UnsupportedError for what
+    cannot be lowered.
+    """
+    mod = within_limits(mod)
     module = to_tvm(mod)
     from tvm import relax
 
@@ -39,7 +45,7 @@ def build(mod: IRModule, target: str = "llvm") -> TvmExecutable:
 
 
 class TvmExecutable:
-    """A module built by apache-tvm; ``built`` is its ``relax.VMExecutable``."""
+    """A module built by apache-tvm; ``module`` is what it was given, ``built`` its ``relax.VMExecutable``."""
 
     def __init__(self, module: IRModule, built: Any) -> None:
         self.module = module

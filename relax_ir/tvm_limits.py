@@ -1,0 +1,105 @@
+"""What apache-tvm 0.25 to 0.27 cannot build of Relax's operators, or computes otherwise than is said of them.
+
+One table of facts: the translators ask it for every operator that they emit, ``backends/tvm`` for modules that come
+from elsewhere. A call that it names becomes ``call_tir`` of the operator's own PrimFunc, which says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from relay2relax.core.dtype import is_float, is_unsigned
+from relay2relax.ops.record import OpDef
+from relay2relax.ops.types import TensorType, Type
+from relay2relax.tir.extent import Shape
+
+_Types: TypeAlias = tuple["Type | Shape", ...]
+_SORTED = ("float32", "float64", "int32", "int64")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Calls of ``operators`` for which ``applies``, and ``why`` apache-tvm is not given them."""
+
+    operators: tuple[str, ...]
+    why: str
+    applies: Callable[[Any, _Types], bool] = lambda attrs, types: True
+
+
+def _dtype(types: _Types) -> str:
+    return types[0].dtype if types and isinstance(types[0], TensorType) else ""
+
+
+def _plain_image(attrs: Any, types: _Types) -> bool:
+    return bool(attrs.data_layout[:2] == "NC" and attrs.kernel_layout[:2] == "IO")
+
+
+_LIMITS = (
+    Limit(
+        ("acos", "acosh", "asin", "asinh", "atan", "cosh", "sinh"),
+        "apache-tvm has no code for it in float16",
+        lambda attrs, types: _dtype(types) == "float16",
+    ),
+    Limit(
+        ("isfinite", "isinf", "isnan"),
+        "apache-tvm has no code for it in bfloat16",
+        lambda attrs, types: _dtype(types) == "bfloat16",
+    ),
+    Limit(
+        ("negative", "sign"),
+        "apache-tvm cannot lower it for unsigned numbers",
+        lambda attrs, types: is_unsigned(_dtype(types)),
+    ),
+    Limit(
+        ("cumprod", "cumsum", "max", "min", "scatter_elements", "scatter_nd"),
+        "apache-tvm cannot lower it for bool",
+        lambda attrs, types: _dtype(types) == "bool",
+    ),
+    Limit(
+        ("mean", "std", "variance"),
+        "apache-tvm computes it of integers in another dtype than it says",
+        lambda attrs, types: not is_float(_dtype(types)),
+    ),
+    Limit(
+        ("argsort", "sort", "topk"),
+        "apache-tvm sorts numbers of 32 and 64 bits only",
+        lambda attrs, types: _dtype(types) not in _SORTED,
+    ),
+    Limit(
+        ("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"),
+        "apache-tvm lowers it with channels first only",
+        lambda attrs, types: not _plain_image(attrs, types),
+    ),
+    Limit(
+        ("eye_like",),
+        "apache-tvm's lowering ignores dtype",
+        lambda attrs, types: bool(attrs.dtype) and attrs.dtype != _dtype(types),
+    ),
+    Limit(
+        ("median",),
+        "apache-tvm returns another shape than it says",
+        lambda attrs, types: attrs.axis is None and attrs.keepdims,
+    ),
+    Limit(("nn.pixel_shuffle",), "apache-tvm's lowering calls a function that is not there"),
+    Limit(
+        ("builtin.stop_lift_params", "call_tir_with_grad", "ewise_fma", "hint_on_device", "nn.attention_var_len",
+         "wrap_param"),
+        "apache-tvm has no lowering for it",
+    ),
+)  # fmt: skip
+
+
+@lru_cache(maxsize=None)
+def _by_name() -> Mapping[str, tuple[Limit, ...]]:
+    names = {name for limit in _LIMITS for name in limit.operators}
+    return {name: tuple(limit for limit in _LIMITS if name in limit.operators) for name in names}
+
+
+def limit_of(op: OpDef, attrs: Any, types: Callable[[], _Types]) -> str:
+    """Return why apache-tvm is not given this call, "" where it can be; ``types`` are asked for where they matter."""
+    if op.script is None:
+        return ""
+    return next((one.why for one in _by_name().get(op.script.name, ()) if one.applies(attrs, types())), "")

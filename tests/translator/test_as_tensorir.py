@@ -1,0 +1,67 @@
+"""Calls that Relax or apache-tvm lacks: named with the reason before anything is built, and run as TensorIR."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from relay2relax import backends, relay_ir, translator
+from relay2relax import relax_ir as rx
+from relay2relax.core.errors import UnsupportedError
+
+NEGATIVE = relay_ir.parse("""#[version = "0.0.5"]
+def @main(%x: Tensor[(4), uint8], %y: Tensor[(4), float32]) {
+  (negative(%x), negative(%x), tanh(%y))
+}
+""")
+SORTED = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((3,), "int8"), y: R.Tensor((3,), "float32")):
+        with R.dataflow():
+            a = R.sort(x)
+            b = R.sort(y)
+            c = (a, b)
+            R.output(c)
+        return c
+"""
+FUSED = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        y: R.Tensor((3,), "float32") = R.ewise_fma(x, x, x)
+        return y
+"""
+
+
+def test_the_translation_names_them() -> None:
+    found = translator.calls_as_tensorir(translator.via_graph(NEGATIVE))
+    assert found == (translator.AsTensorIR("negative", "apache-tvm cannot lower it for unsigned numbers", 2),)
+    read_again = rx.parse(translator.via_graph(NEGATIVE).script())
+    assert translator.calls_as_tensorir(read_again) == found
+    assert translator.calls_as_tensorir(translator.lower_to_tir(NEGATIVE)) == ()
+
+
+def test_the_report_names_them() -> None:
+    report = translator.compare(NEGATIVE, backends=("numpy",))
+    reason = "apache-tvm cannot lower it for unsigned numbers"
+    assert report.notes == (f"via_graph: negative is called as TensorIR, 2 times: {reason}",)
+
+
+@pytest.mark.tvm
+def test_modules_from_elsewhere_are_lowered_where_they_must_be() -> None:
+    executable = backends.build(rx.parse(SORTED), target="tvm")
+    (found,) = translator.calls_as_tensorir(executable.module)
+    assert found == translator.AsTensorIR("sort", "apache-tvm sorts numbers of 32 and 64 bits only", 1)
+    small, wide = executable["main"](np.array([3, -1, 2], np.int8), np.array([3, -1, 2], np.float32))
+    np.testing.assert_array_equal(small, [-1, 2, 3])
+    np.testing.assert_array_equal(wide, [-1, 2, 3])
+
+
+def test_what_cannot_be_lowered_is_refused_before_the_build() -> None:
+    from relay2relax.backends.tvm import within_limits
+
+    with pytest.raises(UnsupportedError, match=r"R\.ewise_fma .*no lowering"):
+        within_limits(rx.parse(FUSED))
