@@ -16,10 +16,11 @@ from relay2relax.core.dtype import Array, is_float, is_unsigned, of_array
 from relay2relax.ops.attributes import NoAttrs
 from relay2relax.ops.elementwise import convert_element
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Script, V
-from relay2relax.ops.shapes import broadcast, operand_indices, tensor
+from relay2relax.ops.shapes import broadcast, operand_indices, show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import BinaryOp, PrimExpr, Select, binary, const, if_then_else, maximum, minimum
+from relay2relax.tir.extent import equal, is_any, is_symbolic, static
 from relay2relax.tir.intrinsics import call
 
 SOURCE = "TVM 0.18 src/relay/op/tensor/binary.cc"
@@ -38,6 +39,22 @@ def arithmetic_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
 def comparison_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
     """Return the broadcast shape with dtype bool."""
     return TensorType(tensor(arithmetic_type(attrs, lhs, rhs)).shape, "bool")
+
+
+def relay_rule(infer: Callable[..., Type]) -> Callable[..., Type]:
+    """Return ``infer`` for Relay: extents that are not numbers have to be known to be equal, as TVM demands."""
+
+    def relay_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
+        result = infer(attrs, lhs, rhs)
+        a, b = tensor(lhs, 0).shape, tensor(rhs, 1).shape
+        for one, other in zip(reversed(a), reversed(b), strict=False):
+            if 1 in (static(one), static(other)) or is_any(one) or is_any(other):
+                continue
+            if (is_symbolic(one) or is_symbolic(other)) and not equal(one, other):
+                raise OpError(f"shapes {show(a)} and {show(b)} are not known to broadcast: {one} and {other} meet", 1)
+        return result
+
+    return relay_type
 
 
 def binary_operator(
@@ -82,6 +99,7 @@ def binary_operator(
         source=SOURCE if relay else "TVM 0.27 src/relax/op/tensor/binary.cc",
         inputs=("lhs", "rhs"),
         infer=infer,
+        relay_type=relay_rule(infer),
         numpy=numpy,
         compute=compute,
         relax=relax,

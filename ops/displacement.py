@@ -242,15 +242,23 @@ def _shifts(attrs: CorrelationAttrs) -> _Shifts:
 
 def correlation_type(attrs: CorrelationAttrs, data1: Type, data2: Type) -> TensorType:
     """Return a channel for each displacement, and a place for each patch."""
-    x, y, shifts = tensor(data1), tensor(data2, 1), _shifts(attrs)
+    x, y = tensor(data1), tensor(data2, 1)
     if x.rank != 4 or y.rank != 4:
         raise OpError(f"images have 4 dimensions, these have {x.rank} and {y.rank}", 0)
     if any(equal(a, b) is False for a, b in zip(x.shape, y.shape, strict=True)) or x.dtype != y.dtype:
         raise OpError(f"data2 has type {show(y.shape)} {y.dtype}, expected {show(x.shape)} {x.dtype}", 1)
+    return correlation_relay_type(attrs, data1, data2)
+
+
+def correlation_relay_type(attrs: CorrelationAttrs, data1: Type, data2: Type) -> TensorType:
+    """Return the type; TVM takes the height of one image and the width of the other as they are."""
+    x, y, shifts = tensor(data1), tensor(data2, 1), _shifts(attrs)
+    if x.rank < 3 or y.rank < 4:
+        raise OpError(f"images have 4 dimensions, these have {x.rank} and {y.rank}", 0)
     border = attrs.max_displacement + (attrs.kernel_size - 1) // 2
     places = [
         floordiv(add(sub(add(e, b + a), 2 * border), attrs.stride1 - 1), attrs.stride1)
-        for e, b, a in zip(x.shape[2:], shifts.before, shifts.after, strict=True)
+        for e, b, a in zip((x.shape[2], y.shape[3]), shifts.before, shifts.after, strict=True)
     ]
     return TensorType((x.shape[0], shifts.size**2, *places), x.dtype)
 
@@ -332,6 +340,7 @@ OPS: tuple[OpDef, ...] = (
         attrs=CorrelationAttrs,
         attrs_key="relay.attrs.CorrelationAttrs",
         infer=correlation_type,
+        relay_type=correlation_relay_type,
         operands=correlation_operands,
         numpy=correlation_numpy,
         compute=correlation_compute,

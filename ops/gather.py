@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_int
+from relay2relax.core.dtype import Array, is_int, is_unsigned
 from relay2relax.ops.attributes import Integer, NoAttrs, OptionalInteger
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.shapes import broadcast, normal_axis, operand_indices, show, tensor
@@ -104,6 +104,13 @@ def gather_type(attrs: Any, data: Type, indices: Type) -> Type:
         if d != axis and equal(have, want) is False:
             raise OpError(f"indices of {show(places.shape)} and data of {show(found.shape)} differ in dimension {d}", 1)
     return TensorType(places.shape, found.dtype)
+
+
+def gather_relay_type(attrs: Any, data: Type, indices: Type) -> Type:
+    """Return the type; TVM's inference wants signed indices."""
+    if is_unsigned(tensor(indices, 1).dtype):
+        raise OpError(f"places are signed integers, these are {tensor(indices, 1).dtype}", 1)
+    return gather_type(attrs, data, indices)
 
 
 def gather_numpy(attrs: Any, data: Array, indices: Array) -> Array:
@@ -282,6 +289,7 @@ gather = OpDef(
     attrs=GatherAttrs,
     attrs_key="relay.attrs.GatherAttrs",
     infer=gather_type,
+    relay_type=gather_relay_type,
     numpy=gather_numpy,
     compute=gather_compute,
     relax=Expanded(gather_relax),

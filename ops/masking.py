@@ -88,6 +88,11 @@ def one_hot_type(attrs: OneHotAttrs, indices: Type, on_value: Type, off_value: T
     return one_hot_shape(attrs, indices, attrs.depth)
 
 
+def one_hot_relay_type(attrs: OneHotAttrs, indices: Type, on_value: Type, off_value: Type) -> Type:
+    """Return the type; TVM's inference does not look at the indices' element type."""
+    return one_hot_type(attrs, TensorType(tensor(indices).shape, "int32"), on_value, off_value)
+
+
 def one_hot_values(attrs: OneHotAttrs, indices: Array, on_value: Array, off_value: Array, depth: int) -> Array:
     """Return ``on_value`` where the place along the new axis is the index, else ``off_value``."""
     axis = _hot_axis(attrs, indices.ndim)
@@ -233,7 +238,9 @@ def sequence_mask_relax(e: Emit[V], attrs: SequenceMaskAttrs, data: V, valid_len
     extent = found.shape[attrs.axis]
     if lengths.dtype not in ("int32", "int64") or static(extent) is None:
         return e.as_tir(
-            sequence_mask, attrs, (data, valid_length),
+            sequence_mask,
+            attrs,
+            (data, valid_length),
             "the extent in time is not known beforehand, or the lengths are small integers",
         )
     rest = (1,) * (found.rank - 2)
@@ -267,6 +274,15 @@ def matrix_set_diag_type(attrs: MatrixSetDiagAttrs, data: Type, diagonal: Type) 
         raise OpError(f"diagonals have shape {show(given.shape)}; expected {show(want)}", 1)
     if given.dtype != found.dtype:
         raise OpError(f"the diagonals have element type {given.dtype}, the matrices {found.dtype}", 1)
+    return found
+
+
+def matrix_set_diag_relay_type(attrs: MatrixSetDiagAttrs, data: Type, diagonal: Type) -> Type:
+    """Return the type of ``input``; TVM's inference does not look at the extents of the diagonals."""
+    found, given = tensor(data), tensor(diagonal, 1)
+    least = 1 if attrs.k1 == attrs.k2 else 2
+    if attrs.k1 > attrs.k2 or not least <= given.rank <= found.rank + least - 1 or found.rank < 2:
+        return matrix_set_diag_type(attrs, data, diagonal)
     return found
 
 
@@ -325,6 +341,7 @@ one_hot = OpDef(
     attrs=OneHotAttrs,
     attrs_key="relay.attrs.OneHotAttrs",
     infer=one_hot_type,
+    relay_type=one_hot_relay_type,
     numpy=one_hot_numpy,
     compute=one_hot_compute,
     relax=Expanded(one_hot_relax),
@@ -365,6 +382,7 @@ matrix_set_diag = OpDef(
     attrs=MatrixSetDiagAttrs,
     attrs_key="relay.attrs.MatrixSetDiagAttrs",
     infer=matrix_set_diag_type,
+    relay_type=matrix_set_diag_relay_type,
     numpy=matrix_set_diag_numpy,
     compute=matrix_set_diag_compute,
 )

@@ -137,6 +137,12 @@ def scatter_elements_type(attrs: ScatterElementsAttrs, data: Type, indices: Type
     return found
 
 
+def scatter_elements_relay_type(attrs: ScatterElementsAttrs, data: Type, indices: Type, updates: Type) -> Type:
+    """Return the type of ``data``; TVM's inference looks at nothing but the indices' element type."""
+    found, _, _ = _scattered(data, indices, updates)
+    return found
+
+
 def scatter_elements_numpy(attrs: ScatterElementsAttrs, data: Array, indices: Array, updates: Array) -> Array:
     """Return the data with each update put to the place that its index names, in the line it lies in."""
     axis = normal_axis(attrs.axis, data.ndim)
@@ -305,7 +311,9 @@ def scatter_elements_relax(e: Emit[V], attrs: ScatterElementsAttrs, data: V, ind
     # R wants exactly one update for each place.
     if types[0] != types[1] or "bool" in types or not same:
         return e.as_tir(
-            scatter_elements, attrs, (data, indices, updates),
+            scatter_elements,
+            attrs,
+            (data, indices, updates),
             "R.scatter_elements takes one update of the data's dtype for each place, and no bool",
         )
     axis = normal_axis(attrs.axis, found.rank)
@@ -322,6 +330,7 @@ scatter_elements = OpDef(
     attrs=ScatterElementsAttrs,
     attrs_key="relay.attrs.ScatterElementsAttrs",
     infer=scatter_elements_type,
+    relay_type=scatter_elements_relay_type,
     numpy=scatter_elements_numpy,
     compute=scatter_elements_compute,
     relax=Expanded(scatter_elements_relax),

@@ -262,6 +262,16 @@ def sort_compute(attrs: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
     return sorted_compute(data, order_compute(data, axis, _ascending(attrs)), axis, out.shape)
 
 
+def sort_relay_type(attrs: ArgsortAttrs, data: Type) -> Type:
+    """Return the type of the data; TVM's inference does not look at the axis."""
+    return tensor(data)
+
+
+def argsort_relay_type(attrs: ArgsortAttrs, data: Type) -> Type:
+    """Return the shape of the data with indices of ``dtype``; TVM's inference does not look at the axis."""
+    return TensorType(tensor(data).shape, _index_dtype(attrs))
+
+
 def argsort_type(attrs: Any, data: Type) -> Type:
     """Return the shape of the data with indices of ``dtype``."""
     found = tensor(data)
@@ -403,6 +413,7 @@ sort = OpDef(
     attrs=ArgsortAttrs,
     attrs_key="relay.attrs.ArgsortAttrs",
     infer=sort_type,
+    relay_type=sort_relay_type,
     numpy=sort_numpy,
     compute=sort_compute,
     relax=Expanded(sort_relax),
@@ -428,6 +439,7 @@ argsort = OpDef(
     attrs=ArgsortAttrs,
     attrs_key="relay.attrs.ArgsortAttrs",
     infer=argsort_type,
+    relay_type=argsort_relay_type,
     numpy=argsort_numpy,
     compute=argsort_compute,
     relax=Expanded(argsort_relax),

@@ -64,6 +64,24 @@ CASES = {
         "float32",
         "targets have shape (10), expected (1)",
     ),
+    "axis to sort": (
+        "%x: Tensor[(5), float32]",
+        'argsort(%x, axis=3, dtype="int32")',
+        "Tensor[(5), int32]",
+        "axis 3 is outside",
+    ),
+    "axis to scatter along": (
+        "%x: Tensor[(5), float32], %y: Tensor[(2), int32], %z: Tensor[(2), float32]",
+        'scatter_elements(%x, %y, %z, axis=4, reduction="update")',
+        "Tensor[(5), float32]",
+        "axis 4 is outside",
+    ),
+    "diagonals": (
+        "%x: Tensor[(3, 3), float32], %y: Tensor[(7), float32]",
+        "matrix_set_diag(%x, %y)",
+        "Tensor[(3, 3), float32]",
+        "diagonals have shape",
+    ),
 }
 DTYPES = {"float32": np.float32, "int32": np.int32}
 
