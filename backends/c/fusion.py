@@ -1,22 +1,37 @@
 """Fewer stages: what only moves or transforms elements is done where the elements are read or made.
 
-The rules, in this order. A stage that copies a temporary in the order of memory becomes a view. An element-wise stage
-is computed where its result is read, if that repeats no work that matters. An element-wise stage over the result of a
-reduction is done when the result is stored; one that interleaves several results takes each of them apart
-(``phases.py``). A tensor that is only padded or joined to others is made inside of the
-result (``placement.py``). Then images get their channels innermost (``layout.py``).
+The rules, in this order. Of equal stages one is kept (``common.py``). A stage that copies a temporary in the order of
+memory becomes a view. Products that a recurrence repeats are done at once as far as they can be (``steps.py``). An
+element-wise stage is computed where its result is read, if that repeats no work that matters. A stage that interleaves
+several results takes each of them apart (``phases.py``). An element-wise stage over the result of a reduction is done
+when the result is stored. A tensor that is only padded or joined to others is made inside of the result
+(``placement.py``). Then images get their channels innermost (``layout.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Optional, TypeAlias
 
+from relay2relax.backends.c.common import eliminate_common
 from relay2relax.backends.c.layout import channels_last
 from relay2relax.backends.c.phases import split_phases
 from relay2relax.backends.c.placement import place
-from relay2relax.backends.c.stages import AnyStage, Axis, Opaque, Program, Reduction, Stage, flat_index, points, size_of
+from relay2relax.backends.c.stages import (
+    AnyStage,
+    Axis,
+    Opaque,
+    Program,
+    Reduction,
+    Stage,
+    flat_index,
+    mapped,
+    points,
+    size_of,
+    tidy,
+)
+from relay2relax.backends.c.steps import batch_steps
 from relay2relax.tir.arith import Bounds, simplify
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, Cast, FloatImm, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.visit import loads, map_expr, subexpressions, substitute
@@ -40,11 +55,12 @@ def fuse(
 
     What depends on constants alone stays apart: it is computed once, ahead.
     """
-    found, views = _make_views(list(stages), set(results), set(params) | constants)
-    found = [_through_views(stage, views) for stage in found]
+    given = frozenset(params) | constants
+    found, views = _make_views(eliminate_common(stages, given), set(results), set(params) | constants)
+    memory = Program((), views).memory
+    found = [_through_views(stage, views) for stage in batch_steps(found, memory)]
     apart = made_of(found, constants, frozenset(params)) - constants
     fixed = set(params) | constants | _seen_through_views(found, views) | _not_spread(found, apart)
-    given = frozenset(params) | constants
     found = _inline(found, fixed, given)
     found = split_phases(found, fixed)
     found = _fuse_epilogues(found, fixed)
@@ -149,7 +165,7 @@ def _through_views(stage: AnyStage, views: dict[Buffer, Buffer]) -> AnyStage:
             buffer, indices = source, moved
         return BufferLoad(buffer, indices)
 
-    return _map(stage, rewrite)
+    return mapped(stage, rewrite)
 
 
 def _seen_through_views(stages: Sequence[AnyStage], views: dict[Buffer, Buffer]) -> set[Buffer]:
@@ -177,15 +193,6 @@ def unflatten(buffer: Buffer, position: PrimExpr, bounds: Bounds) -> tuple[PrimE
 
 def _divides(expr: PrimExpr) -> bool:
     return any(isinstance(node, Binary) and node.op in ("//", "%") for node in subexpressions(expr))
-
-
-def _map(stage: Stage, rewrite: _Rewrite) -> Stage:
-    reduction = stage.reduction
-    if reduction is not None:
-        reduction = replace(reduction, source=map_expr(reduction.source, rewrite))
-    value = map_expr(stage.value, rewrite)
-    indices = tuple(map_expr(index, rewrite) for index in stage.indices)
-    return replace(stage, value=value, indices=indices, reduction=reduction)
 
 
 # Computing element-wise stages where they are read
@@ -328,20 +335,7 @@ def _substituted(producer: Stage, consumer: Stage) -> Stage:
         values = {axis.var: index for axis, index in zip(producer.axes, indices, strict=True)}
         return tidy(substitute(producer.value, values), bounds)
 
-    return _map(consumer, rewrite)
-
-
-def tidy(expr: PrimExpr, bounds: Bounds) -> PrimExpr:
-    """Return ``expr`` with the indices of its loads, and its conditions, in canonical form."""
-
-    def rewrite(node: PrimExpr) -> PrimExpr | None:
-        if isinstance(node, BufferLoad):
-            return BufferLoad(node.buffer, tuple(simplify(map_expr(i, rewrite), bounds) for i in node.indices))
-        if isinstance(node, Binary) and node.dtype in ("bool", "int64") and not loads(node):
-            return simplify(node, bounds)
-        return None
-
-    return map_expr(expr, rewrite)
+    return mapped(consumer, rewrite)
 
 
 # Finishing reductions

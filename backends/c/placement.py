@@ -7,26 +7,35 @@ number becomes a stage of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional, TypeAlias
 
 from relay2relax.backends.c.stages import AnyStage, Axis, Opaque, Stage
 from relay2relax.tir.arith import simplify
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, FloatImm, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.visit import map_expr, substitute
+from relay2relax.tir.visit import map_expr, subexpressions, substitute
 
 # A stage of more boxes is left as it is.
-_MOST_BOXES = 40
+_MOST_BOXES = 600
 # Box of a result: for each axis where it begins and ends (None: at the axis' extent, which may be symbolic).
 _Range: TypeAlias = tuple[int, Optional[int]]
 _Box: TypeAlias = tuple[_Range, ...]
+# Where a buffer lies in another: for each dimension of that one, which of its own it is (None: none), and its begin.
+_Place: TypeAlias = tuple[tuple[Optional[int], int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class Piece:
+    """What a stage stores in one box of its axes."""
+
+    axes: tuple[Axis, ...]
     box: _Box
     value: PrimExpr
+
+    def at(self, indices: Sequence[PrimExpr]) -> PrimExpr:
+        """Return the value at a place in the box."""
+        return substitute(self.value, {axis.var: index for axis, index in zip(self.axes, indices, strict=True)})
 
 
 def place(stages: Sequence[AnyStage], fixed: set[Buffer]) -> list[AnyStage]:
@@ -41,18 +50,20 @@ def place(stages: Sequence[AnyStage], fixed: set[Buffer]) -> list[AnyStage]:
         if len(work[number]) != 1:
             continue
         (stage,) = work[number]
-        pieces = _pieces(stage) if isinstance(stage, Stage) else None
+        pieces = pieces_of(stage) if isinstance(stage, Stage) else None
         if pieces is None or not isinstance(stage, Stage):
             continue
         if any(stage.target in other.writes() for n in users[stage.target] if n != number for other in work[n]):
             continue
-        moved: dict[Buffer, tuple[int, ...]] = {}
+        moved: dict[Buffer, _Place] = {}
         rest: list[AnyStage] = []
         for piece in pieces:
-            source = _whole(stage, piece)
-            free = source is not None and source not in moved and source not in fixed
-            if source is not None and free and _is_made_before(work, users[source], number, source):
-                moved[source] = tuple(low for low, _ in piece.box)
+            source = _source(stage, piece)
+            place_ = _whole(stage, piece) if source is not None and source not in fixed else None
+            if source is None or place_ is None or source in moved:
+                rest.append(_part(stage, piece))
+            elif _is_made_before(work, users[source], number, source):
+                moved[source] = place_
             else:
                 rest.append(_part(stage, piece))
         if not moved:
@@ -74,7 +85,7 @@ def _is_made_before(work: Sequence[Sequence[AnyStage]], users: set[int], number:
     return bool(writers) and max(writers) < number
 
 
-def _pieces(stage: Stage) -> list[_Piece] | None:
+def pieces_of(stage: Stage) -> list[Piece] | None:
     """Return the boxes of a stage that chooses between several, or None where it is something else."""
     if stage.reduction is not None or stage.indices != tuple(axis.var for axis in stage.axes):
         return None
@@ -82,19 +93,20 @@ def _pieces(stage: Stage) -> list[_Piece] | None:
         return None
     order = {axis.var: place_ for place_, axis in enumerate(stage.axes)}
     sizes = [axis.extent.value if isinstance(axis.extent, IntImm) else None for axis in stage.axes]
-    found: list[_Piece] = []
-    stack = [_Piece(tuple((0, None) for _ in stage.axes), stage.value)]
+    still: dict[Var, PrimExpr] = {axis.var: IntImm(0) for axis in stage.axes if axis.extent == IntImm(1)}
+    found: list[Piece] = []
+    stack = [Piece(stage.axes, tuple((0, None) for _ in stage.axes), stage.value)]
     while stack:
         piece = stack.pop()
         match piece.value:
             case Call("if_then_else", (condition, then, otherwise), _):
-                inner = _cut(piece.box, condition, order, sizes)
+                inner = _cut(piece.box, condition, order, sizes, still)
                 if inner is None or len(found) + len(stack) > _MOST_BOXES:
                     return None
                 box, outside = inner
-                stack += [_Piece(other, otherwise) for other in outside]
+                stack += [replace(piece, box=other, value=otherwise) for other in outside]
                 if box is not None:
-                    stack.append(_Piece(box, then))
+                    stack.append(replace(piece, box=box, value=then))
             case BufferLoad() | FloatImm() | IntImm():
                 found.append(piece)
             case _:
@@ -103,7 +115,11 @@ def _pieces(stage: Stage) -> list[_Piece] | None:
 
 
 def _cut(
-    box: _Box, condition: PrimExpr, order: dict[Var, int], sizes: Sequence[int | None]
+    box: _Box,
+    condition: PrimExpr,
+    order: dict[Var, int],
+    sizes: Sequence[int | None],
+    still: Mapping[Var, PrimExpr],
 ) -> tuple[_Box | None, list[_Box]] | None:
     """Return the part of ``box`` where a condition holds, and boxes for the rest; None for other conditions."""
     outside: list[_Box] = []
@@ -111,10 +127,14 @@ def _cut(
     parts = [condition]
     while parts:
         part = parts.pop()
-        if isinstance(part, Binary) and part.op == "and":
-            parts += [part.b, part.a]
-            continue
-        limit = _limit(part, order)
+        match part:
+            case Binary("and", a, b):
+                parts += [b, a]
+                continue
+            case Binary("==", a, IntImm(value)):
+                parts += [binary("<", a, IntImm(value + 1)), binary(">=", a, IntImm(value))]
+                continue
+        limit = _limit(simplify(substitute(part, still)), order)
         if limit is None:
             return None
         axis, value, below = limit
@@ -146,23 +166,51 @@ def _extent(axis: Axis, low: int, high: int | None) -> PrimExpr:
     return IntImm(high - low) if high is not None else simplify(binary("-", axis.extent, IntImm(low)))
 
 
-def _whole(stage: Stage, piece: _Piece) -> Buffer | None:
-    """Return the buffer of which a piece is a copy, all of it and in place."""
-    if not isinstance(piece.value, BufferLoad):
+def _source(stage: Stage, piece: Piece) -> Buffer | None:
+    """Return the buffer that a piece copies from."""
+    if not isinstance(piece.value, BufferLoad) or piece.value.dtype != stage.target.dtype:
         return None
+    return piece.value.buffer
+
+
+def _whole(stage: Stage, piece: Piece) -> _Place | None:
+    """Return where in the result the buffer lies of which a piece is a copy; None where it is not a copy of all of it.
+
+    Its dimensions must be those of the result, in order; dimensions of one element may be missing on either side.
+    """
+    assert isinstance(piece.value, BufferLoad)
     buffer, indices = piece.value.buffer, piece.value.indices
-    if buffer.dtype != stage.target.dtype or len(indices) != len(stage.axes):
+    place_: list[tuple[int | None, int]] = []
+    dimension = 0
+    for axis, (low, high) in zip(stage.axes, piece.box, strict=True):
+        extent = simplify(_extent(axis, low, high))
+        while dimension < len(indices) and not _runs(indices[dimension], axis.var) and _is_one(buffer, dimension):
+            dimension += 1
+        if dimension < len(indices) and _runs(indices[dimension], axis.var):
+            if simplify(binary("-", indices[dimension], axis.var)) != IntImm(-low):
+                return None
+            if simplify(buffer.shape[dimension]) != extent:
+                return None
+            place_.append((dimension, low))
+            dimension += 1
+        elif extent == IntImm(1):
+            place_.append((None, low))
+        else:
+            return None
+    if any(not _is_one(buffer, d) for d in range(dimension, len(indices))):
         return None
-    for axis, index, extent, (low, high) in zip(stage.axes, indices, buffer.shape, piece.box, strict=True):
-        begin = simplify(substitute(index, {axis.var: IntImm(low)}))
-        if simplify(binary("-", index, axis.var)) != IntImm(-low) or begin != IntImm(0):
-            return None
-        if simplify(extent) != simplify(_extent(axis, low, high)):
-            return None
-    return buffer
+    return tuple(place_)
 
 
-def _part(stage: Stage, piece: _Piece) -> Stage:
+def _runs(index: PrimExpr, var: Var) -> bool:
+    return any(node is var for node in subexpressions(index))
+
+
+def _is_one(buffer: Buffer, dimension: int) -> bool:
+    return simplify(buffer.shape[dimension]) == IntImm(1)
+
+
+def _part(stage: Stage, piece: Piece) -> Stage:
     """Return the stage that fills one box."""
     axes: list[Axis] = []
     values: dict[Var, PrimExpr] = {}
@@ -180,13 +228,14 @@ def _part(stage: Stage, piece: _Piece) -> Stage:
     return Stage(tuple(axes), stage.target, tuple(values[axis.var] for axis in stage.axes), value)
 
 
-def _relocated(stage: AnyStage, moved: dict[Buffer, tuple[int, ...]], target: Buffer) -> AnyStage:
-    """Return ``stage`` with the buffers ``moved`` as parts of ``target``, which begin at the given places."""
+def _relocated(stage: AnyStage, moved: Mapping[Buffer, _Place], target: Buffer) -> AnyStage:
+    """Return ``stage`` with the buffers ``moved`` as parts of ``target``."""
     if isinstance(stage, Opaque) or not moved.keys() & (stage.reads() | stage.writes()):
         return stage
 
-    def shifted(indices: Sequence[PrimExpr], begin: Sequence[int]) -> tuple[PrimExpr, ...]:
-        return tuple(simplify(binary("+", index, IntImm(low))) for index, low in zip(indices, begin, strict=True))
+    def shifted(indices: Sequence[PrimExpr], place_: _Place) -> tuple[PrimExpr, ...]:
+        own = (IntImm(0) if dimension is None else indices[dimension] for dimension, _ in place_)
+        return tuple(simplify(binary("+", index, IntImm(low))) for index, (_, low) in zip(own, place_, strict=True))
 
     def rewrite(node: PrimExpr) -> PrimExpr | None:
         if isinstance(node, BufferLoad) and node.buffer in moved:

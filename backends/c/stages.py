@@ -9,15 +9,15 @@ A block that is one store over its own axes becomes a Stage; whatever else there
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, Union
 
 from relay2relax.backends.c.lower import lower_blocks
 from relay2relax.tir.arith import Bounds, simplify
 from relay2relax.tir.expr import Binary, BinaryOp, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.stmt import Block, BlockRealize, BufferStore, For, IterKind, PrimFunc, Seq, Stmt
-from relay2relax.tir.visit import all_expressions, loads, statements
+from relay2relax.tir.visit import all_expressions, loads, map_expr, statements
 
 _REDUCTIONS = ("+", "*", "min", "max", "and", "or")
 
@@ -184,3 +184,26 @@ def size_of(buffer: Buffer) -> PrimExpr:
     for extent in buffer.shape:
         count = binary("*", count, extent)
     return simplify(count)
+
+
+def tidy(expr: PrimExpr, bounds: Bounds) -> PrimExpr:
+    """Return ``expr`` with the indices of its loads, and its conditions, in canonical form."""
+
+    def rewrite(node: PrimExpr) -> PrimExpr | None:
+        if isinstance(node, BufferLoad):
+            return BufferLoad(node.buffer, tuple(simplify(map_expr(i, rewrite), bounds) for i in node.indices))
+        if isinstance(node, Binary) and node.dtype in ("bool", "int64") and not loads(node):
+            return simplify(node, bounds)
+        return None
+
+    return map_expr(expr, rewrite)
+
+
+def mapped(stage: Stage, rewrite: Callable[[PrimExpr], PrimExpr | None]) -> Stage:
+    """Return ``stage`` with its expressions rewritten."""
+    reduction = stage.reduction
+    if reduction is not None:
+        reduction = replace(reduction, source=map_expr(reduction.source, rewrite))
+    value = map_expr(stage.value, rewrite)
+    indices = tuple(map_expr(index, rewrite) for index in stage.indices)
+    return replace(stage, value=value, indices=indices, reduction=reduction)
