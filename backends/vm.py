@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relay2relax.backends.arguments import as_array
-from relay2relax.backends.builtins import BUILTINS, INVOKE_CLOSURE, SPECIALISED, Closure
+from relay2relax.backends.builtins import BUILTINS, INVOKE_CLOSURE, SPECIALISED, Closure, copy, null_value
 from relay2relax.backends.bytecode import (
     Arg,
     Builtin,
@@ -48,7 +48,7 @@ from relay2relax.tir.integers import extent_function
 if TYPE_CHECKING:
     from relay2relax.backends.tvm import TvmExecutable
 
-_CALL, _ENTER, _RET, _GOTO, _IF = range(5)
+_CALL, _ENTER, _RET, _GOTO, _IF, _TAIL = range(6)
 # What one step is: (_CALL, callable, argument places, destination), (_ENTER, function, places, destination), …
 Step = tuple[Any, ...]
 # A register, and the shape and dtype of the tensor it must hold.
@@ -167,6 +167,9 @@ class VirtualMachine:
                     steps.append((_GOTO, position + offset))
                 case If(condition, offset):
                     steps.append((_IF, place(condition), position + offset))
+        for position, step in enumerate(steps):
+            if step[0] == _ENTER and _returns(steps, position + 1, step[3]):
+                steps[position] = (_TAIL, *step[1:])
         labels = tuple(f"{info.name}: argument `{name}`" for name in info.params)
         expected, begin = self._shortcut(info, steps)
         dtypes = self._parameter_dtypes(info)
@@ -279,7 +282,7 @@ class VirtualMachine:
                 case 0:
                     registers[step[3]] = step[1](*[registers[place] for place in step[2]])
                     counter += 1
-                case 1:
+                case 1 | 5:
                     given = [registers[place] for place in step[2]]
                     index = step[1]
                     if index is None:
@@ -295,7 +298,9 @@ class VirtualMachine:
                         raise ExecutionError(
                             f"{callee.info.name} takes {len(callee.info.params)} arguments, {len(given)} were given"
                         )
-                    frames.append((registers, steps, counter + 1, step[3]))
+                    # A call whose result is the caller's needs nothing of the caller any more: loops run in one frame.
+                    if step[0] == 1:
+                        frames.append((registers, steps, counter + 1, step[3]))
                     registers = list(callee.registers)
                     registers[: len(given)] = given
                     steps, counter = callee.steps, callee.start(registers)
@@ -318,6 +323,25 @@ class VirtualMachine:
             case FunctionRef(index, _):
                 return index, given[1:]
         raise ExecutionError(f"{type(given[0]).__name__} was called, which is not a function")
+
+
+def _returns(steps: Sequence[Step], position: int, register: int) -> bool:
+    """Return whether what follows ``position`` does nothing but return the value of ``register``."""
+    for _ in range(len(steps)):
+        match steps[position]:
+            case (2, place):
+                return bool(place == register)
+            case (3, target):
+                position = target
+                continue
+            case (0, function, (place,), destination) if function is copy and place == register:
+                register = destination
+            case (0, function, _, destination) if function is null_value and destination != register:
+                pass
+            case _:
+                return False
+        position += 1
+    return False
 
 
 def _operator(entry: OperatorCall) -> Callable[..., Any]:

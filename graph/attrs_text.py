@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from relay2relax.graph.model import CallAttrs, ConstantAttrs, FunctionAttrs, GetItemAttrs, GlobalAttrs, InputAttrs
+from relay2relax.graph.model import (
+    CallAttrs,
+    ConstantAttrs,
+    ConstructorAttrs,
+    FunctionAttrs,
+    GetItemAttrs,
+    GlobalAttrs,
+    IfAttrs,
+    InputAttrs,
+    MatchAttrs,
+    Pattern,
+)
 from relay2relax.ops.attributes import attr_fields
 from relay2relax.relay_ir.expr import OpaqueAttrs
 
@@ -20,14 +31,32 @@ def attrs_text(attrs: Any) -> dict[str, str]:
             return {"index": str(index)}
         case GlobalAttrs(name):
             return {"global": name}
-        case FunctionAttrs(graph):
-            return {"graph": graph.name}
+        case FunctionAttrs(graph, itself):
+            return {"graph": graph.name, **({"itself": itself} if itself else {})}
+        case IfAttrs(then, otherwise):
+            return {"then": then.name, "else": otherwise.name}
+        case MatchAttrs(patterns, graphs):
+            return {
+                f"clause{i}": f"{_pattern(p)}->{g.name}" for i, (p, g) in enumerate(zip(patterns, graphs, strict=True))
+            }
+        case ConstructorAttrs(data_type, constructor):
+            return {"constructor": f"{data_type}.{constructor}"}
         case OpaqueAttrs(_, fields):
             return {name: value_text(value) for name, value in fields}
     cls: type = type(attrs)
     # An attribute that is an expression is an operand once more, and shown as that.
     shown = (field.name for field in attr_fields(cls) if field.kind != "Expr")
     return {name: value_text(getattr(attrs, name)) for name in shown}
+
+
+def _pattern(pattern: Pattern) -> str:
+    parts = ",".join(map(_pattern, pattern.parts))
+    match pattern.kind:
+        case "constructor":
+            return f"{pattern.constructor[1]}({parts})" if parts else pattern.constructor[1]
+        case "tuple":
+            return f"({parts})"
+    return "%" if pattern.kind == "variable" else "_"
 
 
 def value_text(value: Any) -> str:

@@ -1,6 +1,6 @@
 """The graph as JSON: MSC's own layout, and beside it, under the key ``relay2relax``, what MSC drops.
 
-The extra part of a document holds graphs of function literals and of other functions (``graphs``; the first
+The extra part of a document holds graphs that nodes hold and of other functions (``graphs``; the first
 is the document itself), and one Relay JSON document (``objects``) of everything typed: attributes,
 annotations, spans. Nodes refer into both by index. Without the extras a document is what MSC reads and
 writes.
@@ -19,15 +19,19 @@ from relay2relax.graph.attrs_text import attrs_text
 from relay2relax.graph.model import (
     CallAttrs,
     ConstantAttrs,
+    ConstructorAttrs,
     FunctionAttrs,
     GetItemAttrs,
     GlobalAttrs,
     GraphError,
+    IfAttrs,
     InputAttrs,
+    MatchAttrs,
     MSCGraph,
     MSCJoint,
     MSCPrim,
     MSCTensor,
+    Pattern,
     Signature,
 )
 from relay2relax.ops.attributes import NoAttrs
@@ -39,7 +43,7 @@ from relay2relax.relay_ir.json_reader import load_json_object
 from relay2relax.relay_ir.json_writer import save_json
 from relay2relax.relay_ir.module import TypeData
 from relay2relax.relay_ir.rewrite import expr_fields
-from relay2relax.relay_ir.types import Type
+from relay2relax.relay_ir.types import FuncType, Type
 from relay2relax.relay_ir.types import TypeVar as RelayTypeVar
 
 EXTRA = "relay2relax"
@@ -156,6 +160,7 @@ class _Writer:
             "attrs": self.keep(dict(signature.attrs)),
             "span": self.keep(signature.span),
             "virtual_device": self.keep(signature.virtual_device),
+            "inferred": self.keep(signature.inferred),
             "weight_spans": {name: self.keep(span) for name, span in graph.weight_spans.items()},
         }
 
@@ -173,9 +178,25 @@ class _Writer:
                 return {"kind": "call", "type_args": types, "attrs": self.keep(inner)}
             case GlobalAttrs(name):
                 return {"kind": "global", "name": name}
-            case FunctionAttrs(graph):
-                return {"kind": "function", "graph": self.index[id(graph)]}
+            case FunctionAttrs(graph, itself):
+                return {"kind": "function", "graph": self.index[id(graph)], "itself": itself}
+            case IfAttrs(then, otherwise):
+                return {"kind": "if", "graphs": [self.index[id(then)], self.index[id(otherwise)]]}
+            case MatchAttrs(patterns, graphs, complete):
+                numbers = [self.index[id(graph)] for graph in graphs]
+                clauses = [self.pattern(one) for one in patterns]
+                return {"kind": "match", "patterns": clauses, "graphs": numbers, "complete": complete}
+            case ConstructorAttrs(data_type, constructor):
+                return {"kind": "constructor", "data_type": data_type, "constructor": constructor}
         return {"kind": "operator", "attrs": self.keep(attrs)}
+
+    def pattern(self, pattern: Pattern) -> dict[str, Any]:
+        return {
+            "kind": pattern.kind,
+            "parts": [self.pattern(part) for part in pattern.parts],
+            "constructor": list(pattern.constructor),
+            "span": self.keep(pattern.span),
+        }
 
 
 # --- reading ------------------------------------------------------------------------------------------------
@@ -250,6 +271,7 @@ class _Reader:
             self.kept(extra.get("attrs"), dict, place) or {},
             self.kept(extra.get("span"), Span, place),
             self.kept(extra.get("virtual_device"), VirtualDevice, place),
+            self.kept(extra.get("inferred"), FuncType, place),
         )
         spans = _get(extra, "weight_spans", dict, place)
         graph = MSCGraph(
@@ -309,10 +331,36 @@ class _Reader:
             case "global":
                 return GlobalAttrs(_get(written, "name", str, place))
             case "function":
-                return FunctionAttrs(self.subgraph(written.get("graph"), place))
+                itself = _get(written, "itself", str, place)
+                return FunctionAttrs(self.subgraph(written.get("graph"), place), itself)
+            case "if":
+                graphs = [self.subgraph(one, place) for one in _list(written, "graphs", int, place)]
+                if len(graphs) != 2:
+                    raise ParseError(f"{place}: an if has two graphs, found {len(graphs)}")
+                return IfAttrs(*graphs)
+            case "match":
+                graphs = [self.subgraph(one, place) for one in _list(written, "graphs", int, place)]
+                patterns = [self.pattern(one, place) for one in _list(written, "patterns", dict, place)]
+                if len(graphs) != len(patterns):
+                    raise ParseError(f"{place}: {len(patterns)} patterns for {len(graphs)} graphs")
+                return MatchAttrs(tuple(patterns), tuple(graphs), _get(written, "complete", bool, place))
+            case "constructor":
+                return ConstructorAttrs(
+                    _get(written, "data_type", str, place), _get(written, "constructor", str, place)
+                )
             case "operator":
                 return self.call_attrs(written.get("attrs"), place)
         raise ParseError(f"{place}: unknown kind of attributes {written.get('kind')!r}")
+
+    def pattern(self, written: dict[str, Any], place: str) -> Pattern:
+        kind = _get(written, "kind", str, place)
+        if kind not in ("wildcard", "variable", "tuple", "constructor"):
+            raise ParseError(f"{place}: unknown kind of pattern {kind!r}")
+        names = _list(written, "constructor", str, place)
+        if len(names) != 2:
+            raise ParseError(f"{place}: a constructor has two names, found {len(names)}")
+        parts = tuple(self.pattern(one, place) for one in _list(written, "parts", dict, place))
+        return Pattern(kind, parts, (names[0], names[1]), self.kept(written.get("span"), Span, place))
 
     def call_attrs(self, index: Any, place: str) -> Any:
         found = self.kept(index, object, place)

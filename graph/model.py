@@ -7,6 +7,11 @@
 
 A node stands for one Relay expression and keeps what the expression has: typed attributes, span, annotations.
 The structure, names only, is a networkx graph beside the nodes (``MSCGraph.dag``).
+
+What is evaluated only sometimes, or elsewhere, is a graph of its own that a node holds: the body of a function
+literal, the branches of an ``if``, the clauses of a ``match``. The node's operands are its own, then what each of
+these graphs takes from around itself (``captured``), graph by graph. A ``let`` that stays a ``let``, because its value
+has an effect or calls itself, is two nodes: ``bind`` is the variable, ``let`` the value of the body.
 """
 
 from __future__ import annotations
@@ -21,13 +26,15 @@ from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.device import VirtualDevice
 from relay2relax.relay_ir.module import TypeData
-from relay2relax.relay_ir.types import Type, TypeVar
+from relay2relax.relay_ir.types import FuncType, Type, TypeVar
 
 if TYPE_CHECKING:
     import networkx
 
 INPUT, CONSTANT, TUPLE, GET_ITEM = "input", "constant", "tuple", "get_item"
-CALL, FUNCTION, GLOBAL = "call", "function", "global"
+CALL, FUNCTION, GLOBAL, CONSTRUCTOR = "call", "function", "global", "constructor"
+IF, MATCH, BIND, LET = "if", "match", "bind", "let"
+REF, REF_READ, REF_WRITE = "ref", "ref_read", "ref_write"
 
 
 class GraphError(Relay2RelaxError):
@@ -40,7 +47,7 @@ class MSCTensor:
 
     ``shape`` has -1 where an extent is symbolic; then ``prims`` says every extent, a symbolic one by the name
     of its prim, and is empty otherwise. ``alias`` is the name by which users know the tensor. A value that is
-    no tensor (a function) has the dtype ``"function"``.
+    no tensor has the dtype ``"function"`` or ``"object"`` (a reference, a value of a data type).
     """
 
     name: str
@@ -74,7 +81,10 @@ class MSCPrim:
 
 @dataclass(frozen=True, slots=True)
 class InputAttrs:
-    """What an ``input`` stands for: parameter ``hint``, or a value ``captured`` from around a function."""
+    """What an ``input`` stands for: parameter ``hint``, or a value ``captured`` from around the graph.
+
+    Of a ``bind``, these are name and annotations of its variable.
+    """
 
     hint: str
     annotation: Type | None = None
@@ -113,9 +123,52 @@ class GlobalAttrs:
 
 @dataclass(frozen=True, slots=True)
 class FunctionAttrs:
-    """A function literal: its body is a graph, whose captured inputs are the node's operands, in order."""
+    """A function literal: its body is a graph, whose captured inputs are the node's operands, in order.
+
+    ``itself`` names the input by which a recursive function calls itself; it is not among the captured ones.
+    """
 
     graph: MSCGraph
+    itself: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IfAttrs:
+    """The branches of an ``if``, whose first operand is the condition."""
+
+    true_graph: MSCGraph
+    false_graph: MSCGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What a clause matches: anything, a variable (the next parameter of its graph), a tuple, or a constructor's value.
+
+    ``kind`` is "wildcard", "variable", "tuple" or "constructor"; then ``constructor`` is the name of the data type and
+    its own.
+    """
+
+    kind: str
+    parts: tuple[Pattern, ...] = ()
+    constructor: tuple[str, str] = ("", "")
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchAttrs:
+    """The clauses of a ``match``, whose first operand is the data: patterns, and graphs of the variables in them."""
+
+    patterns: tuple[Pattern, ...]
+    graphs: tuple[MSCGraph, ...]
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ConstructorAttrs:
+    """A constructor of a data type, both by name."""
+
+    data_type: str
+    constructor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +195,18 @@ class MSCJoint:
     attr_operands: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def bodies(self) -> tuple[MSCGraph, ...]:
+        """The graphs that the node holds."""
+        match self.attrs:
+            case FunctionAttrs(graph):
+                return (graph,)
+            case IfAttrs(true_graph, false_graph):
+                return (true_graph, false_graph)
+            case MatchAttrs(_, graphs):
+                return graphs
+        return ()
+
+    @property
     def parents(self) -> tuple[str, ...]:
         """The nodes among the operands, each once."""
         held = {tensor.name for tensor in self.weights.values()} if self.optype != CONSTANT else set()
@@ -150,21 +215,22 @@ class MSCJoint:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function says of itself beside its parameters and body."""
+    """What a function says of itself beside its parameters and body; ``inferred`` is what type inference found."""
 
     ret_type: Type | None = None
     type_params: tuple[TypeVar, ...] = ()
     attrs: Mapping[str, Any] = field(default_factory=dict)
     span: Span | None = None
     virtual_device: VirtualDevice | None = None
+    inferred: FuncType | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class MSCGraph:
-    """A function as a graph; the nodes are in an order in which operands come first.
+    """A function, branch or clause as a graph; the nodes are in an order in which operands come first.
 
     ``params``       the input nodes that are parameters, in the function's order.
-    ``captured``     the input nodes that a function literal takes from around itself.
+    ``captured``     the input nodes that the graph takes from around the node that holds it.
     ``result``       the node whose value the function returns; ``outputs`` are its tensors.
     ``functions``    the other functions of the module, by name; they, the module's attributes and its type
                      definitions go with the graph of the entry function only.
@@ -300,13 +366,13 @@ class MSCGraph:
                     yield tensor
 
     def subgraphs(self) -> Iterator[MSCGraph]:
-        """Yield this graph, those of its function literals, and those of the module's other functions."""
+        """Yield this graph, those that its nodes hold, and those of the module's other functions."""
         stack: list[MSCGraph] = [self]
         while stack:
             graph = stack.pop()
             yield graph
             stack += reversed(list(graph.functions.values()))
-            stack += [node.attrs.graph for node in reversed(graph.nodes) if isinstance(node.attrs, FunctionAttrs)]
+            stack += [body for node in reversed(graph.nodes) for body in reversed(node.bodies)]
 
     def inspect(self) -> dict[str, Any]:
         """Return a readable summary: inputs, outputs, and how many nodes and prims of each kind there are."""

@@ -3,47 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import NoReturn
+from dataclasses import dataclass, field, replace
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.core.source import Span
 from relay2relax.graph.model import (
+    BIND,
     CALL,
     CONSTANT,
+    CONSTRUCTOR,
     FUNCTION,
     GET_ITEM,
     GLOBAL,
+    IF,
     INPUT,
+    LET,
+    MATCH,
+    REF,
+    REF_READ,
+    REF_WRITE,
     TUPLE,
     CallAttrs,
     ConstantAttrs,
+    ConstructorAttrs,
     FunctionAttrs,
     GetItemAttrs,
     GlobalAttrs,
+    IfAttrs,
     InputAttrs,
+    MatchAttrs,
     MSCGraph,
     MSCJoint,
     MSCTensor,
+    Pattern,
     Signature,
 )
-from relay2relax.graph.scopes import Scope, operands, scopes_of
+from relay2relax.graph.scopes import Scope, evaluated, scopes_of
 from relay2relax.graph.shapes import PrimTable, has_any, leaves, symbolic_type
 from relay2relax.ops.attributes import NoAttrs
 from relay2relax.ops.symbolic import name_extents
 from relay2relax.relay_ir.expr import (
     Call,
     Constant,
+    Constructor,
     Expr,
     Function,
     GlobalVar,
+    If,
+    Let,
+    Match,
     Op,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    RefCreate,
+    RefRead,
+    RefWrite,
     Tuple,
     TupleGetItem,
     Var,
+    children,
 )
+from relay2relax.relay_ir.expr import Pattern as RelayPattern
 from relay2relax.relay_ir.infer import infer_type
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.params import bind_params
@@ -75,12 +98,12 @@ def from_relay(
     copies.
 
     ``params`` are bound first, as ``relay_ir.bind_params`` does; the names they had become aliases of the
-    weights. ``let`` gives way to sharing (``ToGraphNormalForm``). Other functions of the module come along as
-    graphs of their own. Every ``?`` of an entry parameter becomes a named extent, and so does what shape
-    rules compute from it.
+    weights. ``let`` gives way to sharing (``ToGraphNormalForm``), but for effects and recursion. Other functions of the
+    module come along as graphs of their own. Every ``?`` of an entry parameter becomes a named extent, and so does
+    what shape rules compute from it.
 
-    Raises TypeInferenceError for an ill-typed module, and UnsupportedError, listing every place, for what
-    graphs do not have: branches, matches, references, recursive lets, constructors.
+    Raises TypeInferenceError for an ill-typed module, and UnsupportedError, listing every place, for free variables
+    and operators as values.
     """
     if params:
         mod = bind_params(mod, params, entry)
@@ -103,13 +126,11 @@ def _check(mod: IRModule) -> None:
         order = list(nodes(function))
         bound = {binder for node in order for binder in binders(node)}
         for node in order:
-            values = () if isinstance(node, Function) else operands(node)
+            values = evaluated(node)
             callee = node.op if isinstance(node, Call) else None
             bare = [v for v in values if isinstance(v, Op) and v is not callee]
             if isinstance(node, Var) and node not in bound:
                 title = f"@{var.name}: a graph cannot express the free variable %{node.name}"
-            elif not isinstance(node, (Var, Constant, Call, Tuple, TupleGetItem, Function, GlobalVar, Op)):
-                title = f"@{var.name}: a graph cannot express {type(node).__name__}"
             elif bare:
                 title = f"@{var.name}: a graph cannot express the operator {bare[0].name} as a value"
             else:
@@ -155,18 +176,38 @@ class _Builder:
         """Return the graph of one function of the module."""
         order = list(nodes(function))
         scopes = scopes_of(function, order)
-        held = _held_constants(order)
-        inside: dict[Expr, Scope] = {scope.function: scope for scope in scopes}
-        graphs: dict[Function, _Scoped] = {}
+        around = _Around(_held_constants(order))
         for scope in scopes:
-            graphs[scope.function] = scoped = _Scoped(self, scope, inside, held)
+            around.arms.setdefault(scope.construct, []).append(scope)
+        for node in order:
+            if isinstance(node, Let):
+                around.lets[node.var] = node
+                if isinstance(node.value, Function) and node.var in around.arms[node.value][0].captured:
+                    around.itself[node.value] = node.var
+        graphs: dict[Scope, _Scoped] = {}
+        for scope in scopes:
+            graphs[scope] = scoped = _Scoped(self, scope, around)
             scoped.nodes_of_scope()
         # Names are given from the outside inwards, graphs are finished from the inside outwards.
-        finished: dict[Expr, MSCGraph] = {}
+        finished: dict[Expr, list[MSCGraph]] = {}
         for scope in reversed(scopes):
-            scoped = graphs[scope.function]
-            finished[scope.function] = scoped.graph(scoped.name or name, finished)
-        return finished[function]
+            scoped = graphs[scope]
+            finished.setdefault(scope.construct, []).insert(0, scoped.graph(scoped.name or name, finished))
+        return finished[function][0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What the graphs of one function of the module know of each other.
+
+    ``held`` constants are held by the nodes that use them, ``arms`` are the graphs that a construct has, ``lets`` are
+    by variable, ``itself`` is the variable by which a function literal calls itself.
+    """
+
+    held: set[Expr]
+    arms: dict[Expr, list[Scope]] = field(default_factory=dict)
+    lets: dict[Expr, Let] = field(default_factory=dict)
+    itself: dict[Expr, Var] = field(default_factory=dict)
 
 
 def _held_constants(order: Sequence[Expr]) -> set[Expr]:
@@ -174,11 +215,11 @@ def _held_constants(order: Sequence[Expr]) -> set[Expr]:
     held: set[Expr] = set()
     plain: set[Expr] = set()
     for node in order:
-        if isinstance(node, Function):
-            plain.add(node.body)
+        if isinstance(node, (Function, If, Match)):
+            plain.update(children(node))
             continue
         places = _held_places(node)
-        for place, child in enumerate(operands(node), -1):  # the callee comes first
+        for place, child in enumerate(evaluated(node), -1):  # the callee comes first
             if isinstance(child, Constant):
                 (held if place in places else plain).add(child)
     return held - plain
@@ -191,14 +232,15 @@ def _held_places(node: Expr) -> Mapping[int, str]:
 
 
 class _Scoped:
-    """The graph of one function under construction."""
+    """The graph of one scope under construction."""
 
-    def __init__(self, builder: _Builder, scope: Scope, inside: Mapping[Expr, Scope], held: set[Expr]) -> None:
+    def __init__(self, builder: _Builder, scope: Scope, around: _Around) -> None:
         self.builder = builder
         self.scope = scope
-        self.inside = inside
-        self.held = held
-        self.name = "" if scope.parent is None else builder.fresh("fn")
+        self.around = around
+        self.held = around.held
+        self.name = "" if scope.parent is None else builder.fresh(_graph_hint(scope))
+        self.itself = around.itself.get(scope.construct)
         self.names: dict[Expr, str] = {}
         self.weight_spans: dict[str, Span] = {}
         self.prims = PrimTable()
@@ -206,13 +248,14 @@ class _Scoped:
         self.outputs: dict[str, tuple[MSCTensor, ...]] = {}
 
     def nodes_of_scope(self) -> None:
-        """Make the nodes; what function literals hold is filled in by ``graph``."""
-        builder, function = self.builder, self.scope.function
-        typed = [(param.name, builder.types.get(param) or TupleType(())) for param in function.params]
-        for param, symbolic in zip(function.params, name_extents(typed), strict=True):
+        """Make the nodes; the graphs that they hold are filled in by ``graph``."""
+        builder, params = self.builder, self.scope.params
+        typed = [(param.name, builder.types.get(param) or TupleType(())) for param in params]
+        for param, symbolic in zip(params, name_extents(typed), strict=True):
             builder.symbolic[param] = symbolic
-            attrs = InputAttrs(param.name, param.type_annotation, param.virtual_device)
-            self.add(param, INPUT, builder.fresh(param.name), attrs, param.span)
+            self.variable(param, INPUT, ())
+        if self.itself is not None:
+            self.variable(self.itself, INPUT, ())
         for node in self.captures(self.scope):
             hint = node.name if isinstance(node, Var) else "captured"
             self.add(node, INPUT, builder.fresh(hint), InputAttrs(hint, captured=True), None)
@@ -220,8 +263,20 @@ class _Scoped:
             self.member(node)
 
     def captures(self, scope: Scope) -> list[Expr]:
-        """Return what goes into a function literal as input; held weights are reached by name."""
-        return [node for node in scope.captured if node not in self.held]
+        """Return what goes into an inner graph as input; held weights are reached by name, a function by itself."""
+        itself = self.around.itself.get(scope.construct)
+        return [node for node in scope.captured if node not in self.held and node is not itself]
+
+    def variable(self, var: Var, optype: str, refs: tuple[str, ...]) -> None:
+        """Make the node of a variable."""
+        attrs = InputAttrs(var.name, var.type_annotation, var.virtual_device)
+        self.add(var, optype, self.builder.fresh(var.name), attrs, var.span, refs)
+
+    def ref(self, value: Expr) -> str:
+        """Return the node that gives ``value``; that of a ``let``'s variable is made where it is first used."""
+        if value not in self.names and isinstance(value, Var):
+            self.variable(value, BIND, (self.ref(self.around.lets[value].value),))
+        return self.names[value]
 
     def member(self, node: Expr) -> None:
         builder = self.builder
@@ -243,24 +298,39 @@ class _Scoped:
             case Tuple(_, span):
                 self.add(node, TUPLE, builder.fresh(TUPLE), NoAttrs(), span)
             case TupleGetItem(value, index, span):
-                hint = f"{self.names[value]}.{index}"
+                hint = f"{self.ref(value)}.{index}"
                 self.add(node, GET_ITEM, builder.fresh(hint), GetItemAttrs(index), span)
             case GlobalVar(name, span):
                 self.add(node, GLOBAL, builder.fresh(f"@{name}"), GlobalAttrs(name), span)
             case Function(_, _, _, _, _, span):
                 self.add(node, FUNCTION, builder.fresh(FUNCTION), NoAttrs(), span)
-            case _:
-                _unexpected(node)
+            case If(_, _, _, span):
+                self.add(node, IF, builder.fresh(IF), NoAttrs(), span)
+            case Match(_, _, _, span):
+                self.add(node, MATCH, builder.fresh(MATCH), NoAttrs(), span)
+            case Let(var, _, body, span):
+                refs = (self.ref(var), self.ref(body))
+                self.add(node, LET, builder.fresh(LET), NoAttrs(), span, refs)
+            case RefCreate(_, span):
+                self.add(node, REF, builder.fresh(REF), NoAttrs(), span)
+            case RefRead(_, span):
+                self.add(node, REF_READ, builder.fresh(REF_READ), NoAttrs(), span)
+            case RefWrite(_, _, span):
+                self.add(node, REF_WRITE, builder.fresh(REF_WRITE), NoAttrs(), span)
+            case Constructor(name, _, data_type, _, span):
+                attrs = ConstructorAttrs(data_type.name, name)
+                self.add(node, CONSTRUCTOR, builder.fresh(name), attrs, span)
 
-    def add(self, expr: Expr, optype: str, name: str, attrs: object, span: Span | None) -> None:
-        """Make the node ``name`` of ``expr``."""
-        self.names[expr] = name
+    def add(
+        self, expr: Expr, optype: str, name: str, attrs: object, span: Span | None, given: tuple[str, ...] = ()
+    ) -> None:
+        """Make the node ``name`` of ``expr``; ``given`` are operands beside those that the expression has."""
         places = _held_places(expr)
         weights: dict[str, MSCTensor] = {}
-        refs: list[str] = []
-        values: Sequence[Expr] = () if optype == INPUT else operands(expr)
-        if optype == FUNCTION:
-            values = self.captures(self.inside[expr])
+        refs: list[str] = list(given)
+        values: Sequence[Expr] = () if optype in (INPUT, LET) else evaluated(expr)
+        if optype not in (INPUT, LET):
+            values = (*values, *(one for arm in self.around.arms.get(expr, ()) for one in self.captures(arm)))
         for place, value in enumerate(values, -1 if isinstance(expr, Call) else 0):
             if isinstance(value, Op):
                 continue
@@ -269,7 +339,8 @@ class _Scoped:
                 weights[places[place]] = self.weight(value, weight)
                 refs.append(weight)
             else:
-                refs.append(self.names[value])
+                refs.append(self.ref(value))
+        self.names[expr] = name
         if optype == CONSTANT and isinstance(expr, Constant):
             weights = {"const": self.weight(expr, name)}
         held = {tensor.name for tensor in weights.values()}
@@ -295,6 +366,8 @@ class _Scoped:
             known = builder.symbolic[expr] = symbolic_type(expr, known, builder.type_of)
         if isinstance(known, FuncType):
             return (MSCTensor(f"{name}:0", "function"),)
+        if not isinstance(known, (TensorType, TupleType)):
+            return (MSCTensor(f"{name}:0", "object"),)
         parts: list[TensorType] = list(leaves(known))
         several = len(parts) > 1
         return tuple(
@@ -310,25 +383,49 @@ class _Scoped:
 
     def is_public(self, expr: Expr, optype: str) -> bool:
         """Whether users know the value by name: what goes into the function and what comes out of it."""
-        return optype == INPUT or expr is self.scope.function.body
+        return optype == INPUT or expr is self.scope.body
 
-    def graph(self, name: str, finished: Mapping[Expr, MSCGraph]) -> MSCGraph:
-        """Return the graph; ``finished`` has those of the function literals in it."""
-        function = self.scope.function
-        done = tuple(
-            replace(node, attrs=FunctionAttrs(finished[expr])) if node.optype == FUNCTION else node
-            for expr, node in self.made
-        )
+    def graph(self, name: str, finished: Mapping[Expr, Sequence[MSCGraph]]) -> MSCGraph:
+        """Return the graph; ``finished`` has those that its nodes hold."""
+        scope = self.scope
+        result = self.ref(scope.body)
+        done = tuple(self.with_bodies(expr, node, finished.get(expr, ())) for expr, node in self.made)
         return MSCGraph(
             name,
             done,
-            tuple(self.names[param] for param in function.params),
-            self.names[function.body],
+            tuple(self.names[param] for param in scope.params),
+            result,
             tuple(self.prims.prims),
-            tuple(self.names[node] for node in self.captures(self.scope)),
-            Signature(function.ret_type, function.type_params, function.attrs, function.span, function.virtual_device),
+            tuple(self.names[node] for node in self.captures(scope)),
+            self.signature(scope.construct),
             weight_spans=self.weight_spans,
         )
+
+    def signature(self, construct: Expr) -> Signature:
+        if not isinstance(construct, Function):
+            return Signature()
+        inferred = self.builder.types.get(construct)
+        return Signature(
+            construct.ret_type,
+            construct.type_params,
+            construct.attrs,
+            construct.span,
+            construct.virtual_device,
+            inferred if isinstance(inferred, FuncType) else None,
+        )
+
+    def with_bodies(self, expr: Expr, node: MSCJoint, graphs: Sequence[MSCGraph]) -> MSCJoint:
+        match node.optype, expr:
+            case str(optype), _ if optype == FUNCTION:
+                own = {*graphs[0].params, *graphs[0].captured}
+                itself = [one.name for one in graphs[0].nodes if one.optype == INPUT and one.name not in own]
+                return replace(node, attrs=FunctionAttrs(graphs[0], *itself))
+            case str(optype), _ if optype == IF:
+                return replace(node, attrs=IfAttrs(*graphs))
+            case str(optype), Match(_, clauses, complete) if optype == MATCH:
+                patterns = tuple(_pattern(clause.lhs) for clause in clauses)
+                return replace(node, attrs=MatchAttrs(patterns, tuple(graphs), complete))
+        return node
 
 
 def _scalar(data: Array) -> float | int | bool | None:
@@ -339,5 +436,22 @@ def _scalar(data: Array) -> float | int | bool | None:
     return float(str(data[()])) if isinstance(value, float) else value
 
 
-def _unexpected(node: Expr) -> NoReturn:
-    raise UnsupportedError(f"a graph cannot express {type(node).__name__}")
+def _graph_hint(scope: Scope) -> str:
+    match scope.construct:
+        case If():
+            return "else" if scope.arm else "then"
+        case Match():
+            return "clause"
+    return "fn"
+
+
+def _pattern(pattern: RelayPattern) -> Pattern:
+    match pattern:
+        case PatternVar(_, span):
+            return Pattern("variable", span=span)
+        case PatternTuple(parts, span):
+            return Pattern("tuple", tuple(map(_pattern, parts)), span=span)
+        case PatternConstructor(constructor, parts, span):
+            name = (constructor.belong_to.name, constructor.name)
+            return Pattern("constructor", tuple(map(_pattern, parts)), name, span)
+    return Pattern("wildcard", span=pattern.span)

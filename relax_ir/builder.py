@@ -143,6 +143,12 @@ class BlockBuilder:
         self._inference.declare(var, FuncStructInfo(tuple(params), ret, pure))
         return var
 
+    def declare_new(self, name_hint: str, params: Sequence[StructInfo], ret: StructInfo) -> GlobalVar:
+        """Return the global variable, under a free name made of ``name_hint``, of a function that is built later."""
+        var = self._new_global(identifier(name_hint))
+        self._inference.declare(var, FuncStructInfo(tuple(params), ret, True))
+        return var
+
     def add_func(self, func: PrimFunc | Function, name_hint: str = "") -> GlobalVar:
         """Add ``func`` under a free name made of ``name_hint`` and return its global variable.
 

@@ -30,6 +30,12 @@ def as_module(program: IRModule | Function) -> IRModule:
     return IRModule({GlobalVar("main"): program}) if isinstance(program, Function) else program
 
 
+def entry_of(mod: IRModule) -> str:
+    """Return the name of the function to translate: ``main``, or the only one."""
+    names = [var.name for var in mod.functions]
+    return names[0] if len(names) == 1 else "main"
+
+
 def prepare(
     program: IRModule | Function, params: Mapping[str, Array] | None = None, dims: Dims | None = None
 ) -> Prepared:

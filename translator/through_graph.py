@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from relay2relax import graph, relax_ir, relay_ir
 from relay2relax.core.dtype import Array
 from relay2relax.ops.symbolic import Dims
-from relay2relax.translator.prepare import as_module
+from relay2relax.translator.prepare import as_module, entry_of
 
 
 def via_graph(
@@ -16,7 +16,9 @@ def via_graph(
     """Translate ``main`` of ``mod``, or a function alone, to Relax operators through the graph.
 
     ``params`` are bound as constants by name; ``dims`` names or unifies symbolic dimensions, as in ``lower_to_tir``.
-    An operator that Relax has no name for is called as TensorIR.
+    An operator that Relax has no name for is called as TensorIR. Branches and recursion, and what is refused, are as
+    in ``lower_to_tir``.
     """
-    found, weights = graph.from_relay(as_module(mod), params)
+    program = as_module(mod)
+    found, weights = graph.from_relay(program, params, entry_of(program))
     return graph.to_relax(found, weights, dims=dims)

@@ -20,6 +20,7 @@ from relay2relax.relax_ir.transform.bind_symbolic_vars import BindSymbolicVars
 from relay2relax.relax_ir.transform.call_tir_rewrite import CallTIRRewrite
 from relay2relax.relax_ir.transform.canonicalize_bindings import CanonicalizeBindings
 from relay2relax.relax_ir.transform.common_subexpr import EliminateCommonSubexpr
+from relay2relax.relax_ir.transform.convert_to_dataflow import ConvertToDataflow
 from relay2relax.relax_ir.transform.dead_code import DeadCodeElimination
 from relay2relax.relax_ir.transform.dispatch_calls import DispatchCalls
 from relay2relax.relax_ir.transform.fold_constant import FoldConstant
@@ -36,6 +37,7 @@ __all__ = [
     "BindSymbolicVars",
     "CallTIRRewrite",
     "CanonicalizeBindings",
+    "ConvertToDataflow",
     "DeadCodeElimination",
     "DispatchCalls",
     "EliminateCommonSubexpr",

@@ -209,8 +209,7 @@ def test_computed_extents_are_prims_of_prims():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda x: relay_ir.If(relay_ir.const(True), x, x), "If"),
-        (lambda x: relay_ir.RefRead(relay_ir.RefCreate(x)), "RefCreate"),
+        (lambda x: Tuple((relay_ir.Op("nn.relu"), x)), "operator nn.relu as a value"),
         (lambda x: op.add(x, var("free", shape=(2,))), "free variable %free"),
     ],
 )
