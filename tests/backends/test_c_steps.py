@@ -89,9 +89,7 @@ def test_lstm_of_two_layers() -> None:
         outputs = []
         for step in range(STEPS):
             name = f"{number}_{step}"
-            hidden, cell = (
-                (f"h{number}", f"c{number}") if step == 0 else (f"h{number}_{step - 1}", f"c{number}_{step - 1}")
-            )
+            last = f"{number}_{step - 1}" if step else f"{number}"
             lines += [
                 f"let %z{name} = concatenate(({layer[step]}, %h{last}), axis=1);",
                 f"let %g{name} = split(nn.bias_add(nn.dense(%z{name}, %w{number}, units={4 * STATE}), %b{number}),"
