@@ -7,7 +7,7 @@ Source of the semantics: TVM 0.18, ``src/relay/op/tensor/transform.cc``, ``pytho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,12 @@ from relay2relax.core.dtype import Array, is_int
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops import dynamic_kernels as kernels
 from relay2relax.ops.attributes import IntegerArray, NoAttrs
+from relay2relax.ops.imperative import Cell, local, loop, seq, store, when
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.shapes import show, tensor
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Select, Var, binary, cast, const, if_then_else, logical_and
+from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Var, binary, cast, const, if_then_else, logical_and
 from relay2relax.tir.extent import ANY, Shape, equal, static
 from relay2relax.tir.stmt import BufferStore, For, If, Let, Seq, Stmt
 
@@ -192,8 +193,8 @@ def sparse_to_dense_compute(
         step = Var("i")
         loops = [Var(f"c{d}") for d in range(out.rank)]
         clear: Stmt = BufferStore(target, tuple(loops), fill[()])
-        for loop, extent in zip(reversed(loops), reversed(target.shape), strict=True):
-            clear = For(loop, extent, clear)
+        for counter, extent in zip(reversed(loops), reversed(target.shape), strict=True):
+            clear = For(counter, extent, clear)
         names = [Var(f"place{d}") for d in range(out.rank)]
         value = given[step] if given.shape else given[()]
         inside = logical_and(*(c for d, v in enumerate(names) for c in (v >= 0, v < target.shape[d])))
@@ -234,47 +235,63 @@ def sparse_reshape_numpy(attrs: NoAttrs, indices: Array, prev_shape: Array, new_
     return found.astype(indices.dtype), after.astype(new_shape.dtype)
 
 
-def _total(extents: te.Tensor, rank: int, skip_unknown: bool = False) -> PrimExpr:
-    result: PrimExpr = IntImm(1)
-    for d in range(rank):
-        extent = cast("int64", extents[d])
-        result = result * (Select(extent.equal(-1), IntImm(1), extent) if skip_unknown else extent)
-    return result
-
-
 def sparse_reshape_compute(
     attrs: NoAttrs, out: TupleType, indices: te.Tensor, prev_shape: te.Tensor, new_shape: te.Tensor
-) -> tuple[te.Tensor, te.Tensor]:
-    """Return the new shape, then the coordinates of each element's place in it."""
-    places = tensor(out.fields[0])
-    before, after = static(prev_shape.shape[0]), static(new_shape.shape[0])
-    if before is None or after is None:
-        raise UnsupportedError("sparse_reshape: the rank of a shape is unknown; TensorIR needs it beforehand")
+) -> tuple[te.Tensor, ...]:
+    """Return the coordinates of each element's place in the new shape, and that shape."""
 
-    def extent(i: PrimExpr) -> PrimExpr:
-        left = binary("truncdiv", _total(prev_shape, before), _total(new_shape, after, skip_unknown=True))
-        value = cast("int64", new_shape[i])
-        return cast(new_shape.dtype, Select(value.equal(-1), left, value))
+    def build(sources: Sequence[Buffer], targets: Sequence[Buffer]) -> Stmt:
+        places, before, after = sources
+        found, shape = targets
+        ranks = before.shape[0], after.shape[0]
 
-    shape: te.Tensor = te.compute(new_shape.shape, extent, name="T_sparse_reshape_shape")
+        def at(extents: Buffer, d: PrimExpr) -> PrimExpr:
+            return cast("int64", extents[d])
 
-    def coordinate(row: PrimExpr, column: PrimExpr) -> PrimExpr:
-        rest: PrimExpr = IntImm(0)
-        for d in range(before):
-            rest = rest * cast("int64", prev_shape[d]) + cast("int64", indices[row, d])
-        value: PrimExpr = IntImm(0)
-        for d in range(after - 1, -1, -1):
-            size = cast("int64", shape[d])
-            value = if_then_else(column.equal(d), binary("truncmod", rest, size), value)
-            rest = binary("truncdiv", rest, size)
-        if before == after:
-            extents = [cast("int64", prev_shape[d]).equal(cast("int64", shape[d])) for d in range(before)]
-            same = logical_and(*extents)
-            value = Select(same, cast("int64", indices[row, column]), value)
-        return cast(places.dtype, value)
+        def product(total: Cell, extents: Buffer) -> Stmt:
+            def factor(d: PrimExpr) -> Stmt:
+                return when(binary("!=", at(extents, d), IntImm(-1)), total.set(total.value * at(extents, d)))
 
-    found: te.Tensor = te.compute(places.shape, coordinate, name="T_sparse_reshape")
-    return found, shape
+            return loop(extents.shape[0], factor)
+
+        def resolve(all_: Cell, known: Cell) -> Stmt:
+            left = binary("truncdiv", all_.value, known.value)
+
+            def extent(d: PrimExpr) -> Stmt:
+                return store(shape, (d,), cast(shape.dtype, if_then_else(at(after, d).equal(-1), left, at(after, d))))
+
+            return seq(product(all_, before), product(known, after), loop(ranks[1], extent))
+
+        def compare(same: Cell) -> Stmt:
+            # The same shape leaves all coordinates alone, also those beyond it.
+            differs = loop(ranks[1], lambda d: when(binary("!=", at(before, d), at(shape, d)), same.set(0)))
+            return seq(when(ranks[0].equal(ranks[1]), differs, same.set(0)), loop(places.shape[0], line(same)))
+
+        def line(same: Cell) -> Callable[[PrimExpr], Stmt]:
+            def kept(row: PrimExpr) -> Stmt:
+                return loop(ranks[1], lambda d: store(found, (row, d), places[row, d]))
+
+            def moved(row: PrimExpr, rest: Cell) -> Stmt:
+                def add(d: PrimExpr) -> Stmt:
+                    return rest.set(rest.value * at(before, d) + cast("int64", places[row, d]))
+
+                def take(i: PrimExpr) -> Stmt:
+                    d = ranks[1] - 1 - i
+                    index = cast(found.dtype, binary("truncmod", rest.value, at(shape, d)))
+                    return seq(store(found, (row, d), index), rest.set(binary("truncdiv", rest.value, at(shape, d))))
+
+                return seq(loop(ranks[0], add), loop(ranks[1], take))
+
+            return lambda row: when(
+                same.value.equal(1), kept(row), local("int64", 0, lambda rest: moved(row, rest), "rest")
+            )
+
+        shapes = local("int64", 1, lambda all_: local("int64", 1, lambda known: resolve(all_, known), "known"), "total")
+        return seq(shapes, local("int64", 1, compare, "same"))
+
+    results = [tensor(one) for one in out.fields]
+    extents, dtypes = [one.shape for one in results], [one.dtype for one in results]
+    return te.extern(extents, dtypes, [indices, prev_shape, new_shape], build, name="T_sparse_reshape")
 
 
 # sparse_fill_empty_rows
