@@ -130,6 +130,11 @@ def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: str) -> 
     return placed
 
 
+def shape_of(value: Array) -> ShapeTuple:
+    """Return the extents of a tensor."""
+    return ShapeTuple(value.shape)
+
+
 def tensor_to_shape(value: Array) -> ShapeTuple:
     """Return the numbers of a vector as a shape; raises ExecutionError where one is negative."""
     if value.ndim != 1 or bool(np.any(value.astype(np.int64) < 0)):
@@ -224,6 +229,7 @@ BUILTINS: Mapping[str, Callable[..., Any]] = {
         null_value,
         read_if_cond,
         reshape,
+        shape_of,
         tensor_to_shape,
         tuple_getitem,
     )

@@ -59,6 +59,7 @@ from relay2relax.relax_ir.transform import (
     RewriteDataflowReshape,
     StaticPlanBlockMemory,
 )
+from relay2relax.relax_ir.tvm_operators import Argument, ForeignOp, packed_call
 from relay2relax.relax_ir.visit import Steps, bindings, free_variables, run
 from relay2relax.tir.expr import Buffer, FloatImm, IntImm, PrimExpr
 from relay2relax.tir.extent import Extent, as_prim, static
@@ -414,6 +415,9 @@ class _FunctionCompiler:
     ) -> Register:
         given = [self.arg(arg) for arg in args]
         match op:
+            case ForeignOp() if (called := packed_call(op, attrs)) is not None:
+                index = self.module.packed(called[0])
+                given = [given[one.index] if isinstance(one, Argument) else self.foreign(one) for one in called[1]]
             case OpDef(builtin=builtin) if builtin:
                 index = self.module.builtin(builtin.removeprefix("vm.builtin."))
             case OpDef():
@@ -438,6 +442,16 @@ class _FunctionCompiler:
         destination = VOID if kernel else self.fresh()
         self.code.append(Call(destination, index, tuple(given)))
         return destination
+
+    def foreign(self, value: Any) -> Arg:
+        """Return a value that an operator without a record was written with."""
+        if isinstance(value, int):
+            return Immediate(int(value))
+        if isinstance(value, PrimExpr):
+            return self.scalar(value)
+        if isinstance(value, (str, float)):
+            return self.module.constant(value)
+        raise UnsupportedError(f"a packed function cannot be given {value!r}")
 
     def shape(self, extents: Sequence[Extent]) -> Arg:
         """Return a shape value: a constant, or made from the heap."""

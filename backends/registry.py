@@ -34,8 +34,10 @@ def registered(name: str) -> Callable[..., Any] | None:
 
 
 def find_func(name: str) -> Callable[..., Any]:
-    """Return the function registered as ``name``; raises ExecutionError where there is none."""
-    found = _functions.get(name)
+    """Return the function registered as ``name``, or TVM's of that name; raises ExecutionError where there is none."""
+    from relay2relax.backends.runtime_functions import RUNTIME_FUNCTIONS
+
+    found = _functions.get(name, RUNTIME_FUNCTIONS.get(name))
     if found is None:
         known = ", ".join(sorted(_functions)) or "none"
         raise ExecutionError(

@@ -14,7 +14,7 @@ import numpy as np
 from relay2relax.core.dtype import Array
 from relay2relax.ops.attributes import Double, InlineString, Int
 from relay2relax.ops.imperative import Cell, let, local, loop, rows, seq, store, when
-from relay2relax.ops.record import OpDef, OpError
+from relay2relax.ops.record import OpDef, OpError, SameOp, Script
 from relay2relax.ops.shapes import show, tensor
 from relay2relax.ops.sorting import before, merge_sort, order_numpy
 from relay2relax.ops.suppression import SOURCE, boxes_type, number, numpy_overlap, only, overlap
@@ -401,7 +401,6 @@ def regular_compute(
 
 # Records
 
-# The result of Relax's operator of that name has another shape.
 all_class_non_max_suppression = OpDef(
     relay="vision.all_class_non_max_suppression",
     doc="For every image and class the boxes by falling score without those that overlap one before them.",
@@ -413,6 +412,18 @@ all_class_non_max_suppression = OpDef(
     infer=all_class_type,
     numpy=all_class_numpy,
     compute=all_class_compute,
+)
+
+relax_all_class_non_max_suppression = OpDef(
+    doc="For every image and class the boxes by falling score without those that overlap one before them.",
+    source="TVM 0.27 src/relax/op/vision/nms.cc; TVM's own kernels then cut off rows that its type declares",
+    inputs=("boxes", "scores", "max_output_boxes_per_class", "iou_threshold", "score_threshold"),
+    attrs=AllClassNonMaximumSuppressionAttrs,
+    infer=all_class_type,
+    numpy=all_class_numpy,
+    compute=all_class_compute,
+    relax=SameOp(),
+    script=Script("vision.all_class_non_max_suppression"),
 )
 
 regular_non_max_suppression = OpDef(
@@ -428,4 +439,4 @@ regular_non_max_suppression = OpDef(
     compute=regular_compute,
 )
 
-OPS = (all_class_non_max_suppression, regular_non_max_suppression)
+OPS = (all_class_non_max_suppression, relax_all_class_non_max_suppression, regular_non_max_suppression)

@@ -56,6 +56,7 @@ FAMILIES = (
     "einsum",
     "spectral",
     "dynamic",
+    "run_time_extents",
     "random",
     "quantisation",
     "qnn",

@@ -153,12 +153,21 @@ class TypeReader:
         if "vdevice" in given and not _is_none(given["vdevice"]):
             raise self.source.problem(given["vdevice"], "a tensor placed on a device has no form here",
                                       "leave `vdevice` out")  # fmt: skip
+        known = self.known_shape(shape)
+        if known is not None:
+            return TensorStructInfo(known.values, self.dtype(given["dtype"]) if "dtype" in given else "", known.ndim)
         extents = None if shape is None or _is_none(shape) else self.row(self.shape_of(shape))
         dtype = self.dtype(given["dtype"]) if "dtype" in given else ""
         ndim = self.integer(given["ndim"], "ndim") if "ndim" in given else -1
         if extents is not None and ndim not in (-1, len(extents)):
             raise self.source.problem(given["ndim"], f"ndim is {ndim}", f"expected {len(extents)}, as the shape has")
         return TensorStructInfo(extents, dtype, ndim)
+
+    def known_shape(self, node: ast.expr | None) -> ShapeStructInfo | None:
+        """Return what is known of the shape value that ``node`` names; None where it names none."""
+        found = self.find(node.id) if isinstance(node, ast.Name) else None
+        info = getattr(found, "info", None)
+        return info if isinstance(info, ShapeStructInfo) else None
 
     def shape_of(self, node: ast.expr) -> ast.expr:
         """Return the extents of ``R.shape([…])``, or ``node`` itself."""

@@ -276,6 +276,10 @@ zeros_like(x, dtype=None)
 # Today's names of operators by their old ones.
 RENAMED = {"alloc_tensor": "builtin.alloc_tensor", "nn.attention_bias": "nn.attention"}
 REQUIRED: Any = object()
+# Operators without a result.
+_VOID = frozenset(
+    {"assert_op", "print", "memory.kill_storage", "memory.kill_tensor", "vm.call_tir_dyn", "vm.kill_object"}
+)
 # What the result of a call is said with: until 0.25, and since.
 RESULT_KEYWORDS = frozenset({"sinfo_args", "ty_args"})
 
@@ -361,7 +365,23 @@ class ForeignOp(OpDef):
 
     def result(self, attrs: ForeignAttrs) -> StructInfo:
         """Return what is known of the result of a call with ``attrs``."""
-        return attrs.result or ObjectStructInfo()
+        return attrs.result or (TupleStructInfo(()) if self.name in _VOID else ObjectStructInfo())
+
+
+def packed_call(op: ForeignOp, attrs: ForeignAttrs) -> tuple[str, tuple[Any, ...]] | None:
+    """Return the packed function that a call of ``op`` is, with its arguments; None where it is none."""
+    plain = [value for name, value in attrs.layout if not name]
+    named = {name: value for name, value in attrs.layout if name}
+    match op.name, plain:
+        case "call_pure_packed", [str(name), *rest]:
+            return name, tuple(rest)
+        case "print", _:
+            return "relax.run.print", (named.get("format", ""), *plain)
+        case "assert_op", [condition, *rest]:
+            values = rest[0] if rest else named.get("format_args", ())
+            values = values if isinstance(values, tuple) else (values,)
+            return "relax.run.assert_op", (condition, named.get("format", rest[1] if rest[1:] else ""), *values)
+    return None
 
 
 @lru_cache(maxsize=None)

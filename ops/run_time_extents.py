@@ -1,0 +1,229 @@
+"""Relax operators whose shapes data decide, or that give shapes: shape_of, nonzero, unique, dynamic_strided_slice.
+
+Source of the semantics: TVM 0.27, ``src/relax/op`` and the functions ``relax.run.*`` of ``python/tvm/relax/op/set.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, is_int
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops import dynamic_kernels as kernels
+from relay2relax.ops.attributes import Expr, NoAttrs
+from relay2relax.ops.indexing import StridedSliceAttrs
+from relay2relax.ops.record import OpDef, OpError, SameOp, Script
+from relay2relax.ops.searching import UniqueAttrs, unique_compute, unique_numpy, unique_type
+from relay2relax.ops.shapes import show, tensor
+from relay2relax.ops.types import TensorType, TupleType, Type
+from relay2relax.tir import te
+from relay2relax.tir.expr import IntImm, PrimExpr, cast
+from relay2relax.tir.extent import ANY, Shape, equal, is_any, product, static
+
+SOURCE = "TVM 0.27 src/relax/op"
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxUniqueAttrs:
+    """Whether elements ascend (else they come as they are met), and what is returned besides them."""
+
+    sorted: Expr = True
+    return_index: Expr = False
+    return_inverse: Expr = False
+    return_counts: Expr = False
+    axis: Expr = None
+
+
+# Shapes
+
+
+def _no_program(*unused: Any) -> Any:
+    raise UnsupportedError("R.shape_of: no tensor program gives a shape")
+
+
+# nonzero
+
+
+def nonzero_type(attrs: NoAttrs, x: Type) -> TensorType:
+    """Return a row for each dimension, an unknown number of columns."""
+    return TensorType((tensor(x).rank, ANY), "int64")
+
+
+def nonzero_compute(attrs: NoAttrs, out: TensorType, x: te.Tensor) -> te.Tensor:
+    """Return the coordinates of the elements that are not 0, one row for each dimension."""
+    rows = kernels.argwhere_compute(attrs, TensorType((out.shape[1], x.rank), "int64"), x)
+    result: te.Tensor = te.compute(out.shape, lambda d, i: rows[i, d], "T_nonzero")
+    return result
+
+
+# unique
+
+
+def _flag(value: Any) -> bool:
+    return bool(value.value) if isinstance(value, IntImm) else bool(value)
+
+
+def _inner(attrs: RelaxUniqueAttrs) -> UniqueAttrs:
+    if attrs.axis is not None:
+        raise UnsupportedError("R.unique along an axis cannot be run: slices would have to be compared")
+    return UniqueAttrs(sorted=_flag(attrs.sorted), return_counts=True)
+
+
+def _row(x: Type) -> TensorType:
+    found = tensor(x)
+    return TensorType((product(found.shape),), found.dtype)
+
+
+def relax_unique_type(attrs: RelaxUniqueAttrs, x: Type) -> Type:
+    """Return an unknown number of elements, their first places, which one each element is, and how often they occur."""
+    found = tensor(x)
+    if attrs.axis is None:
+        elements, whole = TensorType((ANY,), found.dtype), product(found.shape)
+    else:
+        axis = attrs.axis.value if isinstance(attrs.axis, IntImm) else attrs.axis
+        if not isinstance(axis, int) or not -found.rank <= axis < found.rank:
+            raise OpError(f"axis {axis!r} is outside of a tensor of rank {found.rank}", 0)
+        axis, whole = axis % found.rank, found.shape[axis]
+        elements = TensorType((*found.shape[:axis], ANY, *found.shape[axis + 1 :]), found.dtype)
+    some, all_ = TensorType((ANY,), "int64"), TensorType((whole,), "int64")
+    fields = (
+        elements,
+        *((some,) if _flag(attrs.return_index) else ()),
+        *((all_,) if _flag(attrs.return_inverse) else ()),
+        *((some,) if _flag(attrs.return_counts) else ()),
+    )
+    return TupleType(fields) if len(fields) > 1 else elements
+
+
+def relax_unique_numpy(attrs: RelaxUniqueAttrs, x: Array) -> Any:
+    """Return the distinct elements, and what is asked for besides them."""
+    elements, places, inverse, count, counts = unique_numpy(_inner(attrs), x.reshape(-1))
+    n = int(count[0])
+    found = _chosen(attrs, elements[:n], places[:n], inverse, counts[:n])
+    values = (found[0], *(one.astype(np.int64) for one in found[1:]))
+    return values if len(values) > 1 else values[0]
+
+
+def _chosen(attrs: RelaxUniqueAttrs, elements: Any, places: Any, inverse: Any, counts: Any) -> list[Any]:
+    flags = (True, *map(_flag, (attrs.return_index, attrs.return_inverse, attrs.return_counts)))
+    return [one for one, asked in zip((elements, places, inverse, counts), flags, strict=True) if asked]
+
+
+def _unique_parts(attrs: RelaxUniqueAttrs, x: te.Tensor) -> tuple[te.Tensor, ...]:
+    row = _row(TensorType(x.shape, x.dtype))
+
+    def element(index: PrimExpr) -> PrimExpr:
+        at: list[PrimExpr] = []
+        for extent in reversed(x.shape):
+            at.append(index % extent)
+            index = index // extent
+        return x[tuple(reversed(at))]
+
+    inner = _inner(attrs)
+    out = unique_type(inner, row)
+    assert isinstance(out, TupleType)
+    return unique_compute(inner, out, te.compute(row.shape, element, "elements"))
+
+
+def unique_extents(attrs: RelaxUniqueAttrs, out: Type, x: te.Tensor) -> te.Tensor:
+    """Return the number of distinct elements, as often as it is an extent."""
+    count = _unique_parts(attrs, x)[3]
+    fields = out.fields if isinstance(out, TupleType) else (out,)
+    unknown = sum(is_any(extent) for field in fields for extent in tensor(field).shape)
+    result: te.Tensor = te.compute((unknown,), lambda i: cast("int64", count[0]), "T_count")
+    return result
+
+
+def relax_unique_compute(attrs: RelaxUniqueAttrs, out: Type, x: te.Tensor) -> Any:
+    """Return the distinct elements, and what is asked for besides them."""
+    elements, places, inverse, _, counts = _unique_parts(attrs, x)
+    fields = [tensor(one) for one in (out.fields if isinstance(out, TupleType) else (out,))]
+
+    def part(field: TensorType, source: te.Tensor) -> te.Tensor:
+        found: te.Tensor = te.compute(field.shape, lambda i: cast(field.dtype, source[i]), "T_unique")
+        return found
+
+    found = _chosen(attrs, elements, places, inverse, counts)
+    results = tuple(part(field, source) for field, source in zip(fields, found, strict=True))
+    return results if len(results) > 1 else results[0]
+
+
+# dynamic_strided_slice: begin, end and stride of every axis, as in Relay's ``end`` mode.
+
+_SLICE = StridedSliceAttrs(begin=None, end=None, strides=None, axes=None, slice_mode="end")
+
+
+def dynamic_slice_type(attrs: NoAttrs, x: Type, *places: Type) -> TensorType:
+    """Return the rank of the data with unknown extents."""
+    found = tensor(x)
+    for index, one in enumerate(places, 1):
+        given = tensor(one, index)
+        if given.rank != 1 or not is_int(given.dtype) or equal(given.shape[0], found.rank) is False:
+            raise OpError(f"{found.rank} integers are expected, this is {given.dtype}{show(given.shape)}", index)
+    return TensorType((ANY,) * found.rank, found.dtype)
+
+
+def dynamic_slice_numpy(attrs: NoAttrs, x: Array, begin: Array, end: Array, strides: Array) -> Array:
+    """Return the slices."""
+    index = []
+    for extent, first, last, step in zip(x.shape, begin, end, strides, strict=True):
+        start, stop, by = slice(int(first), int(last), int(step)).indices(extent)
+        index.append(slice(start, None if stop < 0 else stop, by))
+    return x[tuple(index)]
+
+
+def shape_of_type(attrs: NoAttrs, data: Type) -> Shape:
+    """Return the extents."""
+    return tuple(extent if static(extent) is None else static(extent) or 0 for extent in tensor(data).shape)
+
+
+OPS = (
+    OpDef(
+        doc="The extents as a shape.",
+        source=SOURCE,
+        inputs=("expr",),
+        infer=shape_of_type,  # type: ignore[arg-type]
+        numpy=lambda attrs, data: data.shape,
+        compute=_no_program,
+        relax=SameOp(),
+        script=Script("shape_of"),
+        builtin="vm.builtin.shape_of",
+    ),
+    OpDef(
+        doc="The coordinates of the elements that are not 0, one row for each dimension.",
+        source=SOURCE,
+        inputs=("x",),
+        infer=nonzero_type,
+        numpy=lambda attrs, x: np.array(np.nonzero(x), np.int64),
+        compute=nonzero_compute,
+        extents=lambda attrs, out, x: kernels.counted_extents(attrs, out, x),
+        relax=SameOp(),
+        script=Script("nonzero"),
+    ),
+    OpDef(
+        doc="The distinct elements, where they first stand, which one each element is, and how often they occur.",
+        source="TVM 0.27 python/tvm/relax/op/set.py",
+        inputs=("x",),
+        attrs=RelaxUniqueAttrs,
+        infer=relax_unique_type,
+        numpy=relax_unique_numpy,
+        compute=relax_unique_compute,
+        extents=unique_extents,
+        relax=SameOp(),
+        script=Script("unique", positional=("sorted", "return_index", "return_inverse", "return_counts", "axis")),
+    ),
+    OpDef(
+        doc="As strided_slice of every axis; the places are inputs.",
+        source=SOURCE,
+        inputs=("x", "begin", "end", "strides"),
+        infer=dynamic_slice_type,
+        numpy=dynamic_slice_numpy,
+        compute=lambda attrs, out, *inputs: kernels.strided_slice_compute(_SLICE, out, *inputs),
+        extents=lambda attrs, out, *inputs: kernels.strided_slice_extents(_SLICE, out, *inputs),
+        relax=SameOp(),
+        script=Script("dynamic_strided_slice"),
+    ),
+)

@@ -1,0 +1,100 @@
+"""Shapes that data decide, and functions of TVM's runtime: on numpy and in C, against numpy and by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relay2relax import backends
+from relay2relax import relax_ir as rx
+from relay2relax.core.errors import ExecutionError, UnsupportedError
+
+X = np.array([[1, 0, 2], [2, 1, 0]], "float32")
+TARGETS = ["numpy", pytest.param("c", marks=pytest.mark.compiler)]
+
+
+def run(text: str, *arguments: Any, target: str = "numpy", check: bool = True) -> Any:
+    module = rx.parse(text, check_well_formed=check)
+    return backends.VirtualMachine(backends.build(module, target))["main"](*arguments)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_coordinates_and_distinct_elements(target: str) -> None:
+    text = """
+@R.function
+def main(x: R.Tensor((2, 3), dtype="float32")):
+    places = R.nonzero(x)
+    all = R.unique(x, True, True, True, True)
+    first = R.unique(x, False, False, False, False)
+    return (places, all, first)
+"""
+    places, everything, first = run(text, X, target=target)
+    np.testing.assert_array_equal(places, np.array(np.nonzero(X)))
+    wanted = np.unique(X, return_index=True, return_inverse=True, return_counts=True)
+    for one, other in zip(everything, wanted, strict=True):
+        np.testing.assert_array_equal(one, other.reshape(-1))
+    np.testing.assert_array_equal(first, [1, 0, 2])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_slices_and_shapes(target: str) -> None:
+    text = """
+@R.function
+def main(x: R.Tensor(("n", 3), dtype="float32"), b: R.Tensor((2,), dtype="int64"), e: R.Tensor((2,), dtype="int64"),
+         s: R.Tensor((2,), dtype="int64")):
+    part = R.dynamic_strided_slice(x, b, e, s)
+    shape = R.shape_of(x)
+    whole = R.broadcast_to(R.const(1.5, "float32"), shape)
+    again: R.Tensor(shape, dtype="float32") = whole
+    return (part, R.shape_to_tensor(shape), again, R.size(x))
+"""
+    places = [np.array(one) for one in ([0, -1], [9, -9], [1, -2])]
+    part, extents, whole, size = run(text, X, *places, target=target)
+    np.testing.assert_array_equal(part, X[:, ::-2])
+    assert extents.tolist() == [2, 3]
+    np.testing.assert_array_equal(whole, np.full((2, 3), 1.5, "float32"))
+    assert size == 6
+
+
+def test_unique_along_an_axis_is_typed_and_refused() -> None:
+    text = """
+@R.function
+def main(x: R.Tensor((2, 3), dtype="float32")):
+    y = R.unique(x, True, False, False, False, 0)
+    return y
+"""
+    assert rx.parse(text)["main"].ret == rx.TensorStructInfo(None, "float32", 2)
+    with pytest.raises(UnsupportedError, match="along an axis"):
+        run(text, X)
+
+
+def test_packed_functions_of_the_runtime() -> None:
+    text = """
+@R.function
+def main(x: R.Tensor((2, 3), dtype="float32")):
+    places: R.Tensor(dtype="int64", ndim=2) = R.call_pure_packed("relax.run.nonzero", x, ty_args=(R.Tensor(dtype="int64", ndim=2),))
+    shape: R.Shape(ndim=2) = R.call_pure_packed("vm.builtin.shape_of", x, ty_args=(R.Shape(ndim=2),))
+    found: R.Tensor((2,), dtype="int64") = R.call_pure_packed("relax.run.shape_to_tensor", shape, ty_args=(R.Tensor((2,), dtype="int64"),))
+    return (places, found)
+"""  # noqa: E501 - TVM prints such lines
+    places, found = run(text, X)
+    np.testing.assert_array_equal(places, np.array(np.nonzero(X)))
+    assert found.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("form", ["", ', format="{} is not enough"'])
+def test_assertions_and_prints(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = f"""
+@R.function(pure=False)
+def main(ok: R.Tensor((), dtype="bool"), x: R.Tensor((2,), dtype="int64")):
+    _ = R.assert_op(ok, x{form})
+    _1 = R.print(x, format="x: {{}}")
+    return x
+"""
+    x = np.array([3, 4])
+    assert run(text, np.array(True), x).tolist() == [3, 4]
+    assert capsys.readouterr().out == "x: [3 4]\n"
+    with pytest.raises(ExecutionError, match=r"\[3 4\] is not enough" if form else r"Assertion Failed: \[3 4\]"):
+        run(text, np.array(False), x)
