@@ -35,6 +35,7 @@ from relay2relax.backends.bytecode import (
     ShapeTuple,
     VMFunction,
 )
+from relay2relax.backends.direct import direct_call
 from relay2relax.backends.executable import Executable
 from relay2relax.backends.kernels import numpy_kernel
 from relay2relax.backends.registry import find_func
@@ -101,7 +102,10 @@ class VirtualMachine:
             return self._foreign[name]
         for entry, function in zip(self.executable.functions, self._functions, strict=True):
             if entry.name == name and function is not None:
-                return partial(self._invoke, function)
+                through = partial(self._invoke, function)
+                if self.executable.native is None:
+                    return through
+                return direct_call(function.info, self.executable.functions, self._callables, function.dtypes, through)
         known = ", ".join(e.name for e in self.executable.functions if isinstance(e, VMFunction)) or "none"
         raise ExecutionError(f"the executable has no function {name!r}; it has: {known}")
 

@@ -219,18 +219,27 @@ def _tiled(stage: Stage, product: _Product, machine: Machine) -> list[Stmt]:
     if rows_axis is None:
         body = tile.body(None, IntImm(0), 1)
     elif symbolic:
-        whole = simplify(binary("//", rows_axis.extent, IntImm(rows)))
-        rest = simplify(binary("%", rows_axis.extent, IntImm(rows)))
-        step, single = Var("tile"), Var("row")
-        body = block(
-            For(step, whole, tile.body(rows_axis, binary("*", step, IntImm(rows)), rows)),
-            For(single, rest, tile.body(rows_axis, binary("+", binary("*", whole, IntImm(rows)), single), 1)),
-        )
+        body = _any_rows(tile, rows_axis, rows)
     else:
         step = Var("tile")
         axes.append(Axis(step, ceiling(rows_axis.extent, rows)))
         body = tile.body(rows_axis, clamp_start(step, rows, rows_axis.extent), rows)
     return [*before, parallel(axes, body, work, machine.parallel_work)]
+
+
+def _any_rows(tile: _Tile, rows_axis: Axis, rows: int) -> Stmt:
+    """Return tiles for any number of rows: as many of ``rows`` as there are, then of half as many, down to one."""
+    whole = simplify(binary("//", rows_axis.extent, IntImm(rows)))
+    step = Var("tile")
+    parts: list[Stmt] = [For(step, whole, tile.body(rows_axis, binary("*", step, IntImm(rows)), rows))]
+    done: PrimExpr = binary("*", whole, IntImm(rows))
+    while rows > 1:
+        rows //= 2
+        left = binary("-", rows_axis.extent, done)
+        some, last = simplify(binary("//", left, IntImm(rows))), Var("rest")
+        parts.append(For(last, some, tile.body(rows_axis, binary("+", done, binary("*", last, IntImm(rows))), rows)))
+        done = binary("+", done, binary("*", some, IntImm(rows)))
+    return block(*parts)
 
 
 def _rows_axis(stage: Stage, product: _Product) -> Axis | None:

@@ -103,28 +103,36 @@ class CompiledModule:
         state = _State(count, len(entry.variables))
         places = {var: number for number, var in enumerate(entry.variables)}
         size = extent_function(entry.arena.size, places)
-        kept, times = self._kept[name].table, self._times[name]
+        sizes: dict[tuple[int, ...], int] = {} if entry.variables else {(): size(())}
+        table, times = self._kept[name].address, self._times[name]
 
-        def run(*args: Any) -> None:
-            arrays = (*args[:inputs], *args[inputs + scalars :])
-            given, addresses, numbers = state.arrays, state.addresses, state.numbers
-            values = [*args[inputs : inputs + scalars], *(arrays[n].shape[d] for n, d in where)]
-            for number, array in enumerate(arrays):
-                # Weights come again and again: what is known of them is kept.
-                if array is not given[number]:
-                    given[number] = array
-                    state.held[number] = held = array if array.flags.c_contiguous else np.ascontiguousarray(array)
-                    addresses[number] = held.__array_interface__["data"][0]
-                elif array is not state.held[number]:
-                    np.copyto(state.held[number], array)
-            addresses[count] = state.arena(size(values))
+        def extents(numbers: Any, arrays: Sequence[Array], given: Sequence[int]) -> tuple[int, ...]:
+            values = (*given, *(arrays[n].shape[d] for n, d in where))
             for number, value in enumerate(values):
                 numbers[number] = value
+            if values not in sizes:
+                sizes[values] = size(values)
+            return values
+
+        def run(*args: Any) -> None:
+            arrays = args if not scalars else (*args[:inputs], *args[inputs + scalars :])
+            own = state.own
+            given, held, addresses = own.arrays, own.held, own.addresses
+            for number, array in enumerate(arrays):
+                # Inputs may come again and again: what is known of them is kept.
+                if array is not given[number]:
+                    given[number] = array
+                    held[number] = used = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+                    addresses[number] = used.__array_interface__["data"][0]
+                elif array is not held[number]:
+                    np.copyto(held[number], array)
+            values = extents(own.numbers, arrays, args[inputs : inputs + scalars]) if entry.variables else ()
+            own.reserve(sizes[values])
             if self._profiling:
-                times.calls, times.values = times.calls + 1, values
-                function(addresses, numbers, kept, times.seconds)
+                times.calls, times.values = times.calls + 1, list(values)
+                function(own.places, own.values, table, times.seconds)
             else:
-                function(addresses, numbers, kept, None)
+                function(own.places, own.values, table, None)
 
         return run
 
@@ -175,6 +183,11 @@ class _Kept:
     arrays: tuple[Array, ...]
     table: Any
 
+    @property
+    def address(self) -> int:
+        """Where the table is."""
+        return ctypes.addressof(self.table)
+
 
 class _Times:
     """Seconds by stage over so many calls, behind one place for the clock; ``values`` of the last call's variables."""
@@ -185,7 +198,7 @@ class _Times:
         self.values: list[int] = []
 
 
-class _State(threading.local):
+class _Own:
     """What one thread keeps from call to call of one function: argument blocks, and memory for temporaries."""
 
     def __init__(self, arrays: int, variables: int) -> None:
@@ -194,15 +207,22 @@ class _State(threading.local):
         self.held: list[Any] = [None] * arrays
         self.addresses = (ctypes.c_void_p * (arrays + 1))()
         self.numbers = (ctypes.c_int64 * max(variables, 1))()
+        self.places, self.values = ctypes.addressof(self.addresses), ctypes.addressof(self.numbers)
         self._memory = aligned_bytes(0)
-        self._address = 0
+        self._size = -1
 
-    def arena(self, size: int) -> int:
-        """Return where ``size`` bytes are."""
-        if self._memory.size < size or not self._address:
-            self._memory = aligned_bytes(size)
-            self._address = int(self._memory.ctypes.data)
-        return self._address
+    def reserve(self, size: int) -> None:
+        """See that the arena has ``size`` bytes."""
+        if self._size < size:
+            self._memory, self._size = aligned_bytes(size), size
+            self.addresses[len(self.arrays)] = int(self._memory.ctypes.data)
+
+
+class _State(threading.local):
+    """One :class:`_Own` for each thread."""
+
+    def __init__(self, arrays: int, variables: int) -> None:
+        self.own = _Own(arrays, variables)
 
 
 def aligned_bytes(size: int) -> Array:
