@@ -57,14 +57,19 @@ def softmax_type(attrs: SoftmaxAttrs, data: Type) -> TensorType:
 
 def softmax_numpy(attrs: SoftmaxAttrs, data: Any) -> Array:
     """Return ``exp(data - max) / sum``."""
-    powers = np.exp(data - np.max(data, axis=attrs.axis, keepdims=True))
+    powers = np.exp(data - _top(attrs, data))
     return np.asarray(powers / np.sum(powers, axis=attrs.axis, keepdims=True))
 
 
 def log_softmax_numpy(attrs: SoftmaxAttrs, data: Any) -> Array:
     """Return ``data - max - log(sum(exp(data - max)))``."""
-    shifted = data - np.max(data, axis=attrs.axis, keepdims=True)
+    shifted = data - _top(attrs, data)
     return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=attrs.axis, keepdims=True)))
+
+
+def _top(attrs: SoftmaxAttrs, data: Any) -> Any:
+    # An empty axis has no largest element; nothing is made of it.
+    return np.max(data, axis=attrs.axis, keepdims=True, initial=data.dtype.type(-np.inf))
 
 
 def _reduced(data: te.Tensor, axis: int, body: Any, combine: Any, name: str) -> te.Tensor:

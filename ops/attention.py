@@ -60,7 +60,7 @@ def attention_type(attrs: AttentionAttrs, query: Type, key: Type, value: Type, *
 def attention_numpy(attrs: AttentionAttrs, query: Any, key: Any, value: Any, *bias: Any) -> Array:
     """Return the values of all places, each weighted by how well its key fits the query."""
     number = query.dtype.type
-    scores = np.matmul(query.transpose(0, 2, 1, 3), key.transpose(0, 2, 3, 1))
+    scores = np.asarray(np.matmul(query.transpose(0, 2, 1, 3), key.transpose(0, 2, 3, 1)), query.dtype)
     factor = number(attrs.scale) if attrs.scale is not None else number(1) / np.sqrt(number(query.shape[3]))
     scores = scores * factor
     for one in bias:
@@ -71,7 +71,8 @@ def attention_numpy(attrs: AttentionAttrs, query: Any, key: Any, value: Any, *bi
         scores = np.where(seen, scores, number(-np.inf))
     powers = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
     weights = powers / np.sum(powers, axis=-1, keepdims=True)
-    return np.ascontiguousarray(np.matmul(weights, value.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3))
+    result = np.matmul(weights, value.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
+    return np.ascontiguousarray(result, query.dtype)
 
 
 def attention_compute(

@@ -23,6 +23,7 @@ from relay2relax.ops.convolution_rules import (
     check_kernel,
     extents_in,
     kernel_extents,
+    known_kernel,
     pad_spatial,
     places_under,
     read_call,
@@ -35,7 +36,7 @@ from relay2relax.ops.types import TensorType, Type
 from relay2relax.ops.windows import Window, check_positions, pad_array, windows_of
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, cast, const
-from relay2relax.tir.extent import Extent, Shape, as_prim, equal, floordiv, is_any, mul, static
+from relay2relax.tir.extent import ANY, Extent, Shape, as_prim, equal, floordiv, is_any, mul, static
 
 
 def _multiplies(call: ConvCall, channels: Extent, kernel: Shape) -> bool:
@@ -80,13 +81,12 @@ def _conv_type(attrs: ConvAttrs, data: Type, weight: Type, least: int | None = 1
         known = static(outputs)
         if known is not None and known % call.groups:
             raise OpError(f"{known} output channels cannot be shared among {call.groups} groups", 1)
-    if any(is_any(extent) for extent in kernel[2:]):
-        positions: tuple[Extent, ...] = tuple(kernel[2:])
-    else:
-        windows = call.windows(kernel_extents(kernel[2:]))
-        positions = tuple(w.positions(e) for w, e in zip(windows, spatial, strict=True))
-        if least is not None:
-            check_positions(positions, spatial, windows)
+    reach = known_kernel(attrs, kernel[2:])
+    windows = call.windows(kernel_extents(tuple(1 if is_any(extent) else extent for extent in reach)))
+    columns = zip(reach, windows, spatial, strict=True)
+    positions: tuple[Extent, ...] = tuple(ANY if is_any(extent) else w.positions(e) for extent, w, e in columns)
+    if least is not None:
+        check_positions(positions, spatial, windows)
     shape = call.out.shape((batch, outputs, *positions), call.data_order)
     return TensorType(shape, attrs.out_dtype or tensor(data).dtype)
 
@@ -140,7 +140,7 @@ def _by_matrix(x: Any, w: Any, windows: Sequence[Window], out: tuple[int, ...], 
     axes = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
     columns = under.transpose(axes).reshape((n, groups, depth, places))
     rows = w.reshape((groups, outputs, depth))
-    return np.asarray(np.matmul(rows, columns)).reshape((n, groups * outputs, *out))
+    return np.asarray(np.matmul(rows, columns), x.dtype).reshape((n, groups * outputs, *out))
 
 
 def conv_compute(attrs: ConvAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> Any:

@@ -27,7 +27,7 @@ from relay2relax.ops.types import Type
 from relay2relax.ops.windows import Window, both_sides, padded, per_axis
 from relay2relax.tir import te
 from relay2relax.tir.expr import const
-from relay2relax.tir.extent import Extent, Shape, equal, static
+from relay2relax.tir.extent import Extent, Shape, equal, is_any, static
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +243,12 @@ def check_kernel(attrs: ConvolutionAttrs, kernel: Shape) -> None:
     expected = tuple(attrs.kernel_size)
     if len(expected) != len(kernel) or any(equal(a, b) is False for a, b in zip(expected, kernel, strict=True)):
         raise OpError(f"the weight's windows have extents {list(kernel)}, kernel_size is {list(expected)}", 1)
+
+
+def known_kernel(attrs: ConvolutionAttrs, kernel: Shape) -> Shape:
+    """Return the kernel's spatial extents, those that its type leaves open as the attributes give them."""
+    given = attrs.kernel_size or kernel
+    return tuple(known if is_any(extent) else extent for extent, known in zip(kernel, given, strict=True))
 
 
 def kernel_extents(kernel: Shape) -> tuple[int, ...]:

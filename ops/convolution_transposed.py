@@ -24,6 +24,7 @@ from relay2relax.ops.convolution_rules import (
     check_kernel,
     extents_in,
     kernel_extents,
+    known_kernel,
     pad_spatial,
     places_under,
     read_call,
@@ -37,7 +38,7 @@ from relay2relax.ops.types import TensorType, Type
 from relay2relax.ops.windows import Window, pad_array, per_axis
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, cast, const, if_then_else, logical_and
-from relay2relax.tir.extent import Extent, add, as_prim, equal, floordiv, is_any, mul, static, sub
+from relay2relax.tir.extent import ANY, Extent, add, as_prim, equal, floordiv, is_any, mul, static, sub
 
 
 def _transposed_extent(extent: Extent, window: Window, output_padding: int) -> Extent:
@@ -82,11 +83,10 @@ def _conv_transpose_type(attrs: ConvTransposeAttrs, data: Type, weight: Type, ca
         raise OpError(f"the weight has {outputs} output channels, channels is {attrs.channels}", 1)
     rank = len(call.spatial)
     extra = per_axis(attrs.output_padding[:rank], rank, "output_padding", least=None)
-    if any(is_any(extent) for extent in kernel[2:]):
-        positions: tuple[Extent, ...] = tuple(kernel[2:])
-    else:
-        windows = call.windows(kernel_extents(kernel[2:]))
-        positions = tuple(_transposed_extent(*c) for c in zip(spatial, windows, extra, strict=True))
+    reach = known_kernel(attrs, kernel[2:])
+    windows = call.windows(kernel_extents(tuple(1 if is_any(extent) else extent for extent in reach)))
+    columns = zip(reach, spatial, windows, extra, strict=True)
+    positions = tuple(ANY if is_any(k) else _transposed_extent(e, w, more) for k, e, w, more in columns)
     shape = call.out.shape((batch, outputs, *positions), call.data_order)
     return TensorType(shape, attrs.out_dtype or tensor(data).dtype)
 

@@ -70,7 +70,8 @@ def _product(a: Array, b: Array, out_dtype: str) -> Array:
     if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise OpError(f"operands of shapes {list(a.shape)} and {list(b.shape)} cannot be multiplied", 1)
     result: Array = np.matmul(a.astype(dtype, copy=False), b.astype(dtype, copy=False))
-    return np.asarray(result)
+    # Products of bfloat16 come in single precision.
+    return np.asarray(result, dtype)
 
 
 def _turned(array: Array, transposed: bool) -> Array:

@@ -218,7 +218,7 @@ def dense_pack_numpy(attrs: DensePackAttrs, data: Any, weight: Array) -> Array:
     """Return ``data @ weight.T``."""
     dtype = numpy_dtype(attrs.out_dtype) if attrs.out_dtype else data.dtype
     plain: Any = _units(attrs, TensorType(weight.shape))[1].to_order(weight, "NC")
-    return np.asarray(data.astype(dtype, copy=False) @ plain.astype(dtype, copy=False).T)
+    return np.asarray(data.astype(dtype, copy=False) @ plain.astype(dtype, copy=False).T, dtype)
 
 
 def dense_pack_compute(attrs: DensePackAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> Any:

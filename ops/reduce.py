@@ -7,6 +7,7 @@ Source of the semantics: TVM 0.18, ``src/relay/op/tensor/reduce.cc`` and ``inclu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -207,6 +208,14 @@ def _min(data: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
 # Mean
 
 
+def _counted(count: int, dtype: str) -> int:
+    """Return the divisor ``count``; raises OpError where integers of ``dtype`` do not reach so far, as in TVM."""
+    largest = max_value(dtype)
+    if isinstance(largest, IntImm) and count > largest.value:
+        raise OpError(f"the mean of {count} elements needs that number, which {dtype} cannot hold", 0)
+    return count
+
+
 def mean_numpy(attrs: ReduceAttrs, data: Any) -> Array:
     """Return the sum divided by the count; integers divide towards zero, half precision sums in float32."""
     axes = reduced_axes(attrs, data.ndim)
@@ -215,7 +224,7 @@ def mean_numpy(attrs: ReduceAttrs, data: Any) -> Array:
             wide = data.dtype if data.dtype.itemsize > 2 else np.dtype(np.float32)
             return np.asarray(np.mean(data, axis=axes, dtype=wide, keepdims=attrs.keepdims), data.dtype)
         total = np.sum(data, axis=axes, dtype=data.dtype, keepdims=attrs.keepdims)
-        count = data.dtype.type(int(np.prod([data.shape[axis] for axis in axes])))
+        count = data.dtype.type(_counted(math.prod(data.shape[axis] for axis in axes), of_array(data)))
         return np.asarray((total - np.fmod(total, count)) // count, data.dtype)
 
 
@@ -228,7 +237,8 @@ def mean_compute(attrs: ReduceAttrs, out: TensorType, data: te.Tensor) -> te.Ten
     total: te.Tensor = reduction(
         out.shape, attrs, data, lambda index, loops, place: te.sum(cast(wide, data[index]), loops), "T_mean_sum"
     )
-    count = cast(wide, as_prim(product(data.shape[axis] for axis in axes)))
+    extent = as_prim(product(data.shape[axis] for axis in axes))
+    count = cast(wide, IntImm(_counted(extent.value, wide)) if isinstance(extent, IntImm) else extent)
     result: te.Tensor = te.compute(
         out.shape,
         lambda *i: cast(out.dtype, binary("/" if is_float(wide) else "truncdiv", total[i], count)),

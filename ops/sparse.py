@@ -135,7 +135,7 @@ def sparse_dense_type(attrs: SparseDenseAttrs, dense: Type, data: Type, indices:
 def sparse_dense_numpy(attrs: SparseDenseAttrs, dense: Any, data: Any, indices: Array, indptr: Array) -> Array:
     """Return ``dense @ sparse.T``, or ``sparse @ dense.T``."""
     matrix = _dense(data, indices, indptr, dense.shape[1]).astype(dense.dtype, copy=False)
-    return np.asarray(matrix @ dense.T if attrs.sparse_lhs else dense @ matrix.T)
+    return np.asarray(matrix @ dense.T if attrs.sparse_lhs else dense @ matrix.T, dense.dtype)
 
 
 def sparse_dense_compute(

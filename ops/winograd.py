@@ -14,12 +14,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
-from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.attributes import (
     DType,
     IndexExprArray,
@@ -31,6 +30,7 @@ from relay2relax.ops.attributes import (
 )
 from relay2relax.ops.convolution_rules import ConvCall, extents_in, read_call
 from relay2relax.ops.record import OpDef, OpError
+from relay2relax.ops.refusal import Refusal
 from relay2relax.ops.shapes import show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.ops.windows import Window, check_positions, integers, pad_array, windows_of
@@ -396,8 +396,7 @@ def nnpack_type(attrs: Conv2DWinogradNNPACKWeightTransformAttrs, weight: Type) -
     return TensorType((*x.shape[:2], 8, 8), attrs.out_dtype or x.dtype)
 
 
-def _only_nnpack(*unused: Any) -> NoReturn:
-    raise UnsupportedError(f"{_NNPACK} is NNPACK's own format: only that library computes it")
+_NOT_COMPUTED = Refusal(_NNPACK, "it is NNPACK's own format: only that library computes it")
 
 
 OPS: tuple[OpDef, ...] = (
@@ -413,7 +412,7 @@ OPS: tuple[OpDef, ...] = (
         attrs=Conv2DWinogradNNPACKWeightTransformAttrs,
         attrs_key="relay.attrs.Conv2DWinogradNNPACKWeightTransformAttrs",
         infer=nnpack_type,
-        numpy=_only_nnpack,
-        compute=_only_nnpack,
+        numpy=_NOT_COMPUTED,
+        compute=_NOT_COMPUTED,
     ),
 )

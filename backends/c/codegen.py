@@ -53,7 +53,7 @@ from relay2relax.tir.stmt import (
     Stmt,
     While,
 )
-from relay2relax.tir.visit import subexpressions, substitute, substitute_stmt
+from relay2relax.tir.visit import all_expressions, statements, subexpressions, substitute, substitute_stmt
 
 # Temporaries up to this size live on the stack.
 _STACK_BYTES = 1 << 16
@@ -112,6 +112,18 @@ def is_natural(expr: PrimExpr, naturals: Container[Var]) -> bool:
         case Cast("int64", value):
             return is_natural(value, naturals)
     return False
+
+
+def chooses_around_loops(body: Stmt) -> bool:
+    """Whether a loop's body has loops of its own, and conditions: such a loop must run one step after the other."""
+    nodes = list(statements(body))
+    if not any(isinstance(node, For) for node in nodes):
+        return False
+    return any(isinstance(node, If) for node in nodes) or any(
+        isinstance(node, Select) or (isinstance(node, Call) and node.name == "if_then_else")
+        for expr in all_expressions(body)
+        for node in subexpressions(expr)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +190,12 @@ class _Writer:
         for extent in extents[1:]:
             total = Infix("*", total, extent)
         names = [*self.buffers.values(), *self.scalars.values()]
+        apart = ["    R2R_APART"] if chooses_around_loops(body) else []
         lines = [
             f"struct @_arguments {{ {' '.join(f'{one};' for one in self.declared(restrict=False))} }};",
             f"static void @_part({self.parameters()}, int64_t begin, int64_t end) {{",
             "  for (int64_t step = begin; step < end; ++step) {",
+            *apart,
             *self.lines,
             "  }",
             "}",
@@ -246,9 +260,9 @@ class _Writer:
                 name = self.names[var] = self.fresh("v")
                 self.scoped(f"const {value_type(value.dtype)} {name} = {self.text(value)};", body)
             case If(condition, then, otherwise):
-                self.braced(f"if ({self.text(condition)})", then, "R2R_BRANCH")
+                self.braced(f"if ({self.text(condition)})", then)
                 if otherwise is not None:
-                    self.braced("else", otherwise, "R2R_BRANCH")
+                    self.braced("else", otherwise)
             case While(condition, body):
                 self.braced(f"while ({self.text(condition)})", body)
             case Allocate(buffer, body):
@@ -288,7 +302,7 @@ class _Writer:
             return
         if stmt.kind is LoopKind.VECTORIZED:
             self.line("R2R_INDEPENDENT")
-        self.braced(self.loop_head(stmt), stmt.body)
+        self.braced(self.loop_head(stmt), stmt.body, "R2R_APART" if chooses_around_loops(stmt.body) else "")
 
     def loop_head(self, stmt: For) -> str:
         type_, extent = c_type(stmt.var.dtype), self.expr(simplify(stmt.extent))

@@ -24,11 +24,12 @@ HEADER = r"""
 #else
 #define R2R_INDEPENDENT _Pragma("GCC ivdep")
 #endif
-/* gcc 12 makes wrong masks of branches around short loops with AVX-512; this keeps a branch a branch. */
+/* gcc 12 makes wrong masks with AVX-512 where it unrolls short loops and makes vectors of the loop around them. The
+   steps of a loop with this in its body stay apart. */
 #if defined(__GNUC__) && !defined(__clang__)
-#define R2R_BRANCH __asm__ volatile("");
+#define R2R_APART __asm__ volatile("");
 #else
-#define R2R_BRANCH
+#define R2R_APART
 #endif
 #define R2R_INLINE static inline __attribute__((always_inline, unused))
 #define R2R_VECTOR(type, lanes) \
