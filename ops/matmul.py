@@ -288,9 +288,13 @@ def bias_add_numpy(attrs: BiasAddAttrs, data: Array, bias: Array) -> Array:
 
 
 def bias_add_compute(attrs: BiasAddAttrs, out: TensorType, data: te.Tensor, bias: te.Tensor) -> Any:
-    """Return the data plus the bias along ``axis``."""
+    """Return the data plus the bias along ``axis``, along which a bias of one element is repeated."""
     axis = normal_axis(attrs.axis, data.rank)
-    return te.compute(out.shape, lambda *at: data[at] + bias[at[axis]], "bias_add")
+
+    def element(*at: PrimExpr) -> PrimExpr:
+        return data[at] + bias[operand_indices(bias.shape, (out.shape[axis],), (at[axis],))]
+
+    return te.compute(out.shape, element, "bias_add")
 
 
 def bias_add_relax(e: Emit[V], attrs: BiasAddAttrs, data: V, bias: V) -> V:

@@ -326,3 +326,15 @@ def test_shapes_that_only_meet_at_run_time() -> None:
     with pytest.raises(ExecutionError) as caught:
         run(text, np.ones(2), np.ones(3))
     assert "add cannot be computed for arguments of shapes (2,), (3,) (<text>:3:3)" in str(caught.value)
+
+
+@pytest.mark.compiler
+def test_extents_that_types_do_not_tell_are_taken_as_they_come():
+    """TVM checks no extents that types leave unknown: a bias of one element is repeated."""
+    text = """#[version = "0.0.5"]
+    def @main(%data: Tensor[(?, ?), float32], %bias: Tensor[(?), float32]) { nn.bias_add(%data, %bias) }"""
+    mod = infer_type(parse(text))
+    data, bias = np.ones((2, 3), np.float32), np.full(1, 5, np.float32)
+    for backend in ("numpy", "c"):
+        found = create_executor("debug", mod, backend=backend).evaluate()(data, bias)
+        np.testing.assert_array_equal(found, np.full((2, 3), 6, np.float32))
