@@ -88,7 +88,8 @@ def _meet(a: Extent, b: Extent, position: int, shapes: Sequence[Sequence[Extent]
         return a
     if first is not None or second is not None:
         return a if first is not None else b
-    return a if equal(a, b) else maximum(a, b)
+    # The larger of two that are equal is one of them.
+    return a if a == b else maximum(a, b)
 
 
 def operand_indices(

@@ -297,8 +297,12 @@ class Algebra:
 
     def extreme(self, op: BinaryOp, expr: PrimExpr) -> Sum:
         """Return a minimum or maximum: operands flattened, those that cannot win dropped, the rest sorted."""
+        operands = list(flattened(op, expr))
+        if all(isinstance(one, Var) and self.bounds.get(one, ANYTHING) in (ANYTHING, (0, None)) for one in operands):
+            # Of variables without limits each may win: hundreds of them meet where tensors of unknown extents are added.
+            return atom_sum(chain(op, sorted(dict.fromkeys(operands), key=sort_key)))
         contest = _Contest(self, op)
-        for operand in flattened(op, expr):
+        for operand in operands:
             match list(self.sum(operand).items()):
                 # The simplified operand may be such an extreme itself.
                 case [((Binary(inner, _, _) as atom,), 1)] if inner == op:

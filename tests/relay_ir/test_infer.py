@@ -297,3 +297,8 @@ def test_results_are_declared_or_inferred_first() -> None:
 def test_functions_without_results_that_call_each_other_are_refused() -> None:
     with pytest.raises(TypeInferenceError, match="cannot be inferred"):
         infer_type(parse(CHAIN.replace("exp(%x)", "@f(%x)")), declare_results=True)
+
+
+def test_a_negative_extent_is_a_type_as_in_tvm() -> None:
+    # TVM 0.18 accepts `Tensor[(-1, 10), float32]`, and what follows from it.
+    assert "-> Tensor[(-1, 10), float32]" in signature("def @main(%x: Tensor[(-1, 10), float32]) { add(%x, %x) }")
