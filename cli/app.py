@@ -112,12 +112,13 @@ def run(
     backend: Annotated[Backend, typer.Option("--backend", "-b", help="What runs the program.")] = Backend.NUMPY,
     seed: Seed = 0,
     out: Annotated[Optional[Path], typer.Option("--out", "-o", help="Write outputs to this .npz file.")] = None,
+    profile: Annotated[bool, typer.Option("--profile", help="Show time and rates of every C kernel.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run MODEL and print or save its outputs."""
     from relay2relax.cli import run as command
 
-    command.run(model, params, inputs, via.value, backend.value, seed, out, as_json)
+    command.run(model, params, inputs, via.value, backend.value, seed, out, profile, as_json)
 
 
 @app.command()

@@ -3,43 +3,92 @@
 from __future__ import annotations
 
 import io
-import sys
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from relay2relax import backends, translator
 from relay2relax.cli import files, screen
+from relay2relax.core.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from relay2relax.backends.c.module import KernelTime
+
+# A profile is taken over so many seconds, or one run where that takes longer.
+_PROFILE_SECONDS = 1.0
 
 
 def run(
     model: Path, params: Path | None, inputs: Path | None, via: str, backend: str, seed: int, out: Path | None,
-    as_json: bool,
+    profile: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Run and print a line per output, or write the outputs to ``out``."""
+    """Run and print a line per output, or write the outputs to ``out``; with ``profile`` also what each kernel took.
+
+    Translations have the params that are given bound, so that what depends on them alone is not computed when they run.
+    """
+    if profile and (backend != "c" or via == "relay"):
+        raise UnsupportedError(
+            "kernels are measured where there are any: add --backend c, and --via tir or --via graph"
+        )
+    kernels: list[KernelTime] = []
+    runs = 0
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
-        arguments = translator.make_arguments(module, files.load_params(params) | files.load_inputs(inputs), seed)
+        bound = files.load_params(params)
+        arguments = translator.make_arguments(module, bound | files.load_inputs(inputs), seed)
     with screen.progress(f"running on {backend}"):
         if via == "relay":
             result = backends.create_executor("debug", module, backend=backend).evaluate()(*arguments)
         else:
             translate = translator.lower_to_tir if via == "tir" else translator.via_graph
-            relax = translate(module)
-            for one in translator.calls_as_tensorir(relax):
-                print(one, file=sys.stderr)
-            executable = backends.build(relax, target=backend)
-            result = backends.VirtualMachine(executable)["main"](*arguments)
+            executable = backends.build(translate(module, bound), target=backend)
+            names = [param.name for param in module["main"].params]
+            given = [value for name, value in zip(names, arguments, strict=True) if name not in bound]
+            main = backends.VirtualMachine(executable)["main"]
+            result = main(*given)
+            if profile:
+                kernels, runs = _profile(executable.native, main, given)
     outputs = translator.flatten(result)
     if out is not None:
         content = io.BytesIO()
         np.savez(content, **{f"out{i}": array for i, array in enumerate(outputs)})  # type: ignore[arg-type]
         files.write_all({out: content.getvalue()})
     if as_json:
-        screen.print_json(
-            [{"shape": list(o.shape), "dtype": str(o.dtype), "values": o.ravel()[:16].tolist()} for o in outputs]
-        )
+        shown: Any = [
+            {"shape": list(o.shape), "dtype": str(o.dtype), "values": o.ravel()[:16].tolist()} for o in outputs
+        ]
+        screen.print_json({"outputs": shown, "runs": runs, "kernels": _rows(kernels, runs)} if profile else shown)
         return
     for index, array in enumerate(outputs):
         print(f"output {index}: {array.dtype}{list(array.shape)}")
         print(np.array2string(array, threshold=64))
+    if profile:
+        print(f"\n{runs} runs, the mean of each kernel")
+        print(screen.kernel_table(_rows(kernels, runs)))
+
+
+def _profile(native: Any, main: Any, given: list[Any]) -> tuple[list[KernelTime], int]:
+    runs, end = 0, time.perf_counter() + _PROFILE_SECONDS
+    with native.profiled():
+        while not runs or time.perf_counter() < end:
+            main(*given)
+            runs += 1
+    return native.kernel_times(), runs
+
+
+def _rows(kernels: list[KernelTime], runs: int) -> list[dict[str, Any]]:
+    """Return one row per kernel, the slowest first: microseconds per run, and rates."""
+    total = sum(one.seconds for one in kernels)
+    return [
+        {
+            "kernel": one.label,
+            "microseconds": 1e6 * one.seconds / runs,
+            "share": one.seconds / total,
+            "gflops": one.operations / one.seconds / 1e9,
+            "gbytes": one.bytes / one.seconds / 1e9,
+        }
+        for one in sorted(kernels, key=lambda one: -one.seconds)
+        if one.seconds
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,26 @@ def report_table(report: Report) -> str:
         )
         for row in report.rows
     ]
+    return _table(head, rows)
+
+
+def kernel_table(kernels: Sequence[Mapping[str, Any]]) -> str:
+    """Return what kernels took as a table of plain text."""
+    head = ("kernel", "µs", "share", "GFLOP/s", "GB/s")
+    rows = [
+        (
+            one["kernel"],
+            f"{one['microseconds']:.1f}",
+            f"{one['share']:.1%}",
+            f"{one['gflops']:.1f}",
+            f"{one['gbytes']:.1f}",
+        )
+        for one in kernels
+    ]
+    return _table(head, rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(line[column]) for line in [head, *rows]) for column in range(len(head))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in [head, *rows]]
     lines.insert(1, "  ".join("-" * width for width in widths))

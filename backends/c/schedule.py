@@ -102,7 +102,16 @@ def _arithmetic(expr: PrimExpr) -> int:
 
 
 def _bytes(stage: AnyStage) -> PrimExpr:
+    """Return the memory that a stage touches at most: of each tensor all, or as much as it has points."""
+    most = None
+    if isinstance(stage, Stage):
+        most = points([*stage.axes, *(stage.reduction.axes if stage.reduction is not None else ())])
     total: PrimExpr = IntImm(0)
     for buffer in stage.reads() | stage.writes():
-        total = binary("+", total, binary("*", size_of(buffer), IntImm((bits(buffer.dtype) + 7) // 8)))
+        size = size_of(buffer)
+        if isinstance(stage, Stage) and buffer is stage.target:
+            size = points(stage.axes)
+        elif isinstance(most, IntImm) and isinstance(size, IntImm):
+            size = IntImm(min(most.value, size.value))
+        total = binary("+", total, binary("*", size, IntImm((bits(buffer.dtype) + 7) // 8)))
     return simplify(total)

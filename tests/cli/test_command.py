@@ -192,3 +192,20 @@ def test_dims_name_the_batch(model: Path, tmp_path: Path) -> None:
     done = command("convert", model, "--dims", "nobody=batch", cwd=tmp_path)
     assert done.returncode == 1
     assert "nobody" in done.stderr
+
+
+@pytest.mark.compiler
+def test_profile_shows_every_kernel(model: Path, params: Path, tmp_path: Path) -> None:
+    environment = {"RELAY2RELAX_CACHE": str(tmp_path / "cache")}
+    given = ("run", model, "--params", params, "--backend", "c", "--via", "tir", "--profile")
+    done = command(*given, "--json", cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["runs"] > 1
+    assert all(kernel["microseconds"] > 0 for kernel in document["kernels"])
+    assert sum(kernel["share"] for kernel in document["kernels"]) == pytest.approx(1)
+    table = command(*given, cwd=tmp_path, env=environment).stdout
+    assert "GFLOP/s" in table
+    refused = command("run", model, "--profile", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "--backend c" in refused.stderr
