@@ -15,7 +15,7 @@ from functools import lru_cache
 from relay2relax.core.dtype import Array
 from relay2relax.ops.record import OpError
 from relay2relax.tir.expr import PrimExpr
-from relay2relax.tir.extent import Extent, Shape, floordiv, product, static
+from relay2relax.tir.extent import Extent, Shape, floordiv, mul, static
 
 _AXIS = re.compile(r"([A-Z])|([1-9]\d*)([a-z])")
 
@@ -55,8 +55,10 @@ class Layout:
 
     def extents(self, shape: Shape, order: str) -> Shape:
         """Return the extents of the axes ``order`` of a tensor of ``shape`` in this layout."""
-        pairs = list(zip(self.axes, shape, strict=True))
-        return tuple(product(extent for axis, extent in pairs if axis.letter == letter) for letter in order)
+        found: dict[str, Extent] = {}
+        for axis, extent in zip(self.axes, shape, strict=True):
+            found[axis.letter] = mul(found[axis.letter], extent) if axis.letter in found else extent
+        return tuple(found.get(letter, 1) for letter in order)
 
     def shape(self, extents: Sequence[Extent], order: str) -> Shape:
         """Return the shape, in this layout, of a tensor whose axes ``order`` have ``extents``.

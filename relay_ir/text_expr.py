@@ -493,7 +493,8 @@ class ExpressionReader:
             lexer.advance()
         constructor = self.constructors.get(name)
         if constructor is None:
-            if lexer.kind == "(" and is_older_name(name):
+            known = self._operators.get(name)
+            if lexer.kind == "(" and (known is None or known[1] is None) and is_older_name(name):
                 return self._operators.setdefault(name, (Op(name), None))[0]
             return self._operator(name, start, end)
         if lexer.kind != "(":

@@ -10,6 +10,7 @@ serves Relay and Relax alike.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import TypeAlias, Union
 
@@ -48,11 +49,24 @@ def canonical(expr: Extent) -> Extent:
     return simple.value if isinstance(simple, IntImm) else simple
 
 
+_ON_NUMBERS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "min": min,
+    "max": max,
+}
+
+
 def _apply(op: BinaryOp, a: Extent, b: Extent) -> Extent:
+    if isinstance(a, int) and isinstance(b, int):
+        if b or op not in ("//", "%"):
+            return _ON_NUMBERS[op](a, b)
+        return canonical(binary(op, as_prim(a), as_prim(b)))
     if is_any(a) or is_any(b):
         return ANY
-    if isinstance(a, int) and isinstance(b, int):
-        return canonical(binary(op, as_prim(a), as_prim(b)))
     # A plain int takes the dtype of the expression that it meets.
     result = canonical(binary(op, a, b))
     if isinstance(result, int) and static(a) is not None and static(b) is not None:

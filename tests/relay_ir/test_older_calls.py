@@ -157,6 +157,13 @@ def test_older_calls_in_text(name: str) -> None:
     infer_type(found)
 
 
+def test_an_older_operator_may_be_called_twice() -> None:
+    text = V07 + "def @main(%x: Tensor[(3), float32], %i: Tensor[(3), int64]) { %0 = scatter(%x, %i, %x, axis=0); "
+    found = parse(text + "scatter(%0, %i, %0, axis=0) }")["main"].body
+    assert isinstance(found, Call)
+    assert found.op == Op("scatter_elements")
+
+
 def test_what_older_calls_leave_of_mistakes() -> None:
     with pytest.raises(Relay2RelaxError, match=r"operator image\.resize has no attribute `sizes`"):
         parse(V07 + "def @main(%x: Tensor[(1, 1, 2, 2), float32]) { image.resize(%x, sizes=[4, 4]) }")
