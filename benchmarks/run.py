@@ -3,11 +3,11 @@
     python benchmarks/run.py                     all sections
     python benchmarks/run.py chain translate     some of them
 
-Sections: ``chain`` (time per node of every stage, from 1,000 to 100,000 operators), ``reading`` (MB/s of text and JSON,
-calls typed per second), ``translate`` (seconds per model case, both ways), ``memory`` (peak memory of reading, inference
-and translation over a module with 500 MB of params), ``speed`` (the C backend beside apache-tvm's default build and ONNX
-Runtime on two threads). Model cases are read from RELAY2RELAX_GOLDEN or from ../shared/golden beside the checkout;
-sections that need them say so where they are absent.
+Sections: ``chain`` (time per node of every stage, from 1,000 to 100,000 operators), ``reading`` (MB/s of text and
+JSON, calls typed per second), ``translate`` (seconds per model case, both ways), ``memory`` (peak memory of reading,
+inference and translation over a module with 500 MB of params), ``speed`` (the C backend beside apache-tvm's default
+build and ONNX Runtime on two threads). Model cases are read from RELAY2RELAX_GOLDEN or from ../shared/golden beside the
+checkout; sections that need them say so where they are absent.
 """
 
 from __future__ import annotations

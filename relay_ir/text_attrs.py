@@ -15,7 +15,7 @@ from relay2relax.relay_ir.attrs_codec import attrs_class, attrs_key, coerce
 from relay2relax.relay_ir.device import VirtualDevice
 from relay2relax.relay_ir.expr import Call, Expr, Op, OpaqueAttrs
 from relay2relax.relay_ir.lexer import Lexer
-from relay2relax.relay_ir.older_calls import Modern, form_of_call, modern_call, older_default
+from relay2relax.relay_ir.older_calls import Modern, form_of_call, has_older_forms, modern_call, older_default
 from relay2relax.relay_ir.text_literals import format_double, format_scalar, quote, unquote
 from relay2relax.relay_ir.text_metadata import MetadataReader
 from relay2relax.relay_ir.text_types import number, sequence
@@ -139,6 +139,8 @@ class AttributeReader:
         self, name: str, args: list[Expr], given: list[Attribute], attrs: Any, start: int
     ) -> Modern | None:
         """Return today's form of a call that is in the form of an earlier version, None where it is not."""
+        if not has_older_forms(name):
+            return None
         if attrs is not None:
             return modern_call(name, tuple(args), attrs, self._lexer.release)
         form = form_of_call(name, len(args), [one.key for one in given], self._lexer.release)

@@ -45,7 +45,7 @@ from relay2relax.relay_ir.expr import (
     Var,
 )
 from relay2relax.relay_ir.lexer import Lexer, describe
-from relay2relax.relay_ir.older_calls import has_older_forms, is_older_attrs, is_older_name
+from relay2relax.relay_ir.older_calls import is_older_attrs, is_older_name
 from relay2relax.relay_ir.text_attrs import Attribute, AttributeReader, suggestion
 from relay2relax.relay_ir.text_metadata import MetadataReader
 from relay2relax.relay_ir.text_scope import Locations, Scope
@@ -417,7 +417,7 @@ class ExpressionReader:
         if lexer.kind != ")":
             lexer.unclosed("(", opened, "`,` or `)`")
         lexer.advance()
-        if isinstance(callee, Op) and has_older_forms(callee.name):
+        if isinstance(callee, Op):
             older = self.attributes.of_older_call(callee.name, args, given, attrs, start)
             if older is not None:
                 return self.located(Call(Op(older[0]), *older[1:], (), lexer.span()), start)
