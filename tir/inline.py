@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from relay2relax.tir.expr import Buffer, BufferLoad, PrimExpr, Var
+from relay2relax.tir.regions import block_regions
 from relay2relax.tir.stmt import Allocate, BlockRealize, For, IterVar, Let, PrimFunc, Seq, Stmt
 from relay2relax.tir.visit import map_expr, map_parts, map_stmt, statements, substitute, substitute_stmt
 
@@ -68,7 +69,11 @@ def renewed(stmt: Stmt, block_name: Callable[[str], str]) -> Stmt:
                 return replace(changed, var=values[var])
             case BlockRealize(block=block):
                 axes = tuple(IterVar(values[axis.var], axis.extent, axis.kind) for axis in block.iter_vars)
-                return replace(changed, block=replace(block, iter_vars=axes, name=block_name(block.name)))
+                own = replace(block, iter_vars=axes, name=block_name(block.name))
+                if len({region.buffer for region in own.reads}) < len(own.reads):
+                    # One buffer is now read as several operands.
+                    own = replace(own, reads=block_regions(own)[0])
+                return replace(changed, block=own)
         return changed
 
     return change(stmt)
