@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
@@ -56,6 +59,7 @@ from relay2relax.graph.relax_values import (
     what,
 )
 from relay2relax.ops import relay_op
+from relay2relax.ops.record import OpDef
 from relay2relax.ops.symbolic import Dims, Symbols, name_extents, widened
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.relax_ir import BlockBuilder, Call, Constant, If, IRModule, Tuple, Var, symbols
@@ -65,11 +69,14 @@ from relay2relax.relax_ir.expr import SeqExpr
 from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, from_type
 from relay2relax.relax_ir.transform import ConvertToDataflow
 from relay2relax.relax_ir.visit import Steps, run
+from relay2relax.relay_ir.infer_errors import type_text
 from relay2relax.tir.expr import Var as PrimVar
 from relay2relax.tir.extent import ANY, Extent, static
 
 # A recursive function over data that are known beforehand is unrolled; one that goes on for longer is refused.
 _DEEPEST = 1000
+# Larger tensors are data, not counters.
+_SMALL = 16
 
 
 @collection_paused()
@@ -85,11 +92,31 @@ def to_relax(
     """
     params = [graph.find_node(name) for name in graph.params]
     types, names = widened(name_extents([(_hint(node), _parameter_type(graph, node)) for node in params], dims))
-    relax_params = [Var(_hint(node), from_type(t), span=node.span) for node, t in zip(params, types, strict=True)]
+    relax_params = [
+        Var(_hint(node), _info(t, f"the parameter {_hint(node)}"), span=node.span)
+        for node, t in zip(params, types, strict=True)
+    ]
     export = _Export(graph, weights, names, lowered)
     export.entry(relax_params)
     module = export.builder.get()
     return ConvertToDataflow()(module) if export.branches else module
+
+
+def _info(type_: Type, what_: str) -> StructInfo:
+    """Return the struct info of values of ``type_``; ``what_`` has them, for the message where there is none."""
+    if not _is_relax(type_):
+        raise UnsupportedError(f"{what_} has the type {type_text(type_)}; Relax has no such values")
+    return from_type(type_)
+
+
+def _is_relax(type_: Type) -> bool:
+    """Whether Relax has values of a type: tensors, and tuples of them."""
+    match type_:
+        case TensorType():
+            return True
+        case TupleType(fields):
+            return all(map(_is_relax, fields))
+    return False
 
 
 def _hint(node: MSCJoint) -> str:
@@ -116,12 +143,16 @@ def _tensor_type(tensor: MSCTensor) -> TensorType:
 
 @dataclass(slots=True, eq=False)
 class _Frame:
-    """A graph that is being translated: its values so far, where it is evaluated, how deep in calls of functions."""
+    """A graph that is being translated: its values so far, where it is evaluated, how deep in calls of functions.
+
+    ``unrolled`` graphs are part of a recursion over data that are known beforehand.
+    """
 
     graph: MSCGraph
     values: dict[str, Value]
     region: object
     depth: int = 0
+    unrolled: bool = False
 
     @property
     def result(self) -> Value:
@@ -152,6 +183,7 @@ class _Export:
     globals: dict[str, Closure] = field(default_factory=dict)
     lifted: dict[Closure, Lifted] = field(default_factory=dict)
     waiting: list[_Waiting] = field(default_factory=list)
+    arrays: dict[RelaxExpr, Array] = field(default_factory=dict)
     emitter: OpEmitter = field(init=False)
     recursive: frozenset[str] = field(init=False)
     branches: bool = field(init=False)
@@ -177,10 +209,10 @@ class _Export:
         self.globals[self.main.name] = closure
         with self.builder.function(self.main.name, params) as var:
             self.lifted[closure] = Lifted(var, ())
-            ret = self.declared_result(closure, params)
-            if closure.recursive and ret is not None:
+            ret = self.declared_result(closure, params) if closure.recursive else None
+            if ret is not None:
                 self.builder.declare(var.name, [param.info for param in params], ret)
-            self.body(closure, values, ret if closure.recursive else None)
+            self.body(closure, values, ret)
         while self.waiting:
             one = self.waiting.pop()
             with self.builder.function(one.target.var.name, one.params, private=True):
@@ -207,7 +239,9 @@ class _Export:
         if type_ is None:
             return None
         (wide,), _ = widened([type_])
-        return symbols.erase(from_type(wide), symbols.defined(param.info for param in params))
+        return symbols.erase(
+            _info(wide, f"the result of {closure.name}"), symbols.defined(param.info for param in params)
+        )
 
     def lift(self, closure: Closure, node: MSCJoint) -> Lifted:
         """Return the function of the module that ``closure`` becomes; it is built when its turn comes."""
@@ -264,9 +298,9 @@ class _Export:
     def call(self, frame: _Frame, node: MSCJoint) -> Steps:
         callee, *args = (self.operand(frame, node, name) for name in node.operands)
         match callee:
-            case Closure(recursive=True) if not any(map(is_known, args)):
+            case Closure(recursive=True) if not any(map(is_known, args)) and _is_first_order(callee.graph):
                 frame.values[node.name] = self.call_lifted(frame, node, self.lift(callee, node), args)
-            case Closure(graph, captured, _, itself):
+            case Closure(graph, captured, _, itself, recursive):
                 if frame.depth == _DEEPEST:
                     raise UnsupportedError(
                         f"node {node.name!r}: the recursion of {callee.name} over data that are known beforehand does "
@@ -275,7 +309,7 @@ class _Export:
                 values = dict(zip((*graph.params, *graph.captured), (*args, *captured), strict=True))
                 if itself:
                     values[itself] = callee
-                inner = _Frame(graph, values, frame.region, frame.depth + 1)
+                inner = _Frame(graph, values, frame.region, frame.depth + 1, frame.unrolled or recursive)
                 yield self.nodes(inner)
                 frame.values[node.name] = self.settled(frame, node, inner.result)
             case Lifted():
@@ -295,15 +329,22 @@ class _Export:
 
     def branch(self, frame: _Frame, node: MSCJoint) -> Steps:
         condition = self.as_relax(node, self.operand(frame, node, node.operands[0]))
+        bodies = self.bodies(frame, node, 1)
+        known = self.arrays.get(condition) if frame.unrolled else None
+        if known is not None:
+            taken = bodies[0] if known else bodies[1]
+            yield self.nodes(taken)
+            frame.values[node.name] = taken.result
+            return
         arms: list[SeqExpr] = []
         results: list[Value] = []
-        for inner in self.bodies(frame, node, 1):
+        for inner in bodies:
             inner.region = object()
             self.builder.begin_sequence()
             yield self.nodes(inner)
             results.append(inner.result)
-            known = is_known(inner.result)
-            arms.append(self.builder.end_sequence(Tuple(()) if known else self.as_relax(node, inner.result)))
+            no_value = is_known(inner.result)
+            arms.append(self.builder.end_sequence(Tuple(()) if no_value else self.as_relax(node, inner.result)))
         if any(map(is_known, results)):
             kind = next(what(one) for one in results if is_known(one))
             raise UnsupportedError(
@@ -334,6 +375,7 @@ class _Export:
                 {name: self.operand(frame, node, next(rest)) for name in graph.captured},
                 frame.region,
                 frame.depth,
+                frame.unrolled,
             )
             for graph in node.bodies
         ]
@@ -377,8 +419,20 @@ class _Export:
             raise UnsupportedError(Diagnostic(f"node {node.name!r}{where}: operator {node.optype} has no record"))
         given = [self.as_relax(node, arg) for arg in args]
         if self.lowered:
-            return self.emitter.as_tir(op, node.attrs, given, span=node.span)
-        return self.emitter.as_relax(op, node.attrs, given, node.span)
+            result = self.emitter.as_tir(op, node.attrs, given, span=node.span)
+        else:
+            result = self.emitter.as_relax(op, node.attrs, given, node.span)
+        if frame.unrolled:
+            self.compute(op, node.attrs, given, result)
+        return result
+
+    def compute(self, op: OpDef, attrs: Any, args: Sequence[RelaxExpr], result: RelaxExpr) -> None:
+        """Remember the value of a call of small constants: a recursion may count down by it."""
+        arrays = [arg.data if isinstance(arg, Constant) else self.arrays.get(arg) for arg in args]
+        if all(isinstance(one, np.ndarray) and one.size <= _SMALL for one in arrays):
+            value = op.numpy(attrs, *arrays)
+            if isinstance(value, np.ndarray):
+                self.arrays[result] = value
 
     def reference(self, frame: _Frame, node: MSCJoint, args: Sequence[Value]) -> Value:
         """Read or write a reference; what a branch does to one from around it only the running program knows."""
@@ -437,6 +491,12 @@ class _Export:
                 raise GraphError(f"the weight {name!r} is missing")
             self.constants[name] = Constant(self.weights[name], graph.weight_spans.get(name))
         return self.constants[name]
+
+
+def _is_first_order(graph: MSCGraph) -> bool:
+    """Whether a function takes and gives what Relax has values of."""
+    inferred = graph.signature.inferred
+    return inferred is None or all(map(_is_relax, (*inferred.arg_types, inferred.ret_type)))
 
 
 def _called(graph: MSCGraph) -> list[str]:

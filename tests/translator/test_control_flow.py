@@ -105,6 +105,26 @@ def @main(%x: float32, %y: float32) {
   @total(%4)
 }
 """
+COUNTED = """
+type List[A] { Cons(A, List[A]), Nil, }
+def @repeat(%x: float32, %n: int32) -> List[float32] {
+  %0 = equal(%n, 0);
+  if (%0) { Nil } else { %1 = subtract(%n, 1); %2 = @repeat(%x, %1); Cons(%x, %2) }
+}
+def @nth(%list: List[float32], %n: int32) -> float32 {
+  %0 = equal(%n, 0);
+  match (%list) {
+    Cons(%head, %tail) => if (%0) { %head } else { %1 = subtract(%n, 1); @nth(%tail, %1) },
+    Nil => 0f,
+  }
+}
+def @main(%x: float32) {
+  %0 = @repeat(%x, 3);
+  %1 = @nth(%0, 2);
+  %2 = @nth(%0, 5);
+  (%1, %2)
+}
+"""
 F = np.float32
 CASES: dict[str, tuple[str, list[Any], Any]] = {
     "branch taken": (BRANCH, [np.array(True), np.zeros(3, F)], np.ones(3, F)),
@@ -114,6 +134,7 @@ CASES: dict[str, tuple[str, list[Any], Any]] = {
     "two calls of itself": (FIBONACCI, [np.int32(10)], np.array(55, "int32")),
     "references": (REFERENCES, [F(7)], (np.array(7, F), np.array(2, F))),
     "lists": (LISTS, [F(3), F(5)], np.array(24, F)),
+    "lists counted": (COUNTED, [F(3)], (np.array(3, F), np.array(0, F))),
 }
 
 
@@ -226,6 +247,20 @@ def @main(%c: bool, %x: float32) {
 }
 """,
             "a branch gives a value of the data type List .constructor Cons.",
+        ),
+        (
+            """
+type List[A] { Cons(A, List[A]), Nil, }
+def @main(%list: List[float32]) { %list }
+""",
+            "the parameter list has the type `List.float32.`; Relax has no such values",
+        ),
+        (
+            """
+type List[A] { Cons(A, List[A]), Nil, }
+def @main(%x: float32) { Cons(%x, Nil) }
+""",
+            "needs a value of the data type List .constructor Cons. when the program runs",
         ),
         (
             """
