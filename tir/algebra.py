@@ -299,7 +299,7 @@ class Algebra:
         """Return a minimum or maximum: operands flattened, those that cannot win dropped, the rest sorted."""
         operands = list(flattened(op, expr))
         if all(isinstance(one, Var) and self.bounds.get(one, ANYTHING) in (ANYTHING, (0, None)) for one in operands):
-            # Of variables without limits each may win: hundreds of them meet where tensors of unknown extents are added.
+            # Of variables without limits each may win: hundreds meet where tensors of unknown extents are added.
             return atom_sum(chain(op, sorted(dict.fromkeys(operands), key=sort_key)))
         contest = _Contest(self, op)
         for operand in operands:

@@ -16,6 +16,7 @@ from typing import TypeAlias, Union
 
 from relay2relax.tir.arith import EXTENTS, prove, simplify
 from relay2relax.tir.expr import AnyExtent, Binary, BinaryOp, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.sums import flattened
 
 Extent: TypeAlias = Union[int, PrimExpr]
 Shape: TypeAlias = tuple[Extent, ...]
@@ -147,6 +148,12 @@ def written_any(rule: Callable[[Extent], Extent]) -> AnyExtent:
     return AnyExtent(over_any(computed)) if isinstance(computed, Binary) else ANY
 
 
+def _largest_of(extent: Extent) -> frozenset[PrimExpr] | None:
+    """Return the variables whose maximum ``extent`` is, None where it is something else."""
+    operands = flattened("max", as_prim(extent))
+    return frozenset(operands) if all(isinstance(one, Var) for one in operands) else None
+
+
 def equal(a: Extent, b: Extent) -> bool | None:
     """Whether the extents are equal: True or False where that is proved, None where it is not known."""
     if is_any(a) or is_any(b):
@@ -156,4 +163,8 @@ def equal(a: Extent, b: Extent) -> bool | None:
     first, second = static(a), static(b)
     if first is not None and second is not None:
         return first == second
+    # The largest of some variables may or may not be the largest of others.
+    one, other = _largest_of(a), _largest_of(b)
+    if one is not None and other is not None:
+        return True if one == other else None
     return prove(binary("==", as_prim(a), as_prim(b)), EXTENTS)

@@ -43,7 +43,7 @@ def prepare(
     mod = as_module(program)
     if params:
         mod = bind_params(mod, params)
-    mod = InlineLocalFunctions()(ToGraphNormalForm()(mod))
+    mod = InlineLocalFunctions(marked=True)(ToGraphNormalForm()(mod))
     if not mod.types:
         mod = infer_type(mod, declare_results=True)
     main = mod["main"]

@@ -34,12 +34,13 @@ from relay2relax.relay_ir.transform.infrastructure import map_functions
 class InlineLocalFunctions(Pass[IRModule]):
     """Put the bodies of function literals, and of let-bound functions, in the place of their calls.
 
-    Recursive functions and functions that carry attributes (``Primitive``, ``Composite``, ``Compiler``) stay
-    calls. An argument used several times is shared, not computed again. Raises Relay2RelaxError for a call
-    whose number of arguments is wrong.
+    Recursive functions stay calls, and so do functions that carry attributes (``Primitive``, ``Composite``,
+    ``Compiler``) unless ``marked`` says that these go as well. An argument used several times is shared, not computed
+    again. Raises Relay2RelaxError for a call whose number of arguments is wrong.
     """
 
     opt_level: ClassVar[int] = 1
+    marked: bool = False
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with its local functions inlined."""
@@ -48,7 +49,7 @@ class InlineLocalFunctions(Pass[IRModule]):
         def change(function: Function) -> Function:
             while True:
                 # Inlining may put a function literal where a parameter was called.
-                inlined = _inline(function, ordered)
+                inlined = _inline(function, ordered, self.marked)
                 if inlined is function:
                     return function
                 function = inlined
@@ -56,7 +57,7 @@ class InlineLocalFunctions(Pass[IRModule]):
         return map_functions(mod, change)
 
 
-def _inline(root: Function, ordered: bool) -> Function:
+def _inline(root: Function, ordered: bool, marked: bool) -> Function:
     recursive = recursive_lets(root)
     functions: dict[Expr, Expr] = {}
     for node in nodes(root):
@@ -68,7 +69,7 @@ def _inline(root: Function, ordered: bool) -> Function:
         if isinstance(node, Call):
             target = node.op if isinstance(node.op, Function) else functions.get(node.op)
             callee = None if target is None else done.get(target)
-            if isinstance(callee, Function) and not callee.attrs:
+            if isinstance(callee, Function) and (marked or not callee.attrs):
                 done[node] = body_of(callee, [done[arg] for arg in node.args], ordered)
     result = done[root]
     assert isinstance(result, Function)

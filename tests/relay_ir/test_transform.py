@@ -83,6 +83,7 @@ def test_functions_with_attributes_stay():
     x, n = var("x", shape=(2,)), var("n")
     mod = module(x, body=Call(Function((n,), op.nn.relu(n), attrs={"Composite": "dense"}), (x,)))
     assert InlineLocalFunctions()(mod) is mod
+    assert relay_ir.structural_equal(InlineLocalFunctions(marked=True)(mod), module(x, body=op.nn.relu(x)))
 
 
 def test_a_wrong_number_of_arguments():

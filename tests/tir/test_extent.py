@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from relay2relax.tir.expr import IntImm, Var
-from relay2relax.tir.extent import ANY, add, floordiv, maximum, mul, product
+from relay2relax.tir.expr import Binary, IntImm, Var
+from relay2relax.tir.extent import ANY, add, equal, floordiv, is_any, maximum, mul, product, written_any
+from relay2relax.tir.visit import variables
 
 
 def test_plain_extents_stay_plain():
@@ -26,3 +27,28 @@ def test_a_number_takes_the_dtype_of_a_variable():
 
 def test_nothing_is_known_of_what_is_computed_from_any():
     assert mul(ANY, 2) is ANY
+
+
+def test_the_largest_of_variables():
+    n, m, k = Var("n"), Var("m"), Var("k")
+    largest = maximum(maximum(n, m), k)
+    assert equal(largest, maximum(k, maximum(m, n))) is True
+    assert equal(n, largest) is None
+    assert equal(maximum(n, m), maximum(m, k)) is None
+    assert maximum(largest, m) == largest
+
+
+def test_hundreds_of_extents_meet_in_a_moment():
+    largest = Var("n")
+    for number in range(400):
+        largest = maximum(largest, Var(f"n{number}"))
+    assert equal(largest, Var("m")) is None
+    assert len(variables(largest)) == 401
+
+
+def test_an_unknown_extent_remembers_what_it_was_computed_as():
+    found = written_any(lambda n: floordiv(add(n, 3), 4))
+    assert is_any(found)
+    assert found.written == Binary("//", Binary("+", ANY, IntImm(3, "int32")), IntImm(4, "int32"))
+    assert add(found, 1) is ANY
+    assert written_any(lambda n: mul(n, 1)) is ANY
