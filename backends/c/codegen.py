@@ -194,6 +194,7 @@ class _Writer:
         lines = [
             f"struct @_arguments {{ {' '.join(f'{one};' for one in self.declared(restrict=False))} }};",
             f"static void @_part({self.parameters()}, int64_t begin, int64_t end) {{",
+            *(f"  (void){name};" for name in self.scalars.values()),
             "  for (int64_t step = begin; step < end; ++step) {",
             *apart,
             *self.lines,

@@ -89,12 +89,12 @@ R2R_INLINE float r2r_load_float16(uint16_t h) {
 }
 R2R_INLINE uint16_t r2r_store_float16(float x) {
   uint32_t w = (uint32_t)r2r_float_bits(x), a = w & 0x7fffffffu;
-  uint32_t normal = (a + 0xfffu + ((a >> 13) & 1u) >> 13) - (112u << 10);
+  uint32_t normal = ((a + 0xfffu + ((a >> 13) & 1u)) >> 13) - (112u << 10);
   normal = normal > 0x7c00u ? 0x7c00u : normal;
   /* Next to a half, the unit in the last place of a float is the smallest number of half precision. */
   uint32_t small = (uint32_t)r2r_float_bits(r2r_bits_float((int32_t)a) + 0.5f) - 0x3f000000u;
   uint32_t finite = a < 0x38800000u ? small : normal;
-  return (uint16_t)(w >> 16 & 0x8000u | (a > 0x7f800000u ? 0x7e00u | (a >> 13 & 0x3ffu) : finite));
+  return (uint16_t)(((w >> 16) & 0x8000u) | (a > 0x7f800000u ? 0x7e00u | ((a >> 13) & 0x3ffu) : finite));
 }
 R2R_INLINE float r2r_load_bfloat16(uint16_t h) { return r2r_bits_float((int32_t)((uint32_t)h << 16)); }
 R2R_INLINE uint16_t r2r_store_bfloat16(float x) {

@@ -182,7 +182,7 @@ def _lifetimes(stages: Sequence[_Stage], elsewhere: Iterable[Buffer]) -> dict[Bu
 
 
 def _places(arena: Arena, base: str, names: Mapping[Var, str]) -> dict[Buffer, str]:
-    return {buffer: f"(char*){base} + {size_text(offset, names)}" for buffer, offset in arena.offsets.items()}
+    return {buffer: f"(void*)((char*){base} + {size_text(offset, names)})" for buffer, offset in arena.offsets.items()}
 
 
 def _function(

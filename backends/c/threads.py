@@ -36,7 +36,7 @@ static struct {
   int64_t next __attribute__((aligned(64)));
   int64_t opened __attribute__((aligned(64)));
   int64_t open, inside, sleeping;
-} r2r_pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
+} r2r_pool = {.use = PTHREAD_MUTEX_INITIALIZER, .sleep = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
 R2R_INLINE void r2r_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
