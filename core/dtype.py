@@ -20,6 +20,8 @@ _FORM = re.compile(r"(?P<kind>int|uint|float|bfloat|bool|handle)(?P<bits>\d{0,4}
 _CODES = {"int": 0, "uint": 1, "float": 2, "handle": 3, "bfloat": 4}
 _KINDS = {code: kind for kind, code in _CODES.items()}
 _FLOAT8 = {6: "float8_e4m3fn", 7: "float8_e5m2"}
+# What today's TVM stores instead, as DLPack has it.
+_DLPACK = {6: "bool", 8: "float8_e4m3", 10: "float8_e4m3fn", 12: "float8_e5m2"}
 
 
 class DTypeError(Relay2RelaxError):
@@ -92,11 +94,15 @@ def to_code(dtype: str) -> tuple[int, int, int]:
     return _CODES[form["kind"]], int(form["bits"] or 64), int(form["lanes"] or 1)
 
 
-def from_code(code: int, width: int, lanes: int) -> str:
-    """Return the dtype that TVM's binary formats store as ``code``, ``width`` and ``lanes``."""
+def from_code(code: int, width: int, lanes: int, today: bool = False) -> str:
+    """Return the dtype that TVM's binary formats store as ``code``, ``width`` and ``lanes``.
+
+    ``today``: the codes are those of TVM since 0.21.
+    """
     suffix = f"x{lanes}" if lanes != 1 else ""
-    if code in _FLOAT8 and width == 8:
-        return _FLOAT8[code] + suffix
+    single = _DLPACK if today else _FLOAT8
+    if code in single and width == 8:
+        return single[code] + suffix
     if code == 1 and width == 1:
         return "bool" + suffix
     if code not in _KINDS:

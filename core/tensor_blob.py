@@ -21,9 +21,10 @@ _CPU = 1
 _MAX_RANK = 64
 
 
-def read_tensor(buffer: memoryview, offset: int = 0) -> tuple[Array, int]:
+def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tuple[Array, int]:
     """Return the tensor that begins at ``offset`` and the offset behind it; the array is a read-only view.
 
+    ``today``: it was written by a TVM whose codes of dtypes are DLPack's, one since 0.21.
     Raises ParseError where the blob is damaged, DTypeError for an element type that numpy cannot hold.
     """
     if offset + _HEAD.size > len(buffer):
@@ -43,7 +44,7 @@ def read_tensor(buffer: memoryview, offset: int = 0) -> tuple[Array, int]:
     *shape, size = struct.unpack_from(f"<{rank + 1}q", buffer, offset + _HEAD.size)
     if any(extent < 0 for extent in shape):
         raise ParseError(f"tensor at byte {offset}: shape {tuple(shape)} has a negative extent")
-    name = from_code(code, width, lanes)
+    name = from_code(code, width, lanes, today)
     dtype = numpy_dtype(name)
     count = 1
     for extent in shape:

@@ -245,8 +245,11 @@ def _cuts(attrs: SplitAttrs, extent: Extent) -> list[tuple[Extent, Extent]]:
         count = int(attrs.indices_or_sections)
         if count < 1:
             raise OpError(f"a tensor cannot be split into {count} parts", 0)
-        if static(floormod(extent, count)) not in (0, None):
-            raise OpError(f"an extent of {known} cannot be split into {count} equal parts", 0)
+        if known is not None and known % count:
+            # Relax leaves the rest to the last parts.
+            size = -(-known // count)
+            ends = [min(number * size, known) for number in range(count + 1)]
+            return [(begin, end - begin) for begin, end in pairwise(ends)]
         length = floordiv(extent, count)
         return [(mul(number, length), length) for number in range(count)]
     places = [0, *(int(one) for one in attrs.indices_or_sections)]
@@ -273,6 +276,8 @@ def split_relay_type(attrs: SplitAttrs, data: Type) -> Type:
     found = tensor(data)
     axis = normal_axis(attrs.axis, found.rank)
     extent, sections = found.shape[axis], attrs.indices_or_sections
+    if isinstance(sections, int) and sections > 0 and static(floormod(extent, int(sections))) not in (0, None):
+        raise OpError(f"an extent of {static(extent)} cannot be split into {sections} equal parts", 0)
     if not (isinstance(sections, int) and isinstance(extent, PrimExpr) and is_symbolic(extent)):
         return split_type(attrs, data)
     shapes = ((*found.shape[:axis], extent // int(sections), *found.shape[axis + 1 :]) for _ in range(int(sections)))

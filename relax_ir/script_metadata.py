@@ -44,8 +44,8 @@ def _read(document: Mapping[str, Any]) -> dict[str, list[Array | None]]:
     return _by_type_key(document["nodes"], document["root"], document.get("b64ndarrays", []))
 
 
-def _tensor(text: str) -> Array:
-    return read_tensor(memoryview(base64.b64decode(text)))[0]
+def _tensor(text: str, today: bool) -> Array:
+    return read_tensor(memoryview(base64.b64decode(text)), today=today)[0]
 
 
 def _by_type(nodes: Sequence[Mapping[str, Any]], root: int) -> dict[str, list[Array | None]]:
@@ -54,7 +54,7 @@ def _by_type(nodes: Sequence[Mapping[str, Any]], root: int) -> dict[str, list[Ar
     for key, value in zip(flat[::2], flat[1::2], strict=True):
         entries = (nodes[place] for place in nodes[value]["data"])
         table[str(nodes[key]["data"])] = [
-            _tensor(nodes[entry["data"].get("value", entry["data"].get("data"))]["data"])
+            _tensor(nodes[entry["data"].get("value", entry["data"].get("data"))]["data"], today=True)
             if entry["type"] in _CONSTANTS
             else None
             for entry in entries
@@ -69,7 +69,9 @@ def _by_type_key(
     table: dict[str, list[Array | None]] = {}
     for key, value in zip(top["keys"], top["data"], strict=True):
         table[key] = [
-            _tensor(tensors[int(nodes[place]["attrs"]["data"])]) if nodes[place]["type_key"] in _CONSTANTS else None
+            _tensor(tensors[int(nodes[place]["attrs"]["data"])], today=False)
+            if nodes[place]["type_key"] in _CONSTANTS
+            else None
             for place in nodes[value]["data"]
         ]
     return table

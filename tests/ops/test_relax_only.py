@@ -195,3 +195,11 @@ def test_no_window_begins_in_the_end_padding(check: Any, torch: Any, extent: int
     check(record("nn.max_pool2d"), [image], wanted, symbols=False, ceil_mode=True, **same)
     wanted = torch.nn.functional.avg_pool2d(x, 3, 3, 1, ceil_mode=True, count_include_pad=False).numpy()
     check(record("nn.avg_pool2d"), [image], wanted, symbols=False, ceil_mode=True, **same)
+
+
+def test_uneven_parts(check: Any) -> None:
+    row = np.arange(7, dtype=np.float32)
+    wanted = (row[:2], row[2:4], row[4:6], row[6:])
+    check(record("split"), [row], wanted, symbols=False, indices_or_sections=4, axis=0)
+    with pytest.raises(OpError, match="4 equal parts"):
+        record("split").relay_type(record("split").attrs(indices_or_sections=4, axis=0), TensorType((7,)))

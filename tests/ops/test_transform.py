@@ -288,7 +288,8 @@ def test_split_of_unknown_extents() -> None:
     assert parts((ANY,), (1, 4)) == [1, 3, ANY]
     assert parts((mul(N, 4),), 2) == [mul(N, 2), mul(N, 2)]
     assert parts((N,), (1, 4)) == [1, 3, sub(N, 4)]
-    for sections in (5, 0, (0, 2), (2, 2), (3, 1), (12,)):
+    assert parts((12,), 5) == [3, 3, 3, 3, 0]
+    for sections in (0, (0, 2), (2, 2), (3, 1), (12,)):
         with pytest.raises(OpError):
             parts((12,), sections)
 
