@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from relay2relax.backends.compiler import compile_module
+from relay2relax.backends.numpy_tir import evaluate_prim_func
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.relax_ir.expr import IRModule
+from relay2relax.relax_ir.transform import FoldConstant
 
 TARGETS = ("numpy", "c", "tvm")
 
@@ -16,12 +18,13 @@ TARGETS = ("numpy", "c", "tvm")
 def build(module: IRModule, target: str = "numpy") -> Any:
     """Return the executable of ``module`` on ``target``.
 
-    ``numpy`` needs nothing else; ``c`` compiles the kernels with the system's C compiler; ``tvm`` hands the module to
+    What depends on constants alone is computed here, once: for ``numpy`` by folding, for ``c`` by the compiled module
+    itself. ``numpy`` needs nothing else; ``c`` compiles the kernels with the system's C compiler; ``tvm`` hands the module to
     an installed apache-tvm. Raises UnsupportedError for another target and for what the target cannot express,
     CompilerError where the C compiler is missing."""
     match target:
         case "numpy":
-            return compile_module(module, target)
+            return compile_module(FoldConstant(evaluate=evaluate_prim_func)(module), target)
         case "c":
             from relay2relax.backends.c.native import compile_native
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from relay2relax.tir.arith import constant_difference, simplify
 from relay2relax.tir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.stmt import Block, BlockRealize, BufferStore, For, PrimFunc, Seq, Stmt
+from relay2relax.tir.visit import substitute
 
 
 def flat_index(buffer: Buffer, indices: Sequence[PrimExpr]) -> PrimExpr:
@@ -33,8 +34,11 @@ def ordered_copy(block: Block) -> tuple[Buffer, Buffer] | None:
     source, target = body.value.buffer, body.buffer
     if source.dtype != target.dtype or size(source) != size(target):
         return None
+    # An axis of one step is always at its beginning.
+    ends = {axis.var: IntImm(0, axis.var.dtype) for axis in block.iter_vars if axis.extent == IntImm(1)}
     bounds = {axis.var: (0, binary("-", axis.extent, 1)) for axis in block.iter_vars}
-    gap = constant_difference(flat_index(source, body.value.indices), flat_index(target, body.indices), bounds)
+    read = substitute(flat_index(source, body.value.indices), ends)
+    gap = constant_difference(read, substitute(flat_index(target, body.indices), ends), bounds)
     return (source, target) if gap == 0 else None
 
 

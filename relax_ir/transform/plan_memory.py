@@ -133,14 +133,14 @@ class _Planner(Mutator):
     def plan(self, seq: SeqExpr) -> None:
         uses = _Uses(self.mod, seq)
         pool = _Pool()
-        dying: dict[int, list[_Storage]] = {}
         for number, binding in enumerate(bindings(seq)):
             call = read_memory_call(binding.value)
             if isinstance(call, AllocTensor) and binding.var not in uses.escaping:
                 storage = pool.request(call.dtype, _bytes(call.shape, call.dtype, self.bounds))
                 self.places[binding.var] = storage
-                dying.setdefault(max(uses.last.get(binding.var, number), number), []).append(storage)
-            pool.free += dying.pop(number, ())
+            # What is used last here is free again, in the order in which it was passed.
+            ending = (var for var in uses.used[number] if uses.last[var] == number)
+            pool.free += (self.places[var] for var in ending if var in self.places)
 
     def bind(self, binding: Binding | MatchCast) -> None:
         storage = self.places.get(binding.var)
@@ -176,6 +176,7 @@ class _Uses:
     def __init__(self, mod: IRModule, seq: SeqExpr) -> None:
         self.mod = mod
         self.shown: dict[Var, Shown] = {}
+        self.used: list[list[Var]] = []
         self.last: dict[Var, int] = {}
         self.escaping: set[Var] = set()
         for number, binding in enumerate(bindings(seq)):
@@ -186,9 +187,12 @@ class _Uses:
             if isinstance(read_memory_call(value), AllocTensor):
                 self.shown[var] = frozenset((var,))
             used = [one for operand in variables(value) for one in _flat(self.shown.get(operand, frozenset()))]
+            if isinstance(read_memory_call(value), AllocTensor):
+                used.append(var)  # It is there from here on, even if nobody uses it.
+            self.used.append(list(dict.fromkeys(used)))
             self.last.update(dict.fromkeys(used, number))
             if alias is None and not self.is_kernel(value):
-                self.escaping.update(used)
+                self.escaping.update(one for one in used if one is not var)
             for inner in all_sequences(sequences(value)):
                 for one in (*(v for b in bindings(inner) for v in variables(b.value)), *variables(inner.body)):
                     self.escaping.update(_flat(self.shown.get(one, frozenset())))
