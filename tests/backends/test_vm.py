@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay2relax import backends, translator
+from relay2relax import backends, relax_ir, translator
 from relay2relax.backends.bytecode import ShapeTuple
 from relay2relax.core.errors import ExecutionError, UnsupportedError
 from relay2relax.relax_ir import expr as rx
@@ -336,3 +336,50 @@ def test_models_reproduce_the_recorded_results(name: str, target: str, get_model
     for actual, expected in zip(results, case.expected(), strict=True):
         found = difference(actual, expected, MODEL_REDUCTION)
         assert found.agrees, found.reason
+
+
+def test_extents_are_computed_before_the_branches_that_ask_for_them() -> None:
+    """An extent that both branches need, and one that a match_cast inside a branch names."""
+    script = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(c: R.Tensor((), dtype="bool"), x: R.Tensor(("n",), dtype="float32"), s: R.Tensor((1,), dtype="int64")):
+        n = T.int64()
+        m = T.int64()
+        if c:
+            h: R.Shape(ndim=1) = R.tensor_to_shape(s)
+            k = R.match_cast(h, R.Shape([m]))
+            a = R.zeros(R.shape([m, n * 2]), dtype="float32")
+            r = R.sum(a, axis=[0])
+        else:
+            b = R.ones(R.shape([n * 2]), dtype="float32")
+            r = R.add(b, b)
+        return r
+"""
+    machine = backends.VirtualMachine(backends.build(relax_ir.parse(script)))
+    x, s = np.zeros(3, "float32"), np.array([4], "int64")
+    np.testing.assert_array_equal(machine["main"](np.array(True), x, s), np.zeros(6, "float32"))
+    np.testing.assert_array_equal(machine["main"](np.array(False), x, s), np.full(6, 2, "float32"))
+
+
+def test_a_call_in_tail_position_takes_its_callers_frame() -> None:
+    script = """
+@I.ir_module
+class Module:
+    @R.function
+    def loop(i: R.Tensor((), dtype="int32")) -> R.Tensor((), dtype="int32"):
+        cls = Module
+        c: R.Tensor((), dtype="bool") = R.less(i, R.const(100000, "int32"))
+        if c:
+            j: R.Tensor((), dtype="int32") = R.add(i, R.const(1, "int32"))
+            r: R.Tensor((), dtype="int32") = cls.loop(j)
+        else:
+            r: R.Tensor((), dtype="int32") = i
+        return r
+"""
+    machine = backends.VirtualMachine(backends.build(relax_ir.parse(script)))
+    assert machine["loop"](np.array(99_000, "int32")) == 100_000
+    kinds = [step[0] for function in machine._functions if function is not None for step in function.steps]
+    assert kinds.count(5) == 1
+    assert kinds.count(1) == 0
