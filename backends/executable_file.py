@@ -89,7 +89,7 @@ def load_executable(path: str | os.PathLike[str]) -> Executable:
     try:
         return _Loader(header, tensors).executable()
     except ParseError as problem:
-        raise ParseError(f"{path}: {problem}") from problem
+        raise ParseError(f"{path}: {problem.diagnostics[0].title}") from problem
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as problem:
         raise ParseError(f"{path} is damaged: {type(problem).__name__}: {problem}") from problem
 
@@ -280,7 +280,7 @@ class _Loader:
                     raise ParseError(f"the operator of kernel {name!r:.60} returns no tensor")
                 return lower_call(op, attrs, args, out, name)
             except Relay2RelaxError as problem:
-                raise ParseError(f"kernel {name!r:.60}: {problem}") from problem
+                raise ParseError(f"kernel {name!r:.60}: {problem.diagnostics[0].title}") from problem
         func = self.kernels[entry["script"]]
         weights = [self.tensors[_below(place, len(self.tensors))] for place in entry["weights"]]
         for param, data in zip(func.params, weights, strict=False):

@@ -19,9 +19,9 @@ def build(module: IRModule, target: str = "numpy") -> Any:
     """Return the executable of ``module`` on ``target``.
 
     What depends on constants alone is computed here, once: for ``numpy`` by folding, for ``c`` by the compiled module
-    itself. ``numpy`` needs nothing else; ``c`` compiles the kernels with the system's C compiler; ``tvm`` hands the module to
-    an installed apache-tvm. Raises UnsupportedError for another target and for what the target cannot express,
-    CompilerError where the C compiler is missing."""
+    itself. ``numpy`` needs nothing else; ``c`` compiles the kernels with the system's C compiler; ``tvm`` hands the
+    module to an installed apache-tvm. Raises UnsupportedError for another target and for what the target cannot
+    express, CompilerError where the C compiler is missing."""
     match target:
         case "numpy":
             return compile_module(FoldConstant(evaluate=evaluate_prim_func)(module), target)
