@@ -115,7 +115,7 @@ def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) 
     for var, name in names.items():
         func = mod.functions[var]
         if isinstance(func, PrimFunc):
-            parts.append(print_prim_func(func, name=name, dialect=dialect.name, indent=1))
+            parts.append(print_prim_func(func, name=name, dialect=dialect.prim_funcs, indent=1))
         else:
             printer = _FunctionPrinter(dialect, names.__getitem__, name_constant, depth=1)
             functions.append(printer.lines_of(func, name))
@@ -357,6 +357,9 @@ class _FunctionPrinter:
                     text = attribute_text(value, self.symbol)
             if name in RESULT_KEYWORDS:
                 if self.dialect.result is None:
-                    raise UnsupportedError(f"dialect {self.dialect.name} has no word for `{name}=` of an operator")
+                    raise UnsupportedError(
+                        f"dialect {self.dialect.name} has no word for `{name}=`, about which TVM's releases disagree; "
+                        "print for one of them: tvm-0.25, tvm-0.27"
+                    )
                 name = self.dialect.result
             yield f"{name}={text}" if name else text

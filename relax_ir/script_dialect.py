@@ -1,6 +1,8 @@
 """What the dialects of TVMScript spell differently in Relax; ``tir.printer`` has the same table for TensorIR.
 
-``tvm`` is the one text that TVM 0.25, 0.26 and 0.27 all read; ``tvm-0.18`` is the classic form, 0.16–0.19.
+``tvm`` is the one text that TVM 0.25, 0.26 and 0.27 all read; ``tvm-0.18`` is the classic form, 0.16–0.19. The three do
+not agree about one word: how ``R.call_pure_packed`` says what it returns. ``tvm-0.25`` and ``tvm-0.27`` (0.26 and 0.27)
+are ``tvm`` with that word.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from relay2relax.core.errors import UnsupportedError
 class Dialect:
     """One dialect.
 
-    ``result`` is the keyword of a packed call's result, None where its releases do not agree about one;
-    ``missing`` are operators that the dialect's releases do not have, ``implied`` are keywords that they do
-    not have, with the value that is built into their operator.
+    ``prim_funcs`` is the dialect of its TensorIR. ``result`` is the keyword of a packed call's result, None where its
+    releases do not agree about one; ``missing`` are operators that the dialect's releases do not have, ``implied`` are
+    keywords that they do not have, with the value that is built into their operator.
     """
 
     name: str
     tir: str
+    prim_funcs: str = "tvm"
     call_tir_out: str = ""
     result: str | None = None
     missing: frozenset[str] = frozenset()
@@ -42,9 +45,12 @@ DIALECTS = {
     dialect.name: dialect
     for dialect in (
         Dialect("tvm", tir="tirx"),
+        Dialect("tvm-0.25", tir="tirx", result="sinfo_args"),
+        Dialect("tvm-0.27", tir="tirx", result="ty_args"),
         Dialect(
             "tvm-0.18",
             tir="tir",
+            prim_funcs="tvm-0.18",
             call_tir_out="out_sinfo=",
             result="sinfo_args",
             missing=frozenset(
@@ -64,6 +70,11 @@ DIALECTS = {
         ),
     )
 }  # fmt: skip
+
+
+def dialect_of_version(version: str) -> str:
+    """Return the dialect for one release of TVM from 0.25 on, which says more than the common one."""
+    return "tvm-0.25" if version.startswith("0.25.") else "tvm-0.27"
 
 
 def find_dialect(name: str) -> Dialect:

@@ -18,6 +18,7 @@ from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.tvm_installation import TvmError, require_tvm
 from relay2relax.relax_ir.expr import Constant, IRModule
 from relay2relax.relax_ir.printer import print_module
+from relay2relax.relax_ir.script_dialect import dialect_of_version
 from relay2relax.relax_ir.script_parser import parse
 
 
@@ -44,7 +45,7 @@ def to_tvm(mod: IRModule) -> Any:
             names[given[constant]] = relax.const(constant.data, of_array(constant.data))
         return given[constant]
 
-    text = print_module(mod, name_constant=name_constant)
+    text = print_module(mod, dialect_of_version(tvm.__version__), name_constant)
     with tvm_errors("apache-tvm refuses the script"):
         return tvm.script.from_source(text, extra_vars=names)
 

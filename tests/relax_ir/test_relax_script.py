@@ -193,3 +193,36 @@ def test_branches_nest_deeply() -> None:
     rx.check_well_formed(module)
     assert rx.structural_equal(module, module)
     assert module.script().count("if flag:") == depth
+
+
+PURE_PACKED = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), dtype="float32")) -> R.Tensor((2, 3), dtype="float32"):
+        with R.dataflow():
+            y: R.Tensor((2, 3), dtype="float32") = R.call_pure_packed("f", x, ty_args=R.Tensor((2, 3), dtype="float32"))
+            R.output(y)
+        return y
+"""
+
+
+def test_what_a_pure_packed_function_returns_is_said_release_by_release() -> None:
+    mod = rx.parse(PURE_PACKED)
+    rx.check_well_formed(mod)
+    for dialect, word in (("tvm-0.18", "sinfo_args"), ("tvm-0.25", "sinfo_args"), ("tvm-0.27", "ty_args")):
+        text = mod.script(dialect)
+        assert f'R.call_pure_packed("f", x, {word}=R.Tensor((2, 3), dtype="float32"))' in text
+        assert rx.parse(text).script(dialect) == text
+    with pytest.raises(UnsupportedError, match=r"print for one of them: tvm-0\.25, tvm-0\.27"):
+        mod.script()
+
+
+@pytest.mark.tvm
+def test_pure_packed_functions_reach_the_installed_tvm() -> None:
+    mod = rx.parse(PURE_PACKED)
+    again = rx.from_tvm(rx.to_tvm(mod))
+    assert "R.call_pure_packed(" in again.script("tvm-0.27")
+    main = again["main"]
+    assert isinstance(main, rx.Function)
+    assert main.body.blocks[0].bindings[0].var.info == rx.TensorStructInfo((2, 3), "float32")
