@@ -216,7 +216,8 @@ def adaptive_max_pool_relax(e: Emit[V], record: OpDef, attrs: AdaptivePoolAttrs,
     if pool_layout(attrs).is_split or not _shares(extents, sizes) or any(static(one) is None for one in extents):
         return e.as_tir(record, attrs, (data,), "Relax has no maximum over windows of unequal size")
     window = tuple(floordiv(a, b) for a, b in zip(extents, sizes, strict=True))
-    return e.call(f"nn.max_pool{len(axes)}d", data, pool_size=window, strides=window, layout=attrs.layout)
+    given = {"padding": (0,) * (2 * len(axes)), "layout": attrs.layout, "out_layout": attrs.layout}
+    return e.call(f"nn.max_pool{len(axes)}d", data, pool_size=window, strides=window, **given)
 
 
 def adaptive_avg_pool(attrs_class: type[AdaptivePoolAttrs]) -> OpDef:

@@ -307,7 +307,7 @@ def correlation_compute(attrs: CorrelationAttrs, out: TensorType, data1: te.Tens
         moved = [p + m * attrs.stride2 for p, m in zip(places, moves, strict=True)]
         one = first[n, channel, places[0], places[1]]
         other = second[n, channel, moved[0], moved[1]]
-        value = one * other if attrs.is_multiply else call("abs", one - other)
+        value = one * other if attrs.is_multiply else call("fabs" if is_float(dtype) else "abs", one - other)
         return te.sum(value, [channel, *taps])
 
     sums = te.compute(out.shape, total, "correlation_sum")

@@ -286,7 +286,8 @@ def convert_element(value: PrimExpr, dtype: str) -> PrimExpr:
     """Return one element as ``dtype``."""
     if value.dtype == dtype:
         return value
-    if dtype == "bool":
+    # A NaN is true; TVM finds it not different from 0.
+    if dtype == "bool" and not is_float(value.dtype):
         return value.not_equal(const(0, value.dtype))
     return cast(dtype, value)
 
@@ -339,7 +340,9 @@ def reinterpret_numpy(attrs: CastAttrs, data: Array) -> Array:
 def reinterpret_compute(attrs: CastAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the bits of each element as the result's dtype."""
     result: te.Tensor = te.compute(
-        out.shape, lambda *i: call("reinterpret", data[i], dtype=out.dtype), name="T_reinterpret"
+        out.shape,
+        lambda *i: data[i] if data.dtype == out.dtype else call("reinterpret", data[i], dtype=out.dtype),
+        name="T_reinterpret",
     )
     return result
 

@@ -15,8 +15,8 @@ def floating_test(name: str) -> Callable[[PrimExpr], PrimExpr]:
     def element(x: PrimExpr) -> PrimExpr:
         if not is_float(x.dtype):
             return IntImm(int(name == "isfinite"), "bool")
-        # TVM's reader takes the last two apart, into more than these comparisons.
-        wide = cast("float32", x) if x.dtype == "bfloat16" else x
+        # TVM's reader does so with float16; it takes the last two apart, into more than these comparisons.
+        wide = cast("float32", x) if x.dtype in ("float16", "bfloat16") else x
         if name == "isnan":
             return call(name, wide, dtype="bool")
         size, infinity = call("fabs", wide), const(float("inf"), wide.dtype)

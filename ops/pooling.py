@@ -366,6 +366,7 @@ def pool_arguments(attrs: PoolAttrs) -> dict[str, Any]:
         "dilation": tuple(w.dilation for w in windows),
         "padding": (*(w.before for w in windows), *(w.after + x for w, x in zip(windows, extra, strict=True))),
         "layout": attrs.layout,
+        "out_layout": attrs.layout,
     }
 
 

@@ -295,7 +295,7 @@ def pool_compute(attrs: ROIPoolAttrs, out: TensorType, data: te.Tensor, rois: te
 
         def cell(roi: PrimExpr, channel: PrimExpr, *at: PrimExpr) -> Stmt:
             def nearest(value: PrimExpr) -> PrimExpr:
-                down = call("floor", call("abs", value) + 0.5)
+                down = call("floor", call("fabs", value) + 0.5)
                 return cast("int64", Select(value < 0.0, 0.0 - down, down))
 
             def line(axis: int) -> tuple[PrimExpr, PrimExpr]:

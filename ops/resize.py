@@ -163,7 +163,8 @@ def _resize_relax(e: Emit[V], record: OpDef, attrs: Any, data: V) -> V:
         record.name,
         data,
         e.shape(given_size(attrs, rank)),
-        roi=attrs.roi,
+        # TVM writes out what is left out.
+        roi=attrs.roi or (FloatImm(0.0, "float32"),) * (2 * rank),
         layout=attrs.layout,
         method=attrs.method,
         coordinate_transformation_mode=attrs.coordinate_transformation_mode,

@@ -269,7 +269,7 @@ def _interpolated(attrs: Any, x: te.Tensor, line: _Line) -> te.Tensor:
         return _tensor(te.compute(shape, linear, "resized"))
 
     def weight(i: PrimExpr, tap: PrimExpr) -> PrimExpr:
-        distance = call("abs", part[i] - cast("float32", tap - 1))
+        distance = call("fabs", part[i] - cast("float32", tap - 1))
         found: PrimExpr = _cubic(distance, const(attrs.cubic_alpha, "float32"), Select)
         if not attrs.cubic_exclude:
             return found

@@ -189,7 +189,7 @@ def _bounded(attrs: Any, place: PrimExpr, extent: PrimExpr) -> PrimExpr:
         corner = 0.0 if attrs.align_corners else -0.5
         size = extent - 1 if attrs.align_corners else extent
         wide = cast(dtype, size)
-        distance = call("abs", const(corner, dtype) - place)
+        distance = call("fabs", const(corner, dtype) - place)
         times = cast("int64", call("trunc", distance)) // maximum(size, 1)
         extra = distance - cast(dtype, times * size)
         turned = Select((times % 2).equal(0), extra + corner, wide - extra + corner)

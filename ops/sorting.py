@@ -15,13 +15,13 @@ from relay2relax.core.dtype import Array, is_float, numpy_dtype, of_array
 from relay2relax.ops.attributes import Bool, DType, InlineString, Int, OptionalInteger
 from relay2relax.ops.dynamic_kernels import topk_extents
 from relay2relax.ops.imperative import Cell, let, local, loop, repeat_while, rows, seq, store, when
+from relay2relax.ops.narrow_floats import floating_test
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.shapes import normal_axis, show, tensor
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import Buffer, IntImm, Not, PrimExpr, Select, binary, cast, logical_and, maximum, minimum
 from relay2relax.tir.extent import ANY, Shape, ceildiv, equal, mul, static
-from relay2relax.tir.intrinsics import call
 from relay2relax.tir.stmt import Stmt
 
 SOURCE = "TVM 0.18 src/relay/op/algorithm and src/runtime/contrib/sort"
@@ -99,8 +99,8 @@ def before(a: PrimExpr, b: PrimExpr, ascending: bool) -> PrimExpr:
         a, b = cast("float32", a), cast("float32", b)
     if not is_float(a.dtype):
         return a < b
-    number = Not(call("isnan", a, dtype="bool"))
-    return binary("or", a < b, logical_and(number, call("isnan", b, dtype="bool")))
+    is_nan = floating_test("isnan")
+    return binary("or", a < b, logical_and(Not(is_nan(a)), is_nan(b)))
 
 
 def merge_sort(order: Buffer, scratch: Buffer, place: Any, extent: PrimExpr, precedes: Any) -> Stmt:

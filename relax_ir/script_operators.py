@@ -264,6 +264,8 @@ def _plain(value: Any) -> Any:
             return _plain(inner)
         case IntImm(number, ("bool" | "int64") as dtype):
             return bool(number) if dtype == "bool" else number
+        case FloatImm(number, "float64"):
+            return number
         case StringImm(text):
             return text
         case ShapeExpr(values):

@@ -11,6 +11,8 @@ floormod do, and ``truncdiv`` and ``truncmod`` are intrinsics of their own.
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -327,9 +329,9 @@ _FOLD: dict[str, Callable[[int, int], int]] = {
 
 
 def _fold(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
-    """Fold integer constants and the neutral elements of integer arithmetic; floats are never folded."""
+    """Fold what TVM's reader folds, so that a program comes back from there as it was."""
     if a.dtype not in ("int32", "int64", "bool"):
-        return None
+        return _fold_number(op, a, b)
     match op, a, b:
         case (("//" | "%"), IntImm(x), IntImm(y)) if y != 0:
             return IntImm(x // y if op == "//" else x % y, a.dtype)
@@ -342,7 +344,9 @@ def _fold(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
             return a
         case "*", IntImm(1), _:
             return b
-        case (("*" | "//"), _, IntImm(1)):
+        case (("*" | "//" | "truncdiv"), _, IntImm(1)):
+            return a
+        case "<<", _, IntImm(0):
             return a
         case "*", _, IntImm(0):
             return b
@@ -359,6 +363,44 @@ def _fold(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
         case "or", _, IntImm(value):
             return b if value else a
     return None
+
+
+def _fold_number(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+    """Fold neutral elements, and constants of single and double precision; 0 times anything is 0."""
+    match op, a, b:
+        case _, FloatImm(x), FloatImm(y) if op in ("+", "-", "*", "/") and (op != "/" or y != 0):
+            return _float_result(op, a.dtype, x, y)
+        case "+", (IntImm(0) | FloatImm(0.0)), _:
+            return b
+        case (("+" | "-"), _, (IntImm(0) | FloatImm(0.0))):
+            return a
+        case "*", (IntImm(1) | FloatImm(1.0)), _:
+            return b
+        case (("*" | "/" | "//" | "truncdiv"), _, (IntImm(1) | FloatImm(1.0))):
+            return a
+        case "*", _, (IntImm(0) | FloatImm(0.0)):
+            return b
+        case (("*" | "/"), (IntImm(0) | FloatImm(0.0)), _):
+            return a
+    return None
+
+
+def _float_result(op: BinaryOp, dtype: str, x: float, y: float) -> PrimExpr | None:
+    """Return the sum, difference, product or quotient, rounded as the program would; None where it is not folded."""
+    if dtype not in _LAYOUT:
+        return None
+    kind = struct.Struct(_LAYOUT[dtype])
+    try:
+        (left,), (right,) = kind.unpack(kind.pack(x)), kind.unpack(kind.pack(y))
+        # A result of double precision is exact enough to be rounded once more.
+        exact = {"+": left + right, "-": left - right, "*": left * right, "/": left / right if right else math.inf}[op]
+        (value,) = kind.unpack(kind.pack(exact))
+    except OverflowError:
+        return None
+    return FloatImm(value, dtype) if math.isfinite(value) else None
+
+
+_LAYOUT = {"float32": "f", "float64": "d"}
 
 
 # Integers below these magnitudes are the same in the dtype.

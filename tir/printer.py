@@ -311,7 +311,8 @@ class _Printer:
         self.scope.enter()
         names = [self.scope.define(one.var, one.var.name) for one in nest]
         self.loops.update((one.var, one.extent) for one in nest)
-        if len(nest) > 1:
+        if len(nest) > 1 or (_plain(loop) and not isinstance(loop.extent, (IntImm, Var))):
+            # TVM's reader simplifies the extent of `range`, and takes those of T.grid as they are.
             kind = f"T.grid({', '.join(extents)})"
         elif _plain(loop):
             kind = f"range({extents[0]})"
