@@ -104,9 +104,7 @@ def call_op(record: OpDef, args: Sequence[AnyValue], attrs: Mapping[str, AnyValu
     given = tuple(as_expr(arg) for arg in args)
     if not record.variadic and len(given) != len(record.inputs):
         wanted = ", ".join(record.inputs) or "no inputs"
-        raise BuildError(
-            f"{name} takes {len(record.inputs)} inputs ({wanted}), {len(given)} are given; attributes are given by name"
-        )
+        raise BuildError(f"{name} takes {len(record.inputs)} inputs ({wanted}), {len(given)} are given")
     values: dict[str, AnyValue] = {}
     declared = {field.name: field for field in attr_fields(record.attrs)}
     for key, value in attrs.items():

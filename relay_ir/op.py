@@ -1,20 +1,22 @@
-"""Operators as functions: ``op.add(x, y)``, ``op.nn.dense(x, w, units=10)``.
+"""Operators as functions: ``op.add(x, y)``, ``op.nn.dense(x, w, units=10)``, ``op.nn.conv2d(x, w, padding=1)``.
 
-Positional arguments are the inputs, keywords the attributes, with Relay's names and defaults. The functions
-are made from the operators' records when they are asked for.
+Arguments are those of TVM's functions of the same names: inputs and attributes by position or by name, in their order
+and with their defaults, and normalised as they do it. The functions are made from the operators' records when they are
+asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from relay2relax.core.source import Span
 from relay2relax.ops.record import OpDef
 from relay2relax.ops.table import relay_names, relay_op
-from relay2relax.relay_ir.build import call_op
-from relay2relax.relay_ir.expr import Call, Op
+from relay2relax.relay_ir import op_forms
+from relay2relax.relay_ir.build import BuildError, call_op
+from relay2relax.relay_ir.expr import Op
 
 
 class Namespace:
@@ -34,19 +36,39 @@ class Namespace:
 
 
 @lru_cache(maxsize=None)
-def _function(record: OpDef) -> Callable[..., Call]:
-    def call(*args: Any, span: Span | None = None, **attrs: Any) -> Call:
-        return call_op(record, args, attrs, span)
+def _function(record: OpDef) -> Callable[..., Any]:
+    def call(*args: Any, span: Span | None = None, **given: Any) -> Any:
+        return op_forms.result(record.name, call_op(record, *_arguments(record, args, given), span))
 
     call.__name__ = call.__qualname__ = record.name
-    call.__doc__ = f"{record.doc}\n\nInputs: {', '.join(record.inputs)}."
+    call.__doc__ = f"{record.doc}\n\nParameters: {', '.join(op_forms.parameters(record))}."
     return call
+
+
+def _arguments(record: OpDef, args: Sequence[Any], given: Mapping[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Return inputs and attributes as Relay stores them; raises BuildError where there are too many, or one twice."""
+    if record.variadic:
+        return args, dict(given)
+    names = op_forms.parameters(record)
+    if len(args) > len(names):
+        known = f"{len(names)}: {', '.join(names)}" if len(names) > 1 else f"one: {names[0]}" if names else "none"
+        raise BuildError(f"{record.name} is given {len(args)} arguments; it takes {known}")
+    values = dict(zip(names, args, strict=False))
+    for name, value in given.items():
+        if name in values:
+            raise BuildError(f"{record.name}: the argument {name!r} is given twice")
+        values[name] = value
+    op_forms.normalise(values, record)
+    return op_forms.split_inputs(values, record)
 
 
 def _lookup(name: str) -> Any:
     record = relay_op(name)
     if record is not None:
         return _function(record)
+    other = op_forms.derived(name)
+    if other is not None:
+        return partial(_lookup(other[0]), **other[1])
     if any(other.startswith(f"{name}.") for other in relay_names()):
         return Namespace(f"{name}.")
     raise AttributeError(f"no operator {name!r} is known")

@@ -42,5 +42,5 @@ def get_workload(
         body = layers.max_pool2d(body, 2, 2)
     body = op.nn.batch_flatten(body)
     for name in ("fc6", "fc7"):
-        body = layers.item(op.nn.dropout(op.nn.relu(layers.dense(body, name, 4096)), rate=0.5), 0)
+        body = op.nn.dropout(op.nn.relu(layers.dense(body, name, 4096)), rate=0.5)
     return create_workload(op.nn.softmax(layers.dense(body, "fc8", num_classes)))

@@ -77,7 +77,7 @@ def test_operators_by_name():
     ("make", "message"),
     [
         (lambda x: op.nn.dense(x), "nn.dense takes 2 inputs"),
-        (lambda x: op.nn.relu(x, x), "attributes are given by name"),
+        (lambda x: op.nn.relu(x, x), "nn.relu is given 2 arguments; it takes one: data"),
         (lambda x: op.nn.softmax(x, axes=1), "nn.softmax has no attribute 'axes'; it has: axis"),
         (lambda x: op.nn.softmax(x, axis="last"), "'axis': expected an integer, found 'last'"),
         (lambda x: op.transpose(x, axes=1), "'axes': expected an array"),
