@@ -46,6 +46,23 @@ def models() -> Iterator[Model]:
     """Yield every model; that the importer can read it is not said."""
     yield from onnx_models()
     yield from torch_models()
+    yield from traced_models()
+
+
+def traced_models() -> Iterator[Model]:
+    """Yield the modules of :mod:`torch_modules` once more, traced by ``torch.fx``."""
+    for name, module, arguments in torch_modules():
+
+        def load(module: Any = module, arguments: Any = arguments) -> tuple[Any, Sequence[Any]]:
+            import torch
+            from tvm.relax.frontend.torch import from_fx
+
+            inputs = [(tuple(one.shape), str(one.dtype).removeprefix("torch.")) for one in arguments]
+            with _silence(), torch.no_grad():
+                found = from_fx(torch.fx.symbolic_trace(module), inputs)
+            return found, [one.numpy() for one in arguments]
+
+        yield Model(f"traced {name}", name, load)
 
 
 def torch_models() -> Iterator[Model]:

@@ -22,16 +22,30 @@ def torch_modules() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
 
     torch.manual_seed(0)
     for name, function, arguments in (*_functions(torch), *_layers(torch), *_networks(torch)):
-        module = function if isinstance(function, torch.nn.Module) else _module(torch, function)
+        module = function if isinstance(function, torch.nn.Module) else _module(torch, function, len(arguments))
         yield name, module.eval(), arguments
 
 
-def _module(torch: Any, function: Callable[..., Any]) -> Any:
-    class Function(torch.nn.Module):  # type: ignore[misc,name-defined]
-        def forward(self, *inputs: Any) -> Any:
-            return function(*inputs)
+def _module(torch: Any, function: Callable[..., Any], count: int) -> Any:
+    """Return ``function`` of ``count`` arguments as a module; a tracer wants them by name."""
 
-    return Function()
+    class One(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def forward(self, a: Any) -> Any:
+            return function(a)
+
+    class Two(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def forward(self, a: Any, b: Any) -> Any:
+            return function(a, b)
+
+    class Three(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def forward(self, a: Any, b: Any, c: Any) -> Any:
+            return function(a, b, c)
+
+    class Four(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def forward(self, a: Any, b: Any, c: Any, d: Any) -> Any:
+            return function(a, b, c, d)
+
+    return (One, Two, Three, Four)[count - 1]()
 
 
 def _functions(torch: Any) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
