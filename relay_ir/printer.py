@@ -226,8 +226,8 @@ class _Printer:
         constructors: Lines = []
         for one in data.constructors:
             inputs = f"({', '.join(map(self.type_writer.write, one.inputs))})" if one.inputs else ""
-            # TVM keeps this text for the constructor itself, wherever it is used as a function.
-            self.texts[one] = f"{one.name}{inputs}"
+            # TVM keeps this text for the constructor itself, wherever it is used as a function; inference copies it.
+            self.texts[one] = one.name if one in self.types else f"{one.name}{inputs}"
             constructors.append(f"{one.name}{inputs},")
         return [f"type {data.header.name}{variables} {{", constructors or [""], "}"]
 

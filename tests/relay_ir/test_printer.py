@@ -236,3 +236,23 @@ def test_long_and_deep_programs_are_written_without_recursion() -> None:
     assert text.count("logical_not") == 20_000
     assert text.count("if (") == 3_000
     assert "\n" + "  " * 1_501 + "%x\n" in text
+
+
+def test_a_constructor_used_as_a_function_is_written_with_its_inputs_until_types_are_inferred() -> None:
+    # As TVM 0.18 prints it: inference copies the constructor, and the copy is written by its name.
+    text = """#[version = "0.0.5"]
+type Box[A] {
+  Keep(A),
+}
+
+def @wrap[A](%f: fn (A) -> Box[A], %x: A) -> Box[A] {
+  %f(%x)
+}
+
+def @main(%x: int32) -> Box[int32] {
+  @wrap(Keep(A), %x)
+}
+"""
+    mod = parse(text)
+    assert "@wrap(Keep(A), %x)" in mod.astext()
+    assert "@wrap(Keep, %x)" in infer_type(mod).astext()

@@ -2,14 +2,17 @@
 
 _OTHER_ARGUMENT = "the recorded argument is not of the declared type; TVM does not look, ours refuses it by name"
 
+_CUSTOM = "it calls an operator that the test that it was seen in had registered in TVM for itself"
+_LOWERED = "TVM's compiler lowered it: it holds TensorIR, which is refused by name"
+
 # The text as it was read, printed again.
-TEXT: dict[str, str] = {}
+TEXT: dict[str, str] = {"6d865e503b35": _CUSTOM, "403995cad096": _LOWERED, "7a1b0f978fa3": _LOWERED}
 
 # Types inferred from the text.
-TYPES: dict[str, str] = {}
+TYPES: dict[str, str] = TEXT
 
 # JSON read, typed, printed and written.
-JSON: dict[str, str] = {}
+JSON: dict[str, str] = {"403995cad096": _LOWERED, "7a1b0f978fa3": _LOWERED}
 
 # Values, however they are computed.
 VALUES: dict[str, str] = {
