@@ -22,8 +22,7 @@ from relay2relax.backends.c.expression import (
     render,
 )
 from relay2relax.backends.c.header import C_TYPES, FUNCTIONS, HALF
-from relay2relax.backends.c.loops import coefficient
-from relay2relax.backends.c.stages import flat_index
+from relay2relax.backends.c.positions import Unrolled
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.tir.arith import simplify
@@ -53,7 +52,7 @@ from relay2relax.tir.stmt import (
     Stmt,
     While,
 )
-from relay2relax.tir.visit import all_expressions, statements, subexpressions, substitute, substitute_stmt
+from relay2relax.tir.visit import all_expressions, statements, subexpressions
 
 # Temporaries up to this size live on the stack.
 _STACK_BYTES = 1 << 16
@@ -154,6 +153,7 @@ class _Writer:
         self.lines: list[str] = []
         self.depth = 1
         self.naturals = set(extents)
+        self.unrolled = Unrolled()
         self.buffers: dict[Buffer, str] = {}
         self.scalars: dict[Var, str] = {}
         self.written: set[Buffer] = set()
@@ -240,6 +240,13 @@ class _Writer:
             found = self.buffers.setdefault(buffer, f"b{len(self.buffers)}")
         return found
 
+    def named(self, var: Var, prefix: str) -> str:
+        """Give ``var`` a new name and return it."""
+        if var in self.names:
+            self.unrolled.forget()
+        self.names[var] = self.fresh(prefix)
+        return self.names[var]
+
     def variable(self, var: Var) -> str:
         found = self.names.get(var) or self.scalars.get(var)
         if found is None:
@@ -258,7 +265,7 @@ class _Writer:
             case BufferStore(buffer, indices, value):
                 self.store(buffer, indices, value)
             case Let(var, value, body):
-                name = self.names[var] = self.fresh("v")
+                name = self.named(var, "v")
                 self.scoped(f"const {value_type(value.dtype)} {name} = {self.text(value)};", body)
             case If(condition, then, otherwise):
                 self.braced(f"if ({self.text(condition)})", then)
@@ -296,8 +303,11 @@ class _Writer:
     def loop(self, stmt: For) -> None:
         extent = simplify(stmt.extent)
         if stmt.kind is LoopKind.UNROLLED and isinstance(extent, IntImm):
+            self.naturals.add(stmt.var)
             for step in range(extent.value):
-                self.statement(substitute_stmt(stmt.body, {stmt.var: IntImm(step, stmt.var.dtype)}))
+                self.unrolled.steps[stmt.var] = IntImm(step, stmt.var.dtype)
+                self.statement(stmt.body)
+            self.unrolled.steps.pop(stmt.var, None)
             return
         if stmt.kind is LoopKind.VECTORIZED and isinstance(extent, IntImm) and self.vector(stmt, extent.value):
             return
@@ -307,7 +317,7 @@ class _Writer:
 
     def loop_head(self, stmt: For) -> str:
         type_, extent = c_type(stmt.var.dtype), self.expr(simplify(stmt.extent))
-        name = self.names[stmt.var] = self.fresh("i")
+        name = self.named(stmt.var, "i")
         self.naturals.add(stmt.var)
         return f"for ({type_} {name} = 0; {render(Infix('<', Atom(name), extent))}; ++{name})"
 
@@ -382,19 +392,32 @@ class _Writer:
             extents = self.registers[buffer]
             if last != lane or lanes != extents[-1]:
                 return None
-            row = simplify(flat_index(Buffer("", tuple(IntImm(e) for e in extents[:-1])), rows))
-            if not isinstance(row, IntImm):
-                return None
-            return Atom(f"{self.local[buffer]}_{row.value}"), True
-        position = flat_index(buffer, indices)
-        stride = coefficient(position, lane)
+            number = 0
+            for row, extent in zip(rows, extents, strict=False):
+                at = self.unrolled.number(row)
+                if at is None:
+                    return None
+                number = number * extent + at
+            return Atom(f"{self.local[buffer]}_{number}"), True
+        stride, place = self.position(buffer, indices, lane)
         if stride == 0:
-            return Element(self.base(buffer), self.expr(position)), False
-        start = simplify(substitute(position, {lane: IntImm(0, lane.dtype)}))
+            return Element(self.base(buffer), place), False
         if stride == 1:
-            address = Prefix("&", Element(self.base(buffer), self.expr(start)))
+            address = Prefix("&", Element(self.base(buffer), place))
             return Prefix("*", Convert(f"{vector}*", address)), True
         return None
+
+    def position(self, buffer: Buffer, indices: Sequence[PrimExpr], lane: Var | None) -> tuple[int | None, CExpr]:
+        """Return how far a lane moves a position, and where the first lane is."""
+        found, offset = self.unrolled.position(buffer, indices, lane)
+        if found.stride is None:
+            return None, Atom("")
+        if found.start == IntImm(0):
+            return found.stride, literal(IntImm(offset))
+        start = found.text = self.expr(found.start) if found.text is None else found.text
+        if not offset:
+            return found.stride, start
+        return found.stride, Infix("+" if offset > 0 else "-", start, literal(IntImm(abs(offset))))
 
     def vector_value(self, expr: PrimExpr, lane: Var, lanes: int) -> tuple[CExpr, bool] | None:
         if not any(node is lane for node in subexpressions(expr)):
@@ -430,12 +453,14 @@ class _Writer:
         return render(self.expr(expr))
 
     def element(self, buffer: Buffer, indices: Sequence[PrimExpr]) -> CExpr:
-        return Element(self.base(buffer), self.expr(flat_index(buffer, indices)))
+        return Element(self.base(buffer), self.position(buffer, indices, None)[1])
 
     def expr(self, expr: PrimExpr) -> CExpr:
         match expr:
             case IntImm() | FloatImm():
                 return literal(expr)
+            case Var() if expr in self.unrolled.steps:
+                return literal(self.unrolled.steps[expr])
             case Var():
                 return Atom(self.variable(expr))
             case Binary():
@@ -445,6 +470,9 @@ class _Writer:
             case Cast(dtype, value):
                 return self.cast(dtype, value)
             case Select(condition, then, otherwise) | Call("if_then_else", (condition, then, otherwise)):
+                decided = self.unrolled.put(condition)
+                if isinstance(decided, IntImm):
+                    return self.expr(then if decided.value else otherwise)
                 return Conditional(self.expr(condition), self.expr(then), self.expr(otherwise))
             case Call():
                 return self.call(expr)
