@@ -20,7 +20,8 @@ from relay2relax.relay_ir import Function, IRModule, infer_type, load_json, pars
 
 def read(case: dict[str, Any]) -> tuple[IRModule, Function]:
     """Return the module of a case, from its JSON where that was recorded, and the function that ran."""
-    mod = infer_type(load_json(case["json"]) if "json" in case else parse(case["text"], case["id"]))
+    mod = load_json(case["json"]) if "json" in case else parse(case["text"], case["id"])
+    mod = infer_type(mod, declare_results=True)
     function = mod[entry(case)]
     assert isinstance(function, Function)
     return mod, function
