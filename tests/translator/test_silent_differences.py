@@ -1,0 +1,142 @@
+"""Where an operator of today's TVM computes something else than Relay's of that name did, without a word.
+
+Each case is a call of Relay with the value that Relay gave, told by hand. All of them are one program, translated both
+ways and built once by a real apache-tvm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relay2relax import backends, translator
+from relay2relax.relay_ir import Expr, Function, Tuple, TupleGetItem, const, op
+
+pytestmark = pytest.mark.tvm
+NAN, INF = float("nan"), float("inf")
+
+
+def floats(*values: Any) -> Expr:
+    return const(np.array(values, np.float32))
+
+
+def integers(*values: Any, dtype: str = "int32") -> Expr:
+    return const(np.array(values, dtype))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call, what Relay gave, and its dtype."""
+
+    call: Expr
+    expected: Any
+    dtype: str = "float32"
+
+
+def same_matrix_twice() -> Expr:
+    """A product by a transposed matrix that is used as it stands as well."""
+    matrix = const(np.array([[[1, 2], [3, 4]]], np.float32))
+    product = op.nn.batch_matmul(matrix, matrix, transpose_a=False, transpose_b=True)
+    return op.add(product, matrix)
+
+
+def gelu_of_other_constants() -> Expr:
+    """The shape of gelu with numbers that are not gelu's."""
+    x = floats(0.0, 1.0)
+    inner = op.add(const(np.float32(0.3)), op.multiply(op.erf(op.multiply(x, const(np.float32(0.0)))), x))
+    return op.multiply(x, inner)
+
+
+def batch_norm(epsilon: float) -> Expr:
+    """Mean 1, variance 1e-6."""
+    data = const(np.array([[1.001], [1.002]], np.float32))
+    call = op.nn.batch_norm(
+        data, floats(1.0), floats(0.0), floats(1.0), floats(1e-6), axis=1, epsilon=epsilon, center=True, scale=True
+    )
+    return TupleGetItem(call, 0)
+
+
+IMAGE = const(np.arange(1, 5, dtype=np.float32).reshape(1, 2, 2, 1))
+CASES = {
+    # R.nn.pad knows no mode "edge", and pads with zeros.
+    "pad_edge": Case(op.nn.pad(floats(1, 2, 3), pad_width=((2, 1),), pad_mode="edge"),
+                     [1, 1, 1, 2, 3, 3]),
+    "pad_reflect": Case(op.nn.pad(floats(1, 2, 3), pad_width=((2, 1),), pad_mode="reflect"),
+                        [3, 2, 1, 2, 3, 2]),
+    # R.mean of integers has another dtype than it says.
+    "mean_of_integers": Case(op.mean(integers(1, 2, 4), axis=(0,)), 2, "int32"),
+    # R.nn.batch_norm takes the batch's own statistics unless it is told otherwise.
+    "batch_norm_is_inference": Case(batch_norm(1e-5), [[0.30151], [0.60302]]),
+    # An epsilon that a text of six digits would lose.
+    "small_epsilon": Case(batch_norm(1e-7), [[0.95346], [1.90693]]),
+    # R.round takes halves to the even neighbour.
+    "round_halves_away": Case(op.round(floats(0.5, 1.5, 2.5, -0.5, -2.5)), [1, 2, 3, -1, -3]),
+    # R.take does not check places unless it is told to.
+    "take_clips": Case(op.take(floats(1, 2, 3), integers(-5, 1, 7), axis=0), [1, 2, 3]),
+    "take_wraps": Case(op.take(floats(1, 2, 3), integers(-1, 1, 4), axis=0, mode="wrap"), [3, 2, 2]),
+    # R.argmax gives int64.
+    "argmax_is_int32": Case(op.argmax(floats(1, 5, 5), axis=(0,)), 1, "int32"),
+    "argmax_last": Case(op.argmax(floats(1, 5, 5), axis=(0,), select_last_index=True), 2, "int32"),
+    # Axes to keep, not to sum over.
+    "sum_exclude": Case(op.sum(const(np.ones((2, 3), np.float32)), axis=(0,), exclude=True), [3, 3]),
+    "two_new_axes": Case(op.shape_of(op.expand_dims(floats(1, 2), axis=0, num_newaxis=2)), [1, 1, 2], "int32"),
+    "cumsum_exclusive": Case(op.cumsum(floats(1, 2, 3), axis=0, exclusive=True), [0, 1, 3]),
+    # Zeros of the border count, or do not.
+    "avg_pool_counts_border": Case(
+        op.nn.avg_pool2d(IMAGE, pool_size=(2, 2), padding=(1, 1), strides=(2, 2), layout="NHWC",
+                         count_include_pad=True), np.array([[0.25, 0.5], [0.75, 1.0]]).reshape(1, 2, 2, 1)),
+    "avg_pool_leaves_border": Case(
+        op.nn.avg_pool2d(IMAGE, pool_size=(2, 2), padding=(1, 1), strides=(2, 2), layout="NHWC"),
+        np.array([[1.0, 2.0], [3.0, 4.0]]).reshape(1, 2, 2, 1)),
+    # R.image.resize2d rounds halves to the even neighbour: the columns lie at 0.5 and 2.5.
+    "resize_nearest": Case(
+        op.image.resize2d(const(np.array([1, 2, 3, 4], np.float32).reshape(1, 1, 4, 1)), size=(1, 2), layout="NHWC",
+                          method="nearest_neighbor", coordinate_transformation_mode="half_pixel",
+                          rounding_method="round"), np.array([2, 4]).reshape(1, 1, 2, 1)),
+    "gelu_of_other_constants": Case(gelu_of_other_constants(), [0, 0.3]),
+    "shared_operand": Case(same_matrix_twice(), [[[6, 13], [14, 29]]]),
+    # R.nn.layer_norm multiplies and adds whatever it is told.
+    "layer_norm_without_scale": Case(
+        op.nn.layer_norm(floats([1, 3]), floats(7, 7), floats(9, 9), axis=-1, epsilon=0.0, center=False, scale=False),
+        [[-1, 1]]),
+    # The coordinates of a place stand along the first axis in Relay, along the last in Relax.
+    "gather_nd": Case(op.gather_nd(const(np.array([[1, 2], [3, 4]], np.float32)), integers([0, 1], [1, 0])), [2, 3]),
+    "scatter_nd": Case(op.scatter_nd(floats([0, 0], [0, 0]), integers([0, 1], [1, 0]), floats(5, 6)), [[0, 5], [6, 0]]),
+    # Relay wraps negative places; R.gather_elements reads out of bounds, R.scatter_nd writes there.
+    "scatter_elements_negative": Case(
+        op.scatter_elements(floats(1, 2, 3), integers(-1, 0, dtype="int64"), floats(8, 9), axis=0), [9, 2, 8]),
+    # A selection by comparison: NaN gives way to the bound.
+    "clip_of_nan": Case(op.clip(floats(NAN, -2, 2), a_min=-1.0, a_max=1.0), [1, -1, 1]),
+    "integer_division": Case(op.divide(integers(-7, 7), integers(2, -2)), [-3, -3], "int32"),
+    "floor_mod": Case(op.floor_mod(integers(-7, 7), integers(3, -3)), [2, -2], "int32"),
+    # R.max and R.min of bool cannot be built.
+    "any_and_all": Case(op.logical_xor(op.any(const(np.array([False, True])), axis=(0,)),
+                                       op.all(const(np.array([False, True])), axis=(0,))), True, "bool"),
+    # Small integers cannot be sorted, unsigned ones not negated by TVM itself.
+    "argsort_of_int8": Case(op.argsort(integers(3, -1, 2, dtype="int8"), axis=0, dtype="int32"), [1, 2, 0], "int32"),
+    "negative_of_uint8": Case(op.negative(integers(1, 255, dtype="uint8")), [255, 1], "uint8"),
+    # Sums in half precision lose what is small.
+    "mean_in_half": Case(op.mean(const(np.full((1, 3000), 2, np.float16)), axis=(1,)), [2], "float16"),
+    "products_of_int8": Case(
+        op.nn.dense(integers([100, 100], dtype="int8"), integers([100, 100], dtype="int8"), out_dtype="int32"),
+        [[20000]], "int32"),
+}  # fmt: skip
+
+
+@lru_cache(maxsize=None)
+def results(translate: Any) -> dict[str, np.ndarray]:
+    program = Function([], Tuple(tuple(case.call for case in CASES.values())))
+    found = backends.build(translate(program), target="tvm")["main"]()
+    return dict(zip(CASES, found, strict=True))
+
+
+@pytest.mark.parametrize("translate", [translator.lower_to_tir, translator.via_graph])
+@pytest.mark.parametrize("name", list(CASES))
+def test_tvm_computes_what_relay_computed(name: str, translate: Any) -> None:
+    case, found = CASES[name], results(translate)[name]
+    assert str(found.dtype) == case.dtype
+    np.testing.assert_allclose(found, np.asarray(case.expected, case.dtype), rtol=2e-3, atol=1e-6)
