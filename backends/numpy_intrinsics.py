@@ -32,6 +32,11 @@ def _larger(a: Any, b: Any) -> Any:
     return np.where(a > b, a, b) if is_float(np.asarray(a).dtype.name) else np.maximum(a, b)
 
 
+def _different(a: Any, b: Any) -> Any:
+    # TVM compares in an ordered way: a NaN is not different from anything.
+    return (a < b) | (a > b) if is_float(np.asarray(a).dtype.name) else np.not_equal(a, b)
+
+
 BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": np.add,
     "-": np.subtract,
@@ -48,7 +53,7 @@ BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     ">": np.greater,
     ">=": np.greater_equal,
     "==": np.equal,
-    "!=": np.not_equal,
+    "!=": _different,
     "and": np.logical_and,
     "or": np.logical_or,
     "&": np.bitwise_and,
@@ -61,8 +66,8 @@ BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
 REDUCE: Mapping[str, np.ufunc] = {
     "+": np.add,
     "*": np.multiply,
-    "min": np.minimum,
-    "max": np.maximum,
+    "min": np.fmin,
+    "max": np.fmax,
     "and": np.logical_and,
     "or": np.logical_or,
     "&": np.bitwise_and,

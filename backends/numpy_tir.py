@@ -20,6 +20,7 @@ from relay2relax.backends.numpy_expr import Axis, Grid
 from relay2relax.backends.numpy_intrinsics import BINARY, REDUCE
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ExecutionError, UnsupportedError
+from relay2relax.ops.reduce import extreme
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, PrimExpr, Var
 from relay2relax.tir.integers import integer
 from relay2relax.tir.stmt import (
@@ -360,7 +361,8 @@ def _reduce(grid: Grid, op: str, factors: list[PrimExpr], kept: list[int], folde
         values[0],
         [n if d in folded else v for d, (n, v) in enumerate(zip(grid.shape, values[0].shape, strict=True))],
     )
-    reduced = REDUCE[op].reduce(full, axis=tuple(folded))
+    function, axes = REDUCE[op], tuple(folded)
+    reduced = extreme(function, full, axes) if op in ("min", "max") else function.reduce(full, axis=axes)
     return np.asarray(reduced).astype(dtype, copy=False)
 
 

@@ -171,6 +171,10 @@ def _smaller(a: Any, b: Any) -> Any:
     return np.where(a < b, a, b) if is_float(of_array(a)) else np.minimum(a, b)
 
 
+def _different(a: Any, b: Any) -> Any:
+    return (a < b) | (a > b) if is_float(of_array(a)) else np.not_equal(a, b)
+
+
 def _logical(op: BinaryOp) -> Callable[[PrimExpr, PrimExpr], PrimExpr]:
     """Return a connective; TVM has it on bool, other numbers count as true where they are not 0."""
 
@@ -313,7 +317,7 @@ OPS = (
     _connective("logical_and", "and", np.logical_and, "Whether both are true; both are always evaluated."),
     _connective("logical_or", "or", np.logical_or, "Whether one is true; both are always evaluated."),
     _comparison("equal", "==", np.equal, "``a == b``."),
-    _comparison("not_equal", "!=", np.not_equal, "``a != b``."),
+    _comparison("not_equal", "!=", _different, "``a != b``; false where one is NaN, as TVM compiles it."),
     _comparison("less", "<", np.less, "``a < b``."),
     _comparison("less_equal", "<=", np.less_equal, "``a <= b``."),
     _comparison("greater", ">", np.greater, "``a > b``."),

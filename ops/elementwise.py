@@ -438,7 +438,8 @@ copy = unary(
 
 cast_op = OpDef(
     relay="cast",
-    doc="Convert to another dtype: floats truncate towards zero, integers wrap, bool is ``x != 0``.",
+    doc="Convert to another dtype: floats truncate towards zero, integers wrap, bool is ``x != 0``. A float outside of "
+    "the range of an integer type gives any number.",
     source="TVM 0.18 src/relay/op/tensor/transform.cc, Cast",
     inputs=("data",),
     attrs=CastAttrs,

@@ -196,13 +196,26 @@ def _limit(value: PrimExpr, dtype: np.dtype[Any]) -> Any:
     return np.asarray(value.value, dtype)[()]  # type: ignore[attr-defined]
 
 
+def extreme(function: np.ufunc, data: Array, axes: tuple[int, ...], keepdims: bool = False, initial: Any = None) -> Any:
+    """Return the largest (``fmax``) or smallest (``fmin``) elements along ``axes`` as comparing one by one finds them.
+
+    ``a > b ? a : b`` forgets a NaN as soon as a number follows: only the last element can leave one.
+    """
+    found = function.reduce(data, axis=axes, keepdims=keepdims, initial=initial)
+    if not is_float(of_array(data)) or any(data.shape[axis] == 0 for axis in axes):
+        return found
+    last = data[tuple(slice(-1, None) if axis in axes else slice(None) for axis in range(data.ndim))]
+    last = last if keepdims else np.squeeze(last, axes)
+    return np.where(np.isnan(last), last, found)
+
+
 def _max(data: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
     # The identity of the reduction is the lowest finite number, as in TVM.
-    return np.max(data, axis=axes, keepdims=keepdims, initial=_limit(min_value(of_array(data)), data.dtype))
+    return extreme(np.fmax, data, axes, keepdims, _limit(min_value(of_array(data)), data.dtype))
 
 
 def _min(data: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
-    return np.min(data, axis=axes, keepdims=keepdims, initial=_limit(max_value(of_array(data)), data.dtype))
+    return extreme(np.fmin, data, axes, keepdims, _limit(max_value(of_array(data)), data.dtype))
 
 
 # Mean

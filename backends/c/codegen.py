@@ -113,6 +113,14 @@ def is_natural(expr: PrimExpr, naturals: Container[Var]) -> bool:
     return False
 
 
+def is_remainder(expr: Binary) -> bool:
+    """Whether ``expr`` is ``a - floor(a / b) * b``, of which the product is rounded before it is taken away."""
+    match expr:
+        case Binary("-", a, Binary("*", Call("floor" | "trunc", (Binary("/", c, b),)), d)):
+            return a == c and b == d and is_float(a.dtype)
+    return False
+
+
 def chooses_around_loops(body: Stmt) -> bool:
     """Whether a loop's body has loops of its own, and conditions: such a loop must run one step after the other."""
     nodes = list(statements(body))
@@ -487,6 +495,8 @@ class _Writer:
             return Infix("!=", inner, Atom("0"))
         if dtype == "float16" and value.dtype == "float64":
             return rounded(Invoke("r2r_sticky_float", (inner,)), dtype)
+        if dtype in ("uint32", "uint64") and is_float(value.dtype):
+            return Invoke(f"r2r_to_{dtype}", (inner,))
         return rounded(Convert(value_type(dtype), inner), dtype)
 
     def binary(self, expr: Binary) -> CExpr:
@@ -503,6 +513,9 @@ class _Writer:
         match expr.op:
             case "and" | "or":
                 return Infix(_LOGICAL[expr.op], a, b)
+            case "!=" if is_float(dtype):
+                # Ordered, as TVM compares: a NaN is not different from anything.
+                return Invoke("__builtin_islessgreater", (a, b))
             case "min" | "max":
                 # A function: the text of an operand stands in it once.
                 return Invoke(f"r2r_{expr.op}_{type_}", (a, b))
@@ -519,6 +532,8 @@ class _Writer:
                 return Infix("<<", Convert(type_, a), b)
             case "truncdiv" if is_float(dtype):
                 return Invoke("truncf" if dtype == "float32" else "trunc", (Infix("/", a, b),))
+        if expr.op == "-" and is_remainder(expr):
+            b = Invoke(f"r2r_product_{type_}", (b,))
         value = Infix(_DIVISIONS.get(expr.op, expr.op), a, b)
         # C widens small integers to int; the program's arithmetic wraps around in its own width.
         if is_int(dtype) and bits(dtype) < 32 and expr.dtype != "bool":

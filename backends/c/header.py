@@ -58,6 +58,15 @@ R2R_SUM(double, 4, 2) R2R_SUM(double, 8, 4) R2R_SUM(double, 16, 8)
 R2R_ORDER(float) R2R_ORDER(double) R2R_ORDER(int8_t) R2R_ORDER(int16_t) R2R_ORDER(int32_t) R2R_ORDER(int64_t)
 R2R_ORDER(uint8_t) R2R_ORDER(uint16_t) R2R_ORDER(uint32_t) R2R_ORDER(uint64_t)
 
+/* A product that is rounded on its own: compilers do not make one operation of it and a sum. */
+R2R_INLINE float r2r_product_float(float p) { return p == p ? p : NAN; }
+R2R_INLINE double r2r_product_double(double p) { return p == p ? p : NAN; }
+/* Conversions that keep the lower bits of negative numbers, as conversions to signed integers do. */
+R2R_INLINE uint32_t r2r_to_uint32(double x) { return (uint32_t)(int64_t)x; }
+R2R_INLINE uint64_t r2r_to_uint64(double x) {
+  uint64_t high = (uint64_t)(int64_t)(x - 0x1p63) ^ 1ULL << 63;
+  return x < 0x1p63 ? (uint64_t)(int64_t)x : high; }
+
 /* Division and remainder that round towards minus infinity. */
 #define R2R_FLOOR(type) \
   R2R_INLINE type r2r_floordiv_##type(type a, type b) { \
@@ -65,8 +74,8 @@ R2R_ORDER(uint8_t) R2R_ORDER(uint16_t) R2R_ORDER(uint32_t) R2R_ORDER(uint64_t)
   R2R_INLINE type r2r_floormod_##type(type a, type b) { \
     type r = a % b; return (type)(r + (((r != 0) & ((r < 0) != (b < 0))) ? b : 0)); }
 R2R_FLOOR(int8_t) R2R_FLOOR(int16_t) R2R_FLOOR(int32_t) R2R_FLOOR(int64_t)
-R2R_INLINE float r2r_floormod_float(float a, float b) { return a - floorf(a / b) * b; }
-R2R_INLINE double r2r_floormod_double(double a, double b) { return a - floor(a / b) * b; }
+R2R_INLINE float r2r_floormod_float(float a, float b) { return a - r2r_product_float(floorf(a / b) * b); }
+R2R_INLINE double r2r_floormod_double(double a, double b) { return a - r2r_product_double(floor(a / b) * b); }
 
 /* The bits of a number as another type of the same width. */
 #define R2R_AS(from, to) \

@@ -9,8 +9,10 @@ from relay2relax.backends.c.fusion import cost
 from relay2relax.backends.c.loops import block, coefficient, local, parallel, put, serial, static, vectorized
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.stages import Axis, Reduction, Stage, points
+from relay2relax.core.dtype import is_float
 from relay2relax.tir.arith import simplify
-from relay2relax.tir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var, binary, if_then_else, logical_and
+from relay2relax.tir.intrinsics import call
 from relay2relax.tir.stmt import BufferStore, For, LoopKind, Stmt
 from relay2relax.tir.visit import loads
 
@@ -102,7 +104,10 @@ def _lanes(stage: Stage, reduction: Reduction, run: Axis, machine: Machine) -> S
     dtype = reduction.result.dtype
 
     def folded(acc: Buffer, place: PrimExpr, value: PrimExpr) -> Stmt:
-        return BufferStore(acc, (place,), binary(reduction.op, BufferLoad(acc, (place,)), value))
+        held = BufferLoad(acc, (place,))
+        # A NaN does not get past a comparison on the left; the order of elements is not kept, see _last.
+        pair = (value, held) if reduction.op in ("min", "max") else (held, value)
+        return BufferStore(acc, (place,), binary(reduction.op, *pair))
 
     def body(acc: Buffer) -> Stmt:
         step = Var("k")
@@ -129,7 +134,17 @@ def _lanes(stage: Stage, reduction: Reduction, run: Axis, machine: Machine) -> S
             vectorized(lanes, lambda lane: BufferStore(acc, (lane,), reduction.identity)),
             serial(others, block(*inner)),
             *halves,
-            _finish(stage, BufferLoad(acc, (IntImm(0),))),
+            _finish(stage, _last(reduction, BufferLoad(acc, (IntImm(0),)))),
         )
 
     return local(dtype, [lanes], "local", body)
+
+
+def _last(reduction: Reduction, result: PrimExpr) -> PrimExpr:
+    """Return ``result``, or the last element where comparing one by one would end with it: where it is NaN."""
+    if reduction.op not in ("min", "max") or not is_float(result.dtype):
+        return result
+    last = put(reduction.source, {axis.var: binary("-", axis.extent, 1) for axis in reduction.axes})
+    found = if_then_else(call("isnan", last, dtype="bool"), last, result)
+    present = [binary(">", axis.extent, 0) for axis in reduction.axes if static(axis.extent) is None]
+    return if_then_else(logical_and(*present), found, result)
