@@ -132,3 +132,11 @@ def test_a_result_of_no_shape_is_refused() -> None:
     machine = backends.VirtualMachine(backends.build(relax))
     with pytest.raises(ExecutionError, match="not below 0"):
         machine["main"](i64(2, -3))
+
+
+@pytest.mark.tvm
+@pytest.mark.parametrize("name", ["reshape with codes", "argwhere", "topk"])
+def test_in_tvm(name: str, translate: Any) -> None:
+    call, args, expected = CASES[name]
+    executable = backends.build(translate(module(call, args)), target="tvm")
+    check(backends.VirtualMachine(executable)["main"](*args), expected)
