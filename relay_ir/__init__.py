@@ -38,11 +38,12 @@ _exports = {
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submodules=["annotation", "op", "testing", "transform"], submod_attrs=_exports
+    __name__, submodules=["annotation", "frontend", "op", "testing", "transform"], submod_attrs=_exports
 )
 
 if TYPE_CHECKING:
     from relay2relax.relay_ir import annotation as annotation
+    from relay2relax.relay_ir import frontend as frontend
     from relay2relax.relay_ir import op as op
     from relay2relax.relay_ir import testing as testing
     from relay2relax.relay_ir import transform as transform

@@ -24,7 +24,7 @@ def load(path: str | os.PathLike[str]) -> IRModule:
     except OSError as error:
         raise FileError(f"cannot read {name!r}: {error.strerror or error}") from None
     if content.startswith(_ONNX_START) or name.endswith(".onnx"):
-        raise UnsupportedError(f"{name!r} is an ONNX model; importing ONNX is not supported")
+        raise UnsupportedError(f"{name!r} is an ONNX model; relay_ir.frontend.from_onnx imports those")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
