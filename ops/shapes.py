@@ -102,7 +102,7 @@ def operand_indices(
     offset = len(out) - len(shape)
     found: list[PrimExpr] = []
     for extent, target, index in zip(shape, out[offset:], indices[offset:], strict=True):
-        if static(extent) == 1:
+        if static(extent) == 1 and static(target) != 1:
             found.append(IntImm(0))
         elif static(extent) is not None or equal(extent, target):
             found.append(index)

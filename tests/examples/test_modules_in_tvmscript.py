@@ -43,6 +43,7 @@ def test_end_to_end_models(capsys: pytest.CaptureFixture[str]) -> None:
     predictions = dict(re.findall(r"^(.*) Prediction: (.*)$", printed, re.MULTILINE))
     assert list(predictions) == [
         "NumPy-MLP",
+        "Low-level Numpy MLP",
         "Low-level Numpy with CallTIR",
         "MyModule",
         "MyModuleWithExternCall",
@@ -90,3 +91,16 @@ def test_library_functions_write_into_the_memory_they_are_given() -> None:
     shared: Any = torch.from_dlpack(out)
     shared[0, 0] = 7
     assert out[0, 0] == 7
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["numpy", pytest.param("c", marks=pytest.mark.compiler), pytest.param("tvm", marks=pytest.mark.tvm)],
+)
+def test_library_and_programs(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    load("library_and_programs").main(target)
+    printed = capsys.readouterr().out
+    assert "library and operators: no programs" in printed
+    assert "fused: fused_matmul1_add1, fused_matmul_add_relu" in printed
+    if target != "tvm":
+        assert "the same instructions: True" in printed
