@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from relay2relax.core.dtype import bits
@@ -31,8 +31,9 @@ def byte_size(buffer: Buffer) -> PrimExpr:
 def plan_memory(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
     """Return places for the buffers, given the first and last stage at which each is used.
 
-    Buffers of static size share memory first-fit, the largest placed first; buffers of one and the same
-    symbolic size take each other's places behind them."""
+    Buffers of static size share memory first-fit, in the best of a few orders; buffers of one and the same symbolic
+    size take each other's places behind them.
+    """
     static: list[tuple[int, Buffer]] = []
     symbolic: list[tuple[PrimExpr, Buffer]] = []
     for buffer in lifetimes:
@@ -41,19 +42,9 @@ def plan_memory(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
             static.append((wanted.value, buffer))
         else:
             symbolic.append((wanted, buffer))
-    offsets: dict[Buffer, PrimExpr] = {}
-    end = 0
-    placed: list[tuple[int, int, Buffer]] = []
-    for size, buffer in sorted(static, key=lambda entry: -entry[0]):
-        taken = sorted((b, e) for b, e, other in placed if _overlap(lifetimes[buffer], lifetimes[other]))
-        start = 0
-        for low, high in taken:
-            if start + size <= low:
-                break
-            start = max(start, high)
-        placed.append((start, start + size, buffer))
-        offsets[buffer] = IntImm(start)
-        end = max(end, start + size)
+    tried = [_first_fit(sorted(static, key=order), lifetimes) for order in _orders(lifetimes)]
+    end, places = min(tried, key=lambda one: one[0])
+    offsets: dict[Buffer, PrimExpr] = {buffer: IntImm(place) for buffer, place in places.items()}
     total: PrimExpr = IntImm(end)
     slots: dict[PrimExpr, list[tuple[PrimExpr, int]]] = {}
     for extent, buffer in sorted(symbolic, key=lambda entry: lifetimes[entry[1]][0]):
@@ -69,6 +60,38 @@ def plan_memory(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
             free.append((total, last))
             total = simplify(binary("+", total, extent))
     return Arena(offsets, total)
+
+
+def _orders(lifetimes: Mapping[Buffer, tuple[int, int]]) -> list[Callable[[tuple[int, Buffer]], tuple[int, ...]]]:
+    """Return ways to sort buffers with their sizes: the largest first, the longest used first, as they come."""
+
+    def steps(buffer: Buffer) -> int:
+        first, last = lifetimes[buffer]
+        return last - first + 1
+
+    return [
+        lambda entry: (-entry[0], lifetimes[entry[1]][0]),
+        lambda entry: (-entry[0] * steps(entry[1]), lifetimes[entry[1]][0]),
+        lambda entry: (-steps(entry[1]), -entry[0]),
+        lambda entry: (lifetimes[entry[1]][0], -entry[0]),
+    ]
+
+
+def _first_fit(
+    buffers: Sequence[tuple[int, Buffer]], lifetimes: Mapping[Buffer, tuple[int, int]]
+) -> tuple[int, dict[Buffer, int]]:
+    """Return the size of all, and where each lies: in the first gap among those alive with it."""
+    placed: list[tuple[int, int, Buffer]] = []
+    end = 0
+    for size, buffer in buffers:
+        start = 0
+        for low, high in sorted((b, e) for b, e, other in placed if _overlap(lifetimes[buffer], lifetimes[other])):
+            if start + size <= low:
+                break
+            start = max(start, high)
+        placed.append((start, start + size, buffer))
+        end = max(end, start + size)
+    return end, {buffer: start for start, _, buffer in placed}
 
 
 def _overlap(a: Sequence[int], b: Sequence[int]) -> bool:

@@ -11,7 +11,7 @@ that it reads, then the memory of what was computed ahead, then (ahead only) an 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.codegen import Kernel, argument_names, stage_kernel
 from relay2relax.backends.c.header import HEADER
@@ -101,6 +101,7 @@ def _entry(
     extents = shape_variables([*params, *func.root_buffers])
     planned = schedule(func, machine, constants)
     stages = [_Stage(one, stage_kernel(one.stmt, extents, planned.memory)) for one in planned.stages]
+    stages = _without_repetitions(stages, frozenset(params))
     ahead, later = _parted(stages, frozenset(params), constants)
     made = {buffer for stage in ahead for buffer in stage.kernel.written}
     wanted = {buffer for stage in later for buffer in stage.kernel.buffers}
@@ -134,6 +135,34 @@ def _entry(
         f"{symbol}_ahead" if ahead else None,
     )
     return entry, "\n".join(lines)
+
+
+def _without_repetitions(stages: Sequence[_Stage], params: frozenset[Buffer]) -> list[_Stage]:
+    """Return the stages without those that do what one before them has done: packing one matrix for several products.
+
+    Only buffers that are written once hold at the second place what they held at the first.
+    """
+    writers: dict[Buffer, int] = {}
+    for stage in stages:
+        for buffer in stage.kernel.written:
+            writers[buffer] = writers.get(buffer, 0) + 1
+    same: dict[Buffer, Buffer] = {}
+    seen: dict[object, Buffer] = {}
+    found: list[_Stage] = []
+    for stage in stages:
+        kernel = stage.kernel
+        if not same.keys().isdisjoint(kernel.buffers):
+            kernel = replace(kernel, buffers=tuple(same.get(buffer, buffer) for buffer in kernel.buffers))
+        written = list(kernel.written)
+        steady = all(writers.get(b, 0) <= (b not in params) for b in kernel.buffers)
+        if len(written) == 1 and written[0] not in params and steady:
+            operands = tuple(None if buffer is written[0] else buffer for buffer in kernel.buffers)
+            first = seen.setdefault((kernel.text, operands, kernel.scalars), written[0])
+            if first is not written[0]:
+                same[written[0]] = first
+                continue
+        found.append(_Stage(stage.scheduled, kernel))
+    return found
 
 
 def _parted(

@@ -158,6 +158,13 @@ def test_temporaries_share_memory_once_they_are_read() -> None:
     arena = plan_memory({first: (0, 1), second: (1, 2), third: (2, 3)})
     assert arena.offsets[first] == arena.offsets[third] != arena.offsets[second]
     assert arena.size == IntImm(2 * 448)
+    # The largest first leaves a gap here that the longest used first does not.
+    sizes = {"a": (3, 0, 1), "b": (2, 0, 3), "c": (4, 2, 3), "d": (2, 3, 4), "e": (5, 4, 5)}
+    buffers = {Buffer(name, (IntImm(16 * size),)): (low, high) for name, (size, low, high) in sizes.items()}
+    live = [
+        sum(e.value * 4 for b, (low, high) in buffers.items() for e in b.shape if low <= t <= high) for t in range(6)
+    ]
+    assert plan_memory(buffers).size.value <= 1.2 * max(live)
     n = Var("n")
     one, two, other = Buffer("a", (n,)), Buffer("b", (n,)), Buffer("c", (n * 2,))
     arena = plan_memory({one: (0, 1), two: (2, 3), other: (2, 3)})

@@ -57,6 +57,19 @@ def test_inputs_of_all_steps_are_multiplied_at_once() -> None:
     assert extents == [[STEPS, 3, STATE, WIDE]] + [[3, STATE, STATE]] * STEPS
 
 
+def test_a_matrix_is_packed_once_for_all_steps() -> None:
+    from relay2relax.backends.c.machine import Machine
+    from relay2relax.backends.c.program import generate
+
+    func = recurrence(3)
+    weights = next(buffer for buffer in func.buffers if buffer.name == "W")
+    kept = tuple(p for p in func.params if func.buffer_map[p] is not weights)
+    bound = PrimFunc(func.name, kept, {p: func.buffer_map[p] for p in kept}, func.body, func.root_buffers)
+    entry = generate([bound], Machine(), [weights])[1]["main"]
+    # Panels are filled up to whole vectors.
+    assert entry.prepared.size.value <= (WIDE + STATE) * 24 * 4
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.compiler
 def test_recurrence(rows: int) -> None:
