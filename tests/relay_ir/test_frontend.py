@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import warnings
 from typing import Any
 
 import numpy as np
@@ -186,3 +188,23 @@ def test_what_is_not_imported_is_named() -> None:
     )  # fmt: skip
     with pytest.raises(UnsupportedError, match="shape is computed"):
         frontend.from_onnx(helper.make_model(graph))
+
+
+def test_a_network_that_pytorch_exported() -> None:
+    """The way of the Relay tutorial: PyTorch, ONNX, Relay."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    layers = torch.nn
+    net = layers.Sequential(
+        layers.Conv2d(3, 8, 7, 2, 3, bias=False), layers.BatchNorm2d(8), layers.ReLU(), layers.MaxPool2d(3, 2, 1),
+        layers.Conv2d(8, 8, 3, 1, 1), layers.ReLU6(), layers.AdaptiveAvgPool2d(1), layers.Flatten(),
+        layers.Linear(8, 10), layers.LogSoftmax(1),
+    ).eval()  # fmt: skip
+    data = torch.randn(2, 3, 32, 32)
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(net, (data,), file, dynamo=False)
+    mod, params = frontend.from_onnx(onnx.load_from_string(file.getvalue()))
+    wanted = net(data).detach().numpy()
+    np.testing.assert_allclose(run(mod, params, data.numpy()), wanted, rtol=1e-4, atol=1e-5)
