@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_examples import IMAGE_EXAMPLES
 from neural_examples import NEURAL_EXAMPLES
+from operator_calls import RECORDS, arrays, tensors, type_of
 from operator_draws import Draw
 from placing_examples import PLACING_EXAMPLES
 from tensor_examples import TENSOR_EXAMPLES
@@ -25,8 +26,7 @@ from relay2relax.core.tolerance import difference
 from relay2relax.ops import OpDef, TensorType, TupleType, Type
 from relay2relax.ops.lower import lower_call
 from relay2relax.ops.record import OpError
-from relay2relax.ops.refusal import Refusal
-from relay2relax.ops.table import FAMILIES, all_ops
+from relay2relax.ops.table import FAMILIES
 from relay2relax.tir.expr import AnyExtent, Var
 from relay2relax.tir.extent import ANY, as_prim, canonical, static
 from relay2relax.tir.visit import substitute
@@ -35,42 +35,6 @@ FULL = os.environ.get("RELAY2RELAX_SWEEP") == "full"
 EXAMPLES = {**TENSOR_EXAMPLES, **PLACING_EXAMPLES, **NEURAL_EXAMPLES, **IMAGE_EXAMPLES}
 # Sums in the examples have at most so many terms.
 TERMS = 256
-
-
-def label(op: OpDef) -> str:
-    """Return the name of a record in the tables of examples."""
-    return op.name if op.relay is not None else f"R.{op.name}"
-
-
-RECORDS = {label(op): op for op in all_ops() if not isinstance(op.numpy, Refusal) and not op.passes_through}
-
-
-def type_of(value: Any) -> Any:
-    """Return the type of an argument; a tuple of numbers is a shape and stands for itself."""
-    if isinstance(value, tuple):
-        if all(isinstance(one, int) for one in value):
-            return value
-        return TupleType(tuple(map(type_of, value)))
-    return TensorType(value.shape, of_array(value))
-
-
-def arrays(value: Any) -> list[np.ndarray]:
-    """Return the arrays of a value; a shape has none."""
-    if isinstance(value, (tuple, list)):
-        return [one for field in value for one in arrays(field)]
-    return [] if isinstance(value, int) else [value]
-
-
-def tensors(type_: Type) -> list[TensorType]:
-    """Return the tensor types of a result; a shape has none."""
-    match type_:
-        case tuple():
-            return []
-        case TensorType():
-            return [type_]
-        case TupleType(fields):
-            return [one for field in fields for one in tensors(field)]
-    raise TypeError(f"no tensors in {type_!r}")
 
 
 def changed(type_: Any, extents: dict[int, Any]) -> Any:

@@ -1,0 +1,126 @@
+"""ONNX's own node tests: their inputs and outputs, computed by the records that have the same meaning.
+
+Which record that is says tests/support/onnx_counterparts.py. What differs between the two is listed here by name.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx_counterparts import COUNTERPARTS
+from operator_calls import RECORDS, arrays, tensors, type_of
+
+from relay2relax.backends.c import compile_prim_funcs
+from relay2relax.core.dtype import numpy_dtype
+from relay2relax.core.tolerance import difference
+from relay2relax.ops.lower import lower_call
+from relay2relax.tir.extent import static
+
+FULL = os.environ.get("RELAY2RELAX_SWEEP") == "full"
+TERMS = 4096
+# Node tests that mean something else than the record does.
+DIFFERENT: dict[str, str] = {
+    **{
+        f"test_mod_float_edge_cases_fmod_0_float{bits}": "`a - floor(a / b) * b` has no value for an infinite operand"
+        for bits in (16, 32, 64)
+    },
+    "test_nonmaxsuppression_iou_threshold_boundary": "an overlap that is just the threshold suppresses in TVM",
+    "test_reduce_max_empty_set": "the identity is the lowest finite number in TVM",
+    "test_reduce_min_empty_set": "the identity is the largest finite number in TVM",
+    "test_split_zero_size_splits_opset13": "Relay's places to cut at grow",
+    "test_split_zero_size_splits_opset18": "Relay's places to cut at grow",
+}
+
+
+@dataclass(frozen=True)
+class NodeTest:
+    """A node test as a call of a record, with the outputs that ONNX gives."""
+
+    name: str
+    record: str
+    attrs: dict[str, Any]
+    args: list[Any]
+    finish: Any
+    expected: list[np.ndarray]
+
+
+@pytest.fixture(scope="module")
+def node_tests() -> list[NodeTest]:
+    pytest.importorskip("onnx")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.case.node import collect_testcases
+
+        found = collect_testcases(None)
+    return [one for case in found for one in converted(case)]
+
+
+def converted(case: Any) -> Iterator[NodeTest]:
+    """Yield the call that a node test is, where there is one."""
+    import onnx
+
+    nodes = case.model.graph.node
+    if len(nodes) != 1 or nodes[0].op_type not in COUNTERPARTS or nodes[0].domain or case.name in DIFFERENT:
+        return
+    (inputs, outputs), *_ = case.data_sets
+    if not all(isinstance(one, np.ndarray) and one.dtype.kind in "fiub" for one in (*inputs, *outputs)):
+        return
+    if any(one.dtype.name.startswith(("float8", "float4", "int4", "uint4", "int2", "uint2")) for one in inputs):
+        return
+    known = dict(zip((one.name for one in case.model.graph.input), inputs, strict=True))
+    given = [known.get(name) for name in nodes[0].input]
+    attrs = {one.name: onnx.helper.get_attribute_value(one) for one in nodes[0].attribute}
+    attrs = {name: value.decode() if isinstance(value, bytes) else value for name, value in attrs.items()}
+    call = COUNTERPARTS[nodes[0].op_type](attrs, given)
+    if call is not None and not any(one is None for one in call[2]):
+        yield NodeTest(case.name, *call, list(outputs))
+
+
+def wrong(test: NodeTest, value: Any) -> list[str]:
+    """Return what is wrong with a value; the record may leave out what ONNX gives besides (places, statistics)."""
+    found = [np.asarray(one) for one in arrays(test.finish(value))]
+    result = []
+    for one, wanted in zip(found, test.expected, strict=False):
+        gap = difference(one, wanted, TERMS)
+        if not gap.agrees:
+            result.append(f"{test.name}: {test.record} {test.attrs}: {gap.reason}")
+    return result
+
+
+def test_values_of_node_tests(node_tests: list[NodeTest]) -> None:
+    mistakes = []
+    for test in node_tests:
+        op = RECORDS[test.record]
+        with np.errstate(all="ignore"):
+            mistakes += wrong(test, op.numpy(op.attrs(**test.attrs), *test.args))
+    assert not mistakes, "\n".join(mistakes)
+    assert len(node_tests) > 400
+    assert len({test.record for test in node_tests}) > 100
+
+
+@pytest.mark.compiler
+def test_values_of_node_tests_in_c(node_tests: list[NodeTest]) -> None:
+    functions, calls, times = [], [], dict.fromkeys(RECORDS, 0)
+    for test in node_tests:
+        op = RECORDS[test.record]
+        attrs, types = op.attrs(**test.attrs), [type_of(arg) for arg in test.args]
+        out = op.infer(attrs, *types)
+        # Two tests of each record, unless all are asked for.
+        times[test.record] += 1
+        if any(static(e) is None for one in tensors(out) for e in one.shape) or (times[test.record] > 2 and not FULL):
+            continue
+        functions.append(lower_call(op, attrs, types, out, f"call_{len(functions)}"))
+        results = [np.empty([static(e) or 0 for e in one.shape], numpy_dtype(one.dtype)) for one in tensors(out)]
+        calls.append((test, arrays(test.args), results))
+    module = compile_prim_funcs(functions)
+    mistakes = []
+    for function, (test, inputs, results) in zip(functions, calls, strict=True):
+        module.call(function.name, *inputs, *results)
+        mistakes += wrong(test, results[0] if len(results) == 1 else tuple(results))
+    assert not mistakes, "\n".join(mistakes)
