@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay2relax.core import UnsupportedError
 from relay2relax.ops import OpError, TensorType, relax_op, relay_op
 from relay2relax.tir.expr import IntImm, Var
 from relay2relax.tir.extent import ANY, ceildiv, maximum, sub
@@ -75,8 +74,6 @@ def test_arange_of_computed_bounds() -> None:
     scalar = TensorType((), "int32")
     assert arange.infer(attrs, scalar, scalar, scalar) == TensorType((ANY,), "int32")
     np.testing.assert_array_equal(arange.numpy(attrs, np.array(1), np.array(9), np.array(3)), [1, 4, 7])
-    with pytest.raises(UnsupportedError, match="computed when the program runs"):
-        arange.relax.expand(None, attrs, None, None, None)
     with pytest.raises(OpError, match="a number of int32") as caught:
         arange.infer(attrs, scalar, TensorType((), "float32"), scalar)
     assert caught.value.argument == 1
