@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, is_int
 from relay2relax.ops.attributes import (
     IndexExprArray,
     Int,
@@ -248,8 +248,8 @@ def _cuts(attrs: SplitAttrs, extent: Extent) -> list[tuple[Extent, Extent]]:
         if known is not None and known % count:
             # Relax leaves the rest to the last parts.
             size = -(-known // count)
-            ends = [min(number * size, known) for number in range(count + 1)]
-            return [(begin, end - begin) for begin, end in pairwise(ends)]
+            bounds = [min(number * size, known) for number in range(count + 1)]
+            return [(begin, end - begin) for begin, end in pairwise(bounds)]
         length = floordiv(extent, count)
         return [(mul(number, length), length) for number in range(count)]
     places = [0, *(int(one) for one in attrs.indices_or_sections)]
@@ -272,10 +272,13 @@ def split_type(attrs: SplitAttrs, data: Type) -> Type:
 
 
 def split_relay_type(attrs: SplitAttrs, data: Type) -> Type:
-    """Return the type; TVM writes the extent of each of several equal parts anew."""
+    """Return the type; Relay's parts are equal, and TVM writes a symbolic extent of theirs anew for each."""
     found = tensor(data)
     axis = normal_axis(attrs.axis, found.rank)
     extent, sections = found.shape[axis], attrs.indices_or_sections
+    known = static(extent)
+    if isinstance(sections, int) and known is not None and sections > 0 and known % sections:
+        raise OpError(f"an extent of {known} cannot be split into {int(sections)} equal parts", 0)
     if isinstance(sections, int) and sections > 0 and static(floormod(extent, int(sections))) not in (0, None):
         raise OpError(f"an extent of {static(extent)} cannot be split into {sections} equal parts", 0)
     if not (isinstance(sections, int) and isinstance(extent, PrimExpr) and is_symbolic(extent)):
@@ -338,6 +341,8 @@ def take_type(attrs: Any, data: Type, indices: Type) -> Type:
 def take_relay_type(attrs: Any, data: Type, indices: Type) -> Type:
     """Return the type; TVM also infers one for the axis after the last, where there is nothing to pick from."""
     found, places = tensor(data), tensor(indices, 1)
+    if not (is_int(places.dtype) or places.dtype == "bool"):
+        raise OpError(f"places are integers, these are {places.dtype}", 1)
     if attrs.axis != found.rank or getattr(attrs, "batch_dims", 0):
         return take_type(attrs, data, indices)
     return TensorType((*found.shape, *places.shape), found.dtype)

@@ -156,6 +156,13 @@ def trilu_type(attrs: TriluAttrs, data: Type, k: Type) -> Type:
     return found
 
 
+def trilu_relay_type(attrs: TriluAttrs, data: Type, k: Type) -> Type:
+    """Return the type; TVM's inference takes tensors of any rank, and any number for the diagonal."""
+    if tensor(k, 1).rank:
+        return trilu_type(attrs, data, k)
+    return tensor(data)
+
+
 def trilu_numpy(attrs: TriluAttrs, data: Array, k: Array) -> Array:
     """Return the triangle from diagonal ``k`` on, zeros elsewhere."""
     return np.asarray((np.triu if attrs.upper else np.tril)(data, int(k)), data.dtype)
@@ -355,6 +362,7 @@ trilu = OpDef(
     attrs=TriluAttrs,
     attrs_key="relay.attrs.TriluAttrs",
     infer=trilu_type,
+    relay_type=trilu_relay_type,
     numpy=trilu_numpy,
     compute=lambda attrs, out, data, k: _triangle(out, data, cast("int64", k[()]), attrs.upper),
     relax=Expanded(trilu_relax),

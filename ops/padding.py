@@ -126,8 +126,9 @@ def pad_type(attrs: PadAttrs, data: Type, pad_value: Type) -> TensorType:
 
 
 def pad_relay_type(attrs: PadAttrs, data: Type, pad_value: Type) -> TensorType:
-    """Return the type; TVM writes what is added to a symbolic extent as it is (``n + -2``)."""
-    result = pad_type(attrs, data, pad_value)
+    """Return the type; TVM looks neither at the mode nor at the value, and writes ``n + -2`` where that is symbolic."""
+    tensor(pad_value, 1)
+    result = _padded_type(_relay_widths(attrs), data)
     added = (before + after for before, after in _relay_widths(attrs))
     shape = (
         binary("+", old, number) if is_symbolic(new) and number else new

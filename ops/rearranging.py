@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_int
+from relay2relax.core.dtype import Array, is_int, is_unsigned
 from relay2relax.ops.attributes import InlineString, Int, Integer, IntegerArray
 from relay2relax.ops.create import static_shape
 from relay2relax.ops.layout import Layout, parse_layout
@@ -208,6 +208,13 @@ def reverse_sequence_type(attrs: ReverseSequenceAttrs, data: Type, seq_lengths: 
     return found
 
 
+def reverse_sequence_relay_type(attrs: ReverseSequenceAttrs, data: Type, seq_lengths: Type) -> Type:
+    """Return the type; TVM's inference wants signed lengths."""
+    if is_unsigned(tensor(seq_lengths, 1).dtype):
+        raise OpError(f"lengths are signed integers, these are {tensor(seq_lengths, 1).dtype}", 1)
+    return reverse_sequence_type(attrs, data, seq_lengths)
+
+
 def reverse_sequence_numpy(attrs: ReverseSequenceAttrs, data: Array, seq_lengths: Array) -> Array:
     """Return the data with the first ``seq_lengths[b]`` elements of each sequence run backwards."""
     axis, batch = _sequence_axes(attrs, data.ndim)
@@ -373,6 +380,7 @@ reverse_sequence = OpDef(
     attrs=ReverseSequenceAttrs,
     attrs_key="relay.attrs.ReverseSequenceAttrs",
     infer=reverse_sequence_type,
+    relay_type=reverse_sequence_relay_type,
     numpy=reverse_sequence_numpy,
     compute=reverse_sequence_compute,
 )

@@ -49,6 +49,14 @@ def scan_type(attrs: ScanopAttrs, data: Type) -> Type:
     return TensorType(found.shape, dtype)
 
 
+def scan_relay_type(attrs: ScanopAttrs, data: Type) -> Type:
+    """Return the type; TVM's inference does not look at the axis."""
+    found = tensor(data)
+    if attrs.axis is None:
+        return scan_type(attrs, data)
+    return TensorType(found.shape, attrs.dtype or found.dtype)
+
+
 def _scan_statement(
     source: Buffer, target: Buffer, axis: int, combine: Combine, start: PrimExpr, exclusive: bool
 ) -> Stmt:
@@ -130,6 +138,7 @@ def scan(name: str, functions: tuple[np.ufunc, np.ufunc], combine: Combine, star
         attrs=ScanopAttrs,
         attrs_key="relay.attrs.ScanopAttrs",
         infer=scan_type,
+        relay_type=scan_relay_type,
         numpy=numpy,
         compute=compute,
         relax=Expanded(relax),

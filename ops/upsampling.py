@@ -20,7 +20,7 @@ from relay2relax.ops.shapes import tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import Binary, Call, Cast, FloatImm, PrimExpr
-from relay2relax.tir.extent import Extent, Shape, add, floordiv, is_any, is_symbolic, mul, static
+from relay2relax.tir.extent import Extent, Shape, add, floordiv, is_any, mul, static
 
 # The largest denominator that a factor is read with where an extent is not known.
 _DENOMINATOR = 4096
@@ -116,19 +116,22 @@ def enlarged(attrs: UpAttrs, out: TensorType, data: te.Tensor) -> Any:
 
 
 def upsampling_relay_type(attrs: UpAttrs, data: Type) -> TensorType:
-    """Return the type; TVM writes a symbolic extent as the rounded product of floating-point numbers."""
-    result = upsampling_type(attrs, data)
-    letters = _letters(attrs)
+    """Return the type; TVM takes any scale and method, and writes a symbolic extent as a rounded product of floats."""
+    x, letters = tensor(data), _letters(attrs)
     layout = parse_layout(attrs.layout, "NC" + letters)
-    shape = list(result.shape)
+    if x.rank != layout.rank:
+        raise OpError(f"the data has {x.rank} dimensions, layout {attrs.layout} needs {layout.rank}", 0)
+    shape = list(x.shape)
     for letter in letters:
         place = layout.position(letter)
-        old = tensor(data).shape[place]
-        if isinstance(old, PrimExpr) and is_symbolic(shape[place]):
-            scale = FloatImm(getattr(attrs, f"scale_{letter.lower()}"), "float64")
-            product = Binary("*", Cast("float64", old), scale)
-            shape[place] = Cast(old.dtype, Call("round", (product,), "float64"))
-    return TensorType(tuple(shape), result.dtype)
+        extent, scale = shape[place], getattr(attrs, f"scale_{letter.lower()}")
+        known = static(extent)
+        if known is not None:
+            shape[place] = round(known * scale)
+        elif isinstance(extent, PrimExpr) and not is_any(extent):
+            product = Binary("*", Cast("float64", extent), FloatImm(scale, "float64"))
+            shape[place] = Cast(extent.dtype, Call("round", (product,), "float64"))
+    return TensorType(tuple(shape), x.dtype)
 
 
 def _record(name: str, attrs_class: type, inner: str, doc: str) -> OpDef:

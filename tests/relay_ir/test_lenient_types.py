@@ -7,6 +7,8 @@ import pytest
 
 from relay2relax import backends, relay_ir, translator
 from relay2relax.core import Relay2RelaxError
+from relay2relax.ops.attributes import BoxInt
+from relay2relax.ops.indexing import SplitAttrs
 
 # The program, the type that TVM 0.18 gives it, and what is said when it is to run.
 CASES = {
@@ -75,6 +77,30 @@ CASES = {
         'scatter_elements(%x, %y, %z, axis=4, reduction="update")',
         "Tensor[(5), float32]",
         "axis 4 is outside",
+    ),
+    "scale": (
+        "%x: Tensor[(1, 1, 4, 4), float32]",
+        'nn.upsampling(%x, scale_h=0f, scale_w=2f, layout="NCHW", method="bilinear", align_corners=False)',
+        "Tensor[(1, 1, 0, 8), float32]",
+        "a scale must be positive",
+    ),
+    "mode of padding": (
+        "%x: Tensor[(3), float32], %y: Tensor[(2), float32]",
+        'nn.pad(%x, %y, pad_mode="odd", pad_width=[[1, 1]])',
+        "Tensor[(5), float32]",
+        "",
+    ),
+    "axis to sum along": (
+        "%x: Tensor[(3), float32]",
+        "cumsum(%x, axis=9)",
+        "Tensor[(3), float32]",
+        "axis 9 is outside",
+    ),
+    "triangle of a vector": (
+        "%x: Tensor[(3), float32], %y: int32",
+        "trilu(%x, %y)",
+        "Tensor[(3), float32]",
+        "a matrix has rank 2",
     ),
     "diagonals": (
         "%x: Tensor[(3, 3), float32], %y: Tensor[(7), float32]",
@@ -150,3 +176,10 @@ def @main(%x: Tensor[(meta[tir.SizeVar][0], 4), float32]) {
     for body, expected in written.items():
         found = relay_ir.infer_type(relay_ir.parse(text.replace("BODY", body))).astext(show_meta_data=False)
         assert f"-> {expected} {{" in found
+
+
+def test_relay_splits_into_equal_parts_only() -> None:
+    x = relay_ir.var("x", shape=(7,), dtype="float32")
+    body = relay_ir.Call(relay_ir.Op("split"), (x,), SplitAttrs(BoxInt(3), 0))
+    with pytest.raises(relay_ir.TypeInferenceError, match="7 cannot be split into 3 equal parts"):
+        relay_ir.infer_type(relay_ir.IRModule({relay_ir.GlobalVar("main"): relay_ir.Function((x,), body)}))
