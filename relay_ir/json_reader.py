@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,11 +34,11 @@ from relay2relax.relay_ir.attrs_codec import (
     references,
 )
 from relay2relax.relay_ir.device import BuildOption, Target, VirtualDevice
-from relay2relax.relay_ir.json_older import release_of, upgrade
+from relay2relax.relay_ir.json_document import read_document
 from relay2relax.relay_ir.json_scalars import is_extent, make_scalar, prim
 from relay2relax.relay_ir.json_schema import EXPRESSIONS, FIELDS, INLINE, LEAVES
 from relay2relax.relay_ir.module import IRModule, TypeData
-from relay2relax.relay_ir.older_calls import Release, form_of_attrs, modern_call
+from relay2relax.relay_ir.older_calls import form_of_attrs, modern_call
 from relay2relax.relay_ir.rewrite import free_vars
 from relay2relax.tir import expr as tir
 
@@ -143,7 +142,7 @@ class _Reader:
     """One document: its nodes, and the objects made of them so far."""
 
     def __init__(self, text: str) -> None:
-        self.nodes, self.blobs, self.root, self.release = _document(text)
+        self.nodes, self.blobs, self.root, self.release = read_document(text)
         self.types: dict[ir.Expr, ty.Type] = {}
         self.objects: dict[int, Any] = {0: None}
         self.measures: dict[int, tuple[int, int]] = {}
@@ -561,52 +560,3 @@ def _repr(node: dict[str, Any]) -> str:
         return to_text(blob[8:])
     text: str = node.get("repr_str", node.get("global_key", ""))
     return text
-
-
-def _document(text: str) -> tuple[list[dict[str, Any]], list[str], int, Release | None]:
-    """Return nodes, tensors, root and release of a document whose outer form has been checked."""
-    try:
-        # TVM escapes less than JSON demands: control characters may stand in strings.
-        document = json.loads(text, strict=False)
-    except RecursionError:
-        raise ParseError("not a Relay JSON document: it is nested too deeply") from None
-    except json.JSONDecodeError as error:
-        raise ParseError(f"not a JSON document (line {error.lineno}, column {error.colno}): {error.msg}") from None
-    except ValueError as error:
-        raise ParseError(f"not a JSON document: {error}") from None
-    if not isinstance(document, dict) or "nodes" not in document:
-        raise ParseError('not a Relay JSON document: expected an object with "root", "nodes" and "b64ndarrays"')
-    root, nodes, blobs = document.get("root"), document["nodes"], document.get("b64ndarrays", [])
-    if type(root) is not int:
-        raise ParseError('"root": expected the index of a node')
-    if not isinstance(nodes, list) or not nodes:
-        raise ParseError('"nodes": expected a list of nodes')
-    if not isinstance(blobs, list) or not all(isinstance(blob, str) for blob in blobs):
-        raise ParseError('"b64ndarrays": expected a list of strings')
-    for index, node in enumerate(nodes):
-        _check_node(index, node)
-    about = document.get("attrs")
-    release = release_of(about.get("tvm_version") if isinstance(about, dict) else None)
-    return nodes, blobs, root, upgrade(nodes, release)
-
-
-def _check_node(index: int, node: Any) -> None:
-    if not isinstance(node, dict) or not isinstance(node.get("type_key"), str):
-        raise ParseError(f'node {index}: expected an object with a string "type_key"')
-    for name, value in node.items():
-        match name:
-            case "attrs":
-                fits = isinstance(value, dict) and all(isinstance(field, str) for field in value.values())
-                wanted = "an object of strings"
-            case "keys":
-                fits = isinstance(value, list) and all(isinstance(key, str) for key in value)
-                wanted = "a list of strings"
-            case "data":
-                fits = isinstance(value, list) and all(type(item) is int for item in value)
-                wanted = "a list of node indices"
-            case "type_key" | "repr_str" | "repr_b64" | "global_key":
-                fits, wanted = isinstance(value, str), "a string"
-            case _:
-                continue
-        if not fits:
-            raise ParseError(f"node {index} ({node['type_key']}): {name!r}: expected {wanted}")
