@@ -31,7 +31,7 @@ def arithmetic_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
     a, b = tensor(lhs, 0), tensor(rhs, 1)
     if a.dtype != b.dtype:
         raise OpError(
-            f"the operands have element types {a.dtype} and {b.dtype}; Relay does not convert between them", 1
+            f"the operands have element types {a.dtype} and {b.dtype}; there is no conversion between them", 1
         )
     return TensorType(broadcast(a.shape, b.shape), a.dtype)
 

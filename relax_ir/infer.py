@@ -166,14 +166,19 @@ class Inference:
         try:
             known = self._known.get(key)
         except TypeError as error:
-            raise StructInfoError(f"{op.name}: an attribute is not a value: {attrs!r}") from error
+            raise StructInfoError(f"{spelled(op)}: an attribute is not a value: {attrs!r}") from error
         if known is None:
             try:
                 known = from_type(op.infer(attrs, *key[2]))
             except OpError as error:
-                raise StructInfoError(f"{op.name}: {error.message}") from error
+                raise StructInfoError(f"{spelled(op)}: {error.message}") from error
             self._known[key] = known
         return known
+
+
+def spelled(op: OpDef) -> str:
+    """Return the name of ``op`` as scripts have it."""
+    return f"R.{op.script.name}" if op.script is not None else op.name
 
 
 def check_arity(op: OpDef, count: int) -> None:
@@ -181,7 +186,7 @@ def check_arity(op: OpDef, count: int) -> None:
     least = len(op.inputs) - op.variadic
     if count < least or (count > least and not op.variadic):
         names = ", ".join(op.inputs) or "none"
-        raise StructInfoError(f"{op.name}: {count} arguments given, it takes {names}")
+        raise StructInfoError(f"{spelled(op)}: {count} arguments given, it takes {names}")
 
 
 def argument_type(info: StructInfo) -> Type | Shape:
@@ -197,7 +202,7 @@ def _argument(op: OpDef, index: int, info: StructInfo) -> Type | Shape:
     except TypeError as error:
         name = op.inputs[min(index, len(op.inputs) - 1)].lstrip("*")
         problem = symbols.kind(info) if not isinstance(info, TensorStructInfo) else "a tensor of unknown rank"
-        raise StructInfoError(f"{op.name}: argument {name!r} is {problem}") from error
+        raise StructInfoError(f"{spelled(op)}: argument {name!r} is {problem}") from error
 
 
 def _project(info: StructInfo, index: int) -> StructInfo:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +35,7 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.names import NameSupply
-from relay2relax.relax_ir.script_calls import CallReader, ModuleName
+from relay2relax.relax_ir.script_calls import PYTHON, CallReader, ModuleName
 from relay2relax.relax_ir.script_values import print_struct_info
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
@@ -278,12 +278,14 @@ class FunctionReader(CallReader):
         """Put down the names of a mistaken statement that nothing defines, lest one mistake hide another."""
         if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
             return
+        own = {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)} | set(stored_names(node))
         for one in ast.walk(node):
-            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and not self.is_known(one.id):
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and not self.is_known(one.id, own):
                 self.source.put_down(self.undefined(one, one.id))
 
-    def is_known(self, name: str) -> bool:
-        known = (self.globals, self.constants, self.source.aliases, _WORDS)
+    def is_known(self, name: str, own: Set[str]) -> bool:
+        """Whether ``name`` is defined, or is Python's, or one of the statement's ``own``."""
+        known = (self.globals, self.constants, self.source.aliases, _WORDS, PYTHON, own)
         return self.find(name) is not None or any(name in names for names in known)
 
     def statements(self, nodes: Sequence[ast.stmt]) -> None:
@@ -311,6 +313,14 @@ class FunctionReader(CallReader):
                 self.branch(node)
             case ast.FunctionDef():
                 self.local_function(node)
+            case ast.AugAssign(target):
+                raise self.source.problem(node, "a value cannot be changed in place", "expected name = value",
+                                          help=f"bind a name anew: `{ast.unparse(target)} = …`")  # fmt: skip
+            case ast.Assign([ast.Subscript() as target]):
+                raise self.source.problem(target, "elements of a tensor cannot be assigned", "expected a name",
+                                          help="call R.index_put or R.slice_scatter")  # fmt: skip
+            case ast.Assign(targets) if len(targets) > 1:
+                raise self.source.problem(node, f"{len(targets)} names for one value", "expected one name")
             case _:
                 kind = type(node).__name__.lower()
                 raise self.source.problem(node, f"a function of Relax has no `{kind}` statement of this form",

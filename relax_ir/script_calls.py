@@ -6,6 +6,7 @@ A call that stands in another one is bound to a variable of its own by :meth:`Ca
 from __future__ import annotations
 
 import ast
+import builtins
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -43,6 +44,26 @@ _OPERATORS: dict[type[ast.AST], str] = {
 _DEFAULT_DTYPES = {bool: "bool", int: "int32", float: "float32"}
 
 
+# What to write instead of an attribute of a value, and of Python's shorter forms.
+_INSTEAD = {
+    "shape": "call R.shape_of",
+    "dtype": "what a tensor holds stands in its struct info",
+    "astype": "call R.astype",
+    "reshape": "call R.reshape",
+    "T": "call R.permute_dims",
+}
+_WRITTEN_OUT: dict[type[ast.AST], str] = {
+    ast.IfExp: "write `if` and `else` as statements that bind one name",
+    ast.Lambda: "define a local function with @R.function",
+    ast.ListComp: "write the elements out",
+    ast.GeneratorExp: "write the elements out",
+    ast.Starred: "write the arguments out",
+    ast.JoinedStr: "write the text out",
+    ast.NamedExpr: "bind the name in a statement of its own",
+}
+PYTHON = frozenset(dir(builtins))
+
+
 class ModuleName:
     """What ``Module`` and ``cls`` stand for."""
 
@@ -72,6 +93,10 @@ class CallReader(OperatorReader):
     def require_function(self, var: GlobalVar, node: ast.AST) -> None:
         """See to it that the signature of ``var`` is known."""
 
+    def is_defined(self, name: str) -> bool:
+        """Whether ``name`` stands for something here."""
+        return self.find(name) is not None or name in self.globals or name in self.constants
+
     # Values.
 
     def value(self, node: ast.AST) -> Any:
@@ -96,13 +121,27 @@ class CallReader(OperatorReader):
                 if isinstance(value, EXPRESSIONS):
                     return self.operator_call("negative", [value], {}, node)
                 return self.exprs.unary(ast.USub(), value, node)
-            case ast.UnaryOp() | ast.BoolOp() | ast.Compare():
+            case ast.BoolOp(op, operands):
+                self.no_tensors(operands, f"R.logical_{'and' if isinstance(op, ast.And) else 'or'}")
+                return self.exprs.value(node)
+            case ast.UnaryOp(op, operand):
+                self.no_tensors([operand], "R.logical_not" if isinstance(op, ast.Not) else "R.bitwise_not")
+                return self.exprs.value(node)
+            case ast.Compare():
                 return self.exprs.value(node)
             case ast.Subscript(owner, index):
                 return self.subscript(node, owner, index)
             case ast.Call():
                 return self.call(node)
-        raise self.source.problem(node, "this is no expression of Relax", "expected a variable, a call or a tuple")
+        raise self.source.problem(node, "this is no expression of Relax", "expected a variable, a call or a tuple",
+                                  help=_WRITTEN_OUT.get(type(node), ""))  # fmt: skip
+
+    def no_tensors(self, operands: Sequence[ast.expr], instead: str) -> None:
+        """Raise ScriptProblem where a name among ``operands`` is a tensor: scalars alone have these operators."""
+        for one in operands:
+            found = self.find(one.id) if isinstance(one, ast.Name) else None
+            if isinstance(found, (Var, Constant)):
+                raise self.source.problem(one, "tensors have no such operator", f"call {instead}")
 
     def named(self, node: ast.AST, name: str) -> Any:
         found = self.lookup(name)
@@ -123,8 +162,14 @@ class CallReader(OperatorReader):
             return self.info(node)
         name = self.source.dotted(node)
         if name is not None and not name.startswith(("R.", "T.", "I.")):
+            first: ast.expr = owner
+            while isinstance(first, ast.Attribute):
+                first = first.value
             head = name.partition(".")[0]
-            raise self.source.undefined(node, head, self.names(), "variable")
+            if self.find(head) is None:
+                raise self.undefined(first, head)
+            raise self.source.problem(node, f"`{head}` has no attribute `{attribute}`", "values have no attributes",
+                                      help=_INSTEAD.get(attribute, ""))  # fmt: skip
         raise self.source.problem(node, f"`{name}` is no value", "expected a call or a variable")
 
     def arithmetic(self, op: ast.AST, left: ast.AST, right: ast.AST, node: ast.AST) -> Any:
@@ -146,6 +191,9 @@ class CallReader(OperatorReader):
         ):
             return self.metadata(node, owner, index)
         value = self.argument(owner)
+        if isinstance(index, (ast.Slice, ast.Tuple)):
+            raise self.source.problem(index, "elements of a tensor are no values", "expected the number of a field",
+                                      help="call R.strided_slice, R.take or R.index_tensor")  # fmt: skip
         place = self.source.literal(index)
         if isinstance(place, bool) or not isinstance(place, int):
             raise self.source.problem(index, "a field of a tuple has a number", "expected an integer")
@@ -212,6 +260,9 @@ class CallReader(OperatorReader):
             return self.exprs.value(node)
         if name == "float":
             return self.source.literal(node)
+        if name in PYTHON and not self.is_defined(name):
+            raise self.source.problem(node.func, f"Python's `{name}` cannot be called in a script",
+                                      "expected an operator of R or a function of the module")  # fmt: skip
         callee = self.value(node.func)
         if not isinstance(callee, (GlobalVar, Var, ExternFunc)):
             raise self.source.problem(node.func, "this cannot be called", "expected a function")

@@ -33,8 +33,11 @@ def metadata_of(source: ScriptSource) -> dict[str, Any]:
                 if (source.dotted(func) or "").endswith("load_json"):
                     try:
                         return {"metadata": _read(json.loads(text))}
-                    except (ValueError, LookupError, TypeError, binascii.Error, Relay2RelaxError) as error:
+                    except Relay2RelaxError as error:
                         raise source.problem(func, "the table of constants cannot be read", str(error)) from error
+                    except (ValueError, LookupError, TypeError, AttributeError, binascii.Error) as error:
+                        what = "expected what TVM prints with show_meta=True"
+                        raise source.problem(func, "the table of constants cannot be read", what) from error
     return {}
 
 

@@ -8,6 +8,7 @@ from relay2relax.core.passes import Pass
 from relay2relax.ops.record import OpDef
 from relay2relax.relax_ir.expr import Call, Expr, IRModule
 from relay2relax.relax_ir.transform.rewriter import Rewriter
+from relay2relax.relax_ir.tvm_operators import ForeignOp, packed_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +19,15 @@ class LegalizeOps(Pass[IRModule]):
     """
 
     def transform(self, mod: IRModule) -> IRModule:
-        """Return ``mod`` without operator calls, those that are functions of the virtual machine aside."""
+        """Return ``mod`` without operator calls, those of functions of the virtual machine and of packed ones aside."""
         return _Legalizer(mod).module()
 
 
 class _Legalizer(Rewriter):
     def value(self, value: Expr) -> Expr:
         match value:
+            case Call(ForeignOp() as op, _, attrs) if packed_call(op, attrs) is not None:
+                return value
             case Call(OpDef() as op, args, attrs, span) if not op.builtin:
                 return self.emitter.tir_call(op, attrs, args, span)
         return value

@@ -70,7 +70,8 @@ def main(x: R.Tensor((2, 3), dtype="float32")):
         run(text, X)
 
 
-def test_packed_functions_of_the_runtime() -> None:
+@pytest.mark.parametrize("target", TARGETS)
+def test_packed_functions_of_the_runtime(target: str) -> None:
     text = """
 @R.function
 def main(x: R.Tensor((2, 3), dtype="float32")):
@@ -79,7 +80,7 @@ def main(x: R.Tensor((2, 3), dtype="float32")):
     found: R.Tensor((2,), dtype="int64") = R.call_pure_packed("relax.run.shape_to_tensor", shape, ty_args=(R.Tensor((2,), dtype="int64"),))
     return (places, found)
 """  # noqa: E501 - TVM prints such lines
-    places, found = run(text, X)
+    places, found = run(text, X, target=target)
     np.testing.assert_array_equal(places, np.array(np.nonzero(X)))
     assert found.tolist() == [2, 3]
 
