@@ -7,7 +7,7 @@ vectorise. Names in C are made here, by position; no name of a program reaches t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from relay2relax.backends.c.expression import (
@@ -135,29 +135,42 @@ def chooses_around_loops(body: Stmt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A C function: text and declaration with ``@`` for its name, and what it is called with."""
+    """A C function: text and declaration with ``@`` for its name, and what it is called with.
+
+    ``begins`` are the first bytes of the buffers that it is given.
+    """
 
     text: str
     declaration: str
     buffers: tuple[Buffer, ...]
+    begins: tuple[int, ...]
     scalars: tuple[Var, ...]
     written: frozenset[Buffer]
 
 
-def stage_kernel(stage: Stmt, extents: Iterable[Var], memory: Callable[[Buffer], Buffer]) -> Kernel:
+def stage_kernel(
+    stage: Stmt,
+    extents: Iterable[Var],
+    memory: Callable[[Buffer], Buffer],
+    begin: Callable[[Buffer], int] = lambda buffer: 0,
+) -> Kernel:
     """Return the C function of one stage; its parameters are the buffers and variables the stage does not define.
 
     ``extents`` are the variables among those that are extents, which are never negative; ``memory`` says which
-    buffer's memory a buffer is.
+    buffer's memory a buffer is, ``begin`` with which element of that it begins.
     """
-    return _Writer(extents, memory).function(stage)
+    return _Writer(extents, memory, begin).function(stage)
 
 
 class _Writer:
     """Writes the C text of one stage."""
 
-    def __init__(self, extents: Iterable[Var], memory: Callable[[Buffer], Buffer]) -> None:
+    def __init__(
+        self, extents: Iterable[Var], memory: Callable[[Buffer], Buffer], begin: Callable[[Buffer], int]
+    ) -> None:
         self.memory = memory
+        self.begin = begin
+        self.begins: dict[Buffer, int] = {}
         self.lines: list[str] = []
         self.depth = 1
         self.naturals = set(extents)
@@ -221,7 +234,8 @@ class _Writer:
 
     def kernel(self, text: str) -> Kernel:
         declaration = f"void @({self.parameters()});"
-        return Kernel(text, declaration, tuple(self.buffers), tuple(self.scalars), frozenset(self.written))
+        begins = tuple(self.begins[buffer] * ((bits(buffer.dtype) + 7) // 8) for buffer in self.buffers)
+        return Kernel(text, declaration, tuple(self.buffers), begins, tuple(self.scalars), frozenset(self.written))
 
     def parameters(self) -> str:
         return ", ".join(self.declared(restrict=True)) or "void"
@@ -244,8 +258,10 @@ class _Writer:
     def base(self, buffer: Buffer) -> str:
         found = self.local.get(buffer)
         if found is None:
-            buffer = self.memory(buffer)
-            found = self.buffers.setdefault(buffer, f"b{len(self.buffers)}")
+            memory = self.memory(buffer)
+            found = self.buffers.setdefault(memory, f"b{len(self.buffers)}")
+            # All that a stage reads of one memory begins at one place.
+            assert self.begins.setdefault(memory, self.begin(buffer)) == self.begin(buffer)
         return found
 
     def named(self, var: Var, prefix: str) -> str:
@@ -599,8 +615,3 @@ def literal(expr: IntImm | FloatImm) -> CExpr:
     if value == -(1 << 63):
         return Atom("INT64_MIN")
     return Atom(str(value) if -(1 << 31) < value < 1 << 31 else f"{value}LL")
-
-
-def argument_names(kernel: Kernel, names: Mapping[Buffer, str], scalars: Mapping[Var, str]) -> str:
-    """Return the arguments of a call of ``kernel``, given what buffers and variables are called there."""
-    return ", ".join([*(names[b] for b in kernel.buffers), *(scalars[v] for v in kernel.scalars)])

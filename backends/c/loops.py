@@ -13,20 +13,31 @@ from relay2relax.tir.visit import map_expr, subexpressions, substitute, substitu
 
 
 class FlatViews:
-    """Buffers of one dimension for the memory of others: in them an access has one index."""
+    """Buffers of one dimension for the memory of others: in them an access has one index.
+
+    A buffer may begin further on than the memory it is: stages that differ only in where they begin are then alike.
+    """
 
     def __init__(self, memory: Callable[[Buffer], Buffer]) -> None:
         self.views: dict[Buffer, Buffer] = {}
         self._memory = memory
-        self._flat: dict[Buffer, Buffer] = {}
+        self._flat: dict[tuple[Buffer, int], Buffer] = {}
+        self._begins: dict[Buffer, int] = {}
 
-    def of(self, buffer: Buffer) -> Buffer:
-        """Return the flat view of the memory that ``buffer`` is."""
+    def of(self, buffer: Buffer, begin: int = 0) -> Buffer:
+        """Return the flat view of the memory that ``buffer`` is, from element ``begin`` on."""
         root = self._memory(buffer)
-        if root not in self._flat:
-            self._flat[root] = Buffer(root.name, (size_of(root),), root.dtype, root.scope)
-            self.views[self._flat[root]] = root
-        return self._flat[root]
+        found = self._flat.get((root, begin))
+        if found is None:
+            size = simplify(binary("-", size_of(root), IntImm(begin)))
+            found = self._flat[root, begin] = Buffer(root.name, (size,), root.dtype, root.scope)
+            self.views[found] = root
+            self._begins[found] = begin
+        return found
+
+    def begin(self, buffer: Buffer) -> int:
+        """Return with which element of its memory a flat buffer begins."""
+        return self._begins.get(buffer, 0)
 
     def flatten(self, stage: Stage) -> Stage:
         """Return ``stage`` with every access at one index, and without axes of extent 1."""
@@ -38,6 +49,7 @@ class FlatViews:
             kept = tuple(axis for axis in reduction.axes if axis.extent != IntImm(1))
             still |= {axis.var: IntImm(0) for axis in reduction.axes if axis not in kept}
             reduction = replace(reduction, axes=kept)
+        places: list[tuple[Buffer, PrimExpr]] = []
 
         def rewrite(node: PrimExpr) -> PrimExpr | None:
             if isinstance(node, Var):
@@ -45,16 +57,57 @@ class FlatViews:
             if not isinstance(node, BufferLoad):
                 return None
             indices = [map_expr(index, rewrite) for index in node.indices]
-            return BufferLoad(self.of(node.buffer), (flat_index(node.buffer, indices, bounds),))
+            place = flat_index(node.buffer, indices, bounds)
+            places.append((self._memory(node.buffer), place))
+            return BufferLoad(self.of(node.buffer), (place,))
 
         place = flat_index(stage.target, [map_expr(i, rewrite) for i in stage.indices], bounds)
+        places.append((self._memory(stage.target), place))
         if reduction is not None:
             reduction = replace(
                 reduction,
                 source=map_expr(reduction.source, rewrite),
                 identity=map_expr(reduction.identity, rewrite),
             )
-        return Stage(axes, self.of(stage.target), (place,), map_expr(stage.value, rewrite), reduction)
+        flat = Stage(axes, self.of(stage.target), (place,), map_expr(stage.value, rewrite), reduction)
+        return self._begun(flat, places)
+
+    def _begun(self, stage: Stage, places: Sequence[tuple[Buffer, PrimExpr]]) -> Stage:
+        """Return a flattened stage with buffers that begin where the first access is that no axis moves."""
+        begins: dict[Buffer, int] = {}
+        for root, place in places:
+            first = _constant_part(place)
+            begins[root] = min(begins.get(root, first), first)
+        moved = {self.of(root): (root, begin) for root, begin in begins.items() if begin > 0}
+        if not moved:
+            return stage
+
+        def shifted(buffer: Buffer, place: PrimExpr) -> tuple[Buffer, PrimExpr]:
+            root, begin = moved[buffer]
+            return self.of(root, begin), simplify(binary("-", place, IntImm(begin)))
+
+        def rewrite(node: PrimExpr) -> PrimExpr | None:
+            if isinstance(node, BufferLoad) and node.buffer in moved:
+                buffer, place = shifted(node.buffer, map_expr(node.indices[0], rewrite))
+                return BufferLoad(buffer, (place,))
+            return None
+
+        reduction = stage.reduction
+        if reduction is not None:
+            source, identity = map_expr(reduction.source, rewrite), map_expr(reduction.identity, rewrite)
+            reduction = replace(reduction, source=source, identity=identity)
+        target, place = stage.target, map_expr(stage.indices[0], rewrite)
+        if target in moved:
+            target, place = shifted(target, place)
+        return Stage(stage.axes, target, (place,), map_expr(stage.value, rewrite), reduction)
+
+
+def _constant_part(place: PrimExpr) -> int:
+    """Return what is added to a position in canonical form."""
+    match place:
+        case IntImm(value) | Binary("+", _, IntImm(value)):
+            return value
+    return 0
 
 
 def coefficient(expr: PrimExpr, var: Var) -> int | None:

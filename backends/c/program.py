@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from relay2relax.backends.c.codegen import Kernel, argument_names, stage_kernel
+from relay2relax.backends.c.codegen import Kernel, stage_kernel
 from relay2relax.backends.c.header import HEADER
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.plan import Arena, plan_memory
@@ -100,7 +100,7 @@ def _entry(
     params = func.buffers
     extents = shape_variables([*params, *func.root_buffers])
     planned = schedule(func, machine, constants)
-    stages = [_Stage(one, stage_kernel(one.stmt, extents, planned.memory)) for one in planned.stages]
+    stages = [_Stage(one, stage_kernel(one.stmt, extents, planned.memory, planned.begin)) for one in planned.stages]
     stages = _without_repetitions(stages, frozenset(params))
     ahead, later = _parted(stages, frozenset(params), constants)
     made = {buffer for stage in ahead for buffer in stage.kernel.written}
@@ -157,7 +157,7 @@ def _without_repetitions(stages: Sequence[_Stage], params: frozenset[Buffer]) ->
         steady = all(writers.get(b, 0) <= (b not in params) for b in kernel.buffers)
         if len(written) == 1 and written[0] not in params and steady:
             operands = tuple(None if buffer is written[0] else buffer for buffer in kernel.buffers)
-            first = seen.setdefault((kernel.text, operands, kernel.scalars), written[0])
+            first = seen.setdefault((kernel.text, operands, kernel.begins, kernel.scalars), written[0])
             if first is not written[0]:
                 same[written[0]] = first
                 continue
@@ -227,9 +227,17 @@ def _function(
     for number, stage in enumerate(stages):
         kernel = stage.kernel
         name, _ = kernels.setdefault(kernel.text, (f"r2r_stage_{len(kernels)}", kernel.declaration))
-        lines.append(f"  {name}({argument_names(kernel, places, names)});")
+        lines.append(f"  {name}({_arguments(kernel, places, names)});")
         lines.append(f"  if (t) r2r_lap(t, t + {number + 1});")
     return [*lines, "}"]
+
+
+def _arguments(kernel: Kernel, names: Mapping[Buffer, str], scalars: Mapping[Var, str]) -> str:
+    """Return the arguments of a call of ``kernel``, given what buffers and variables are called there."""
+    places = []
+    for buffer, begin in zip(kernel.buffers, kernel.begins, strict=True):
+        places.append(f"(void*)((char*){names[buffer]} + {begin})" if begin else names[buffer])
+    return ", ".join([*places, *(scalars[var] for var in kernel.scalars)])
 
 
 def size_text(size: PrimExpr, names: Mapping[Var, str]) -> str:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from relay2relax.backends.c.contraction import schedule_contraction
@@ -39,10 +39,14 @@ class Scheduled:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Loops without blocks, in order; ``views`` are buffers that are another buffer's memory."""
+    """Loops without blocks, in order; ``views`` are buffers that are another buffer's memory.
+
+    ``begin`` says with which element of that memory a buffer begins.
+    """
 
     stages: tuple[Scheduled, ...]
     views: Mapping[Buffer, Buffer]
+    begin: Callable[[Buffer], int]
 
     def memory(self, buffer: Buffer) -> Buffer:
         """Return the buffer whose memory ``buffer`` is."""
@@ -58,7 +62,7 @@ def schedule(func: PrimFunc, machine: Machine, constants: frozenset[Buffer] = fr
     flat = FlatViews(program.memory)
     known = {program.memory(buffer) for buffer in program.known}
     stages = [one for stage in program.stages for one in _loops(stage, flat, machine, known)]
-    return Schedule(tuple(stages), {**program.views, **flat.views})
+    return Schedule(tuple(stages), {**program.views, **flat.views}, flat.begin)
 
 
 def _loops(stage: AnyStage, flat: FlatViews, machine: Machine, known: set[Buffer]) -> list[Scheduled]:
