@@ -93,6 +93,11 @@ def filled_compute(value: int) -> Callable[..., te.Tensor]:
     return compute
 
 
+def once(value: PrimExpr, name: str) -> PrimExpr:
+    """Return ``value``, computed into a tensor of its own: what is built from it stays small."""
+    return te.compute((1,), lambda i: value, name)[IntImm(0, "int64")]
+
+
 def reshape_extents(attrs: Any, out: Any, data: te.Tensor, newshape: te.Tensor) -> te.Tensor:
     """Return what the codes 0, -1, -2 (one extent) and -3 stand for; others, and -4, make another rank."""
     found: list[PrimExpr] = []
@@ -110,16 +115,16 @@ def reshape_extents(attrs: Any, out: Any, data: te.Tensor, newshape: te.Tensor) 
         merged = copied * extent(source + 1)
         zero = code if attrs.allowzero else copied
         copies = pick(code.equal(0), zero, pick(code.equal(-2), copied, pick(code.equal(-3), merged, code)))
-        found.append(copies)
-        source = source + pick(code.equal(-3), 2, 1)
+        found.append(once(copies, "copied"))
+        source = once(source + pick(code.equal(-3), 2, 1), "source")
     total: PrimExpr = ONE
     known: PrimExpr = ONE
     for d in range(data.rank):
         total = total * data.shape[d]
     for one in found:
-        known = known * pick(one.equal(-1), 1, one)
+        known = once(known * pick(one.equal(-1), 1, one), "known")
     # An empty tensor leaves nothing to infer.
-    inferred = pick(known.equal(0), 0, binary("//", total, maximum(known, ONE)))
+    inferred = once(pick(known.equal(0), 0, binary("//", total, maximum(known, ONE))), "inferred")
     return vector([pick(one.equal(-1), inferred, one) for one in found])
 
 

@@ -6,15 +6,16 @@ from elsewhere. A call that it names becomes ``call_tir`` of the operator's own 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from relay2relax.core.dtype import is_float, is_unsigned
 from relay2relax.ops.record import OpDef
 from relay2relax.ops.types import TensorType, Type
-from relay2relax.tir.extent import Shape
+from relay2relax.tir.extent import Shape, equal, static
 
 _Types: TypeAlias = tuple["Type | Shape", ...]
 _SORTED = ("float32", "float64", "int32", "int64")
@@ -37,7 +38,33 @@ def _plain_image(attrs: Any, types: _Types) -> bool:
     return bool(attrs.data_layout[:2] == "NC" and attrs.kernel_layout[:2] == "IO")
 
 
+def _shapes(types: _Types) -> list[Shape]:
+    return [one if isinstance(one, tuple) else one.shape for one in types if isinstance(one, (tuple, TensorType))]
+
+
+def _is_open(shapes: Sequence[Shape]) -> bool:
+    """Whether it is told only when the program runs which of some aligned extents are spread."""
+    for extents in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        wide = [extent for extent in extents if static(extent) != 1]
+        if any(static(one) is None for one in wide) and any(equal(one, wide[0]) is not True for one in wide[1:]):
+            return True
+    return False
+
+
 _LIMITS = (
+    Limit(
+        ("add", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor", "broadcast_to", "divide", "equal", "floor_divide",
+         "floor_mod", "greater", "greater_equal", "left_shift", "less", "less_equal", "log_add_exp", "logical_and",
+         "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply", "not_equal", "power", "right_shift",
+         "subtract", "where"),
+        "apache-tvm does not spread an extent of which only the running program knows that it is 1",
+        lambda attrs, types: _is_open(_shapes(types)),
+    ),
+    Limit(
+        ("matmul",),
+        "apache-tvm does not spread an extent of which only the running program knows that it is 1",
+        lambda attrs, types: _is_open([shape[:-2] for shape in _shapes(types)]),
+    ),
     Limit(
         ("acos", "acosh", "asin", "asinh", "atan", "cosh", "sinh"),
         "apache-tvm has no code for it in float16",
