@@ -13,12 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from image_examples import IMAGE_EXAMPLES
-from neural_examples import NEURAL_EXAMPLES
-from operator_calls import RECORDS, arrays, tensors, type_of
+from operator_calls import EXAMPLES, RECORDS, arrays, tensors, type_of
 from operator_draws import Draw
-from placing_examples import PLACING_EXAMPLES
-from tensor_examples import TENSOR_EXAMPLES
 
 from relay2relax.backends.c import compile_prim_funcs
 from relay2relax.core.dtype import numpy_dtype, of_array
@@ -32,7 +28,6 @@ from relay2relax.tir.extent import ANY, as_prim, canonical, static
 from relay2relax.tir.visit import substitute
 
 FULL = os.environ.get("RELAY2RELAX_SWEEP") == "full"
-EXAMPLES = {**TENSOR_EXAMPLES, **PLACING_EXAMPLES, **NEURAL_EXAMPLES, **IMAGE_EXAMPLES}
 # Sums in the examples have at most so many terms.
 TERMS = 256
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from image_examples import IMAGE_EXAMPLES
+from neural_examples import NEURAL_EXAMPLES
+from placing_examples import PLACING_EXAMPLES
+from tensor_examples import TENSOR_EXAMPLES
 
 from relay2relax.core.dtype import of_array
 from relay2relax.ops import OpDef, TensorType, TupleType, Type
 from relay2relax.ops.refusal import Refusal
 from relay2relax.ops.table import all_ops
+
+EXAMPLES = {**TENSOR_EXAMPLES, **PLACING_EXAMPLES, **NEURAL_EXAMPLES, **IMAGE_EXAMPLES}
 
 
 def label(op: OpDef) -> str:

@@ -1,6 +1,8 @@
-"""ONNX's own node tests: their inputs and outputs, computed by the records that have the same meaning.
+"""Values from outside: every record has a witness that is no part of this project.
 
-Which record that is says tests/support/onnx_counterparts.py. What differs between the two is listed here by name.
+Witnesses are what TVM 0.18 recorded, ONNX's own node tests (tests/support/onnx_counterparts.py says which record means
+the same; what differs is listed here by name), numpy and PyTorch (tests/support/outside_values.py), and numbers that a
+file of tests holds.
 """
 
 from __future__ import annotations
@@ -9,12 +11,16 @@ import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from onnx_counterparts import COUNTERPARTS
-from operator_calls import RECORDS, arrays, tensors, type_of
+from operator_calls import EXAMPLES, RECORDS, arrays, tensors, type_of
+from operator_draws import Draw
+from outside_values import ELSEWHERE, OUTSIDE
+from recorded_cases import VALUED_FILES, called
 
 from relay2relax.backends.c import compile_prim_funcs
 from relay2relax.core.dtype import numpy_dtype
@@ -124,3 +130,49 @@ def test_values_of_node_tests_in_c(node_tests: list[NodeTest]) -> None:
         module.call(function.name, *inputs, *results)
         mistakes += wrong(test, results[0] if len(results) == 1 else tuple(results))
     assert not mistakes, "\n".join(mistakes)
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_values_of_numpy_and_torch(name: str) -> None:
+    """A value of a quantised function may be one apart: float32 and float64 round halves to different sides."""
+    pytest.importorskip("torch")
+    op, mistakes, compared = RECORDS[name], [], 0
+    for seed in range(200 if FULL else 20):
+        given, args = EXAMPLES[name](Draw(seed))
+        attrs = op.attrs(**given)
+        # Those libraries know neither NaN in all places nor all attributes left out.
+        given = {field: getattr(attrs, field) for field in attrs.__slots__} if hasattr(attrs, "__slots__") else given
+        if any(0 in one.shape for one in arrays(args)) or any("bfloat16" in str(v) for v in given.values()):
+            continue
+        if any(one.dtype.name == "bfloat16" for one in arrays(args)):
+            continue
+        with np.errstate(all="ignore"):
+            value, expected = op.numpy(attrs, *args), OUTSIDE[name](given, *args)
+        compared += 1
+        if isinstance(value, tuple) and not arrays(value):
+            assert value == expected
+            continue
+        for one, wanted in zip(arrays(value), arrays(expected), strict=True):
+            if name.startswith("qnn."):
+                assert np.abs(one.astype(int) - wanted).max(initial=0) <= 1
+                continue
+            found = difference(one, np.asarray(wanted), TERMS)
+            if not found.agrees:
+                mistakes.append(f"seed {seed}, {given}: {found.reason}")
+    assert not mistakes, "\n".join(mistakes)
+    assert compared > 2
+
+
+def test_files_of_tests_hold_what_they_are_named_for() -> None:
+    for name, file in ELSEWHERE.items():
+        text = (Path(__file__).parent / file).read_text(encoding="utf-8")
+        assert f'"{name.removeprefix("R.")}"' in text, f"{file} does not call {name}"
+
+
+def test_every_record_has_a_witness(node_tests: list[NodeTest], recorded: Any) -> None:
+    known = {*(test.record for test in node_tests), *OUTSIDE, *ELSEWHERE}
+    for file in VALUED_FILES:
+        for case in recorded(file):
+            if "out" in case and not case.get("data_dropped"):
+                known |= called(case["text"])
+    assert sorted(set(RECORDS) - known) == []

@@ -1,0 +1,228 @@
+"""Values from outside for records without a recorded case or an ONNX test: numpy's and PyTorch's of random calls.
+
+``OUTSIDE`` maps a record to a function of the attributes and arguments of a call. ``ELSEWHERE`` names the file of tests
+in tests/ops that holds a record's numbers against a witness of its own (PyTorch, apache-tvm, numbers by hand).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Outside: TypeAlias = Callable[..., Any]
+
+
+def with_torch(function: Callable[..., Any]) -> Outside:
+    """Return ``function`` of the module torch, attributes and tensors, as one of arrays."""
+
+    def outside(attrs: dict[str, Any], *args: Any) -> Any:
+        import torch
+
+        # Half precision is computed in single precision, and rounded.
+        wide = [torch.tensor(one.astype(np.float32) if one.dtype.itemsize == 2 else one) for one in args]
+        found = function(torch, attrs, *wide)
+        values = found if isinstance(found, tuple) else (found,)
+        result = tuple(one.numpy().astype(args[0].dtype) if one.is_floating_point() else one.numpy() for one in values)
+        return result if isinstance(found, tuple) else result[0]
+
+    return outside
+
+
+def kept(attrs: dict[str, Any]) -> dict[str, Any]:
+    # No axes at all are all of them.
+    return {"axis": None if attrs["axis"] == () else attrs["axis"], "keepdims": attrs["keepdims"]}
+
+
+def wide(function: Callable[..., Any]) -> Outside:
+    """Return a reduction, computed in double precision."""
+    return lambda attrs, data: np.asarray(function(data.astype(np.float64), **kept(attrs))).astype(data.dtype)
+
+
+def median(torch: Any, attrs: dict[str, Any], data: Any) -> Any:
+    if attrs["axis"] is None:
+        found = torch.median(data)
+        return found.reshape((1,) * data.ndim) if attrs["keepdims"] else found
+    return tuple(torch.median(data, attrs["axis"][0], attrs["keepdims"]))
+
+
+def sliced(data: np.ndarray, begin: Sequence[int], end: Sequence[int], strides: Sequence[int], axes: Any) -> np.ndarray:
+    places = [slice(None)] * data.ndim
+    for axis, low, high, step in zip(axes, begin, end, strides, strict=True):
+        low, high = int(low) % data.shape[axis] if low < 0 else int(low), int(high)
+        # Going down, an end before the first element is written as a negative number of Relay's.
+        places[axis] = slice(low, high, int(step))
+    return data[tuple(places)]
+
+
+def taken(attrs: dict[str, Any], data: np.ndarray, places: np.ndarray) -> np.ndarray:
+    mode = "clip" if attrs["mode"] == "fast" else attrs["mode"]
+    return np.take(data, places, attrs["axis"], mode=mode)
+
+
+def put(attrs: dict[str, Any], data: np.ndarray, indices: Any, values: np.ndarray) -> np.ndarray:
+    result = data.copy()
+    if attrs["accumulate"]:
+        np.add.at(result, indices, values)
+    else:
+        result[indices] = values
+    return result
+
+
+def scattered(attrs: dict[str, Any], data: np.ndarray, source: np.ndarray) -> np.ndarray:
+    result = data.copy()
+    places = [slice(None)] * data.ndim
+    places[attrs["axis"]] = slice(attrs["start"], attrs["end"], attrs["step"])
+    result[tuple(places)] = source
+    return result
+
+
+def hot(attrs: dict[str, Any], places: np.ndarray) -> np.ndarray:
+    axis = attrs["axis"] if attrs["axis"] >= 0 else places.ndim
+    depth = np.arange(attrs["depth"]).reshape([-1 if d == axis else 1 for d in range(places.ndim + 1)])
+    found = np.where(np.expand_dims(places, axis) == depth, attrs["on_value"].value, attrs["off_value"].value)
+    return found.astype(np.float32)
+
+
+def dense(attrs: dict[str, Any], places: Any, values: Any, default: Any, shape: Any) -> np.ndarray:
+    result = np.full(shape, default)
+    result[tuple(places.reshape(len(places), -1).T)] = values
+    return result
+
+
+def attention(torch: Any, attrs: dict[str, Any], *args: Any) -> Any:
+    query, key, value = (one.transpose(1, 2) for one in args[:3])
+    mask = args[3] if len(args) > 3 else None
+    if attrs["causal_mask"]:
+        causal = torch.full((query.shape[2], key.shape[2]), float("-inf")).triu(1).to(query.dtype)
+        mask = causal if mask is None else mask + causal
+    found = torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, scale=attrs["scale"])
+    return found.transpose(1, 2)
+
+
+def quantised(function: Callable[[Any], Any]) -> Outside:
+    def outside(attrs: dict[str, Any], q: Any, scale: Any, zero: Any, out_scale: Any, out_zero: Any) -> Any:
+        real = function((q.astype(np.float64) - zero) * np.float64(scale))
+        info = np.iinfo(q.dtype)
+        return np.clip(np.round(real / np.float64(out_scale)) + out_zero, info.min, info.max).astype(q.dtype)
+
+    return outside
+
+
+def shuffled(attrs: dict[str, Any], data: np.ndarray) -> np.ndarray:
+    (n, c, h, w), r = data.shape, attrs["upscale_factor"]
+    blocks = data.reshape(n, c // r**2, r, r, h, w)
+    return blocks.transpose(0, 1, 4, 2, 5, 3).reshape(n, c // r**2, h * r, w * r)
+
+
+def ascending(attrs: dict[str, Any], data: np.ndarray) -> np.ndarray:
+    found = np.sort(data, attrs["axis"])
+    return np.flip(found, attrs["axis"]) if attrs["descending"] else found
+
+
+OUTSIDE: dict[str, Outside] = {
+    "R.square": lambda attrs, x: np.square(x),
+    "R.atan2": lambda attrs, x, y: np.arctan2(x, y),
+    "R.log_add_exp": lambda attrs, x, y: np.logaddexp(x.astype(np.float64), y.astype(np.float64)).astype(x.dtype),
+    "R.argmax": lambda attrs, x: np.asarray(np.argmax(x, **kept(attrs)), np.int64),
+    "R.argmin": lambda attrs, x: np.asarray(np.argmin(x, **kept(attrs)), np.int64),
+    "R.variance": wide(np.var),
+    "R.std": wide(np.std),
+    "R.median": with_torch(median),
+    "R.reshape": lambda attrs, x, shape: x.reshape(shape),
+    "R.broadcast_to": lambda attrs, x, shape: np.broadcast_to(x, shape),
+    "R.take": taken,
+    "R.zeros": lambda attrs, shape: np.zeros(shape, attrs["dtype"]),
+    "R.ones": lambda attrs, shape: np.ones(shape, attrs["dtype"]),
+    # Memory of any content; here it is cleared.
+    "R.builtin.alloc_tensor": lambda attrs, shape: np.zeros(shape, attrs["dtype"]),
+    "R.full": lambda attrs, shape, value: np.full(shape, value, attrs["dtype"] or value.dtype),
+    "R.full_like": lambda attrs, x, value: np.full_like(x, value, attrs["dtype"] or x.dtype),
+    "R.arange": lambda attrs: np.arange(attrs["start"], attrs["end"], attrs["step"], attrs["dtype"]),
+    "R.shape_to_tensor": lambda attrs, shape: np.array(shape, np.int64),
+    "R.tensor_to_shape": lambda attrs, x: tuple(x.tolist()),
+    "R.shape_of": lambda attrs, x: x.shape,
+    "R.eye": lambda attrs: np.eye(attrs["n"], attrs["m"], attrs["k"], attrs["dtype"]),
+    "R.one_hot": hot,
+    "R.outer": lambda attrs, x, y: np.outer(x, y),
+    "R.nn.silu": with_torch(lambda torch, attrs, x: torch.nn.functional.silu(x)),
+    "R.nn.selu": with_torch(lambda torch, attrs, x: torch.nn.functional.selu(x)),
+    "R.nn.attention": with_torch(attention),
+    "R.nn.pixel_shuffle": shuffled,
+    "R.sort": ascending,
+    "R.bucketize": with_torch(
+        lambda torch, a, x, bounds: torch.bucketize(x, bounds, out_int32=a["out_int32"], right=a["right"])
+    ),
+    "R.gather_elements": lambda attrs, x, places: np.take_along_axis(x, places.astype(np.int64), attrs["axis"]),
+    "R.index_tensor": lambda attrs, x, indices: x[indices],
+    "R.triu": lambda attrs, x: np.triu(x, attrs["k"]),
+    "R.tril": lambda attrs, x: np.tril(x, attrs["k"]),
+    "R.index_put": put,
+    "R.slice_scatter": scattered,
+    "R.nonzero": lambda attrs, x: np.stack(np.nonzero(x)).astype(np.int64),
+    "R.dynamic_strided_slice": lambda attrs, x, *places: sliced(x, *places, axes=range(x.ndim)),
+    "dyn.squeeze": lambda attrs, x, axes: np.squeeze(x, tuple(axes.tolist())),
+    "dyn.expand_dims": lambda attrs, x, axis: np.expand_dims(
+        x, tuple(int(axis) + place for place in range(attrs["num_newaxis"]))
+    ),
+    "dyn.sparse_to_dense": dense,
+    "qnn.tanh": quantised(np.tanh),
+    "qnn.sigmoid": quantised(lambda x: 1 / (1 + np.exp(-x))),
+    "qnn.hardswish": quantised(lambda x: x * np.clip(x + 3, 0, 6) / 6),
+    "qnn.abs": quantised(np.abs),
+}
+ELSEWHERE: dict[str, str] = {
+    **dict.fromkeys(("fast_exp", "fast_tanh", "fast_erf", "fixed_point_multiply_per_axis"), "test_elementwise.py"),
+    **dict.fromkeys(("R.hamming_window", "R.quantize", "R.dequantize", "R.image.affine_grid"), "test_relax_only.py"),
+    "R.strided_slice": "test_transform.py",
+    **{
+        f"nn.contrib_{name}": "test_packed_convolution.py"
+        for name in (
+            "depthwise_conv2d_NCHWc", "conv2d_gemm_without_weight_transform", "conv2d_gemm_weight_transform",
+            "dense_pack",
+        )
+    },
+    **{
+        f"nn.contrib_conv{rank}d_winograd_{what}": "test_winograd.py"
+        for rank in (2, 3) for what in ("without_weight_transform", "weight_transform")
+    },
+    **{f"R.nn.{how}_pool{rank}d": "test_nn_compiled.py" for how in ("max", "avg") for rank in (1, 2, 3)},
+    **dict.fromkeys(
+        ("R.nn.batch_norm", "R.nn.dropout", "R.nn.instance_norm", "R.nn.group_norm"), "test_normalisation.py"
+    ),
+    "nn.fast_softmax": "test_nn_compiled.py",
+    "R.nn.pad": "test_padding.py",
+    **dict.fromkeys(
+        (
+            "R.vision.all_class_non_max_suppression", "vision.regular_non_max_suppression", "R.vision.get_valid_counts",
+            "R.vision.roi_align", "R.vision.roi_pool", "vision.multibox_prior",
+        ),
+        "test_vision.py",
+    ),
+    "R.image.grid_sample": "test_sampling.py",
+    **dict.fromkeys(("R.argsort", "R.topk", "R.unique"), "test_sorting.py"),
+    **dict.fromkeys(("dyn.image.resize2d", "R.image.resize2d", "R.image.resize3d"), "test_resize.py"),
+    **dict.fromkeys(("nn.max_pool2d_grad", "nn.avg_pool2d_grad", "nn.conv2d_backward_weight"), "test_gradient.py"),
+    **dict.fromkeys(("nn.bitpack", "nn.bitserial_conv2d", "nn.bitserial_dense"), "test_bitserial.py"),
+    **dict.fromkeys(
+        (
+            "nn.sparse_dense", "nn.internal.sparse_dense_padded", "nn.sparse_conv2d", "nn.sparse_add",
+            "nn.sparse_transpose",
+        ),
+        "test_sparse.py",
+    ),
+    **dict.fromkeys(
+        ("sliding_window", "sparse_fill_empty_rows", "dyn.nn.upsampling", "dyn.nn.upsampling3d"), "test_placing.py"
+    ),
+    **dict.fromkeys(("random.uniform", "random.normal"), "test_random.py"),
+    **dict.fromkeys(
+        (
+            "qnn.add", "qnn.subtract", "qnn.mul", "qnn.leaky_relu", "qnn.conv2d_transpose", "qnn.contrib_dense_pack",
+            "qnn.simulated_quantize", "qnn.simulated_dequantize", "relay.op.annotation.simulated_quantize",
+        ),
+        "test_quantised.py",
+    ),
+    **dict.fromkeys(("vm.shape_of", "vm.reshape_tensor"), "test_annotation.py"),
+    **dict.fromkeys(("auto_scheduler_layout_transform", "meta_schedule_layout_transform"), "test_accelerators.py"),
+}  # fmt: skip
