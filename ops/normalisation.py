@@ -115,6 +115,13 @@ def batch_norm_type(attrs: BatchNormAttrs | RelaxBatchNormAttrs, data: Type, *ve
     return TupleType((x, statistic, statistic))
 
 
+def batch_norm_relay_type(attrs: BatchNormAttrs, data: Type, *vectors: Type) -> TupleType:
+    """Return the type; of negative axes Relay takes the last one only."""
+    if attrs.axis < -1:
+        raise OpError(f"axis is {attrs.axis}; it is -1 or counted from the front", 0)
+    return batch_norm_type(attrs, data, *vectors)
+
+
 def batch_norm_operands(attrs: BatchNormAttrs, types: tuple[Type | None, ...]) -> tuple[Type | None, ...]:
     """Deduce unknown vectors from the data."""
     data = types[0]
@@ -345,6 +352,7 @@ OPS: tuple[OpDef, ...] = (
         attrs=BatchNormAttrs,
         attrs_key="relay.attrs.BatchNormAttrs",
         infer=batch_norm_type,
+        relay_type=batch_norm_relay_type,
         operands=batch_norm_operands,
         numpy=batch_norm_numpy,
         compute=batch_norm_compute,

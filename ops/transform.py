@@ -224,6 +224,17 @@ def squeeze_type(attrs: SqueezeAttrs, data: Type) -> Type:
     return TensorType(tuple(e for axis, e in enumerate(found.shape) if axis not in gone), found.dtype)
 
 
+def squeeze_relay_type(attrs: SqueezeAttrs, data: Type) -> Type:
+    """Return the type; TVM takes an axis twice, and without a list it takes extents that are numbers only."""
+    found = tensor(data)
+    if attrs.axis is not None:
+        axes = dict.fromkeys(normal_axis(axis, found.rank) for axis in attrs.axis)
+        return squeeze_type(SqueezeAttrs(tuple(axes)), data)
+    if any(static(extent) is None for extent in found.shape):
+        raise OpError(f"the axes to leave out of {show(found.shape)} have to be listed", 0)
+    return squeeze_type(attrs, data)
+
+
 def squeeze_numpy(attrs: SqueezeAttrs, data: Array) -> Array:
     """Return the view without the axes."""
     return np.squeeze(data, axis=_squeezed(attrs, data.shape))
@@ -448,6 +459,7 @@ squeeze = OpDef(
     attrs=SqueezeAttrs,
     attrs_key="relay.attrs.SqueezeAttrs",
     infer=squeeze_type,
+    relay_type=squeeze_relay_type,
     numpy=squeeze_numpy,
     compute=squeeze_compute,
     relax=SameOp(),

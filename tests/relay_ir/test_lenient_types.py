@@ -183,3 +183,30 @@ def test_relay_splits_into_equal_parts_only() -> None:
     body = relay_ir.Call(relay_ir.Op("split"), (x,), SplitAttrs(BoxInt(3), 0))
     with pytest.raises(relay_ir.TypeInferenceError, match="7 cannot be split into 3 equal parts"):
         relay_ir.infer_type(relay_ir.IRModule({relay_ir.GlobalVar("main"): relay_ir.Function((x,), body)}))
+
+
+@pytest.mark.parametrize(
+    ("params", "body", "message"),
+    [
+        ("%x: Tensor[(1, ?), float32]", "squeeze(%x)", "have to be listed"),
+        ("%x: Tensor[(3), float32], %y: Tensor[(2), float32]", "take(%x, %y, axis=0)", "places are integers"),
+        (
+            "%x: Tensor[(3, 4), float32], %y: Tensor[(4), uint8]",
+            "reverse_sequence(%x, %y, seq_axis=0, batch_axis=1)",
+            "lengths are signed integers",
+        ),
+        (
+            "%x: Tensor[(3, 4), float32], %y: Tensor[(3), float32]",
+            "nn.batch_norm(%x, %y, %y, %y, %y, axis=-2)",
+            "-1 or counted from the front",
+        ),
+    ],
+)
+def test_what_tvm_refuses(params: str, body: str, message: str) -> None:
+    with pytest.raises(relay_ir.TypeInferenceError, match=message):
+        relay_ir.infer_type(module(params, body))
+
+
+def test_an_axis_may_be_squeezed_twice() -> None:
+    mod = relay_ir.infer_type(module("%x: Tensor[(1, 4), float32]", "squeeze(%x, axis=[0, -2])"))
+    assert "-> Tensor[(4), float32] {" in mod.astext(show_meta_data=False)
