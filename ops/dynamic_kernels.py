@@ -95,7 +95,8 @@ def filled_compute(value: int) -> Callable[..., te.Tensor]:
 
 def once(value: PrimExpr, name: str) -> PrimExpr:
     """Return ``value``, computed into a tensor of its own: what is built from it stays small."""
-    return te.compute((1,), lambda i: value, name)[IntImm(0, "int64")]
+    stage: te.Tensor = te.compute((1,), lambda i: value, name)
+    return stage[ZERO]
 
 
 def reshape_extents(attrs: Any, out: Any, data: te.Tensor, newshape: te.Tensor) -> te.Tensor:
