@@ -265,6 +265,8 @@ class AttributeWriter:
                 return "?"
             case IntImm(number, dtype) if dtype != "bool":
                 return format_scalar(number, dtype)
+            case FloatImm(real, "float32") if self._exact:
+                return format_double(real, exact=True)  # which is what it holds, whatever its dtype
             case FloatImm(real, dtype):
                 return format_scalar(real, dtype, self._exact)
             case StringImm(text):

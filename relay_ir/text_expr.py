@@ -264,8 +264,10 @@ class ExpressionReader:
         return var, value
 
     def _bound(self, name: str) -> Expr:
-        """Read the value that is given to the variable ``name``."""
-        if self.lexer.kind in ("match", "match?", "{"):
+        """Read the value that is given to ``name``: a match, too, which TVM writes so and cannot read."""
+        if self.lexer.kind in ("match", "match?"):
+            return self._match(self.lexer.start)
+        if self.lexer.kind == "{":
             self.lexer.unexpected("an expression", help=f"put it in parentheses: `{name} = (…);`")
         return self._binary()
 

@@ -139,13 +139,7 @@ class OlderReader(ExpressionReader):
         self._primaries["-"] = self._negative
 
     def _bound(self, name: str) -> Expr:
-        start = self.lexer.start
-        match self.lexer.kind:
-            case "{":
-                return self._scoped(self._braces)
-            case "match" | "match?":
-                return self._match(start)
-        return self._binary()
+        return self._scoped(self._braces) if self.lexer.kind == "{" else super()._bound(name)
 
     def _operand(self, expr: Expr, start: int) -> Expr:
         lexer = self.lexer

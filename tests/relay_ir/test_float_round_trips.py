@@ -88,6 +88,15 @@ def test_an_attribute_that_is_no_number() -> None:
         assert np.isnan(read["main"].body.attrs.a_min)  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("value", [-(2.0**63), 0.1, 1e-300, 1e300, float(np.float32(0.1))])
+def test_attributes_that_are_expressions(value: float) -> None:
+    x = relay_ir.var("x", shape=(1, 1, 2))
+    body = op.image.resize1d(x, (4,), roi=(0.0, value))
+    mod = relay_ir.IRModule({relay_ir.GlobalVar("main"): relay_ir.Function((x,), body)})
+    for read in (relay_ir.parse(mod.astext(exact_floats=True)), relay_ir.load_json(relay_ir.save_json(mod))):
+        assert read["main"].body.attrs.roi[1].value == value  # type: ignore[union-attr]
+
+
 @settings(max_examples=200, deadline=None)
 @given(value=st.integers(-(2**63), 2**63 - 1), dtype=st.sampled_from(["int16", "int32", "int64", "uint8", "int8"]))
 @example(-(2**63), "int64")

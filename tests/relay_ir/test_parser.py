@@ -254,6 +254,14 @@ def test_matches() -> None:
     assert len(expr.clauses) == 3
 
 
+def test_matches_as_values_are_read_as_tvm_writes_them() -> None:
+    text = (
+        HEADER + "def @main(%x: int32) -> int32 {\n  let %y = match (%x) {\n    _ => {\n      1\n    },\n  };\n"
+        "  %0 = match? (%y) {\n    _ => {\n      2\n    },\n  };\n  add(%0, %y)\n}\n"
+    )
+    assert parse(text).astext() == text
+
+
 def test_constructors_used_as_functions() -> None:
     mod = parse((CASES / "callbacks.relay").read_text())
     (data,) = mod.type_definitions.values()
@@ -293,7 +301,7 @@ MISTAKES = {
     "unknown_type": "def @main(%x: Tensor[(2), flo32]) {\n  %x\n}",
     "two_types": "type T {\n  A,\n}\ntype T {\n  B,\n}",
     "two_constructors": "type T {\n  A,\n  A(int32),\n}",
-    "let_of_match": "def @main(%x: int32) {\n  let %y = match (%x) { _ => 1 };\n  %y\n}",
+    "let_of_block": "def @main(%x: int32) {\n  let %y = { 1 };\n  %y\n}",
     "double_projection": "def @main(%x: ((int32,),)) {\n  %x.0.0\n}",
     "no_metadata": "def @main(%x: Tensor[(2), float32]) {\n  add(%x, meta[relay.Constant][0])\n}",
     "broken_metadata": "def @main(%x: int32) {\n  add(%x, meta[relay.Constant][0])\n}\n\n#[metadata]\n{\"root\": 1}",
