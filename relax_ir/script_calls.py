@@ -34,7 +34,8 @@ from relay2relax.relax_ir.infer import Inference
 from relay2relax.relax_ir.script_operators import EXPRESSIONS, RESULT, OperatorReader
 from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo
 from relay2relax.relax_ir.visit import LEAVES
-from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr, const
+from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
+from relay2relax.tir.extent import as_prim
 
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
@@ -371,8 +372,10 @@ class CallReader(OperatorReader):
             scalars.insert(0, last.value)
         if "tir_vars" in given:
             values = self.value(given["tir_vars"])
-            row: Sequence[Any] = values.values if isinstance(values, ShapeExpr) else values
-            scalars += [const(one, "int64") if isinstance(one, int) else one for one in row]
+            row: Any = values.values if isinstance(values, ShapeExpr) else values
+            if not isinstance(row, (tuple, list)):
+                raise self.source.problem(given["tir_vars"], "`tir_vars` is a shape", "expected R.shape([…])")
+            scalars += [as_prim(self.extent_of(one, given["tir_vars"])) for one in row]
             self.scalars_last.add(callee)
         return CallTIR(callee, tuple(args), out, tuple(scalars))
 
@@ -409,7 +412,7 @@ class CallReader(OperatorReader):
             if isinstance(dtypes, str):
                 shapes, dtypes = [found], [dtypes]
             else:
-                shapes = list(found)
+                shapes = found
             try:
                 return tuple(
                     TensorStructInfo(tuple(self.extent_of(one, place) for one in shape), dtype)

@@ -7,6 +7,7 @@ float32. Nothing is folded, so that what was printed prints alike.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import re
 import struct
@@ -343,6 +344,8 @@ class ExpressionReader:
                 return value
             case bool() | int() | float():
                 if isinstance(value, float) and not dt.is_float(dtype):
+                    if not math.isfinite(value):
+                        raise self.source.problem(node, f"no {dtype} is {value}", "expected a finite number")
                     return const(int(value), dtype)
                 return const(value, dtype)
         raise self.source.problem(node, f"this is no {dtype}", "expected a number")

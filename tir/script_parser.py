@@ -138,7 +138,8 @@ class _PrimFuncReader(StatementReader):
             if len(parts) == 1 or not isinstance(parts[-1], ast.Constant) or not isinstance(parts[-1].value, str):
                 given = {"shape": node.slice}
         else:
-            assert isinstance(node, ast.Call)
+            if not isinstance(node, ast.Call):
+                raise self.source.problem(node, f"the buffer `{name}` has no shape", "expected T.Buffer((…), dtype)")
             plain = ast.copy_location(ast.Call(node.func, node.args[skip:], node.keywords), node)
             given = self.source.arguments(plain, _BUFFER_ARGUMENTS)
         if "shape" not in given:
