@@ -51,6 +51,13 @@ def _is_open(shapes: Sequence[Shape]) -> bool:
     return False
 
 
+def _updates_fit(data: Shape, indices: Shape, updates: Shape) -> bool:
+    """Whether the updates are proved to be one slice of the data for each place."""
+    depth = static(indices[-1])
+    wanted = (*indices[:-1], *data[depth:]) if depth is not None else ()
+    return len(wanted) == len(updates) and all(equal(a, b) is True for a, b in zip(wanted, updates, strict=True))
+
+
 _LIMITS = (
     Limit(
         ("add", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor", "broadcast_to", "divide", "equal", "floor_divide",
@@ -109,6 +116,16 @@ _LIMITS = (
         ("median",),
         "apache-tvm returns another shape than it says",
         lambda attrs, types: attrs.axis is None and attrs.keepdims,
+    ),
+    Limit(
+        ("nn.prelu",),
+        "apache-tvm's lowering wants a known number of channels",
+        lambda attrs, types: any(static(shape[attrs.axis]) is None for shape in _shapes(types)[:1]),
+    ),
+    Limit(
+        ("scatter_nd",),
+        "apache-tvm wants to prove the shape of the updates",
+        lambda attrs, types: not _updates_fit(*_shapes(types)),
     ),
     Limit(("nn.pixel_shuffle",), "apache-tvm's lowering calls a function that is not there"),
     Limit(
