@@ -157,7 +157,8 @@ def test_values_of_numpy_and_torch(name: str) -> None:
                 assert np.abs(one.astype(int) - wanted).max(initial=0) <= 1
                 continue
             found = difference(one, np.asarray(wanted), TERMS)
-            if not found.agrees:
+            # Where numbers cancel, last bits are left.
+            if not found.agrees and found.max_abs > 1e-15:
                 mistakes.append(f"seed {seed}, {given}: {found.reason}")
     assert not mistakes, "\n".join(mistakes)
     assert compared > 2

@@ -110,6 +110,68 @@ def quantised(function: Callable[[Any], Any]) -> Outside:
     return outside
 
 
+def in_order(array: Any, layout: str, order: str) -> Any:
+    """Return a tensor of ``layout`` with its axes in ``order``."""
+    return array.permute([layout.index(letter) for letter in order])
+
+
+def convolved(torch: Any, attrs: dict[str, Any], data: Any, weight: Any) -> Any:
+    rank = data.ndim - 2
+    letters, around = "DHW"[3 - rank :], attrs["padding"]
+    x = in_order(data, attrs["data_layout"], "NC" + letters)
+    w = in_order(weight, attrs["kernel_layout"], "OI" + letters)
+    sides = [side for axis in reversed(range(rank)) for side in (around[axis], around[rank + axis])]
+    x, w = (torch.nn.functional.pad(x, sides).double(), w.double())
+    convolve = getattr(torch.nn.functional, f"conv{rank}d")
+    found = convolve(x, w, None, attrs["strides"], 0, attrs["dilation"], attrs["groups"])
+    found = in_order(found, "NC" + letters, attrs["data_layout"])
+    return found if data.is_floating_point() else found.to(torch.int32)
+
+
+def convolved_back(torch: Any, attrs: dict[str, Any], data: Any, weight: Any) -> Any:
+    rank = data.ndim - 2
+    convolve = getattr(torch.nn.functional, f"conv_transpose{rank}d")
+    around, extra = attrs["padding"][:rank], attrs["output_padding"]
+    return convolve(data.double(), weight.double(), None, attrs["strides"], around, extra, attrs["groups"])
+
+
+def adaptive(how: str) -> Outside:
+    def pooled(torch: Any, attrs: dict[str, Any], data: Any) -> Any:
+        rank = data.ndim - 2
+        order = "NC" + "DHW"[3 - rank :]
+        x = in_order(data, attrs["layout"], order)
+        pool = getattr(torch.nn.functional, f"adaptive_{how}_pool{rank}d")
+        return in_order(pool(x.double(), attrs["output_size"] or tuple(x.shape[2:])), order, attrs["layout"])
+
+    return with_torch(pooled)
+
+
+def dense_product(torch: Any, attrs: dict[str, Any], data: Any, weight: Any) -> Any:
+    found = torch.nn.functional.linear(data.double(), weight.double())
+    return found if data.is_floating_point() else found.to(torch.int32)
+
+
+def single(epsilon: float) -> float:
+    """Return the epsilon of normalisations, which TVM 0.18 holds in single precision."""
+    return float(np.float32(epsilon))
+
+
+def batch_norm(torch: Any, attrs: dict[str, Any], data: Any, gamma: Any, beta: Any, mean: Any, variance: Any) -> Any:
+    x = data.double().movedim(attrs["axis"], 1)
+    scale, offset = gamma.double() if attrs["scale"] else None, beta.double() if attrs["center"] else None
+    found = torch.nn.functional.batch_norm(
+        x, mean.double(), variance.double(), scale, offset, eps=single(attrs["epsilon"])
+    )
+    return found.movedim(1, attrs["axis"]), mean, variance
+
+
+def layer_norm(torch: Any, attrs: dict[str, Any], data: Any, gamma: Any, beta: Any) -> Any:
+    x = data.double().movedim(attrs["axis"], -1)
+    scale, offset = gamma.double() if attrs["scale"] else None, beta.double() if attrs["center"] else None
+    found = torch.nn.functional.layer_norm(x, x.shape[-1:], scale, offset, single(attrs["epsilon"]))
+    return found.movedim(-1, attrs["axis"])
+
+
 def shuffled(attrs: dict[str, Any], data: np.ndarray) -> np.ndarray:
     (n, c, h, w), r = data.shape, attrs["upscale_factor"]
     blocks = data.reshape(n, c // r**2, r, r, h, w)
@@ -122,6 +184,15 @@ def ascending(attrs: dict[str, Any], data: np.ndarray) -> np.ndarray:
 
 
 OUTSIDE: dict[str, Outside] = {
+    **{f"nn.conv{rank}d": with_torch(convolved) for rank in (1, 2, 3)},
+    **{f"nn.conv{rank}d_transpose": with_torch(convolved_back) for rank in (1, 2, 3)},
+    **{f"nn.adaptive_{how}_pool{rank}d": adaptive(how) for how in ("avg", "max") for rank in (1, 2, 3)},
+    "nn.dense": with_torch(dense_product),
+    "nn.batch_norm": with_torch(batch_norm),
+    "nn.layer_norm": with_torch(layer_norm),
+    "nn.softmax": with_torch(lambda torch, attrs, x: torch.softmax(x.double(), attrs["axis"])),
+    "nn.log_softmax": with_torch(lambda torch, attrs, x: torch.log_softmax(x.double(), attrs["axis"])),
+    "nn.leaky_relu": with_torch(lambda torch, attrs, x: torch.nn.functional.leaky_relu(x, attrs["alpha"])),
     "R.square": lambda attrs, x: np.square(x),
     "R.atan2": lambda attrs, x, y: np.arctan2(x, y),
     "R.log_add_exp": lambda attrs, x, y: np.logaddexp(x.astype(np.float64), y.astype(np.float64)).astype(x.dtype),
