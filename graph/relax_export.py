@@ -303,8 +303,8 @@ class _Export:
             case Closure(graph, captured, _, itself, recursive):
                 if frame.depth == _DEEPEST:
                     raise UnsupportedError(
-                        f"node {node.name!r}: the recursion of {callee.name} over data that are known beforehand does "
-                        f"not end within {_DEEPEST} calls"
+                        f"node {node.name!r}: {callee.name} calls itself with values, or gives some, that Relax does "
+                        f"not have; unrolled, it does not end within {_DEEPEST} calls"
                     )
                 values = dict(zip((*graph.params, *graph.captured), (*args, *captured), strict=True))
                 if itself:

@@ -251,6 +251,17 @@ def @main(%c: bool, %x: float32) {
         (
             """
 type List[A] { Cons(A, List[A]), Nil, }
+def @count(%n: int32) -> List[int32] {
+  %0 = equal(%n, 0);
+  if (%0) { Nil } else { %1 = subtract(%n, 1); %2 = @count(%1); Cons(%n, %2) }
+}
+def @main(%n: int32) { @count(%n) }
+""",
+            "count calls itself with values, or gives some, that Relax does not have",
+        ),
+        (
+            """
+type List[A] { Cons(A, List[A]), Nil, }
 def @main(%list: List[float32]) { %list }
 """,
             "the parameter list has the type `List.float32.`; Relax has no such values",
