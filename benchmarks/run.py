@@ -4,10 +4,11 @@
     python benchmarks/run.py chain translate     some of them
 
 Sections: ``chain`` (time per node of every stage, from 1,000 to 100,000 operators), ``reading`` (MB/s of text and
-JSON, calls typed per second), ``translate`` (seconds per model case, both ways), ``memory`` (peak memory of reading,
-inference and translation over a module with 500 MB of params), ``speed`` (the C backend beside apache-tvm's default
-build and ONNX Runtime on two threads). Model cases are read from RELAY2RELAX_GOLDEN or from ../shared/golden beside the
-checkout; sections that need them say so where they are absent.
+JSON, calls typed per second), ``translate`` (seconds per model case, both ways), ``importing`` (translating beside
+apache-tvm's ONNX importer, building beside its default build), ``memory`` (peak memory of reading, inference and
+translation over a module with 500 MB of params), ``speed`` (the C backend beside apache-tvm's default build and ONNX
+Runtime on two threads). Model cases are read from RELAY2RELAX_GOLDEN or from ../shared/golden beside the checkout;
+sections that need them say so where they are absent.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TVM_NUM_THREADS"):
     os.environ.setdefault(variable, str(THREADS))
 
 import chain  # noqa: E402  (thread counts are read when numerical libraries load)
+import importing  # noqa: E402
 import memory  # noqa: E402
 import reading  # noqa: E402
 import speed  # noqa: E402
@@ -33,6 +35,7 @@ SECTIONS = {
     "chain": chain.run,
     "reading": reading.run,
     "translate": translate.run,
+    "importing": importing.run,
     "memory": memory.run,
     "speed": speed.run,
 }
