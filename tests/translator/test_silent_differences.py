@@ -136,7 +136,7 @@ def results(translate: Any) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("translate", [translator.lower_to_tir, translator.via_graph])
 @pytest.mark.parametrize("name", list(CASES))
-def test_tvm_computes_what_relay_computed(name: str, translate: Any) -> None:
+def test_apache_tvm_computes_what_relay_computed(name: str, translate: Any) -> None:
     case, found = CASES[name], results(translate)[name]
     assert str(found.dtype) == case.dtype
     np.testing.assert_allclose(found, np.asarray(case.expected, case.dtype), rtol=2e-3, atol=1e-6)
