@@ -158,8 +158,8 @@ def is_static(ty: Type) -> bool:
 def type_of(value: Any) -> Type:
     """Return the type of an array or a tuple of arrays; types stand for values of theirs."""
     match value:
-        case np.ndarray():
-            return TensorType(value.shape, of_array(value))
+        case np.ndarray() | np.generic():
+            return TensorType(value.shape, of_array(np.asarray(value)))
         case tuple():
             return TupleType(tuple(map(type_of, value)))
         case Type():
