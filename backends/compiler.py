@@ -38,7 +38,7 @@ from relay2relax.backends.shape_heap import ShapeHeap, attribute_variables
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.passes import Sequential
-from relay2relax.ops.record import OpDef
+from relay2relax.ops.record import OpDef, Script
 from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir import struct_info as si
 from relay2relax.relax_ir.memory import (
@@ -413,6 +413,11 @@ class _FunctionCompiler:
     def emit_call(
         self, op: OpDef | rx.GlobalVar | rx.Var | rx.ExternFunc, args: tuple[rx.Expr, ...], attrs: Any
     ) -> Register:
+        match op, args:
+            case ForeignOp(script=Script("make_closure")), (callee, rx.Tuple(captured)):
+                return self.call("make_closure", self.arg(callee), *map(self.arg, captured))
+            case ForeignOp(script=Script("invoke_closure" | "invoke_pure_closure")), (callee, rx.Tuple(passed)):
+                return self.call("invoke_closure", MACHINE, self.register(callee), *map(self.arg, passed))
         given = [self.arg(arg) for arg in args]
         match op:
             case ForeignOp() if (called := packed_call(op, attrs)) is not None:

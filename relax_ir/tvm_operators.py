@@ -368,6 +368,10 @@ class ForeignOp(OpDef):
         return attrs.result or (TupleStructInfo(()) if self.name in _VOID else ObjectStructInfo())
 
 
+# What the virtual machine does with functions.
+CLOSURES = frozenset({"make_closure", "invoke_closure", "invoke_pure_closure"})
+
+
 def packed_call(op: ForeignOp, attrs: ForeignAttrs) -> tuple[str, tuple[Any, ...]] | None:
     """Return the packed function that a call of ``op`` is, with its arguments; None where it is none."""
     plain = [value for name, value in attrs.layout if not name]

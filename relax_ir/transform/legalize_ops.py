@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from relay2relax.core.passes import Pass
 from relay2relax.ops.record import OpDef
 from relay2relax.relax_ir.expr import Call, Expr, IRModule
+from relay2relax.relax_ir.memory import is_memory_call
 from relay2relax.relax_ir.transform.rewriter import Rewriter
-from relay2relax.relax_ir.tvm_operators import ForeignOp, packed_call
+from relay2relax.relax_ir.tvm_operators import CLOSURES, ForeignOp, packed_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +20,16 @@ class LegalizeOps(Pass[IRModule]):
     """
 
     def transform(self, mod: IRModule) -> IRModule:
-        """Return ``mod`` without operator calls, those of functions of the virtual machine and of packed ones aside."""
+        """Return ``mod`` without operators but what the virtual machine does itself: memory, closures, shapes."""
         return _Legalizer(mod).module()
 
 
 class _Legalizer(Rewriter):
     def value(self, value: Expr) -> Expr:
         match value:
-            case Call(ForeignOp() as op, _, attrs) if packed_call(op, attrs) is not None:
+            case Call(ForeignOp() as op, _, attrs) if op.name in CLOSURES or packed_call(op, attrs) is not None:
+                return value
+            case Call() if is_memory_call(value):
                 return value
             case Call(OpDef() as op, args, attrs, span) if not op.builtin:
                 return self.emitter.tir_call(op, attrs, args, span)

@@ -383,3 +383,27 @@ class Module:
     kinds = [step[0] for function in machine._functions if function is not None for step in function.steps]
     assert kinds.count(5) == 1
     assert kinds.count(1) == 0
+
+
+@pytest.mark.tvm
+@pytest.mark.parametrize("target", [*TARGETS, "tvm"])
+def test_closures_as_tvm_writes_them_after_lifting(target: str) -> None:
+    """The captured values are the last parameters of the lifted function."""
+    module = relax_ir.parse("""
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def lifted(y: R.Tensor((2,), "float32"), x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        s: R.Tensor((2,), dtype="float32") = R.add(R.add(y, y), x)
+        return s
+
+    @R.function
+    def main(x: R.Tensor((2,), dtype="float32"), y: R.Tensor((2,), dtype="float32")) -> R.Tensor((2,), dtype="float32"):
+        cls = Module
+        inner: R.Object = R.make_closure(cls.lifted, (x,))
+        z: R.Tensor((2,), dtype="float32") = R.invoke_pure_closure(inner, (y,), ty_args=R.Tensor((2,), dtype="float32"))
+        return z
+""")
+    x, y = normal(2), normal(2)
+    result = backends.VirtualMachine(backends.build(module, target=target))["main"](x, y)
+    np.testing.assert_allclose(result, 2 * y + x, rtol=1e-6)
