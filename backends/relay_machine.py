@@ -30,6 +30,7 @@ from relay2relax.backends.relay_code import (
 )
 from relay2relax.backends.values import AdtValue, RefValue
 from relay2relax.core.errors import Diagnostic, ExecutionError
+from relay2relax.ops.record import OpError
 from relay2relax.relay_ir.expr import Constructor, Expr
 from relay2relax.relay_ir.module import IRModule
 
@@ -121,7 +122,7 @@ class Machine:
                     values = [registers[one] for one in inputs]
                     try:
                         value = registers[target] = self.kernels.run(instruction, values)
-                    except (ArithmeticError, LookupError, TypeError, ValueError) as problem:
+                    except (OpError, ArithmeticError, LookupError, TypeError, ValueError) as problem:
                         raise self._refused(instruction, values, problem) from problem
                     if observe is not None:
                         observe(expr, value)
@@ -210,7 +211,9 @@ class Machine:
         shapes = ", ".join(str(getattr(value, "shape", "a tuple")) for value in values)
         title = f"{call.op.name} cannot be computed for arguments of shapes {shapes}"
         where = self.mod.locations.get(call.expr)
-        return ExecutionError(Diagnostic(title, where, label=str(problem)), self.mod.source)
+        reason = problem.message if isinstance(problem, OpError) else str(problem)
+        notes = () if where is not None else (reason,)
+        return ExecutionError(Diagnostic(title, where, label=reason, notes=notes), self.mod.source)
 
 
 def _enter(closure: Closure, args: Sequence[Any]) -> list[Any]:
