@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ExecutionError
 from relay2relax.tir.expr import Var
-from relay2relax.tir.integers import extent_function as extent_function
-from relay2relax.tir.integers import integer as integer
+from relay2relax.tir.integers import integer
 from relay2relax.tir.stmt import PrimFunc
 
 

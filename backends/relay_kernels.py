@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from relay2relax.backends.binding import integer
 from relay2relax.backends.c import CompiledModule, compile_prim_funcs
 from relay2relax.backends.relay_code import CallOperator
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
@@ -22,6 +21,7 @@ from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.relay_ir.expr import Call, Expr, Op
 from relay2relax.tir.expr import Var
 from relay2relax.tir.extent import as_prim, static
+from relay2relax.tir.integers import integer
 
 # An operator, its attributes, and the types of its arguments, all extents known.
 Signature: TypeAlias = tuple[OpDef, Any, tuple[Type, ...]]

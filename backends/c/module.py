@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.backends.binding import bind_call, extent_function, integer
+from relay2relax.backends.binding import bind_call
 from relay2relax.backends.c.compile import find_compiler, load_library, processors
 from relay2relax.backends.c.plan import ALIGNMENT
 from relay2relax.backends.c.program import Entry, generate
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
 from relay2relax.tir.expr import Buffer
+from relay2relax.tir.integers import extent_function, integer
 from relay2relax.tir.stmt import PrimFunc
 
 
