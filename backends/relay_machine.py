@@ -212,8 +212,7 @@ class Machine:
         title = f"{call.op.name} cannot be computed for arguments of shapes {shapes}"
         where = self.mod.locations.get(call.expr)
         reason = problem.message if isinstance(problem, OpError) else str(problem)
-        notes = () if where is not None else (reason,)
-        return ExecutionError(Diagnostic(title, where, label=reason, notes=notes), self.mod.source)
+        return ExecutionError(Diagnostic(title, where, label=reason), self.mod.source)
 
 
 def _enter(closure: Closure, args: Sequence[Any]) -> list[Any]:
