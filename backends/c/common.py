@@ -25,21 +25,21 @@ def eliminate_common(stages: Sequence[AnyStage], fixed: frozenset[Buffer]) -> li
             return BufferLoad(same[node.buffer], tuple(map_expr(index, renamed) for index in node.indices))
         return None
 
+    # A statement of another kind names its operands in many ways: they stay.
+    still = fixed.union(b for s in stages if not isinstance(s, Stage) for b in s.reads() | s.writes())
     for stage in stages:
         if isinstance(stage, Stage):
             if not same.keys().isdisjoint(stage.reads()):
                 stage = mapped(stage, renamed)
             # A buffer that is written again does not hold what it held.
-            if stage.target not in fixed and all(written.get(b, 1) == 1 for b in (stage.target, *stage.reads())):
+            if stage.target not in still and all(written.get(b, 1) == 1 for b in (stage.target, *stage.reads())):
                 key = _key(stage, names)
                 first = seen.setdefault(key, stage.target)
                 if first is not stage.target:
                     same[stage.target] = first
                     continue
         found.append(stage)
-    # A statement of another kind names its operands in many ways: what it reads stays.
-    kept = {buffer for stage in found if not isinstance(stage, Stage) for buffer in stage.reads()}
-    return found if kept.isdisjoint(same) else list(stages)
+    return found
 
 
 def _key(stage: Stage, names: list[Var]) -> object:
