@@ -104,6 +104,34 @@ def nll_loss_compute(
     return te.compute((), lambda: total[()] / factors[()], "nll_loss")
 
 
+def _fields(attrs: NLLLossAttrs) -> dict[str, Any]:
+    return {"reduction": attrs.reduction, "ignore_index": attrs.ignore_index}
+
+
+def relax_nll_loss_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, *weights: Type) -> TensorType:
+    """Return the targets' shape, or a scalar; weights that are left out are ones."""
+    x = tensor(predictions)
+    if not x.rank:
+        raise OpError("predictions have an axis of the classes", 0)
+    ones = TensorType((x.shape[_class_axis(x.rank)],), x.dtype)
+    return nll_loss_type(attrs, x, targets, *(weights or (ones,)))
+
+
+def relax_nll_loss_numpy(attrs: NLLLossAttrs, predictions: Any, targets: Array, *weights: Array) -> Array:
+    """Return the loss with the weights, or with ones."""
+    ones = np.ones(predictions.shape[_class_axis(predictions.ndim)], predictions.dtype)
+    return nll_loss_numpy(attrs, predictions, targets, *(weights or (ones,)))
+
+
+def relax_nll_loss_compute(
+    attrs: NLLLossAttrs, out: TensorType, predictions: te.Tensor, targets: te.Tensor, *weights: te.Tensor
+) -> Any:
+    """Return the loss with the weights, or with ones."""
+    extent = predictions.shape[_class_axis(predictions.rank)]
+    ones = te.compute((extent,), lambda i: const(1, predictions.dtype), "ones")
+    return nll_loss_compute(attrs, out, predictions, targets, *(weights or (ones,)))
+
+
 def _total(values: te.Tensor, name: str) -> te.Tensor:
     if not values.rank:
         return values
@@ -178,8 +206,17 @@ OPS: tuple[OpDef, ...] = (
         relay_type=nll_loss_relay_type,
         numpy=nll_loss_numpy,
         compute=nll_loss_compute,
-        relax=SameOp(),
+        relax=Expanded(lambda e, attrs, *inputs: e.call("nn.nll_loss", *inputs, **_fields(attrs))),
+    ),
+    OpDef(
         script=Script("nn.nll_loss"),
+        doc="The negative log-likelihood of the wanted classes, weighted by class where weights are given.",
+        source="R.nn.nll_loss of TVM 0.25-0.27 and its lowering",
+        inputs=("predictions", "targets", "*weights"),
+        attrs=NLLLossAttrs,
+        infer=relax_nll_loss_type,
+        numpy=relax_nll_loss_numpy,
+        compute=relax_nll_loss_compute,
     ),
     cross_entropy("cross_entropy", True, "`-sum(log(x) * y) / batch`, with probabilities on both sides.", False),
     cross_entropy("cross_entropy_with_logits", False, "`-sum(x * y) / batch`: x are logarithms already.", True),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from relay2relax.core.dtype import Array
 from relay2relax.ops.attributes import (
@@ -87,6 +87,7 @@ class Resize3DAttrs:
 class RelaxResize2DAttrs:
     """Relax's fields of ``image.resize2d``; the size is an argument."""
 
+    even: ClassVar[bool] = True
     roi: FloatImmArray = None
     layout: InlineString = "NCHW"
     method: InlineString = "linear"
@@ -102,6 +103,7 @@ class RelaxResize2DAttrs:
 class RelaxResize3DAttrs:
     """Relax's fields of ``image.resize3d``; the size is an argument."""
 
+    even: ClassVar[bool] = True
     roi: FloatImmArray = None
     layout: InlineString = "NCDHW"
     method: InlineString = "linear"

@@ -118,7 +118,8 @@ def _numpy_nearest(attrs: Any, n: int, m: int, places: Any) -> Any:
     low, half = np.floor(places), np.float32(0.5)
     match attrs.rounding_method:
         case "round" | "":
-            found = low + (places - low >= half) if rounds(attrs) else np.floor(places + np.float32(_EPSILON))
+            nearest = np.rint(places) if halves_to_even(attrs) else low + (places - low >= half)
+            found = nearest if rounds(attrs) else np.floor(places + np.float32(_EPSILON))
         case "round_prefer_floor":
             found = np.ceil(places - half)
         case "round_prefer_ceil":
@@ -128,6 +129,11 @@ def _numpy_nearest(attrs: Any, n: int, m: int, places: Any) -> Any:
         case _:
             found = np.ceil(places - np.float32(_EPSILON))
     return np.clip(found.astype(np.int64), 0, n - 1)
+
+
+def halves_to_even(attrs: Any) -> bool:
+    """Whether places half way between two elements go to the even one, as R.image.resize2d has it."""
+    return bool(getattr(attrs, "even", False))
 
 
 def rounds(attrs: Any) -> bool:
@@ -228,7 +234,7 @@ def _nearest(attrs: Any, line: _Line) -> Callable[[PrimExpr], PrimExpr]:
         match attrs.rounding_method:
             case "round" | "":
                 low = call("floor", c)
-                up = Select(c - low >= 0.5, low + 1.0, low)
+                up = call("nearbyint", c) if halves_to_even(attrs) else Select(c - low >= 0.5, low + 1.0, low)
                 found: PrimExpr = up if rounds(attrs) else down
             case "round_prefer_floor":
                 found = call("ceil", c - 0.5)

@@ -196,11 +196,17 @@ def argument_type(info: StructInfo) -> Type | Shape:
     return to_type(info)
 
 
+# Inputs of operators that are shapes.
+_SHAPES = frozenset({"shape", "size"})
+
+
 def _argument(op: OpDef, index: int, info: StructInfo) -> Type | Shape:
+    name = op.inputs[min(index, len(op.inputs) - 1)].lstrip("*")
+    if name in _SHAPES and not isinstance(info, ShapeStructInfo):
+        raise StructInfoError(f"{spelled(op)}: argument {name!r} is {symbols.kind(info)}, expected a shape")
     try:
         return argument_type(info)
     except TypeError as error:
-        name = op.inputs[min(index, len(op.inputs) - 1)].lstrip("*")
         problem = symbols.kind(info) if not isinstance(info, TensorStructInfo) else "a tensor of unknown rank"
         raise StructInfoError(f"{spelled(op)}: argument {name!r} is {problem}") from error
 

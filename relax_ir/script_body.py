@@ -568,7 +568,10 @@ def _with_values(info: StructInfo, actual: StructInfo) -> StructInfo:
 def _evaluated(node: ast.expr) -> ast.expr:
     """Return the annotation that a string holds, or ``node`` itself."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        inner = ast.parse(node.value, mode="eval").body
+        try:
+            inner = ast.parse(node.value, mode="eval").body
+        except (SyntaxError, ValueError):
+            return node  # Whoever reads it as struct info says what is wrong.
         for one in ast.walk(inner):
             ast.copy_location(one, node)
         return inner

@@ -221,7 +221,7 @@ class OperatorReader(TypeReader, ABC):
             case "Array<IndexExpr>" | "Array<Integer>":
                 if isinstance(value, int):
                     return (value,) * (len(field.default) if isinstance(field.default, tuple) else 1)
-                if isinstance(value, tuple):
+                if isinstance(value, tuple) and not any(isinstance(one, (str, tuple)) or one is None for one in value):
                     return value
                 raise self.source.problem(at, f"{op}: `{field.name}` is a list", "expected a list of integers")
             case "Array<Array<Integer>>" if isinstance(value, tuple) and all(isinstance(one, int) for one in value):

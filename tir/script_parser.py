@@ -103,7 +103,11 @@ class _PrimFuncReader(StatementReader):
     def parameter(self, argument: ast.arg) -> None:
         annotation = argument.annotation
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-            annotation = ast.copy_location(ast.parse(annotation.value, mode="eval").body, annotation)
+            try:
+                annotation = ast.copy_location(ast.parse(annotation.value, mode="eval").body, annotation)
+            except (SyntaxError, ValueError):
+                raise self.source.problem(annotation, "this is no type of a parameter",
+                                          "expected T.Buffer(…), T.handle or a scalar type") from None  # fmt: skip
         if annotation is None:
             raise self.source.problem(argument, f"the parameter `{argument.arg}` has no type",
                                       "expected T.Buffer(…), T.handle or a scalar type")  # fmt: skip

@@ -515,7 +515,11 @@ class StatementReader(ABC):
             case "T.sblock_attr" | "T.block_attr":
                 if len(node.args) != 1 or not isinstance(node.args[0], ast.Dict):
                     raise self.source.problem(node, f"{called} takes a dictionary", "expected one dictionary")
-                self.frame(node, called).annotations.update(self.attributes(node.args[0]))
+                # Which operands a schedule may lay out anew is no business of ours.
+                kept = [(key, value) for key, value in zip(node.args[0].keys, node.args[0].values, strict=True)
+                        if not (isinstance(key, ast.Constant) and key.value == "layout_free_placeholders")]  # fmt: skip
+                given = ast.copy_location(ast.Dict([key for key, _ in kept], [value for _, value in kept]), node)
+                self.frame(node, called).annotations.update(self.attributes(given))
             case "T.func_attr":
                 self.function_attributes(node)
             case "T.attr" if len(node.args) == 1 and isinstance(node.args[0], ast.Dict):

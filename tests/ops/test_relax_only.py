@@ -203,3 +203,19 @@ def test_uneven_parts(check: Any) -> None:
     check(record("split"), [row], wanted, symbols=False, indices_or_sections=4, axis=0)
     with pytest.raises(OpError, match="4 equal parts"):
         record("split").relay_type(record("split").attrs(indices_or_sections=4, axis=0), TensorType((7,)))
+
+
+def test_loss_without_weights(run_op: Any, agrees: Any, torch: Any) -> None:
+    logs = torch.log_softmax(torch.randn(4, 5, generator=torch.Generator().manual_seed(0)), 1)
+    targets = torch.tensor([0, 4, 2, 1])
+    for reduction in ("mean", "sum", "none"):
+        wanted = np.asarray(torch.nn.functional.nll_loss(logs, targets, reduction=reduction, ignore_index=2))
+        attrs = {"reduction": reduction, "ignore_index": 2}
+        agrees(run_op(record("nn.nll_loss"), attrs, logs.numpy(), targets.numpy()), wanted, 4)
+
+
+def test_places_half_way_go_to_the_even_element(check: Any) -> None:
+    image = np.arange(4, dtype=np.float32).reshape(1, 1, 1, 4)
+    wanted = np.array([[[[0, 0, 1, 2, 2, 2, 3, 3]]]], np.float32)
+    options = {"method": "nearest_neighbor", "coordinate_transformation_mode": "asymmetric", "rounding_method": "round"}
+    check(record("image.resize2d"), [image, (1, 8)], wanted, symbols=False, **options)
