@@ -27,6 +27,9 @@ VALUES: dict[str, str] = {
 # Values of programs that were translated to Relax, beyond VALUES.
 TRANSLATIONS: dict[str, str] = {}
 
+# Values of translated programs in a real apache-tvm, beyond those.
+IN_TVM: dict[str, str] = {}
+
 # Whether a module is accepted, and with which types; docs/relay-verdicts.md says it to readers.
 VERDICTS: dict[str, str] = {
     "12d816fbb1ff": "TVM's reader does not read `meta[IncompleteType][0]` as a type, which its printer writes",
