@@ -282,10 +282,16 @@ def convert(data: Array, dtype: str) -> Array:
         return data.astype(target)
 
 
+# Compilers leave open what a negative float is as an unsigned number, and one that is too large: wider ones wrap.
+_BY_WAY_OF = {"int8": "int32", "int16": "int32", "uint8": "int32", "uint16": "int32", "uint32": "int64"}
+
+
 def convert_element(value: PrimExpr, dtype: str) -> PrimExpr:
     """Return one element as ``dtype``."""
     if value.dtype == dtype:
         return value
+    if is_float(value.dtype) and dtype in _BY_WAY_OF:
+        return cast(dtype, cast(_BY_WAY_OF[dtype], value))
     # A NaN is true; TVM finds it not different from 0.
     if dtype == "bool" and not is_float(value.dtype):
         return value.not_equal(const(0, value.dtype))
@@ -301,6 +307,12 @@ def cast_compute(attrs: CastAttrs, out: TensorType, data: te.Tensor) -> te.Tenso
     """Return each element as the result's dtype."""
     result: te.Tensor = te.compute(out.shape, lambda *i: convert_element(data[i], out.dtype), name="T_cast")
     return result
+
+
+def cast_relax(e: Emit[V], attrs: CastAttrs, data: V) -> V:
+    """R.astype; a float becomes a small or unsigned number by way of a wider one."""
+    wider = _BY_WAY_OF.get(attrs.dtype) if is_float(tensor(e.type_of(data)).dtype) else None
+    return e.call("astype", e.call("astype", data, dtype=wider) if wider else data, dtype=attrs.dtype)
 
 
 def cast_like_type(attrs: NoAttrs, data: Type, like: Type) -> Type:
@@ -321,7 +333,7 @@ def cast_like_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor, like: te
 
 def cast_like_relax(e: Emit[V], attrs: NoAttrs, data: V, like: V) -> V:
     """Relax converts to a dtype that is written down."""
-    return e.call("astype", data, dtype=tensor(e.type_of(like), 1).dtype)
+    return cast_relax(e, CastAttrs(tensor(e.type_of(like), 1).dtype), data)
 
 
 def reinterpret_type(attrs: CastAttrs, data: Type) -> Type:
@@ -447,7 +459,7 @@ cast_op = OpDef(
     infer=cast_type,
     numpy=cast_numpy,
     compute=cast_compute,
-    relax=SAME,
+    relax=Expanded(cast_relax),
     script=Script("astype"),
 )
 
