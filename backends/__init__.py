@@ -14,6 +14,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "executable": ["Executable"],
         "registry": ["register_func"],
         "relay_executor": ["create_executor", "load_executor"],
+        "scheduled": ["schedule_module"],
         "targets": ["build"],
         "vm": ["VirtualMachine"],
     },
@@ -23,7 +24,16 @@ if TYPE_CHECKING:
     from relay2relax.backends.executable import Executable
     from relay2relax.backends.registry import register_func
     from relay2relax.backends.relay_executor import create_executor, load_executor
+    from relay2relax.backends.scheduled import schedule_module
     from relay2relax.backends.targets import build
     from relay2relax.backends.vm import VirtualMachine
 
-__all__ = ["Executable", "VirtualMachine", "build", "create_executor", "load_executor", "register_func"]
+__all__ = [
+    "Executable",
+    "VirtualMachine",
+    "build",
+    "create_executor",
+    "load_executor",
+    "register_func",
+    "schedule_module",
+]

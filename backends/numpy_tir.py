@@ -119,8 +119,12 @@ class _Frame:
             case While(condition, body):
                 while self.scalar(condition):
                     self.run(body)
-            case Allocate(buffer, body):
-                self.allocate(buffer)
+            case Allocate(buffer, body, of):
+                if of is None:
+                    self.allocate(buffer)
+                else:
+                    shape = tuple(int(self.scalar(extent)) for extent in buffer.shape)
+                    self.buffers[buffer] = self.buffers[of].reshape(shape)
                 self.run(body)
             case Evaluate(value):
                 raise UnsupportedError(f"numpy cannot evaluate the statement {value!r}")

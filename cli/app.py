@@ -27,6 +27,12 @@ class Via(str, Enum):
     GRAPH = "graph"
 
 
+class Schedule(str, Enum):
+    """What the loops of the script are made for."""
+
+    CPU = "cpu"
+
+
 class RunVia(str, Enum):
     """Which program runs: the Relay module itself, or what a translator made of it."""
 
@@ -73,13 +79,17 @@ def convert(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")] = Path(),
     via: Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")] = Via.GRAPH,
     bind_params: Annotated[bool, typer.Option("--bind-params", help="Make params constants of the script.")] = False,
+    schedule: Annotated[
+        Optional[Schedule],
+        typer.Option("--schedule", help="Fuse PrimFuncs and give them schedules, for TVM's default pipeline to build."),
+    ] = None,
     dims: Dims = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate MODEL to Relax: write the script, params as safetensors, the graph as JSON, and a summary."""
     from relay2relax.cli import convert as command
 
-    command.run(model, params, out, via.value, bind_params, dims or [], as_json)
+    command.run(model, params, out, via.value, bind_params, schedule and schedule.value, dims or [], as_json)
 
 
 @app.command()

@@ -13,7 +13,14 @@ from relay2relax.core.dtype import Array
 
 
 def run(
-    model: Path, params: Path | None, out: Path, via: str, bind_params: bool, dims: list[str], as_json: bool
+    model: Path,
+    params: Path | None,
+    out: Path,
+    via: str,
+    bind_params: bool,
+    schedule: str | None,
+    dims: list[str],
+    as_json: bool,
 ) -> None:
     """Write ``<name>.py``, ``<name>.safetensors``, ``<name>.graph.json`` and ``<name>.summary.json`` into ``out``."""
     from safetensors.numpy import save
@@ -27,7 +34,7 @@ def run(
         named_dims = files.parse_dims(dims)
         bound = values if bind_params else None
         translate = translator.lower_to_tir if via == "tir" else translator.via_graph
-        relax = translate(module, params=bound, dims=named_dims)
+        relax = translate(module, params=bound, dims=named_dims, schedule=schedule)
         relax_ir.check_well_formed(relax)
         lacking = translator.calls_as_tensorir(relax)
         found, _ = graph.from_relay(module, bound)
@@ -50,6 +57,7 @@ def run(
             "model": model.name,
             "via": via,
             "params_bound": bind_params,
+            "schedule": schedule,
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),
             "functions": len(relax.functions),
             "parameters": [

@@ -22,6 +22,7 @@ from relay2relax.tir.expr import (
     Var,
     children,
 )
+from relay2relax.tir.reshape import size
 from relay2relax.tir.stmt import (
     Allocate,
     Block,
@@ -173,11 +174,19 @@ class _Checker:
                 self.stmt(body)
             case Evaluate(value):
                 self.expr(value)
-            case Allocate(buffer, body):
+            case Allocate(buffer, body, of):
+                if of is not None:
+                    self.view(buffer, of)
                 with self.inside(f"allocation {buffer.name}", buffer):
                     self.stmt(body)
             case BlockRealize():
                 self.realize(stmt)
+
+    def view(self, buffer: Buffer, of: Buffer) -> None:
+        if of not in self.known:
+            self.wrong(f"{buffer.name} is the memory of {of.name}, which is not declared here")
+        if buffer.dtype != of.dtype or size(buffer) != size(of):
+            self.wrong(f"{buffer.name} does not have the dtype and as many elements as {of.name}, whose memory it is")
 
     def realize(self, stmt: BlockRealize) -> None:
         block = stmt.block
@@ -264,11 +273,18 @@ class _Checker:
         self.outputs(func)
 
     def outputs(self, func: PrimFunc) -> None:
-        written = {node.buffer for node in statements(func.body) if isinstance(node, BufferStore)}
+        views = {node.buffer: node.of for node in statements(func.body) if isinstance(node, Allocate)}
+        written: set[Buffer] = set()
+        for node in statements(func.body):
+            if isinstance(node, BufferStore):
+                buffer: Buffer | None = node.buffer
+                while buffer is not None:
+                    written.add(buffer)
+                    buffer = views.get(buffer)
         opaque = any(isinstance(node, Evaluate) for node in statements(func.body))
-        for buffer in func.buffers[len(func.buffers) - func.num_outputs :]:
-            if buffer not in written and not opaque:
-                self.wrong(f"the output {buffer.name} is never written")
+        for output in func.buffers[len(func.buffers) - func.num_outputs :]:
+            if output not in written and not opaque:
+                self.wrong(f"the output {output.name} is never written")
 
 
 def check_prim_func(func: PrimFunc) -> None:

@@ -8,7 +8,15 @@ from dataclasses import replace
 from relay2relax.tir.expr import Buffer, BufferLoad, PrimExpr, Var
 from relay2relax.tir.regions import block_regions
 from relay2relax.tir.stmt import Allocate, BlockRealize, For, IterVar, Let, PrimFunc, Seq, Stmt
-from relay2relax.tir.visit import map_expr, map_parts, map_stmt, statements, substitute, substitute_stmt
+from relay2relax.tir.visit import (
+    map_expr,
+    map_parts,
+    map_stmt,
+    shape_variables,
+    statements,
+    substitute,
+    substitute_stmt,
+)
 
 
 def instantiate(
@@ -31,7 +39,8 @@ def instantiate(
             if isinstance(extent, Var):
                 values.setdefault(extent, actual)
     values.update(zip((param for param in func.params if param not in func.buffer_map), scalars, strict=True))
-    for own in func.root_buffers:
+    inner = [node.buffer for node in statements(func.body) if isinstance(node, Allocate)]
+    for own in (*func.root_buffers, *(buffer for buffer in inner if shape_variables([buffer]))):
         shape = tuple(substitute(extent, values) for extent in own.shape)
         buffers[own] = Buffer(own.name, shape, own.dtype, own.scope)
     body = func.body
@@ -46,7 +55,7 @@ def instantiate(
 
 
 def renewed(stmt: Stmt, block_name: Callable[[str], str]) -> Stmt:
-    """Return ``stmt`` with variables and buffers of its own, and with the names for its blocks that ``block_name`` gives."""
+    """Return ``stmt`` with variables and buffers of its own; ``block_name`` gives its blocks' names."""
     values: dict[Var, Var] = {}
     buffers: dict[Buffer, Buffer] = {}
     for node in statements(stmt):

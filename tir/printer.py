@@ -32,8 +32,10 @@ from relay2relax.tir.expr import (
     Var,
 )
 from relay2relax.tir.names import Scope, identifier
+from relay2relax.tir.regions import whole
 from relay2relax.tir.stmt import (
     Allocate,
+    Block,
     BlockRealize,
     BufferRegion,
     BufferStore,
@@ -48,7 +50,7 @@ from relay2relax.tir.stmt import (
     Stmt,
     While,
 )
-from relay2relax.tir.visit import shape_variables, variables
+from relay2relax.tir.visit import shape_variables, statements, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,9 +293,10 @@ class _Printer:
                 self.body(body)
             case Evaluate(value):
                 self.line(f"T.evaluate({self.expr(value)})")
-            case Allocate(buffer, body):
+            case Allocate(buffer, body, of):
                 text = self.typed(buffer)
-                self.line(f"{self.scope.define(buffer, buffer.name)} = T.alloc_buffer({text})")
+                made = f"alloc_buffer({text})" if of is None else f"decl_buffer({text}, data={self.buffer(of)}.data)"
+                self.line(f"{self.scope.define(buffer, buffer.name)} = T.{made}")
                 self.stmt(body)
             case BlockRealize():
                 self.block(stmt)
@@ -395,11 +398,21 @@ class _Printer:
             self.line(f"{self.scope.define(buffer, buffer.name)} = T.match_buffer({handle}, {text})")
         self.owned(func.root_buffers)
         before = len(self.lines)
-        self.stmt(func.body)
+        self.stmt(_in_block(func))
         if len(self.lines) == before:
             self.line("T.evaluate(0)")
         self.depth -= 1
         self.scope.leave()
+
+
+def _in_block(func: PrimFunc) -> Stmt:
+    """Return the body of ``func``; loops without any block get one around them, without which TVM cannot go on."""
+    loops = any(isinstance(node, For) for node in statements(func.body))
+    if not loops or func.root_buffers or any(isinstance(node, BlockRealize) for node in statements(func.body)):
+        return func.body
+    first = len(func.buffers) - func.num_outputs
+    reads, writes = (tuple(map(whole, part)) for part in (func.buffers[:first], func.buffers[first:]))
+    return BlockRealize((), Block("root", (), reads, writes, func.body))
 
 
 def _plain(loop: For) -> bool:

@@ -39,6 +39,7 @@ def infer_regions(
     writes: dict[Buffer, list[tuple[PrimExpr, ...]]] = {}
     inner: set[Var] = set()
     owned: set[Buffer] = set()
+    views: dict[Buffer, Buffer] = {}
     for part in body:
         for stmt in statements(part):
             match stmt:
@@ -46,14 +47,25 @@ def infer_regions(
                     writes.setdefault(buffer, []).append(indices)
                 case For(var=var) | Let(var=var):
                     inner.add(var)
-                case Allocate(buffer):
+                case Allocate(buffer, _, of):
                     owned.add(buffer)
+                    if of is not None:
+                        views[buffer] = of
                 case BlockRealize(block=block):
                     inner.update(axis.var for axis in block.iter_vars)
                     owned.update(block.alloc_buffers)
             for expr in expressions(stmt):
                 for load in loads(expr):
                     reads.setdefault(load.buffer, []).append(load.indices)
+    for found in (reads, writes):
+        for view in [buffer for buffer in found if buffer in views]:
+            # What is reached through a view may be anywhere in the memory: an index of a loop stands for everything.
+            of = view
+            while of in views:
+                of = views[of]
+            anywhere = tuple(Var("anywhere") for _ in of.shape)
+            inner.update(anywhere)
+            found.setdefault(of, []).append(anywhere)
     for buffer, places in writes.items():
         if buffer in reads and all(place in places for place in reads[buffer]):
             del reads[buffer]

@@ -150,6 +150,8 @@ class _PrimFuncReader(StatementReader):
             raise self.source.problem(node, f"the buffer `{name}` has no shape", "expected a shape")
         for refused in ("strides", "elem_offset", "axis_separators", "data"):
             value = given.get(refused)
+            if refused == "data" and self.source.called(node) == "T.decl_buffer":
+                continue
             if value is not None and not _is_nothing(value) and not self.is_free(value):
                 raise self.source.problem(value, f"a buffer with `{refused}` has no form here",
                                           "buffers are dense and row-major")  # fmt: skip

@@ -79,8 +79,16 @@ class _Local:
     buffer: Buffer
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Memory:
+    """A buffer that exists from here on, and the one whose memory it is."""
+
+    buffer: Buffer
+    of: Buffer | None
+
+
 # A statement, or something that holds for the statements after it.
-_Item = Union[Stmt, tuple[Var, PrimExpr], Buffer]
+_Item = Union[Stmt, tuple[Var, PrimExpr], _Memory]
 
 
 class StatementReader(ABC):
@@ -170,8 +178,8 @@ class StatementReader(ABC):
             match item:
                 case (var, value):
                     result = [Let(var, value, _sequence(result))]
-                case Buffer():
-                    result = [Allocate(item, _sequence(result))]
+                case _Memory(buffer, of):
+                    result = [Allocate(buffer, _sequence(result), of)]
                 case _:
                     result.insert(0, item)
         return _sequence(result)
@@ -283,7 +291,7 @@ class StatementReader(ABC):
         if mutable and not self.source.classic and self.assigned[name] > 1:
             buffer = Buffer(name, (IntImm(1, "int32"),), expr.dtype, "local")
             self.define(name, _Local(buffer))
-            return [buffer, BufferStore(buffer, (IntImm(0, "int32"),), expr)]
+            return [_Memory(buffer, None), BufferStore(buffer, (IntImm(0, "int32"),), expr)]
         var = Var(name, expr.dtype)
         self.define(name, var)
         return [(var, expr)]
@@ -309,7 +317,21 @@ class StatementReader(ABC):
         if called in _BLOCK_BUFFERS or (self.source.classic and head):
             (self.frames[-1].buffers if self.frames else self.root_buffers).append(buffer)
             return []
-        return [buffer]
+        return [_Memory(buffer, self.memory_of(value) if called == "T.decl_buffer" else None)]
+
+    def memory_of(self, value: ast.Call) -> Buffer | None:
+        """Return the buffer ``X`` of an argument ``data=X.data``, None where the memory is new."""
+        data = next((one.value for one in value.keywords if one.arg == "data"), None)
+        if data is None:
+            return None
+        match data:
+            case ast.Attribute(ast.Name(name), "data"):
+                of = self.lookup(name)
+            case _:
+                of = None
+        if not isinstance(of, Buffer):
+            raise self.source.problem(data, "this is no buffer's memory", "expected X.data of a buffer X")
+        return of
 
     # Loops.
 

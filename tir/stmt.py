@@ -2,7 +2,7 @@
 
     stmt ::= BufferStore(buffer, expr*, expr) | Seq(stmt*) | For(var, extent, kind, stmt)
            | If(expr, stmt, stmt?) | BlockRealize(expr*, predicate, Block) | Let(var, expr, stmt)
-           | While(expr, stmt) | Evaluate(expr) | Allocate(buffer, stmt)
+           | While(expr, stmt) | Evaluate(expr) | Allocate(buffer, stmt, of)
     Block ::= Block(iter_var*, reads, writes, body, init?, alloc_buffers)
 
 All are immutable; a PrimFunc's parameters are handles bound to buffers by ``buffer_map``, or scalars.
@@ -121,10 +121,11 @@ class Evaluate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocate:
-    """``buffer`` exists in ``body``; used inside scheduled code for local accumulators and packed tiles."""
+    """``buffer`` exists in ``body``: memory of its own, as of accumulators, or that of ``of`` in another shape."""
 
     buffer: Buffer
     body: Stmt
+    of: Buffer | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -120,8 +120,11 @@ class _Writer:
                 self.var(var)
             case Let(var=var):
                 self.var(var)
-            case Allocate(buffer):
+            case Allocate(buffer, _, of):
                 self.buffer(buffer)
+                self.out.append(of is not None)
+                if of is not None:
+                    self.buffer(of)
             case If(otherwise=otherwise):
                 self.out.append(otherwise is not None)
             case BlockRealize():

@@ -209,9 +209,11 @@ def map_parts(
         case Evaluate(value):
             new = change_expr(value)
             return stmt if new is value else Evaluate(new)
-        case Allocate(buffer, body):
+        case Allocate(buffer, body, of):
             target, inner = renamed.get(buffer, buffer), change_stmt(body)
-            return stmt if target is buffer and inner is body else Allocate(target, inner)
+            source = None if of is None else renamed.get(of, of)
+            same = target is buffer and source is of and inner is body
+            return stmt if same else Allocate(target, inner, source)
         case BlockRealize(values, block, predicate):
             bound = _map_all(values, change_expr)
             test_or_none = None if predicate is None else change_expr(predicate)

@@ -12,18 +12,24 @@ from relay2relax import graph, relax_ir, relay_ir
 from relay2relax.core.dtype import Array
 from relay2relax.ops.symbolic import Dims
 from relay2relax.translator.prepare import as_module, entry_of
+from relay2relax.translator.scheduling import scheduled
 
 
 def lower_to_tir(
-    mod: relay_ir.IRModule | relay_ir.Function, params: Mapping[str, Array] | None = None, dims: Dims | None = None
+    mod: relay_ir.IRModule | relay_ir.Function,
+    params: Mapping[str, Array] | None = None,
+    dims: Dims | None = None,
+    schedule: str | None = None,
 ) -> relax_ir.IRModule:
     """Translate ``main`` of ``mod``, or a function alone, operator by operator to ``call_tir``.
 
     ``params`` are bound as constants by name. Every ``?`` of a parameter becomes a symbolic dimension; ``dims`` names
     or unifies them: ``{"data": ("batch", None, None, None)}``. Branches become Relax's ``if``, recursive functions
-    functions of the Relax module. Raises UnsupportedError for what Relax cannot express (values of data types,
-    references and functions that only the running program knows), and TypeInferenceError where ``mod`` is ill-typed.
+    functions of the Relax module. With ``schedule="cpu"`` the PrimFuncs are fused and carry schedules for this machine
+    (:func:`relay2relax.backends.schedule_module`). Raises UnsupportedError for what Relax cannot express (values of
+    data types, references and functions that only the running program knows), and TypeInferenceError where ``mod`` is
+    ill-typed.
     """
     program = as_module(mod)
     found, weights = graph.from_relay(program, params, entry_of(program))
-    return graph.to_relax(found, weights, dims=dims, lowered=True)
+    return scheduled(graph.to_relax(found, weights, dims=dims, lowered=True), schedule)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from relay2relax.tir.arith import simplify
-from relay2relax.tir.expr import IntImm, PrimExpr, binary, logical_and
-from relay2relax.tir.stmt import Allocate, BlockRealize, If, IterKind, Seq, Stmt
-from relay2relax.tir.visit import map_stmt, substitute_stmt
+from relay2relax.tir.expr import Buffer, BufferLoad, IntImm, PrimExpr, binary, logical_and
+from relay2relax.tir.reshape import flat_index
+from relay2relax.tir.stmt import Allocate, BlockRealize, BufferStore, If, IterKind, Seq, Stmt
+from relay2relax.tir.visit import map_expr, map_stmt, substitute_stmt
 
 
 def lower_blocks(stmt: Stmt) -> Stmt:
     """Return ``stmt`` without blocks, loops as they are."""
 
     def rewrite(node: Stmt) -> Stmt | None:
+        if isinstance(node, Allocate) and node.of is not None:
+            return lower_blocks(in_place(node.body, node.buffer, node.of))
         if not isinstance(node, BlockRealize):
             return None
         block = node.block
@@ -27,6 +32,33 @@ def lower_blocks(stmt: Stmt) -> Stmt:
         return body if node.predicate is None else _when(node.predicate, body)
 
     return map_stmt(stmt, lambda expr: expr, rewrite)
+
+
+def in_place(stmt: Stmt, view: Buffer, of: Buffer, begin: int = 0) -> Stmt:
+    """Return ``stmt`` with accesses to ``view`` as accesses to ``of``, in whose memory it is from element ``begin`` on.
+
+    The last index is the element's number, which may pass the last extent: memory is row-major.
+    """
+
+    def place(indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+        number = binary("+", flat_index(view, [expr(index) for index in indices]), IntImm(begin))
+        return (*(IntImm(0, number.dtype) for _ in of.shape[1:]), number) if of.shape else ()
+
+    def expr(node: PrimExpr) -> PrimExpr:
+        return map_expr(node, load)
+
+    def load(node: PrimExpr) -> PrimExpr | None:
+        return BufferLoad(of, place(node.indices)) if isinstance(node, BufferLoad) and node.buffer is view else None
+
+    def rewrite(node: Stmt) -> Stmt | None:
+        match node:
+            case BufferStore(buffer, indices, value) if buffer is view:
+                return BufferStore(of, place(indices), expr(value))
+            case Allocate(buffer, body, source) if source is view:
+                return Allocate(buffer, in_place(body, view, of, begin), of)
+        return None
+
+    return map_stmt(stmt, expr, rewrite)
 
 
 def _when(condition: PrimExpr, body: Stmt) -> Stmt:

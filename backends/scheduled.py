@@ -1,0 +1,241 @@
+"""Relax modules whose PrimFuncs carry the schedules of the C backend: fused groups, tiles, vectors, threads.
+
+Runs of ``call_tir`` are put together and fused, every stage is scheduled (``backends/c/schedule.py``), and each stage
+becomes a PrimFunc again, called by ``call_tir``. Stages that write one tensor together stay together; equal PrimFuncs
+are shared. What is printed is plain TVMScript, which apache-tvm builds with its default pipeline.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from relay2relax.backends.c.block import merge_blocks
+from relay2relax.backends.c.compile import find_compiler
+from relay2relax.backends.c.lower import in_place
+from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.schedule import Schedule, schedule
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import CompilerError
+from relay2relax.relax_ir import expr as rx
+from relay2relax.relax_ir.struct_info import TensorStructInfo
+from relay2relax.relax_ir.transform import DeadCodeElimination, LegalizeOps
+from relay2relax.relax_ir.transform.rewriter import Rewriter
+from relay2relax.tir.arith import simplify
+from relay2relax.tir.expr import Buffer, BufferLoad, Call, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.extent import static
+from relay2relax.tir.reshape import size
+from relay2relax.tir.stmt import (
+    Allocate,
+    BufferStore,
+    For,
+    LoopKind,
+    PrimFunc,
+    Seq,
+    Stmt,
+)
+from relay2relax.tir.visit import expressions, free_variables, loads, map_expr, map_stmt, statements, substitute_stmt
+
+# Loops of more steps become vectors of this many elements.
+_VECTOR = 16
+
+
+def schedule_module(module: rx.IRModule, machine: Machine | None = None) -> rx.IRModule:
+    """Return ``module`` with every operator as scheduled PrimFuncs for ``machine``.
+
+    Without a ``machine`` it is this one, as the C compiler describes it; where there is no compiler, one with vectors
+    of 32 bytes. The program is right on any machine. Results may differ in the last bits from those of the unscheduled
+    module: sums are taken in another order. Raises UnsupportedError for an operator that no PrimFunc can compute.
+    """
+    merged = merge_blocks(LegalizeOps()(module))
+    scheduler = _Scheduler(merged.module, merged.constants, machine or _this_machine())
+    return DeadCodeElimination()(scheduler.module())
+
+
+def _this_machine() -> Machine:
+    try:
+        return find_compiler().machine
+    except CompilerError:
+        return Machine()
+
+
+@dataclass(slots=True)
+class _Group:
+    """Statements that become one PrimFunc, by the memory they read and write."""
+
+    labels: list[str]
+    stmts: list[Stmt]
+    used: dict[Buffer, None]
+    written: dict[Buffer, None]
+
+
+class _Scheduler(Rewriter):
+    """Replaces the call of a run of stages by calls of its scheduled groups."""
+
+    def __init__(self, mod: rx.IRModule, constants: Mapping[Buffer, Array], machine: Machine) -> None:
+        super().__init__(mod)
+        self.constants = constants
+        self.machine = machine
+
+    def value(self, value: rx.Expr) -> rx.Expr:
+        if not isinstance(value, rx.CallTIR):
+            return value
+        func = self.mod.functions[value.func]
+        assert isinstance(func, PrimFunc)
+        plan = schedule(func, self.machine, frozenset(self.constants))
+        held: dict[Buffer, rx.Expr] = dict(zip(func.buffers, value.args, strict=False))
+        results = [plan.memory(buffer) for buffer in func.buffers[len(value.args) :]]
+        groups = _groups(plan)
+        for number, group in enumerate(groups):
+            later = {buffer for one in groups[number + 1 :] for buffer in one.used}
+            outputs = [buffer for buffer in group.written if buffer in later or buffer in results]
+            if not outputs:
+                continue
+            inputs = [buffer for buffer in group.used if buffer not in group.written]
+            args = [self.operand(buffer, held) for buffer in inputs]
+            made = _prim_func(group, inputs, outputs, plan)
+            callee = self.builder.add_func(made, _name(group.labels[-1]))
+            infos = tuple(TensorStructInfo(buffer.shape, buffer.dtype) for buffer in outputs)
+            scalars = tuple(param for param in made.params if param not in made.buffer_map)
+            whole = self.builder.emit(rx.CallTIR(callee, tuple(args), infos, scalars), outputs[0].name)
+            if len(outputs) == 1:
+                held[outputs[0]] = whole
+            else:
+                held |= {buffer: rx.TupleGetItem(whole, place) for place, buffer in enumerate(outputs)}
+        found = [held[buffer] for buffer in results]
+        return found[0] if len(found) == 1 else rx.Tuple(tuple(found))
+
+    def operand(self, buffer: Buffer, held: Mapping[Buffer, rx.Expr]) -> rx.Expr:
+        data = self.constants.get(buffer)
+        return held[buffer] if data is None else rx.Constant(data)
+
+
+def _groups(plan: Schedule) -> list[_Group]:
+    """Return the stages of ``plan`` in groups, so that no memory is written by two of them."""
+    single = [_group(stage.label, stage.stmt, plan) for stage in plan.stages]
+    last: dict[Buffer, int] = {}
+    for number, group in enumerate(single):
+        for buffer in group.written:
+            last[buffer] = number
+    found: list[_Group] = []
+    end = -1
+    for number, group in enumerate(single):
+        if number > end:
+            found.append(group)
+        else:
+            current = found[-1]
+            current.labels += group.labels
+            current.stmts += group.stmts
+            current.used |= group.used
+            current.written |= group.written
+        end = max(end, *(last[buffer] for buffer in group.written))
+    return found
+
+
+def _group(label: str, stmt: Stmt, plan: Schedule) -> _Group:
+    own: set[Buffer] = set()
+    used: dict[Buffer, None] = {}
+    written: dict[Buffer, None] = {}
+    for node in statements(stmt):
+        match node:
+            case Allocate(buffer):
+                own.add(buffer)
+            case BufferStore(buffer):
+                written[buffer] = None
+        used |= dict.fromkeys(load.buffer for expr in expressions(node) for load in loads(expr))
+    roots = [dict.fromkeys(plan.memory(b) for b in buffers if b not in own) for buffers in (used | written, written)]
+    return _Group([label], [stmt], *roots)
+
+
+def _prim_func(group: _Group, inputs: Sequence[Buffer], outputs: Sequence[Buffer], plan: Schedule) -> PrimFunc:
+    """Return the PrimFunc of a group; what is neither input nor output is memory of its own."""
+    body: Stmt = _plain(Seq(tuple(group.stmts)))
+    flat: dict[Buffer, Buffer] = {}
+    for view in dict.fromkeys(buffer for node in statements(body) for buffer in _accessed(node)):
+        memory = plan.memory(view)
+        if memory is view:
+            continue
+        if memory not in flat:
+            flat[memory] = Buffer(memory.name, (size(memory),), memory.dtype, memory.scope)
+        body = in_place(body, view, flat[memory], plan.begin(view))
+    for memory, view in flat.items():
+        body = Allocate(view, body, memory)
+    for buffer in group.written:
+        if buffer not in outputs:
+            body = Allocate(buffer, body)
+    handles = {Var(buffer.name, "handle"): buffer for buffer in (*inputs, *outputs)}
+    order = tuple(handles)
+    func = PrimFunc(_name(group.labels[-1]), order, handles, body, num_outputs=len(outputs), private=True)
+    free = tuple(free_variables(func))
+    return replace(func, params=(*order[: len(inputs)], *free, *order[len(inputs) :]))
+
+
+def _accessed(node: Stmt) -> list[Buffer]:
+    own = [node.buffer] if isinstance(node, BufferStore) else []
+    return own + [load.buffer for expr in expressions(node) for load in loads(expr)]
+
+
+def _plain(stmt: Stmt) -> Stmt:
+    """Return ``stmt`` in the words that TVM has: registers are local memory, sums over lanes are written out, vectors
+    are short, and no parallel loop is in another.
+    """
+    registers = [one.buffer for one in statements(stmt) if isinstance(one, Allocate) and one.buffer.scope == "register"]
+    moved = substitute_stmt(stmt, {}, {buffer: replace(buffer, scope="local") for buffer in registers})
+    return _loops(map_stmt(moved, lambda expr: map_expr(expr, _lanes)), parallel=True)
+
+
+def _lanes(expr: PrimExpr) -> PrimExpr | None:
+    match expr:
+        case Call("vector_sum", (BufferLoad(buffer, indices),)):
+            count = static(buffer.shape[-1])
+            assert count is not None
+            terms: list[PrimExpr] = [BufferLoad(buffer, (*indices[:-1], IntImm(lane))) for lane in range(count)]
+            while len(terms) > 1:
+                half = (len(terms) + 1) // 2
+                rest = terms[half:]
+                terms = [binary("+", a, rest[i]) if i < len(rest) else a for i, a in enumerate(terms[:half])]
+            return terms[0]
+    return None
+
+
+def _loops(stmt: Stmt, parallel: bool) -> Stmt:
+    """Return ``stmt`` with loops as TVM runs them; ``parallel`` where a loop may be so."""
+
+    def rewrite(node: Stmt) -> Stmt | None:
+        if not isinstance(node, For):
+            return None
+        # The schedules have several loops over one variable; a script has a variable for each.
+        var = Var(node.var.name, node.var.dtype)
+        body = substitute_stmt(node.body, {node.var: var})
+        match node.kind:
+            case LoopKind.PARALLEL:
+                kind = LoopKind.PARALLEL if parallel else LoopKind.SERIAL
+                return For(var, node.extent, _loops(body, parallel=False), kind)
+            case LoopKind.VECTORIZED:
+                return _vector(For(var, node.extent, body, LoopKind.VECTORIZED))
+        return For(var, node.extent, _loops(body, parallel), node.kind)
+
+    return map_stmt(stmt, lambda expr: expr, rewrite)
+
+
+def _vector(loop: For) -> Stmt:
+    """Return a vectorised loop as vectors of constant length and what is left."""
+    extent = simplify(loop.extent)
+    if isinstance(extent, IntImm) and extent.value <= 2 * _VECTOR:
+        return loop
+    length = IntImm(_VECTOR, loop.var.dtype)
+    whole = simplify(binary("//", extent, length))
+    outer, lane, rest = (Var(f"{loop.var.name}_{part}", loop.var.dtype) for part in ("outer", "lane", "rest"))
+    place = binary("+", binary("*", outer, length), lane)
+    vectors = For(outer, whole, For(lane, length, substitute_stmt(loop.body, {loop.var: place}), LoopKind.VECTORIZED))
+    left = simplify(binary("-", extent, binary("*", whole, length)))
+    if left == IntImm(0, left.dtype):
+        return vectors
+    last = binary("+", binary("*", whole, length), rest)
+    return Seq((vectors, For(rest, left, substitute_stmt(loop.body, {loop.var: last}))))
+
+
+def _name(label: str) -> str:
+    """Return an identifier for what a stage is called: its result and what was done to it."""
+    return re.sub(r"\W+", "_", label.split(" ")[0]).strip("_") or "stage"

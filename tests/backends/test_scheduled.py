@@ -1,0 +1,113 @@
+"""Relax with scheduled PrimFuncs: read back as written, and the same numbers on our backends and on a real TVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relay2relax import backends, relax_ir, relay_ir, translator
+from relay2relax.backends.c.machine import Machine
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.tolerance import difference
+
+RANDOM = np.random.default_rng(11)
+# One thread's work is set low, so that small tensors get parallel loops as well.
+MACHINES = [Machine(16, 16, 1), Machine(32, 16), Machine(64, 32, 64)]
+PROGRAMS = {
+    "dense chain with odd extents": """
+def @main(%x: Tensor[(5, 33), float32], %w: Tensor[(19, 33), float32], %b: Tensor[(19), float32]) {
+  %0 = nn.bias_add(nn.dense(%x, %w, units=19), %b);
+  nn.softmax(nn.relu(%0))
+}""",
+    "convolution, pooling, and a sum with a residue": """
+def @main(%x: Tensor[(1, 3, 9, 11), float32], %w: Tensor[(8, 3, 3, 3), float32], %s: Tensor[(8, 1, 1), float32]) {
+  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3]);
+  %1 = nn.relu(multiply(%0, %s));
+  (nn.max_pool2d(add(%1, %0), pool_size=[2, 2], strides=[2, 2], padding=[0, 0, 0, 0]), mean(%1, axis=[2, 3]))
+}""",
+    "joined and reshaped tensors": """
+def @main(%x: Tensor[(2, 3, 70), float32], %y: Tensor[(2, 5, 70), float32]) {
+  %0 = concatenate((exp(%x), %y), axis=1);
+  %1 = transpose(reshape(%0, newshape=[16, 70]), axes=[1, 0]);
+  (%1, sum(%1, axis=[0]), argmax(%0, axis=[1]))
+}""",
+    "a batch that is not known": """
+def @main(%x: Tensor[(?, 24), float32], %w: Tensor[(40, 24), float32]) {
+  tanh(nn.dense(%x, %w, units=40))
+}""",
+    "integers, and sorting": """
+def @main(%x: Tensor[(4, 37), int32]) {
+  (sort(%x), cumsum(%x, axis=1), divide(%x, 3), cast(%x, dtype="float16"))
+}""",
+}  # fmt: skip
+
+
+def arguments(mod: relay_ir.IRModule) -> list[np.ndarray]:
+    found = []
+    for param in mod["main"].params:
+        type_ = mod.types[param]
+        shape = [extent if isinstance(extent, int) else 6 for extent in type_.shape]
+        value = RANDOM.standard_normal(shape) if type_.dtype == "float32" else RANDOM.integers(-50, 50, shape)
+        found.append(value.astype(type_.dtype))
+    return found
+
+
+def check(actual: Any, expected: Any) -> None:
+    for one, wanted in zip(translator.flatten(actual), translator.flatten(expected), strict=True):
+        found = difference(one, wanted, 64)
+        assert found.agrees, found
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.vector_bytes} bytes")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_same_numbers(name: str, machine: Machine) -> None:
+    mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS[name]))
+    args = arguments(mod)
+    expected = backends.create_executor("debug", mod).evaluate()(*args)
+    program = backends.schedule_module(translator.via_graph(mod), machine)
+    relax_ir.check_well_formed(program)
+    check(backends.VirtualMachine(backends.build(program, target="numpy"))["main"](*args), expected)
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_read_back_is_what_was_written(name: str) -> None:
+    mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS[name]))
+    args = arguments(mod)
+    program = translator.lower_to_tir(mod, schedule="cpu")
+    text = relax_ir.print_module(program)
+    again = relax_ir.parse(text)
+    assert relax_ir.structural_equal(again, program)
+    assert relax_ir.print_module(again) == text
+    expected = backends.create_executor("debug", mod).evaluate()(*args)
+    check(backends.VirtualMachine(backends.build(again, target="c"))["main"](*args), expected)
+
+
+@pytest.mark.tvm
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.vector_bytes} bytes")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_in_apache_tvm(name: str, machine: Machine) -> None:
+    mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS[name]))
+    args = arguments(mod)
+    expected = backends.create_executor("debug", mod).evaluate()(*args)
+    program = backends.schedule_module(translator.via_graph(mod), machine)
+    check(backends.VirtualMachine(backends.build(program, target="tvm"))["main"](*args), expected)
+
+
+def test_stages_are_fused_and_weights_are_not_copied() -> None:
+    mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS["dense chain with odd extents"]))
+    weight = RANDOM.standard_normal((19, 33)).astype("float32")
+    program = backends.schedule_module(translator.via_graph(mod, {"w": weight}), Machine())
+    calls = [binding.value for block in program["main"].body.blocks for binding in block.bindings]
+    functions = [call.func.name for call in calls if isinstance(call, relax_ir.CallTIR)]
+    # Bias and relu have become part of what reads them.
+    assert not [name for name in functions if "add" in name or "relu" in name]
+    given = [arg for call in calls if isinstance(call, relax_ir.CallTIR) for arg in call.args]
+    assert [arg.data is weight for arg in given if isinstance(arg, relax_ir.Constant)] == [True]
+
+
+def test_another_schedule_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="there is 'cpu'"):
+        translator.via_graph(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS["integers, and sorting"]), schedule="gpu")
