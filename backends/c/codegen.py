@@ -7,7 +7,7 @@ vectorise. Names in C are made here, by position; no name of a program reaches t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from relay2relax.backends.c.expression import (
@@ -23,6 +23,7 @@ from relay2relax.backends.c.expression import (
 )
 from relay2relax.backends.c.header import C_TYPES, FUNCTIONS, HALF
 from relay2relax.backends.c.positions import Unrolled
+from relay2relax.backends.c.properties import chooses_around_loops, is_natural, is_remainder
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.tir.arith import simplify
@@ -52,7 +53,7 @@ from relay2relax.tir.stmt import (
     Stmt,
     While,
 )
-from relay2relax.tir.visit import all_expressions, statements, subexpressions
+from relay2relax.tir.visit import subexpressions
 
 # Temporaries up to this size live on the stack.
 _STACK_BYTES = 1 << 16
@@ -95,42 +96,6 @@ def stored(value: CExpr, dtype: str) -> CExpr:
 def rounded(value: CExpr, dtype: str) -> CExpr:
     """Return ``value`` as a number of ``dtype``; for all but half precision C computes just those."""
     return Invoke(f"r2r_round_{dtype}", (value,)) if dtype in HALF else value
-
-
-def is_natural(expr: PrimExpr, naturals: Container[Var]) -> bool:
-    """Whether ``expr`` is surely not negative, given the variables of which that is known."""
-    match expr:
-        case IntImm(value):
-            return value >= 0
-        case Var():
-            return expr in naturals
-        case Binary("+" | "*" | "//" | "%" | "min", a, b):
-            return is_natural(a, naturals) and is_natural(b, naturals)
-        case Binary("max", a, b):
-            return is_natural(a, naturals) or is_natural(b, naturals)
-        case Cast("int64", value):
-            return is_natural(value, naturals)
-    return False
-
-
-def is_remainder(expr: Binary) -> bool:
-    """Whether ``expr`` is ``a - floor(a / b) * b``, of which the product is rounded before it is taken away."""
-    match expr:
-        case Binary("-", a, Binary("*", Call("floor" | "trunc", (Binary("/", c, b),)), d)):
-            return a == c and b == d and is_float(a.dtype)
-    return False
-
-
-def chooses_around_loops(body: Stmt) -> bool:
-    """Whether a loop's body has loops of its own, and conditions: such a loop must run one step after the other."""
-    nodes = list(statements(body))
-    if not any(isinstance(node, For) for node in nodes):
-        return False
-    return any(isinstance(node, If) for node in nodes) or any(
-        isinstance(node, Select) or (isinstance(node, Call) and node.name == "if_then_else")
-        for expr in all_expressions(body)
-        for node in subexpressions(expr)
-    )
 
 
 @dataclass(frozen=True, slots=True)
