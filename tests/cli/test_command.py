@@ -61,6 +61,13 @@ def test_convert_writes_everything(model: Path, params: Path, tmp_path: Path, vi
     compile((out / "linear.py").read_text(), "linear.py", "exec")
 
 
+def test_convert_with_a_schedule(model: Path, tmp_path: Path) -> None:
+    done = command("convert", model, "-o", tmp_path / "o", "--schedule", "cpu", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["schedule"] == "cpu"
+    assert "T.decl_buffer(" in (tmp_path / "o" / "linear.py").read_text()
+
+
 def test_bound_params_leave_the_signature(model: Path, params: Path, tmp_path: Path) -> None:
     done = command("convert", model, "--params", params, "-o", tmp_path / "o", "--bind-params", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
