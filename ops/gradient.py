@@ -205,7 +205,9 @@ def _pool_grad(name: str, attrs_class: type[PoolAttrs], numpy: Any, compute: Any
         given = _pool(attrs)
         if pool_layout(given).is_split or given.ceil_mode or any(w.dilation > 1 for w in windows_in(given)):
             return e.as_tir(
-                record, attrs, (out_grad, data),
+                record,
+                attrs,
+                (out_grad, data),
                 "Relax's gradient ignores dilation and rounding up, and takes no split layouts",
             )
         counted = {"count_include_pad": given.count_include_pad} if isinstance(given, AvgPool2DAttrs) else {}

@@ -187,7 +187,9 @@ def valid_counts_relax(e: Emit[V], attrs: GetValidCountsAttrs, data: V, score_th
     threshold = e.constant_of(score_threshold)
     if threshold is None or threshold.size != 1 or tensor(e.type_of(data)).dtype != "float32":
         return e.as_tir(
-            get_valid_counts, attrs, (data, score_threshold),
+            get_valid_counts,
+            attrs,
+            (data, score_threshold),
             "R.vision.get_valid_counts takes float32 and a threshold that is known beforehand",
         )
     value = float(number(threshold))
