@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 SECONDS_PER_INPUT = 10
 MEGABYTES = 2048
 GUIDED = 20
+SCRIPTS = 100
 # Of ten damaged inputs, those that are changed as Relay rather than as bytes.
 STRUCTURED = 8
 
@@ -123,7 +124,13 @@ def main() -> None:
             command = [sys.executable, __file__, "--inputs", str(share), "--seed", str(given.seed), "--guided", folder]
             findings = int(subprocess.run(command, check=False).returncode != 0)
             print(f"{share} inputs guided by coverage left {len(os.listdir(folder))} of note", flush=True)
-        sys.exit(1 if unguided(given.inputs - share, given.seed, Path(folder)) + findings else 0)
+        findings += unguided(given.inputs - share, given.seed, Path(folder))
+    import script_fuzzing
+
+    scripts = given.inputs // SCRIPTS
+    script_fuzzing.run(scripts, given.seed)
+    print(f"{scripts} scripts, no findings")
+    sys.exit(1 if findings else 0)
 
 
 if __name__ == "__main__":
