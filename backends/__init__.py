@@ -2,6 +2,7 @@
 
 ``create_executor`` runs Relay modules, ``build`` and ``VirtualMachine`` run Relax modules; both on numpy
 (``numpy_tir.py`` and the operators' own kernels), on generated C (``c/``) or in an installed apache-tvm (``tvm/``).
+``export_c`` writes a Relax module as a C library.
 """
 
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import lazy_loader
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "c.export": ["export_c"],
         "executable": ["Executable"],
         "registry": ["register_func"],
         "relay_executor": ["create_executor", "load_executor"],
@@ -21,6 +23,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 )
 
 if TYPE_CHECKING:
+    from relay2relax.backends.c.export import export_c
     from relay2relax.backends.executable import Executable
     from relay2relax.backends.registry import register_func
     from relay2relax.backends.relay_executor import create_executor, load_executor
@@ -33,6 +36,7 @@ __all__ = [
     "VirtualMachine",
     "build",
     "create_executor",
+    "export_c",
     "load_executor",
     "register_func",
     "schedule_module",

@@ -57,6 +57,12 @@ class GraphFormat(str, Enum):
     DOT = "dot"
 
 
+class ExportFormat(str, Enum):
+    """What a model is exported as."""
+
+    C = "c"
+
+
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A Relay module: text or save_json file, by content.")]
 Params = Annotated[Optional[Path], typer.Option("--params", help="A .params file with values for parameters of main.")]
 Dims = Annotated[
@@ -90,6 +96,25 @@ def convert(
     from relay2relax.cli import convert as command
 
     command.run(model, params, out, via.value, bind_params, schedule and schedule.value, dims or [], as_json)
+
+
+@app.command()
+def export(
+    model: Model,
+    params: Params = None,
+    form: Annotated[ExportFormat, typer.Option("--format", "-f", help="A C library.")] = ExportFormat.C,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the library.")] = Path(),
+    via: Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")] = Via.GRAPH,
+    bind_params: Annotated[
+        bool, typer.Option("--bind-params", help="Make params the library's weights; otherwise they are inputs.")
+    ] = False,
+    dims: Dims = None,
+    march: Annotated[str, typer.Option("--march", help="Instruction set, as the C compiler calls it.")] = "native",
+) -> None:
+    """Write MODEL as a C library that runs without Python: header, sources, weights, a command, a Makefile."""
+    from relay2relax.cli import export as command
+
+    command.run(model, params, form.value, out, via.value, bind_params, dims or [], march)
 
 
 @app.command()

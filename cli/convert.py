@@ -39,9 +39,7 @@ def run(
         lacking = translator.calls_as_tensorir(relax)
         found, _ = graph.from_relay(module, bound)
     with screen.progress("writing"):
-        stem = model.name.split(".")[0]
-        if stem == "model":  # recorded cases and many exports call the file `model`; the folder says which
-            stem = model.resolve().parent.name
+        stem = files.model_stem(model)
         main = relax["main"]
         assert isinstance(main, relax_ir.Function)
         names = relax_ir.script_names(main)

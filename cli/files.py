@@ -1,18 +1,18 @@
-"""Reading what a command names and writing what it makes: whole files or none."""
+"""Reading what a command names and writing what it makes."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from relay2relax.core import FileError, Relay2RelaxError
 from relay2relax.core.dtype import Array
+from relay2relax.core.output import write_all
 
 if TYPE_CHECKING:
     from relay2relax.relay_ir import IRModule
+
+__all__ = ["load_inputs", "load_model", "load_params", "model_stem", "parse_dims", "write_all"]
 
 
 def load_model(path: Path) -> IRModule:
@@ -20,6 +20,13 @@ def load_model(path: Path) -> IRModule:
     from relay2relax import relay_ir
 
     return relay_ir.infer_type(relay_ir.load(path), declare_results=True)
+
+
+def model_stem(path: Path) -> str:
+    """Return what the files made of the model in ``path`` are called."""
+    stem = path.name.split(".")[0]
+    # Recorded cases and many exports call the file `model`; the folder says which.
+    return path.resolve().parent.name if stem == "model" else stem
 
 
 def load_params(path: Path | None) -> dict[str, Array]:
@@ -55,31 +62,3 @@ def parse_dims(options: list[str]) -> dict[str, tuple[str | None, ...]]:
             raise Relay2RelaxError(f"--dims {option!r}: expected NAME=DIM,DIM,… such as data=batch,_,_,_")
         dims[name] = tuple(None if part.strip() in ("", "_") else part.strip() for part in text.split(","))
     return dims
-
-
-def write_all(files: Mapping[Path, bytes]) -> None:
-    """Write every file or none: contents go to temporary files beside their targets, which are then renamed."""
-    written: list[tuple[str, Path]] = []
-    try:
-        for path, content in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            written.append((temporary, path))
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
-            os.chmod(temporary, 0o666 & ~_umask())
-        for temporary, path in written:
-            os.replace(temporary, path)
-        written.clear()
-    except OSError as error:
-        raise FileError(f"cannot write {error.filename or 'the results'}: {error.strerror}") from error
-    finally:
-        for temporary, _ in written:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

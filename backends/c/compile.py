@@ -27,7 +27,6 @@ from relay2relax.core.errors import CompilerError, Diagnostic, FileError
 _FLAGS = (
     "-std=gnu11",
     "-O3",
-    "-march=native",
     "-fPIC",
     "-fvisibility=hidden",
     "-fno-math-errno",
@@ -45,12 +44,13 @@ _HELP = (
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A C compiler: how it is started, and the macros it predefines for this machine."""
+    """A C compiler: how it is started, and the macros it predefines for an instruction set (``march``)."""
 
     command: tuple[str, ...]
     version: str
     macros: frozenset[str]
     identity: str
+    march: str = "native"
 
     def __str__(self) -> str:
         return f"{self.version} ({shlex.join(self.command)})"
@@ -66,15 +66,16 @@ class Compiler:
     def flags(self) -> tuple[str, ...]:
         """The flags every file is compiled with."""
         wide = ("-mprefer-vector-width=512",) if "__AVX512F__" in self.macros else ()
-        return (*_FLAGS, *wide)
+        return (*_FLAGS, f"-march={self.march}", *wide)
 
 
-def find_compiler() -> Compiler:
+def find_compiler(march: str = "native") -> Compiler:
     """Return the C compiler: ``CC``, else cc, gcc or clang, else the one in the ziglang wheel.
 
-    Raises CompilerError where there is none, or where it does not run.
+    ``march`` is the instruction set to compile for, this machine's by default. Raises CompilerError where there is no
+    compiler, where it does not run, or does not know ``march``.
     """
-    return _examine(_command(os.environ.get("CC", ""), os.environ.get("PATH", "")))
+    return _examine(_command(os.environ.get("CC", ""), os.environ.get("PATH", "")), march)
 
 
 @lru_cache(maxsize=None)
@@ -93,13 +94,15 @@ def _command(chosen: str, path: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=None)
-def _examine(command: tuple[str, ...]) -> Compiler:
-    arguments = [*command, "-march=native", "-dM", "-E", "-x", "c", os.devnull]
-    text = _run(arguments, "the C compiler does not run")
+def _examine(command: tuple[str, ...], march: str) -> Compiler:
+    arguments = [*command, f"-march={march}", "-dM", "-E", "-x", "c", os.devnull]
+    text = _run(
+        arguments, "the C compiler does not run" if march == "native" else f"the C compiler does not do {march!r}"
+    )
     macros = frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
     said = next((line.split('"')[1] for line in text.splitlines() if "__VERSION__" in line), "of unknown version")
     version = said if "lang" in said.lower() else f"gcc {said}"
-    return Compiler(command, version, macros, hashlib.sha256(text.encode()).hexdigest())
+    return Compiler(command, version, macros, hashlib.sha256(text.encode()).hexdigest(), march)
 
 
 def _run(arguments: Sequence[str], title: str) -> str:

@@ -76,6 +76,21 @@ def test_bound_params_leave_the_signature(model: Path, params: Path, tmp_path: P
     assert not (tmp_path / "o" / "linear.safetensors").exists()
 
 
+@pytest.mark.compiler
+@pytest.mark.parametrize("bound", [False, True])
+def test_export_writes_a_library(model: Path, params: Path, tmp_path: Path, bound: bool) -> None:
+    out = tmp_path / "out"
+    flags = ["--bind-params"] if bound else []
+    done = command("export", model, "--format", "c", "--params", params, "-o", out, *flags, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(f"wrote {path}" for path in out.iterdir()) == sorted(done.stdout.splitlines())
+    expected = {"linear.h", "linear.c", "linear_kernels0.c", "main.c", "Makefile"}
+    assert {path.name for path in out.iterdir()} == expected | ({"linear_weights.bin"} if bound else set())
+    refused = command("export", model, "-o", tmp_path / "no", "--march", "pdp11", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert not (tmp_path / "no").exists()
+
+
 def test_compare_agrees_and_says_so(model: Path, params: Path, tmp_path: Path) -> None:
     done = command("compare", model, "--params", params, "--backend", "numpy", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,26 @@
+"""``relay2relax export``: a Relay module becomes a library that runs without Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from relay2relax import backends, relay_ir, translator
+from relay2relax.cli import files, screen
+
+
+def run(
+    model: Path, params: Path | None, form: str, out: Path, via: str, bind_params: bool, dims: list[str], march: str
+) -> None:
+    """Write the library of ``model`` into ``out`` and say which files it is; ``form`` is what kind of library."""
+    write = {"c": backends.export_c}[form]
+    with screen.progress(f"reading {model.name}"):
+        module = files.load_model(model)
+        values = files.load_params(params)
+        relay_ir.bind_params(module, values)  # refuses values that do not fit, whether they are bound or not
+    with screen.progress("translating"):
+        translate = translator.lower_to_tir if via == "tir" else translator.via_graph
+        relax = translate(module, params=values if bind_params else None, dims=files.parse_dims(dims))
+    with screen.progress("writing"):
+        written = write(relax, out, files.model_stem(model), march)
+    for path in written:
+        print(f"wrote {path}")
