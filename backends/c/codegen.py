@@ -347,7 +347,9 @@ class _Writer:
         self.registers[buffer] = tuple(extents)
         count = math.prod(extents[:-1])
         vector = f"{c_type(buffer.dtype)}x{extents[-1]}"
-        self.scoped(f"{vector} {', '.join(f'{name}_{i}' for i in range(count))};", body)
+        # Where every access is one to memory in the end, no row is used.
+        names = ", ".join(f"{name}_{i}" for i in range(count))
+        self.scoped(f"__attribute__((unused)) {vector} {names};", body)
 
     # Vector statements
 

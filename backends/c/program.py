@@ -222,7 +222,7 @@ def _function(
     kernels: dict[str, tuple[str, str]],
 ) -> list[str]:
     lines = [f"R2R_EXPORT void {symbol}(void* const* a, const int64_t* s, void* const* k, double* t) {{"]
-    lines += [f"  const int64_t {name} = s[{number}];" for number, name in enumerate(names.values())]
+    lines += [f"  const int64_t {name} = s[{number}]; (void){name};" for number, name in enumerate(names.values())]
     lines += ["  (void)a; (void)s; (void)k;", "  if (t) r2r_lap(t, 0);"]
     for number, stage in enumerate(stages):
         kernel = stage.kernel
