@@ -7,11 +7,12 @@ when the budget is spent, limits are taken as unknown and sums are left as they 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple, TypeAlias, Union
 
-from relay2relax.tir import interval
+from relay2relax.tir import interval, remainders
+from relay2relax.tir.contest import Contest
 from relay2relax.tir.expr import (
     AnyExtent,
     Binary,
@@ -155,25 +156,8 @@ class Algebra:
         return self.joined({term: count for term, count in result.items() if count})
 
     def joined(self, terms: Sum) -> Sum:
-        """Return ``terms`` with ``x // d * d + x % d`` put together again to ``x``."""
-        for term, count in terms.items():
-            for place, atom in enumerate(term):
-                if not (isinstance(atom, Binary) and atom.op == "%") or not self.affords(len(terms)):
-                    continue
-                over, under = self.sum(atom.a), self.sum(atom.b)
-                if len(under) != 1:
-                    continue
-                ((by, factor),) = under.items()
-                others = term[:place] + term[place + 1 :]
-                beside = product(others, by)
-                quotient = {
-                    product(beside, t): c * count * factor for t, c in self.divided(over, under, atom.dtype).items()
-                }
-                if quotient and all(terms.get(t) == c for t, c in quotient.items()):
-                    rest = {t: c for t, c in terms.items() if t != term and t not in quotient}
-                    whole = {product(others, t): c * count for t, c in over.items()}
-                    return self.joined(add(rest, whole))
-        return terms
+        """Return ``terms`` with quotients and remainders that belong together put together again."""
+        return remainders.joined(self, terms)
 
     def split(self, a: Sum, by: Sum) -> tuple[Sum, Sum]:
         """Return ``(q, r)`` with ``a == q * by + r``: what can be taken out of a division by ``by``."""
@@ -301,7 +285,7 @@ class Algebra:
         if all(isinstance(one, Var) and self.bounds.get(one, ANYTHING) in (ANYTHING, (0, None)) for one in operands):
             # Of variables without limits each may win: hundreds meet where tensors of unknown extents are added.
             return atom_sum(chain(op, sorted(dict.fromkeys(operands), key=sort_key)))
-        contest = _Contest(self, op)
+        contest = Contest(self, op)
         for operand in operands:
             match list(self.sum(operand).items()):
                 # The simplified operand may be such an extreme itself.
@@ -373,29 +357,10 @@ class Algebra:
 
     def new_limit(self, terms: Sum, side: int, depth: int) -> int | None:
         if depth < _DEEPEST_CASES:
-            for term, count in terms.items():
-                match term:
-                    case (Binary(("min" | "max") as op, _, _) as extreme,):
-                        rest = {t: c for t, c in terms.items() if t != term}
-                        # An upper limit of a minimum is that of any operand, of a maximum that of all.
-                        any_will_do = (op == "min") == ((side == 1) == (count > 0))
-                        cases = self.cases(extreme)
-                        chosen: Sequence[int] = range(len(cases.sums))
-                        if any_will_do and self.limit(rest, side, depth + 1) is None:
-                            # Only what the operands have in common with the rest can limit it.
-                            leaves = self.leaves(rest)
-                            chosen = sorted({place for leaf in leaves for place in cases.mentions.get(leaf, ())})
-                        found: list[int] = []
-                        for place in chosen:
-                            one = self.limit(add(rest, cases.sums[place], count), side, depth + 1)
-                            if one is not None:
-                                found.append(one)
-                            elif not any_will_do:
-                                return None
-                            elif self.budget < 0:
-                                break
-                        pick = max if side == (0 if any_will_do else 1) else min
-                        return pick(found, default=None)
+            # Where all operands count comes first: each of them may need another one of the rest.
+            extremes = sorted(_extremes(terms, side), key=lambda one: one[1])
+            if extremes:
+                return self.limit_by_cases(terms, side, depth, *extremes[0])
         for _ in range(len(terms) + 8):
             changed = self.symbolic_limit(terms, side)
             if changed is None or not self.affords(len(changed)):
@@ -406,9 +371,54 @@ class Algebra:
             part = self.term_interval(term, count)[side]
             if part is None:
                 rounded = self.rounded(terms, side)
-                return None if rounded is None else self.limit(rounded, side, depth)
+                return self.factored(terms, side, depth) if rounded is None else self.limit(rounded, side, depth)
             total += part
         return total
+
+    def limit_by_cases(self, terms: Sum, side: int, depth: int, term: Term, any_will_do: bool) -> int | None:
+        """Return the limit of ``terms``, in which ``term`` is a minimum or maximum, from those for its operands."""
+        extreme, count = term[0], terms[term]
+        assert isinstance(extreme, Binary)
+        rest = {t: c for t, c in terms.items() if t != term}
+        cases = self.cases(extreme)
+        chosen: Sequence[int] = range(len(cases.sums))
+        if any_will_do and self.limit(rest, side, depth + 1) is None:
+            # Only what the operands have in common with the rest can limit it.
+            leaves = self.leaves(rest)
+            chosen = sorted({place for leaf in leaves for place in cases.mentions.get(leaf, ())})
+        found: list[int] = []
+        for place in chosen:
+            one = self.limit(add(rest, cases.sums[place], count), side, depth + 1)
+            if one is not None:
+                found.append(one)
+            elif not any_will_do:
+                return None
+            elif self.budget < 0:
+                break
+        pick = max if side == (0 if any_will_do else 1) else min
+        return pick(found, default=None)
+
+    def factored(self, terms: Sum, side: int, depth: int) -> int | None:
+        """Return the limit of ``terms`` from that of ``factor * (a + b)`` where terms share a factor."""
+        if depth >= _DEEPEST_CASES:
+            return None
+        for atom in dict.fromkeys(atom for term in terms for atom in term):
+            inner: Sum = {}
+            for term, count in terms.items():
+                left = without(term, (atom,))
+                if left is not None:
+                    inner[left] = count
+            if len(inner) < 2:
+                continue
+            rest = {t: c for t, c in terms.items() if atom not in t}
+            beside = self.interval(rest)[side]
+            if beside is None or not self.affords(len(terms)):
+                continue
+            both = (self.limit(inner, 0, depth + 1), self.limit(inner, 1, depth + 1))
+            part = interval.multiply(self.atom_interval(atom), both)[side]
+            if part is not None:
+                return part + beside
+        return None
 
     def rounded(self, terms: Sum, side: int) -> Sum | None:
         """Return ``terms`` with one ``x // d * d`` replaced by its limit: by ``x``, or by ``x - d + 1``."""
@@ -505,17 +515,7 @@ class Algebra:
         found = add(self.sum(a), self.sum(b), -1)
         if is_constant(found):
             return found
-        expanded: Sum = {}
-        for term, count in found.items():
-            parts: Sum = {(): count}
-            for atom in term:
-                factor = atom_sum(atom)
-                if isinstance(atom, Binary) and atom.op == "%":
-                    over, under = self.sum(atom.a), self.sum(atom.b)
-                    whole = self.multiplied(self.divided(over, under, atom.dtype), under, atom.dtype)
-                    factor = add(over, whole, -1)
-                parts = self.multiplied(parts, factor, a.dtype)
-            expanded = add(expanded, parts)
+        expanded = remainders.without_remainders(self, found, a.dtype)
         return expanded if is_constant(expanded) else found
 
     def prove(self, condition: PrimExpr) -> bool | None:
@@ -541,60 +541,26 @@ class Algebra:
                 if isinstance(a, AnyExtent) or isinstance(b, AnyExtent):
                     return None
                 difference = self.difference(a, b)
-                return DECIDE[op](self.interval(difference), _never_zero(difference))
+                answer = DECIDE[op](self.interval(difference), _never_zero(difference))
+                if answer is not None:
+                    return answer
+                # With remainders written as quotients, more may meet.
+                expanded = remainders.without_remainders(self, difference, a.dtype)
+                if expanded == difference:
+                    return None
+                return DECIDE[op](self.interval(expanded), _never_zero(expanded))
         return None
 
 
-class _Contest:
-    """Which of the operands of a minimum or maximum may win.
+def _extremes(terms: Sum, side: int) -> Iterator[tuple[Term, bool]]:
+    """Yield the minima and maxima among ``terms``, and whether any operand limits the sum: else all do.
 
-    An operand is compared one by one with those that something is known of in common with; the others cannot do more
-    than what their intervals say.
+    An upper limit (side 1) of a minimum is that of any operand, of a maximum that of all.
     """
-
-    def __init__(self, algebra: Algebra, op: BinaryOp) -> None:
-        self.algebra = algebra
-        self.op = op
-        self.seen: set[frozenset[tuple[Term, int]]] = set()
-        self.kept: dict[int, Sum] = {}
-        # The end of an operand that no other one reaches, where it is known; by number.
-        self.ends: dict[int, int] = {}
-        # The best of what the operands reach in any case.
-        self.sure: int | None = None
-        self.related: dict[Any, list[int]] = {}
-
-    def enter(self, new: Sum) -> None:
-        """Let ``new`` take part, unless one that is there always wins over it; drop those over which it wins."""
-        key = frozenset(new.items())
-        if key in self.seen:
-            return
-        self.seen.add(key)
-        sign = 1 if self.op == "max" else -1
-        low, high = self.algebra.interval(scale(new, sign))
-        if high is not None and self.sure is not None and self.sure >= high:
-            return
-        leaves = self.algebra.leaves(new)
-        others = sorted({n for leaf in leaves for n in self.related.get(leaf, ()) if n in self.kept})
-        wins = self.algebra.wins
-        if any(wins(self.op, self.kept[other], new) for other in others):
-            return
-        beaten = {other for other in others if wins(self.op, new, self.kept[other])}
-        if low is not None:
-            beaten.update(other for other, end in self.ends.items() if low >= end)
-            self.sure = low if self.sure is None else max(self.sure, low)
-        for other in beaten:
-            del self.kept[other]
-            self.ends.pop(other, None)
-        number = len(self.seen)
-        self.kept[number] = new
-        if high is not None:
-            self.ends[number] = high
-        for leaf in leaves:
-            self.related.setdefault(leaf, []).append(number)
-
-    def left(self) -> list[Sum]:
-        """Return the operands that may win."""
-        return list(self.kept.values())
+    for term, count in terms.items():
+        match term:
+            case (Binary(("min" | "max") as op, _, _),):
+                yield term, (op == "min") == ((side == 1) == (count > 0))
 
 
 def _shared(a: Sum, by: Sum) -> tuple[Term, int]:

@@ -68,12 +68,24 @@ leaves = st.one_of(
 )
 
 
+def divided(over: PrimExpr, under: PrimExpr, counts: tuple[int, int, int]) -> PrimExpr:
+    """Return a sum of multiples of a number, of its remainder, and of what is left of it without that."""
+    whole = Binary("*", Binary("//", over, under), under)
+    parts = [
+        Binary("*", one, IntImm(n)) for one, n in zip((over, whole, Binary("%", over, under)), counts, strict=True)
+    ]
+    return Binary("+", Binary("+", parts[0], parts[1]), parts[2])
+
+
 def larger(inner: st.SearchStrategy[PrimExpr]) -> st.SearchStrategy[PrimExpr]:
     arithmetic = st.sampled_from(["+", "-", "*", "+", "*", "//", "%", "//", "%", "min", "max", "truncdiv", "truncmod"])
     compared = st.builds(Binary, st.sampled_from(["<", "<=", "==", "!=", ">", ">="]), inner, inner)
     return st.one_of(
         st.builds(Binary, arithmetic, inner, inner),
         st.builds(Binary, st.sampled_from(["//", "%"]), inner, st.sampled_from([2, 3, 4, 8, 12, -3]).map(IntImm)),
+        st.builds(
+            divided, inner, st.sampled_from([IntImm(2), IntImm(4), IntImm(6), M]), st.tuples(*[st.integers(-2, 2)] * 3)
+        ),
         st.builds(Select, compared, inner, inner),
     )
 
@@ -180,6 +192,16 @@ def test_proofs_never_lie(condition: PrimExpr, points: list[dict[Var, int]], mod
         (lambda: (N // 4) * 4 + N % 4, "n"),
         (lambda: (N // 12) * 12 + (N % 12) // 4 * 4 + N % 4, "n"),
         (lambda: (N // M) * M + N % M, "n"),
+        (lambda: N - (N // 4) * 4, "n%4"),
+        (lambda: N - N % 4, "n//4*4"),
+        (lambda: N % 4 - N, "n//4*-4"),
+        (lambda: N + 1 - (N + 3) // 4 * 4, "(n + 3)%4 - 2"),
+        (lambda: N - N // M * M, "n%m"),
+        (lambda: N // 2 - N // 4 * 2, "n//2%2"),
+        (lambda: (N + 4) // 2 - (N + 6) // 4 * 2, "(n//2 + 1)%2 - 1"),
+        (lambda: N % 8 - N % 8 // 2 * 2, "n%2"),
+        (lambda: N % 2 + N // 2 % 4 * 2, "n%8"),
+        (lambda: N % 3 + N // 3 % 2 * 3 + N // 6 * 6, "n"),
         (lambda: (N * 3 + 2 - 3) // 2 + 1, "n + (n + 1)//2"),
         (lambda: (N * 6 + 4) // 4, "n + n//2 + 1"),
         (lambda: (N * 2) // 4, "n//2"),
@@ -247,6 +269,11 @@ def test_proofs() -> None:
     assert simplify((i * M + j) // M, rows) == i
     assert simplify((i * M + j) % M, rows) == j
     assert simplify((i * 16 + j) // 16, bounds) == i
+    assert prove((N * M - N // 4 * 4 * M).equal(N % 4 * M)) is True
+    assert prove((N * K - N // M * M * K).equal(K * (N % M))) is True
+    assert prove((N * 2 - N // 4 * 4).equal(N + N % 4)) is True
+    assert prove(N * minimum(N, M) <= N * N + 3, EXTENTS) is True
+    assert prove(minimum(N % 2, M) <= minimum(1, M * 2), EXTENTS) is True
     assert constant_difference((N // 4) * 4 + 3, N - N % 4) == 3
     assert constant_difference(N, M) is None
     assert limits(i * 4 - j, bounds) == (-15, 12)

@@ -73,16 +73,17 @@ def in_tvm(expr: PrimExpr, names: dict[Var, Any]) -> Any:
     raise TypeError(expr)
 
 
-def test_what_tvm_proves_is_proved() -> None:
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_what_tvm_proves_is_proved(seed: int) -> None:
     import tvm
     from tvm import tirx
 
     sym = pytest.importorskip("tvm.sym")
 
     names = {var: tirx.Var(var.name, "int64") for var in (N, M, K)}
-    theirs = both = ours = 0
+    theirs = ours = 0
     missed: list[str] = []
-    for condition in conditions(0):
+    for condition in conditions(seed):
         if isinstance(condition, IntImm):
             continue
         analyzer = sym.Analyzer()
@@ -92,11 +93,9 @@ def test_what_tvm_proves_is_proved() -> None:
         found = prove(condition, EXTENTS)
         assert not (known and found is False), condition
         theirs += known
-        both += known and found is True
         ours += found is True
         if known and found is None:
             missed.append(repr(condition))
     assert theirs > 300
-    # The rest: a remainder inside of another one, of a minimum or of a product, that is also written as a difference.
-    assert both >= 0.97 * theirs, f"{both} of {theirs}; missed: " + "\n".join(missed[:20])
+    assert not missed, f"{len(missed)} of {theirs} missed: " + "\n".join(missed[:20])
     assert ours >= theirs
