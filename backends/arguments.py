@@ -102,7 +102,7 @@ def as_array(value: Any, dtype: str, what: str) -> Array:
 
 def shape_text(shape: Sequence[Extent]) -> str:
     """Return a shape as messages show it, e.g. ``(?, 784)``."""
-    return f"({', '.join(repr(e) if static(e) is None else str(static(e)) for e in shape)})"
+    return f"({', '.join(map(str, shape))})"
 
 
 def _check_shape(shape: tuple[int, ...], ty: TensorType, what: str, extents: dict[Var, int]) -> None:

@@ -13,7 +13,7 @@ from relay2relax.tir.extent import Extent, Shape, as_prim, equal, is_any, maximu
 
 def show(shape: Iterable[Extent]) -> str:
     """Return a shape as error messages write it, e.g. ``(2, ?, n)``."""
-    return f"({', '.join(str(static(e)) if static(e) is not None else repr(e) for e in shape)})"
+    return f"({', '.join(map(str, shape))})"
 
 
 def tensor(value: Type, argument: int = 0) -> TensorType:

@@ -21,15 +21,13 @@ from relay2relax.relax_ir.struct_info import (
     TupleStructInfo,
 )
 from relay2relax.relax_ir.symbols import variables
-from relay2relax.tir.expr import Binary, FloatImm, IntImm, PrimExpr, Var
+from relay2relax.tir.expr import LEVELS, Binary, FloatImm, IntImm, PrimExpr, Var
 from relay2relax.tir.extent import Extent
 from relay2relax.tir.names import identifier
 from relay2relax.tir.printer import float_literal, string_literal
 
 Names = Callable[[Var], str]
 
-# A comparison binds weaker than arithmetic and does not chain; ``a - (b - c)`` needs its parentheses.
-_LEVELS = {"<": 1, "<=": 1, ">": 1, ">=": 1, "==": 1, "!=": 1, "+": 2, "-": 2, "*": 3, "//": 3, "%": 3}
 _ATOM = 4
 
 
@@ -53,8 +51,8 @@ def extent_text(extent: Extent, names: Names, level: int = 0) -> str:
             return names(extent)
         case Binary(("min" | "max") as op, a, b):
             return f"T.{op}({extent_text(a, names)}, {extent_text(b, names)})"
-        case Binary(op, a, b) if op in _LEVELS:
-            own = _LEVELS[op]
+        case Binary(op, a, b) if op in LEVELS:
+            own = LEVELS[op]
             text = f"{extent_text(a, names, own + (own == 1))} {op} {extent_text(b, names, own + 1)}"
             return f"({text})" if own < level else text
     raise UnsupportedError(f"TVMScript cannot say {extent!r} in a shape")

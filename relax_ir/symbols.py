@@ -166,7 +166,7 @@ def _rows(expected: tuple[Extent, ...] | None, actual: tuple[Extent, ...] | None
         return ""
     for axis, (one, other) in enumerate(zip(expected, actual, strict=True)):
         if equal(one, other) is False:
-            return f"dimension {axis} is {other!r}, expected {one!r}"
+            return f"dimension {axis} is {other}, expected {one}"
     return ""
 
 

@@ -25,6 +25,8 @@ BinaryOp: TypeAlias = Literal[
     "<", "<=", ">", ">=", "==", "!=", "and", "or", "&", "|", "^", "<<", ">>",
 ]  # fmt: skip
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "and", "or"})
+# A comparison binds weaker than arithmetic and does not chain; ``a - (b - c)`` needs its parentheses.
+LEVELS = {"<": 1, "<=": 1, ">": 1, ">=": 1, "==": 1, "!=": 1, "+": 2, "-": 2, "*": 3, "//": 3, "%": 3}
 
 
 class PrimExpr:
@@ -112,6 +114,9 @@ class IntImm(PrimExpr):
     value: int
     dtype: str = "int64"
 
+    def __str__(self) -> str:
+        return str(self.value)
+
 
 @dataclass(frozen=True, slots=True)
 class FloatImm(PrimExpr):
@@ -197,6 +202,17 @@ class Binary(_Hashed):
             found = hash((self.op, self.a, self.b))
             object.__setattr__(self, "_hash", found)
             return found
+
+    def __str__(self) -> str:
+        """Return the expression as messages write it."""
+        if self.op not in LEVELS:
+            return f"{self.op}({self.a}, {self.b})"
+        own = LEVELS[self.op]
+        parts = []
+        for operand, least in ((self.a, own + (own == 1)), (self.b, own + 1)):
+            weaker = isinstance(operand, Binary) and LEVELS.get(operand.op, least) < least
+            parts.append(f"({operand})" if weaker else str(operand))
+        return f" {self.op} ".join(parts)
 
     @property
     def dtype(self) -> str:

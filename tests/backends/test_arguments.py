@@ -97,6 +97,4 @@ def test_symbolic_extents_agree_among_arguments() -> None:
     parameters = (("a", TensorType((n, 2))), ("b", TensorType((mul(n, 3),))))
     bind_arguments("main", parameters, (np.ones((4, 2)), np.ones(12)), {})
     expected = "main: argument `b` has shape (11), expected (n * 3) (with n = 4)"
-    got = message(np.ones((4, 2)), np.ones(11), parameters=parameters)
-    assert got.split(", expected")[0] == expected.split(", expected")[0]
-    assert got.endswith("(with n = 4)")
+    assert message(np.ones((4, 2)), np.ones(11), parameters=parameters) == expected
