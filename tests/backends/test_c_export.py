@@ -126,6 +126,17 @@ def @main(%x: Tensor[(6, 9), int8], %y: Tensor[(6, 9), float16], %b: Tensor[(6, 
         check(translator.via_graph(module), tmp_path, "small", given, (), *flags)
 
 
+def test_extents_and_tiles_that_no_kernel_needs(tmp_path: Path) -> None:
+    module = relay("""
+def @main(%x: Tensor[(?), int64], %y: Tensor[(?, ?), float32], %i: Tensor[(1, 4, 7, 6), float32],
+          %w: Tensor[(8, 1, 3, 3), float32]) {
+  %0 = nn.conv2d(%i, %w, strides=[2, 1], padding=[1, 2, 1, 2], groups=4, channels=8, kernel_size=[3, 3]);
+  (take(%y, where(False, take(%x, 1), 4i64), axis=1), %0)
+}""")
+    given = [np.array([5, 2, 3]), numbers(4, 6), numbers(1, 4, 7, 6, seed=1), numbers(8, 1, 3, 3, seed=2)]
+    check(translator.via_graph(module), tmp_path, "unused", given, [3, 4, 6])
+
+
 def test_nothing_is_computed(tmp_path: Path) -> None:
     module = relay("def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2), int64]) { (%y, %x, %y) }")
     check(translator.via_graph(module), tmp_path, "same", [numbers(2, 3), np.array([4, -5])])
