@@ -370,6 +370,11 @@ def nll_loss(d: Draw) -> Call:
     return attrs, [d.array((batch, classes, *places), dtype), targets, weights]
 
 
+def relax_nll_loss(d: Draw) -> Call:
+    attrs, (logs, targets, _) = nll_loss(d)
+    return attrs, [logs, targets]
+
+
 def cross_entropy(d: Draw) -> Call:
     shape, dtype = (d.extent(1), d.extent(1)), d.dtype(("float32", "float64"))
     return {}, [d.array(shape, dtype, 0.125, 2), d.array(shape, dtype)]
@@ -564,6 +569,7 @@ NEURAL_EXAMPLES: dict[str, Example] = {
     "nn.leaky_relu": lambda d: ({"alpha": 0.25}, [any_float(d)]),
     "nn.prelu": prelu,
     "nn.nll_loss": nll_loss,
+    "R.nn.nll_loss": relax_nll_loss,
     "nn.pad": pad,
     "R.nn.pad": relax_pad,
     "nn.mirror_pad": mirror_pad,
