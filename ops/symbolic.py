@@ -24,17 +24,13 @@ def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -
     """Return the parameters' types with a ``tir.Var`` for each ``?``.
 
     ``dims`` gives names by parameter and dimension, None leaving an extent unnamed; equal names are one dimension.
-    Unnamed ones are called ``d``, ``d_1``, …. Raises Relay2RelaxError where ``dims`` names a parameter that does not
-    exist, has another rank, or a dimension whose extent is known.
+    Fields of a parameter ``p`` that is a tuple are ``p.0``, ``p.1``, …. Unnamed extents are called ``d``, ``d_1``, ….
+    Raises Relay2RelaxError where ``dims`` names a parameter that does not exist, has another rank, or a dimension whose
+    extent is known.
     """
     params = list(params)
     dims = dict(dims or {})
-    known = [name for name, _ in params]
-    for name in dims:
-        if name not in known:
-            raise Relay2RelaxError(
-                f"dims names {name!r}, but main has no such parameter; it has: {', '.join(known[:8])}"
-            )
+    _check_dims(params, dims)
     named: dict[str, Var] = {}
     taken = {name for names in dims.values() for name in names if name is not None}
 
@@ -57,8 +53,6 @@ def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -
                 raise Relay2RelaxError(
                     f"dims names dimension {position} of {name!r} {hint!r}, but its extent is {extent}"
                 )
-            if hint is not None and not hint.isidentifier():
-                raise Relay2RelaxError(f"dims: {hint!r} is no name for a dimension; use letters, digits and _")
             if not is_any(extent):
                 found.append(extent)
             else:
@@ -74,6 +68,35 @@ def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -
         return type_
 
     return [visit(name, type_) for name, type_ in params]
+
+
+def _check_dims(params: Iterable[tuple[str, Type]], dims: Mapping[str, Any]) -> None:
+    """Raise Relay2RelaxError where ``dims`` names no tensor, or is not made of names."""
+    known: dict[str, Type] = {}
+
+    def visit(name: str, type_: Type) -> None:
+        known[name] = type_
+        if isinstance(type_, TupleType):
+            for i, field in enumerate(type_.fields):
+                visit(f"{name}.{i}", field)
+
+    for name, type_ in params:
+        visit(name, type_)
+    for name, names in dims.items():
+        match known.get(name):
+            case None:
+                there = ", ".join([one for one, ty in known.items() if isinstance(ty, TensorType)][:8])
+                raise Relay2RelaxError(f"dims names {name!r}, but main has no such parameter; it has: {there}")
+            case TupleType(fields):
+                there = ", ".join(f"{name}.{i}" for i in range(len(fields)))
+                raise Relay2RelaxError(f"dims names {name!r}, which is a tuple; name its fields: {there}")
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise Relay2RelaxError(
+                f"dims of {name!r} are {names!r}, expected a name or None for each dimension, as in ('n', None)"
+            )
+        for hint in names:
+            if hint is not None and not (isinstance(hint, str) and hint.isidentifier()):
+                raise Relay2RelaxError(f"dims: {hint!r} is no name for a dimension; use letters, digits and _")
 
 
 def widened(types: Iterable[Type]) -> tuple[list[Type], Symbols]:
