@@ -193,7 +193,8 @@ def _coerced(kind: str, value: Any) -> Any:
         items = tuple(_coerced(kind[6:-1], item) for item in value)
         return None if any(item is None for item in items) else items
     if kind.startswith("Map<"):
-        return tuple(value.items()) if isinstance(value, Mapping) else value if isinstance(value, tuple) else None
+        pairs = tuple(value.items()) if isinstance(value, Mapping) else value
+        return pairs if isinstance(pairs, tuple) and all(map(_is_entry, pairs)) else None
     match kind:
         case "int" | "Integer":
             return _integer(value)
@@ -220,6 +221,10 @@ def _coerced(kind: str, value: Any) -> Any:
         case "EnvFunc":
             return GlobalFunction(value) if isinstance(value, str) else None
     return value
+
+
+def _is_entry(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str)
 
 
 def _integer(value: Any) -> int | None:
