@@ -42,11 +42,13 @@ def create_executor(kind: str, mod: IRModule, backend: str = "numpy") -> Executo
 
     ``kind`` is "debug" (the whole language), "graph" (first-order dataflow) or "vm" (the whole language, with an
     ``executable``); ``backend`` is "numpy" or "c". Raises TypeInferenceError for an ill-typed module, UnsupportedError
-    for a kind or backend that does not exist, and for what "vm" cannot compile.
+    for a kind or backend that does not exist, for a module with functions that are no Relay, and for what "vm" cannot
+    compile.
     """
     if kind not in KINDS:
         raise UnsupportedError(f"there is no executor {kind!r} for Relay; expected one of {', '.join(KINDS)}")
     _check_backend(backend)
+    mod.refuse_opaque("the executors run Relay only; use the program from before it was lowered")
     typed_mod = mod if mod.types else infer_type(mod, declare_results=True)
     return Executor(kind, typed_mod, backend, compile_executable(typed_mod) if kind == "vm" else None)
 

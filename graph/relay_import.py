@@ -105,6 +105,7 @@ def from_relay(
     Raises TypeInferenceError for an ill-typed module, and UnsupportedError, listing every place, for free variables
     and operators as values.
     """
+    mod.refuse_opaque("a graph cannot express it; use the program from before it was lowered")
     if params:
         mod = bind_params(mod, params, entry)
     mod = ToGraphNormalForm()(mod)

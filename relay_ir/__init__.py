@@ -26,6 +26,7 @@ _exports = {
     "json_writer": ["save_json"],
     "loader": ["load"],
     "module": ["IRModule", "Module", "TypeData"],
+    "opaque": ["OpaqueFunction", "OpaqueNode"],
     "params": ["bind_params", "load_params", "save_params"],
     "parser": ["parse", "parse_expr"],
     "prelude": ["Prelude"],
@@ -92,6 +93,8 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.module import IRModule as IRModule
     from relay2relax.relay_ir.module import Module as Module
     from relay2relax.relay_ir.module import TypeData as TypeData
+    from relay2relax.relay_ir.opaque import OpaqueFunction as OpaqueFunction
+    from relay2relax.relay_ir.opaque import OpaqueNode as OpaqueNode
     from relay2relax.relay_ir.params import bind_params as bind_params
     from relay2relax.relay_ir.params import load_params as load_params
     from relay2relax.relay_ir.params import save_params as save_params

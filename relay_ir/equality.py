@@ -19,6 +19,7 @@ from relay2relax.relay_ir import expr as ir
 from relay2relax.relay_ir import types as ty
 from relay2relax.relay_ir.device import Target
 from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.opaque import OpaqueNode
 from relay2relax.tir import expr as tir
 
 
@@ -117,7 +118,7 @@ class _Comparison:
             yield from self.expression(a, b)
         elif isinstance(a, ir.PatternVar):
             yield from self.binders((a.var,), (b.var,))
-        elif is_dataclass(a):
+        elif is_dataclass(a) and not isinstance(a, OpaqueNode):
             if isinstance(a, ty.FuncType):
                 yield from self.binders(a.type_params, b.type_params)
             yield from _parts(a, b)
@@ -201,13 +202,12 @@ class _Comparison:
         yield a.attrs, b.attrs, ".attrs"
         if a.types and b.types:
             self.types = (a.types, b.types)
-        functions = {var.name: function for var, function in b.functions.items()}
-        mine = {var.name for var in a.functions}
-        if mine != set(functions):
-            odd = ", ".join(f"@{name}" for name in sorted(mine ^ set(functions)))
+        mine, functions = ({v.name: f for v, f in (*m.functions.items(), *m.opaque_functions.items())} for m in (a, b))
+        if set(mine) != set(functions):
+            odd = ", ".join(f"@{name}" for name in sorted(set(mine) ^ set(functions)))
             raise _Differ(f"only one of the modules has {odd}")
-        for var, function in sorted(a.functions.items(), key=lambda item: item[0].name):
-            yield function, functions[var.name], f"@{var.name}"
+        for name, function in sorted(mine.items()):
+            yield function, functions[name], f"@{name}"
 
 
 def _parts(a: Any, b: Any, without: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any, str]]:

@@ -123,6 +123,7 @@ def infer_type(mod: IRModule, declare_results: bool = False) -> IRModule:
         if declare_results:
             by_name[var.name] = function
         types[var] = found
+    types.update((var, one.type) for var, one in mod.opaque_functions.items() if one.type is not None)
     if problems:
         raise TypeInferenceError(errors.in_source_order(list(dict.fromkeys(problems))), mod.source)
     return replace(mod, functions={var: functions[var] for var in mod.functions}, types=types)
@@ -165,6 +166,7 @@ class _Inference:
         self.mod = mod
         self.name = name
         self.functions = functions
+        self.opaque = {var.name: function for var, function in mod.opaque_functions.items()}
         self.cache = cache
         self.problems: list[Diagnostic] = []
         self.nodes: dict[Expr, TypeNode] = {}
@@ -433,7 +435,11 @@ class _Inference:
     def _global(self, var: GlobalVar, name: str) -> TypeNode:
         function = self.functions.get(name)
         if function is None:
-            self._report(errors.unknown_global(name, tuple(self.functions)), var)
+            opaque = self.opaque.get(name)
+            if opaque is not None and opaque.type is not None:
+                return self._declared(opaque.type, var)
+            problem = errors.unknown_global(name, tuple(self.functions))
+            self._report(problem if opaque is None else errors.untyped_function(name, opaque.type_key), var)
             return TypeNode(BROKEN)
         unknown = IncompleteType()
         args = tuple(param.type_annotation or unknown for param in function.params)
@@ -465,6 +471,10 @@ class _Inference:
         self._solve()
         nodes = self.nodes
         callee = find(nodes[call.op])
+        opaque = self.opaque.get(call.op.name) if isinstance(call.op, GlobalVar) else None
+        if opaque is not None:
+            self._report(errors.lowered_function(call.op, opaque.type_key), call)
+            return TypeNode(BROKEN)
         args = tuple(nodes[arg] for arg in call.args)
         if callee.head is None:
             function = FunctionTerm(args, TypeNode())

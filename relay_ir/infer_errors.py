@@ -161,6 +161,17 @@ def unknown_global(name: str, known: Sequence[str]) -> Diagnostic:
     return Diagnostic(f"unknown function @{name}", label="the module does not define it", help=f"it defines: {has}")
 
 
+def untyped_function(name: str, key: str) -> Diagnostic:
+    """A function that is no Relay is used, and nothing says what Relay sees of it."""
+    return Diagnostic(f"@{name} is a {key}, and its type is not recorded with it", label="what this is, is not known")
+
+
+def lowered_function(callee: Expr, key: str) -> Diagnostic:
+    """A function that is no Relay is called as if it were."""
+    title = f"{words(callee)} is a {key}: it cannot be called directly"
+    return Diagnostic(title, help="call_lowered calls functions that were lowered")
+
+
 def unknown_type(name: str) -> Diagnostic:
     """A type name or type variable has no meaning here."""
     return Diagnostic(f"unknown type `{name}`", label="no type definition or type parameter of this name is in reach")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
+import struct
 from typing import Any
 
 from relay2relax.core.errors import ParseError
+from relay2relax.core.source import to_text
 from relay2relax.relay_ir.json_older import release_of, upgrade
 from relay2relax.relay_ir.older_calls import Release
 
@@ -57,3 +61,18 @@ def _check_node(index: int, node: Any) -> None:
                 continue
         if not fits:
             raise ParseError(f"node {index} ({node['type_key']}): {name!r}: expected {wanted}")
+
+
+def node_text(node: dict[str, Any]) -> str:
+    """Return the bytes of a leaf as text; raises ParseError where they are damaged."""
+    if "repr_b64" in node:
+        try:
+            blob = base64.b64decode(node["repr_b64"], validate=True)
+            (length,) = struct.unpack_from("<Q", blob)
+        except (binascii.Error, ValueError, struct.error):
+            raise ParseError("field 'repr_b64' is not a base64 string of a length and that many bytes") from None
+        if length != len(blob) - 8:
+            raise ParseError(f"field 'repr_b64' states {length} bytes and holds {len(blob) - 8}")
+        return to_text(blob[8:])
+    text: str = node.get("repr_str", node.get("global_key", ""))
+    return text

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, cast
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
-from relay2relax.core.source import SequentialSpan, Span, to_text
+from relay2relax.core.source import SequentialSpan, Span
 from relay2relax.core.tensor_blob import read_tensor
 from relay2relax.ops.attributes import BoxInt, NoAttrs
 from relay2relax.ops.layout_rewrites import IndexMap
@@ -34,11 +33,13 @@ from relay2relax.relay_ir.attrs_codec import (
     references,
 )
 from relay2relax.relay_ir.device import BuildOption, Target, VirtualDevice
-from relay2relax.relay_ir.json_document import read_document
+from relay2relax.relay_ir.json_document import node_text, read_document
+from relay2relax.relay_ir.json_opaque import PRIM_FUNC, Closure, closure, opaque_function
 from relay2relax.relay_ir.json_scalars import is_extent, make_scalar, prim
 from relay2relax.relay_ir.json_schema import EXPRESSIONS, FIELDS, INLINE, LEAVES
 from relay2relax.relay_ir.module import IRModule, TypeData
 from relay2relax.relay_ir.older_calls import form_of_attrs, modern_call
+from relay2relax.relay_ir.opaque import OpaqueFunction
 from relay2relax.relay_ir.rewrite import free_vars
 from relay2relax.tir import expr as tir
 
@@ -150,6 +151,9 @@ class _Reader:
         self.vars: dict[_Id, list[ir.Var]] = {}
         self.global_vars: dict[str, ir.GlobalVar] = {}
         self.global_type_vars: dict[str, ty.GlobalTypeVar] = {}
+        self.closures: dict[int, Closure] = {}
+        self.opaque_nodes: Closure = {}
+        self.opaque_size = 0
 
     def fail(self, index: int, message: str) -> NoReturn:
         key = self.nodes[index].get("type_key") if 0 <= index < len(self.nodes) else ""
@@ -205,6 +209,8 @@ class _Reader:
     def dependencies(self, index: int) -> list[int]:
         """Return the nodes that node ``index`` refers to, checked to exist."""
         try:
+            if self.nodes[index]["type_key"] == PRIM_FUNC:
+                return self.globals_in(index)
             found = list(self._references(self.nodes[index]))
         except ParseError as error:
             self.fail(index, error.diagnostics[0].title)
@@ -212,6 +218,15 @@ class _Reader:
             if not 0 <= other < len(self.nodes):
                 self.fail(index, f"refers to node {other}, but the document has nodes 0 to {len(self.nodes) - 1}")
         return found
+
+    def globals_in(self, index: int) -> list[int]:
+        """Return the global variables in the opaque function ``index``; all else in it is its own."""
+        found = self.closures[index] = closure(self.nodes, index, self.opaque_nodes)
+        # Functions may have in common what is no part of one, as spans are, but not whole bodies.
+        self.opaque_size += len(found)
+        if self.opaque_size > len(self.nodes) + MAX_SIZE:
+            raise ParseError(f"the functions have more than {MAX_SIZE} nodes in common")
+        return [other for other, node in found.items() if node is None]
 
     def _references(self, node: dict[str, Any]) -> Iterator[int]:
         key = node["type_key"]
@@ -259,9 +274,11 @@ class _Reader:
             if key == "Map":
                 return self.map(node)
             if key in LEAVES:
-                return self.leaf(key, _repr(node))
+                return self.leaf(key, node_text(node))
             if key.startswith(_ATTRS):
                 return self.attrs(key, node.get("attrs", {}))
+            if key == PRIM_FUNC:
+                return opaque_function(self.closures[index], self.objects)
         except UnsupportedError:
             raise
         except Relay2RelaxError as error:
@@ -494,16 +511,22 @@ class _Reader:
         return ty.TypeRelation(str(v["func"]), v["args"], v["num_inputs"], v["attrs"])
 
     def module(self, v: dict[str, Any]) -> IRModule:
+        functions: dict[ir.GlobalVar, ir.Function] = {}
+        opaque: dict[ir.GlobalVar, OpaqueFunction] = {}
         for key, value in v["functions"].items():
             if not isinstance(key, ir.GlobalVar):
                 raise ParseError(f"field 'functions': expected global variables as keys, found {_describe(key)}")
-            if not isinstance(value, ir.Function):
+            if isinstance(value, ir.Function):
+                functions[key] = value
+            elif isinstance(value, OpaqueFunction):
+                opaque[key] = replace(value, type=self.types.get(key))
+            else:
                 raise ParseError(f"field 'functions': @{key.name} is {_describe(value)}; expected a function")
         definitions = v["type_definitions"] or {}
         for key, value in definitions.items():
             if not isinstance(key, ty.GlobalTypeVar) or not isinstance(value, TypeData):
                 raise ParseError("field 'type_definitions': expected global type variables and their definitions")
-        return IRModule(v["functions"], definitions, v["attrs"] or {}, self.types)
+        return IRModule(functions, definitions, v["attrs"] or {}, self.types, opaque_functions=opaque)
 
 
 def _call_attrs(op: Any, attrs: Any) -> Any:
@@ -545,18 +568,3 @@ def _tensor(text: str) -> Array:
     except (binascii.Error, ValueError):
         raise ParseError("a tensor is not valid base64") from None
     return read_tensor(memoryview(blob))[0]
-
-
-def _repr(node: dict[str, Any]) -> str:
-    """Return the bytes of a leaf as text."""
-    if "repr_b64" in node:
-        try:
-            blob = base64.b64decode(node["repr_b64"], validate=True)
-            (length,) = struct.unpack_from("<Q", blob)
-        except (binascii.Error, ValueError, struct.error):
-            raise ParseError("field 'repr_b64' is not a base64 string of a length and that many bytes") from None
-        if length != len(blob) - 8:
-            raise ParseError(f"field 'repr_b64' states {length} bytes and holds {len(blob) - 8}")
-        return to_text(blob[8:])
-    text: str = node.get("repr_str", node.get("global_key", ""))
-    return text

@@ -26,6 +26,7 @@ from relay2relax.relay_ir.attrs_codec import attrs_key, encode_attrs, format_dou
 from relay2relax.relay_ir.device import BuildOption, Target, VirtualDevice
 from relay2relax.relay_ir.json_schema import BINARY, FIELDS, INLINE
 from relay2relax.relay_ir.module import IRModule, TypeData
+from relay2relax.relay_ir.opaque import OpaqueFunction, OpaqueNode
 from relay2relax.tir import expr as tir
 
 VERSION = "0.18.0"
@@ -39,7 +40,12 @@ def save_json(root: Any) -> str:
     Types that the module records are written as ``_checked_type_``. Raises UnsupportedError for objects the
     format, or the attributes of an operator without record, cannot express.
     """
-    types = root.types if isinstance(root, IRModule) else {}
+    types: Mapping[ir.Expr, ty.Type] = {}
+    if isinstance(root, IRModule):
+        recorded: dict[ir.Expr, ty.Type] = {
+            var: one.type for var, one in root.opaque_functions.items() if one.type is not None
+        }
+        types = {**recorded, **root.types} if recorded else root.types
     return _Writer(types).document(root)
 
 
@@ -80,6 +86,14 @@ class _Id:
     """The identity of a variable."""
 
     var: ir.Var
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place:
+    """A node of an opaque function."""
+
+    function: OpaqueFunction
+    index: int
 
 
 # A module's map of source texts, which TVM demands and this product leaves empty.
@@ -170,6 +184,10 @@ class _Writer:
             return node, ()
         if value is _SOURCE_MAP:
             return _Node("SourceMap"), (("source_map", {}),)
+        if isinstance(value, OpaqueFunction):
+            return _stored(value, 0)
+        if isinstance(value, _Place):
+            return _stored(value.function, value.index)
         if isinstance(value, (tuple, list)):
             return _Node("Array"), ((None, item) for item in value)
         if isinstance(value, Mapping):
@@ -232,8 +250,25 @@ class _Writer:
         return self.blob_index[id(array)]
 
 
+def _stored(function: OpaqueFunction, index: int) -> tuple[_Node, list[_Reference]]:
+    """Return a node of an opaque function as it was read, and what it refers to."""
+
+    def at(place: int) -> Any:
+        found = function.nodes[place]
+        return None if place == 0 else found if isinstance(found, ir.GlobalVar) else _Place(function, place)
+
+    stored = function.nodes[index]
+    assert isinstance(stored, OpaqueNode)
+    node = _Node(stored.type_key)
+    node.text, node.fields, node.keys = stored.text, dict(stored.fields), list(stored.keys)
+    refs: list[_Reference] = [(name, at(place)) for name, place in stored.references]
+    return node, refs + [(None, at(place)) for place in stored.items]
+
+
 def _value_key(value: Any) -> Any:
     """Return what makes two values one node, None for objects that only are the same as themselves."""
+    if isinstance(value, _Place):
+        return _Place, id(value.function), value.index
     if isinstance(value, (str, bool)):
         return type(value), value
     if isinstance(value, (float, tir.FloatImm)):
@@ -352,10 +387,11 @@ def _call_attrs(attrs: Any) -> Any:
 
 
 def _module(mod: IRModule) -> dict[str, Any]:
+    functions = {**mod.functions, **mod.opaque_functions}
     return {
-        "functions": mod.functions,
+        "functions": functions,
         "type_definitions": mod.type_definitions,
-        "global_var_map_": {var.name: var for var in mod.functions},
+        "global_var_map_": {var.name: var for var in functions},
         "global_type_var_map_": {var.name: var for var in mod.type_definitions},
         "source_map": _SOURCE_MAP,
         "attrs": _Dictionary(mod.attrs),

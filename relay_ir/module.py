@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
 from relay2relax.core.source import SourceRange, SourceText
 from relay2relax.relay_ir.expr import Constructor, Expr, Function, GlobalVar
+from relay2relax.relay_ir.opaque import OpaqueFunction
 from relay2relax.relay_ir.types import GlobalTypeVar, Type, TypeVar
 
 
@@ -28,6 +29,7 @@ class IRModule:
 
     ``types``      what type inference found, by node; empty before it ran.
     ``locations``  where a node stands in ``source``, for messages; only of nodes that a text reader made.
+    ``opaque_functions``  functions that are no Relay, which are kept and written, but neither looked into nor run.
     """
 
     functions: Mapping[GlobalVar, Function] = field(default_factory=dict)
@@ -36,12 +38,29 @@ class IRModule:
     types: Mapping[Expr, Type] = field(default_factory=dict, repr=False)
     source: SourceText | None = field(default=None, repr=False)
     locations: Mapping[Expr, SourceRange] = field(default_factory=dict, repr=False)
+    opaque_functions: Mapping[GlobalVar, OpaqueFunction] = field(default_factory=dict)
+
+    def refuse_opaque(self, reason: str) -> None:
+        """Raise UnsupportedError, with ``reason``, for every function that is no Relay; nothing where there is none."""
+        found = [
+            Diagnostic(f"@{var.name} is a {function.type_key}; {reason}")
+            for var, function in sorted(self.opaque_functions.items(), key=lambda one: one[0].name)
+        ]
+        if found:
+            raise UnsupportedError(found)
+
+    def is_opaque(self, var: GlobalVar) -> bool:
+        """Whether ``var`` names a function that is no Relay."""
+        return any(one.name == var.name for one in self.opaque_functions)
 
     def get_global_var(self, name: str) -> GlobalVar:
         """Return the global variable ``name``; raises Relay2RelaxError where the module has none."""
         for var in self.functions:
             if var.name == name:
                 return var
+        for var, function in self.opaque_functions.items():
+            if var.name == name:
+                raise UnsupportedError(f"@{name} is a {function.type_key}, not a function of Relay")
         known = ", ".join(sorted(var.name for var in self.functions)) or "none"
         raise Relay2RelaxError(f"the module has no function @{name}; it has: {known}")
 
@@ -59,19 +78,26 @@ class IRModule:
         known = {var.name: var for var in self.functions}
         var = name if isinstance(name, GlobalVar) else known.get(name, GlobalVar(name))
         others = {one: value for one, value in self.functions.items() if one is not known.get(var.name)}
-        checked = infer_type(replace(self, functions={**others, var: function}, types={}))
+        opaque = self._opaque_without({var.name})
+        given = replace(self, functions={**others, var: function}, types={}, opaque_functions=opaque)
+        checked = infer_type(given)
         object.__setattr__(self, "functions", checked.functions)
         object.__setattr__(self, "types", checked.types)
+        object.__setattr__(self, "opaque_functions", opaque)
 
     def with_function(self, var: GlobalVar, function: Function) -> IRModule:
         """Return a module in which ``var`` is bound to ``function``; inferred types are forgotten."""
-        return replace(self, functions={**self.functions, var: function}, types={})
+        opaque = self._opaque_without({var.name})
+        return replace(self, functions={**self.functions, var: function}, types={}, opaque_functions=opaque)
 
     def without_functions(self, names: Iterable[str]) -> IRModule:
         """Return a module without the functions ``names``; inferred types are forgotten."""
         gone = set(names)
         kept = {var: function for var, function in self.functions.items() if var.name not in gone}
-        return replace(self, functions=kept, types={})
+        return replace(self, functions=kept, types={}, opaque_functions=self._opaque_without(gone))
+
+    def _opaque_without(self, names: Set[str]) -> dict[GlobalVar, OpaqueFunction]:
+        return {var: function for var, function in self.opaque_functions.items() if var.name not in names}
 
     def astext(
         self,

@@ -98,7 +98,8 @@ def _read(part: str) -> str:
 
 def _defined(mod: IRModule) -> set[str]:
     """Return the names of functions and types that a module defines."""
-    return {var.name for var in mod.functions} | {header.name for header in mod.type_definitions}
+    functions = {var.name for var in (*mod.functions, *mod.opaque_functions)}
+    return functions | {header.name for header in mod.type_definitions}
 
 
 class Prelude:

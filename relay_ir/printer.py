@@ -75,8 +75,10 @@ def print_module(
 
     Types that inference found and spans are shown as comments; with ``annotate``, what it returns for an expression
     is shown instead. Without ``show_meta_data`` the constants and objects of the metadata section are left out.
-    TVM writes floats with six digits; ``exact_floats`` writes as many as their values need.
+    TVM writes floats with six digits; ``exact_floats`` writes as many as their values need. Raises UnsupportedError for
+    a module that has functions which are no Relay.
     """
+    mod.refuse_opaque("Relay's text cannot express it; save_json can")
     printer = _Printer(mod.types, show_meta_data, annotate, exact_floats)
     text = "\n".join(printer.items(mod))
     return (HEADER if header else "") + text + printer.metadata.section(show_meta_data, printer.types)

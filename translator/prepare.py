@@ -41,6 +41,7 @@ def prepare(
 ) -> Prepared:
     """Return ``main`` of ``program`` ready for translation; raises what inference, binding and ``dims`` raise."""
     mod = as_module(program)
+    mod.refuse_opaque("only Relay is translated; use the program from before it was lowered")
     if params:
         mod = bind_params(mod, params)
     mod = InlineLocalFunctions(marked=True)(ToGraphNormalForm()(mod))

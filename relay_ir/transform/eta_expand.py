@@ -48,7 +48,7 @@ class EtaExpand(Pass[IRModule]):
             definition = mod.type_definitions[made.belong_to]
             result = TypeCall(made.belong_to, definition.type_vars)
             made = _calling(made, FuncType(made.inputs, result, definition.type_vars))
-        elif isinstance(made, GlobalVar) and self.expand_global_var:
+        elif isinstance(made, GlobalVar) and self.expand_global_var and not mod.is_opaque(made):
             ty = mod.types.get(made) or mod.types[mod[made.name]]
             assert isinstance(ty, FuncType)
             made = _calling(made, ty)

@@ -40,7 +40,7 @@ class _Lifting:
     def __init__(self, mod: IRModule) -> None:
         self.types: Mapping[Expr, Type] = mod.types
         self.lifted: dict[GlobalVar, Function] = {}
-        self._taken = {var.name for var in mod.functions}
+        self._taken = {var.name for var in (*mod.functions, *mod.opaque_functions)}
 
     def lift(self, root: Function) -> Function:
         """Return a global function with its literals lifted."""

@@ -36,7 +36,8 @@ class PlanDevices(Pass[IRModule]):
     What nothing determines is on ``default_device``; shapes and sizes of storage are on ``host_device``. Afterwards
     every function says where its parameters and its result are, ``device_copy`` stands where a value moves, and
     ``on_device`` with both constraints where the device changes within a function. Planning a planned module changes
-    nothing. Raises DeviceConflict where one value would have to be on two devices.
+    nothing. Raises DeviceConflict where one value would have to be on two devices, and UnsupportedError for a module
+    with functions that are no Relay: in which memory they expect their arguments decides too.
     """
 
     default_device: VirtualDevice = cpu()
@@ -45,6 +46,7 @@ class PlanDevices(Pass[IRModule]):
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with its devices planned; types are inferred on the way."""
+        mod.refuse_opaque("where it expects its arguments is not known")
         mod = infer_type(map_functions(mod, _settled))
         domains = Domains(mod, self.host_device, self._canonical)
         order = list(from_above(mod))

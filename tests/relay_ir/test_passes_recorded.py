@@ -29,7 +29,7 @@ PASSES = {
 OPTIONS = {"76e7acd2744c": transform.DeadCodeElimination(inline_once=True)}
 # TVM changed these modules while it recorded them: their JSON is the result, so the text is read.
 CHANGED = frozenset({"ToANormalForm"})
-# Their modules hold TensorIR functions, which no reader of Relay here takes.
+# Their modules hold TensorIR functions, whose buffers say in which memory they expect arguments: they are refused.
 LOWERED = frozenset({"403995cad096", "7a1b0f978fa3"})
 # In these `1` is one shared node, which a text cannot say.
 ONE_CONSTANT = frozenset({"7030af4390eb", "82828c5815ee"})

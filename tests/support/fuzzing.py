@@ -55,6 +55,7 @@ def seeds() -> list[bytes]:
     texts += [path.read_text() for path in sorted((TESTS / "relay_ir" / "cases" / "ill_typed").glob("*.relay"))]
     texts += [OLDER, relay_ir.testing.mlp.get_workload(1)[0].astext(), DEEP]
     found = [text.encode() for text in texts]
+    found += [path.read_bytes() for path in sorted((TESTS / "relay_ir" / "cases").glob("*.json"))]
     for text in texts:
         with contextlib.suppress(Relay2RelaxError):
             found.append(relay_ir.save_json(relay_ir.parse(text)).encode())

@@ -3,7 +3,7 @@
 _OTHER_ARGUMENT = "the recorded argument is not of the declared type; TVM does not look, ours refuses it by name"
 
 _CUSTOM = "it calls an operator that the test that it was seen in had registered in TVM for itself"
-_LOWERED = "TVM's compiler lowered it: it holds TensorIR, which is refused by name"
+_LOWERED = "it holds a function in TensorIR: TVM writes it as `primfn`, which TVM's own reader does not read either"
 
 # The text as it was read, printed again.
 TEXT: dict[str, str] = {"6d865e503b35": _CUSTOM, "403995cad096": _LOWERED, "7a1b0f978fa3": _LOWERED}
@@ -12,7 +12,7 @@ TEXT: dict[str, str] = {"6d865e503b35": _CUSTOM, "403995cad096": _LOWERED, "7a1b
 TYPES: dict[str, str] = TEXT
 
 # JSON read, typed, printed and written.
-JSON: dict[str, str] = {"403995cad096": _LOWERED, "7a1b0f978fa3": _LOWERED}
+JSON: dict[str, str] = {}
 
 # Values, however they are computed.
 VALUES: dict[str, str] = {
@@ -24,8 +24,18 @@ VALUES: dict[str, str] = {
     "cc1fde556eff": "an int32 is given for an int64 parameter and comes back as it is; ours has the declared dtype",
 }
 
+# Programs over the prelude's lists and tensor arrays whose length or content only the running program knows. Relax has
+# no values of data types; both translators refuse such programs by name.
+_DATA_TYPES = """
+069960ae8d44 0da14d8baafd 0ea026c3ef8f 17e4dac8ceae 21d9432f79e2 30c74d2e2648 31d110b8edbf 5575eaf89b8a
+563c2d9c7870 5f0a1c944949 7aa5073da6ad 86472d672901 8730ab30fa31 8ce809b3fa31 8fd01fa6af3e 91046cb6fcd3
+910bb7924942 a254b3d0a76b a989378b173a b0e044f3692d b40e73eba1f6 b7b165aa5b2f cacc21d0397d cc44b5fe20fd
+d4ca18c817e9 dbaf01cc55d6 df582d0d137e e6fc033a5a27 eaabdc1e46bf eafb1e72e61e eec4a8531465 f275a2638f55
+fe84c8846c93
+"""
+
 # Values of programs that were translated to Relax, beyond VALUES.
-TRANSLATIONS: dict[str, str] = {}
+TRANSLATIONS: dict[str, str] = dict.fromkeys(_DATA_TYPES.split(), "values of data types when the program runs")
 
 # Values of translated programs in a real apache-tvm, beyond those.
 IN_TVM: dict[str, str] = {}
