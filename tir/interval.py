@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias, Union
 
@@ -12,21 +13,24 @@ ANYTHING: Interval = (None, None)
 
 def multiply(a: Interval, b: Interval) -> Interval:
     """Return the interval of products."""
-    if a == (0, 0) or b == (0, 0):
-        return (0, 0)
-    corners = [x * y for x in a for y in b if x is not None and y is not None]
-    if len(corners) == 4:
-        return (min(corners), max(corners))
-    (low_a, high_a), (low_b, high_b) = a, b
-    if low_a is not None and low_b is not None and low_a >= 0 and low_b >= 0:
-        return (low_a * low_b, None)
-    if high_a is not None and low_b is not None and high_a <= 0 and low_b >= 0:
-        return (None, high_a * low_b)
-    if low_a is not None and high_b is not None and low_a >= 0 and high_b <= 0:
-        return (None, low_a * high_b)
-    if high_a is not None and high_b is not None and high_a <= 0 and high_b <= 0:
-        return (high_a * high_b, None)
-    return ANYTHING
+    corners = [_product(x, y) for x in _ends(a) for y in _ends(b)]
+    low, high = min(corners), max(corners)
+    return (None if isinstance(low, float) else low, None if isinstance(high, float) else high)
+
+
+def _ends(a: Interval) -> tuple[int | float, int | float]:
+    """Return the ends with infinities, the only floats, where there is no limit."""
+    low, high = a
+    return (-math.inf if low is None else low, math.inf if high is None else high)
+
+
+def _product(x: int | float, y: int | float) -> int | float:
+    """Return the product of two ends; what is zero stays zero."""
+    if x == 0 or y == 0:
+        return 0
+    if isinstance(x, float) or isinstance(y, float):
+        return math.inf if (x > 0) == (y > 0) else -math.inf
+    return x * y
 
 
 def least(a: Interval, b: Interval) -> Interval:

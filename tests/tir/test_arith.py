@@ -277,6 +277,9 @@ def test_proofs() -> None:
     assert constant_difference((N // 4) * 4 + 3, N - N % 4) == 3
     assert constant_difference(N, M) is None
     assert limits(i * 4 - j, bounds) == (-15, 12)
+    assert limits((N % 8 - M) // 2, EXTENTS) == (None, 3)
+    assert limits((N % 8 - M - 9) * (3 - K), EXTENTS) == (None, None)
+    assert limits((2 - N) * (i + 1), {**bounds, N: (0, None)}) == (None, 8)
 
 
 def test_names_and_age_order_the_terms() -> None:
