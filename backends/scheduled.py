@@ -143,8 +143,8 @@ def _group(label: str, stmt: Stmt, plan: Schedule) -> _Group:
                 own.add(buffer)
             case BufferStore(buffer):
                 written[buffer] = None
-        used |= dict.fromkeys(load.buffer for expr in expressions(node) for load in loads(expr))
-    roots = [dict.fromkeys(plan.memory(b) for b in buffers if b not in own) for buffers in (used | written, written)]
+        used |= dict.fromkeys(_accessed(node))
+    roots = [dict.fromkeys(plan.memory(b) for b in buffers if b not in own) for buffers in (used, written)]
     return _Group([label], [stmt], *roots)
 
 

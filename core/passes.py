@@ -7,6 +7,7 @@ with PassContext(opt_level=3, disabled_pass=["FoldConstant"], instruments=[PassT
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -91,7 +92,7 @@ class PassContext:
             instrument.exit_pass_ctx()
 
 
-class Pass(Generic[M]):
+class Pass(ABC, Generic[M]):
     """A pass: a module in, a module out; its argument is never changed.
 
     A pass is a frozen dataclass whose fields are its options. It overrides :meth:`transform`; ``opt_level`` is the
@@ -106,9 +107,9 @@ class Pass(Generic[M]):
         """The pass's name and level."""
         return PassInfo(type(self).__name__, self.opt_level)
 
+    @abstractmethod
     def transform(self, mod: M) -> M:
         """Return the changed module; ``mod`` itself where there is nothing to change."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what it does")
 
     def __call__(self, mod: M) -> M:
         """Run the pass under the eyes of the current context's instruments."""

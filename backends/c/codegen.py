@@ -39,8 +39,8 @@ from relay2relax.tir.expr import (
     PrimExpr,
     Select,
     Var,
-    binary,
 )
+from relay2relax.tir.reshape import size as size_of
 from relay2relax.tir.stmt import (
     Allocate,
     BufferStore,
@@ -329,10 +329,7 @@ class _Writer:
         if len(static) == len(extents) and size * bits(buffer.dtype) // 8 <= _STACK_BYTES:
             self.scoped(f"{type_} {name}[{max(size, 1)}] __attribute__((aligned(64)));", body)
             return
-        count = binary("*", IntImm(1), IntImm(1))
-        for extent in buffer.shape:
-            count = binary("*", count, extent)
-        size_text = f"sizeof({type_}) * (size_t){render(self.parenthesised(simplify(count)))}"
+        size_text = f"sizeof({type_}) * (size_t){render(self.parenthesised(size_of(buffer)))}"
         self.scoped(f"{type_}* restrict {name} = malloc({size_text});", body, f"free({name});")
 
     def parenthesised(self, expr: PrimExpr) -> CExpr:

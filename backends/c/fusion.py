@@ -28,12 +28,12 @@ from relay2relax.backends.c.stages import (
     flat_index,
     mapped,
     points,
-    size_of,
     tidy,
 )
 from relay2relax.backends.c.steps import batch_steps
 from relay2relax.tir.arith import Bounds, simplify
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, Cast, FloatImm, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.reshape import size as size_of
 from relay2relax.tir.visit import loads, map_expr, subexpressions, substitute
 
 _Rewrite: TypeAlias = Callable[[PrimExpr], Optional[PrimExpr]]

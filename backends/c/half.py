@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from relay2relax.backends.c.header import HALF
 from relay2relax.backends.c.loops import put, static
-from relay2relax.backends.c.stages import Axis, Reduction, Stage, points, size_of
+from relay2relax.backends.c.stages import Axis, Reduction, Stage, points
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Cast, FloatImm, PrimExpr, Var, cast, const
+from relay2relax.tir.reshape import size as size_of
 
 # A converted factor is written and read once more than one that is converted where it is used.
 _LEAST_USES = 4

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from relay2relax.backends.c.stages import Axis, Stage, flat_index, size_of
+from relay2relax.backends.c.stages import Axis, Stage, flat_index
 from relay2relax.tir.arith import simplify
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Cast, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.reshape import size as size_of
 from relay2relax.tir.stmt import Allocate, For, LoopKind, Seq, Stmt
 from relay2relax.tir.visit import map_expr, subexpressions, substitute, substitute_stmt
 

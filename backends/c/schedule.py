@@ -16,10 +16,11 @@ from relay2relax.backends.c.half import widened
 from relay2relax.backends.c.loops import FlatViews, static
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.reduction import schedule_reduction
-from relay2relax.backends.c.stages import AnyStage, Opaque, Stage, points, size_of, stages_of
+from relay2relax.backends.c.stages import AnyStage, Opaque, Stage, points, stages_of
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.tir.arith import simplify
 from relay2relax.tir.expr import Binary, Buffer, Call, IntImm, PrimExpr, binary
+from relay2relax.tir.reshape import size as size_of
 from relay2relax.tir.stmt import PrimFunc, Stmt
 from relay2relax.tir.visit import subexpressions
 

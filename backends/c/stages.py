@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, Union
 
 from relay2relax.backends.c.lower import lower_blocks
+from relay2relax.tir import reshape
 from relay2relax.tir.arith import Bounds, simplify
 from relay2relax.tir.expr import Binary, BinaryOp, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.stmt import Block, BlockRealize, BufferStore, For, IterKind, PrimFunc, Seq, Stmt
@@ -164,10 +165,7 @@ def _from_block(block: Block) -> Stage | None:
 
 def flat_index(buffer: Buffer, indices: Sequence[PrimExpr], bounds: Bounds | None = None) -> PrimExpr:
     """Return the row-major position of ``indices`` in ``buffer``, in canonical form."""
-    result: PrimExpr = IntImm(0)
-    for index, extent in zip(indices, buffer.shape, strict=True):
-        result = binary("+", binary("*", result, extent), index)
-    return simplify(result, bounds)
+    return simplify(reshape.flat_index(buffer, indices), bounds)
 
 
 def points(axes: Iterable[Axis]) -> PrimExpr:
@@ -175,14 +173,6 @@ def points(axes: Iterable[Axis]) -> PrimExpr:
     count: PrimExpr = IntImm(1)
     for axis in axes:
         count = binary("*", count, axis.extent)
-    return simplify(count)
-
-
-def size_of(buffer: Buffer) -> PrimExpr:
-    """Return the number of elements of ``buffer``."""
-    count: PrimExpr = IntImm(1)
-    for extent in buffer.shape:
-        count = binary("*", count, extent)
     return simplify(count)
 
 
