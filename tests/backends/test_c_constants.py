@@ -15,15 +15,6 @@ from relay2relax.tir.stmt import PrimFunc
 RANDOM = np.random.default_rng(5)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> object:
-    """A cache folder of our own."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("RELAY2RELAX_CACHE", str(tmp_path_factory.mktemp("cache")))
-    yield
-    patch.undo()
-
-
 def normal(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape).astype(np.float32)
 

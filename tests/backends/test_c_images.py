@@ -17,15 +17,6 @@ F = torch.nn.functional
 RANDOM = np.random.default_rng(9)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> object:
-    """A cache folder of our own."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("RELAY2RELAX_CACHE", str(tmp_path_factory.mktemp("cache")))
-    yield
-    patch.undo()
-
-
 def normal(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape).astype(np.float32)
 

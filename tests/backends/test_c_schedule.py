@@ -20,15 +20,6 @@ RANDOM = np.random.default_rng(3)
 MACHINES = [Machine(16, 16, 1), Machine(32, 16, 1), Machine(64, 32, 1 << 40)]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> object:
-    """A cache folder of our own."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("RELAY2RELAX_CACHE", str(tmp_path_factory.mktemp("cache")))
-    yield
-    patch.undo()
-
-
 def normal(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape).astype(np.float32)
 

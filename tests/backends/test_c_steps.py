@@ -18,15 +18,6 @@ RANDOM = np.random.default_rng(21)
 STEPS, WIDE, STATE = 6, 12, 20
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> object:
-    """A cache folder of our own."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("RELAY2RELAX_CACHE", str(tmp_path_factory.mktemp("cache")))
-    yield
-    patch.undo()
-
-
 def normal(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape).astype(np.float32)
 

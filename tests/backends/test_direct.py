@@ -18,15 +18,6 @@ def @main(%x: Tensor[(?, 4), float32], %y: Tensor[(4), float32]) {
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> object:
-    """A cache folder of our own."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("RELAY2RELAX_CACHE", str(tmp_path_factory.mktemp("cache")))
-    yield
-    patch.undo()
-
-
 def test_results_in_order_and_of_their_own() -> None:
     module = relay_ir.infer_type(relay_ir.parse(TEXT))
     main = backends.VirtualMachine(backends.build(translator.lower_to_tir(module), target="c"))["main"]
