@@ -122,7 +122,8 @@ class _Importer:
         from onnx import numpy_helper
 
         if "value" in attrs:
-            return numpy_helper.to_array(attrs["value"])
+            value: Array = numpy_helper.to_array(attrs["value"])
+            return value
         for key, dtype in (("value_float", "float32"), ("value_floats", "float32"), ("value_int", "int64"),
                            ("value_ints", "int64")):  # fmt: skip
             if key in attrs:
