@@ -100,22 +100,25 @@ class Lexer:
     def advance(self) -> None:
         """Go on to the next token."""
         self.previous_end = self.end
-        found = _TOKEN(self.text, self.end)
-        assert found is not None  # the last alternative takes anything
-        kind = found.lastgroup
-        assert kind is not None
-        self.start, self.end = found.span(kind)
-        self.value = value = found[kind]
-        if kind == "mark":
-            self.kind = value
-            if value == "/" and self.text.startswith("*", self.end):
-                self._nested_comment()
-        elif kind == "name":
-            self.kind = KEYWORDS.get(value, "name")
-        else:
-            self.kind = kind
-            if kind == "bad":
-                self._bad()
+        while True:
+            found = _TOKEN(self.text, self.end)
+            assert found is not None  # the last alternative takes anything
+            kind = found.lastgroup
+            assert kind is not None
+            self.start, self.end = found.span(kind)
+            self.value = value = found[kind]
+            if kind == "mark":
+                self.kind = value
+                if value == "/" and self.text.startswith("*", self.end):
+                    self._skip_comment()
+                    continue
+            elif kind == "name":
+                self.kind = KEYWORDS.get(value, "name")
+            else:
+                self.kind = kind
+                if kind == "bad":
+                    self._bad()
+            return
 
     def peek(self) -> str:
         """Return the kind of the token after the current one (``name`` for keywords)."""
@@ -133,10 +136,9 @@ class Lexer:
         found = _STRICT.match(self.text, self.start + 1)
         return found.end() if found is not None else self.start + 1
 
-    def _nested_comment(self) -> None:
-        """Skip a comment that holds comments."""
-        previous, opened = self.previous_end, self.start
-        at, depth = self.end + 1, 1
+    def _skip_comment(self) -> None:
+        """Skip a comment that holds comments, whose first character is the current token."""
+        opened, at, depth = self.start, self.end + 1, 1
         while depth:
             found = _IN_COMMENT.search(self.text, at)
             assert found is not None
@@ -145,8 +147,6 @@ class Lexer:
             depth += {"*/": -1, "/*": 1}.get(found[0], 0)
             at = found.end()
         self.end = at
-        self.advance()
-        self.previous_end = previous
 
     def _bad(self) -> NoReturn:
         if self.value == '"':

@@ -187,6 +187,7 @@ def test_strings_are_what_the_printer_escaped() -> None:
 
 def test_comments_nest() -> None:
     assert scalars("/* a /* b */ c */ (1, // d (\n 2 /* e ** f */)") == [(1, "int32"), (2, "int32")]
+    assert scalars("/*/* a */*/ " * 10_000 + "(1,)") == [(1, "int32")]
 
 
 def test_importers_names_are_read() -> None:
