@@ -13,6 +13,7 @@ from relay2relax.backends.c import CompiledModule, compile_prim_funcs
 from relay2relax.backends.relay_code import CallOperator
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.evaluate import kernel_value
 from relay2relax.ops.lower import lower_call, lower_extents, unknown_extents, with_extents
 from relay2relax.ops.record import OpDef, OpError
 from relay2relax.ops.shapes import any_type
@@ -40,7 +41,7 @@ class NumpyKernels:
                 raise OpError(f"{op.name} takes a tensor", 0)
         elif op.relay_type is not None:
             op.infer(call.attrs, *map(type_of, args))
-        return op.numpy(call.attrs, *args)
+        return kernel_value(op, call.attrs, args)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from relay2relax.backends.shape_heap import EQUAL
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import ExecutionError
-from relay2relax.ops.evaluate import with_values
+from relay2relax.ops.evaluate import kernel_value, with_values
 from relay2relax.tir.integers import extent_function
 
 if TYPE_CHECKING:
@@ -357,8 +357,7 @@ def _operator(entry: OperatorCall) -> Callable[..., Any]:
         used = attrs
         if extents:
             used = with_values(attrs, dict(zip(extents, given.pop(), strict=True)))
-        with np.errstate(all="ignore"):
-            return op.numpy(used, *given)
+        return kernel_value(op, used, given)
 
     return run
 

@@ -59,6 +59,7 @@ from relay2relax.graph.relax_values import (
     what,
 )
 from relay2relax.ops import relay_op
+from relay2relax.ops.evaluate import kernel_value
 from relay2relax.ops.record import OpDef
 from relay2relax.ops.symbolic import Dims, Symbols, name_extents, widened
 from relay2relax.ops.types import TensorType, TupleType, Type
@@ -430,7 +431,7 @@ class _Export:
         """Remember the value of a call of small constants: a recursion may count down by it."""
         arrays = [arg.data if isinstance(arg, Constant) else self.arrays.get(arg) for arg in args]
         if all(isinstance(one, np.ndarray) and one.size <= _SMALL for one in arrays):
-            value = op.numpy(attrs, *arrays)
+            value = kernel_value(op, attrs, arrays)
             if isinstance(value, np.ndarray):
                 self.arrays[result] = value
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, of_array
 from relay2relax.ops.attributes import Double, Int, NoAttrs
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
-from relay2relax.ops.shapes import any_type, normal_axis, tensor
+from relay2relax.ops.shapes import any_type, check_float, normal_axis, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, Select, const, maximum
@@ -57,12 +57,14 @@ def softmax_type(attrs: SoftmaxAttrs, data: Type) -> TensorType:
 
 def softmax_numpy(attrs: SoftmaxAttrs, data: Any) -> Array:
     """Return ``exp(data - max) / sum``."""
+    check_float("softmax", of_array(data))
     powers = np.exp(data - _top(attrs, data))
     return np.asarray(powers / np.sum(powers, axis=attrs.axis, keepdims=True))
 
 
 def log_softmax_numpy(attrs: SoftmaxAttrs, data: Any) -> Array:
     """Return ``data - max - log(sum(exp(data - max)))``."""
+    check_float("log_softmax", of_array(data))
     shifted = data - _top(attrs, data)
     return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=attrs.axis, keepdims=True)))
 
@@ -91,6 +93,7 @@ def _without(at: Sequence[PrimExpr], axis: int) -> tuple[PrimExpr, ...]:
 
 def softmax_compute(attrs: SoftmaxAttrs, out: TensorType, data: te.Tensor) -> Any:
     """Return maximum, powers, their sum and the quotient, one stage each."""
+    check_float("softmax", data.dtype)
     axis = normal_axis(attrs.axis, data.rank)
     top = _reduced(data, axis, lambda index, at: data[index], te.max, "softmax_max")
     powers = te.compute(out.shape, lambda *at: call("exp", data[at] - top[_without(at, axis)]), "softmax_exp")
@@ -100,6 +103,7 @@ def softmax_compute(attrs: SoftmaxAttrs, out: TensorType, data: te.Tensor) -> An
 
 def log_softmax_compute(attrs: SoftmaxAttrs, out: TensorType, data: te.Tensor) -> Any:
     """Return maximum, logarithm of the sum of powers and the difference, one stage each."""
+    check_float("log_softmax", data.dtype)
     axis = normal_axis(attrs.axis, data.rank)
     top = _reduced(data, axis, lambda index, at: data[index], te.max, "softmax_max")
     total = _reduced(data, axis, lambda index, at: call("exp", data[index] - top[at]), te.sum, "softmax_sum")

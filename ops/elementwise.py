@@ -17,7 +17,7 @@ from relay2relax.ops import special
 from relay2relax.ops.attributes import Bool, Double, DType, Int, IntegerArray, NoAttrs
 from relay2relax.ops.narrow_floats import floating_test, in_single
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Script, V
-from relay2relax.ops.shapes import any_type, tensor
+from relay2relax.ops.shapes import any_type, check_float, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import Cast, IntImm, Not, PrimExpr, Select, binary, cast, const, maximum, minimum
@@ -95,8 +95,8 @@ def unary(
     """
 
     def check(dtype: str) -> None:
-        if floating and not is_float(dtype):
-            raise OpError(f"{name} is defined for floating-point numbers, not for {dtype}", 0)
+        if floating:
+            check_float(name, dtype)
 
     def numpy(attrs: Any, data: Array) -> Array:
         check(of_array(data))

@@ -8,12 +8,34 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, of_array
 from relay2relax.ops.lower import Origin
+from relay2relax.ops.record import OpDef, OpError
+from relay2relax.ops.shapes import show
 from relay2relax.ops.types import TensorType, TupleType
 from relay2relax.tir.expr import PrimExpr, Var
 from relay2relax.tir.extent import as_prim
 from relay2relax.tir.integers import integer
+
+
+def kernel_value(op: OpDef, attrs: Any, args: Sequence[Any]) -> Any:
+    """Return the value of a call of arrays, by the record's numpy kernel.
+
+    Raises OpError for arguments that the kernel cannot take: Relay's rules look less closely at some calls, and shapes
+    that are open beforehand may not fit.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            return op.numpy(attrs, *args)
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
+        given = ", ".join(map(_described, args))
+        raise OpError(f"{op.name} cannot be computed of {given}: {error}") from error
+
+
+def _described(arg: Any) -> str:
+    if isinstance(arg, np.ndarray):
+        return f"{of_array(arg)}{show(arg.shape)}"
+    return f"({', '.join(map(_described, arg))})" if isinstance(arg, tuple) else str(arg)
 
 
 def evaluate_call(
@@ -25,8 +47,7 @@ def evaluate_call(
     is missing.
     """
     attrs = with_values(origin.attrs, values) if values else origin.attrs
-    with np.errstate(all="ignore"):
-        result = origin.op.numpy(attrs, *_arguments(origin, iter(inputs), values or {}))
+    result = kernel_value(origin.op, attrs, _arguments(origin, iter(inputs), values or {}))
     results = result if isinstance(result, tuple) else (result,)
     for target, found in zip(outputs, results, strict=True):
         target[...] = found

@@ -15,7 +15,7 @@ from relay2relax.core.dtype import Array, of_array
 from relay2relax.ops.attributes import Bool, Double, Int, IntegerArray
 from relay2relax.ops.normalisation import relay_epsilon
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
-from relay2relax.ops.shapes import any_type, normal_axes, normal_axis, show, tensor
+from relay2relax.ops.shapes import any_type, check_float, normal_axes, normal_axis, show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.ops.windows import padded
 from relay2relax.tir import te
@@ -262,12 +262,14 @@ def l2_normalize_type(attrs: L2NormalizeAttrs, data: Type) -> TensorType:
 
 def l2_normalize_numpy(attrs: L2NormalizeAttrs, data: Any) -> Array:
     """Return ``data / sqrt(max(sum of squares, eps))``."""
+    check_float("l2_normalize", of_array(data))
     squares = np.sum(np.square(data), axis=_vector_axes(attrs, data.ndim), keepdims=True, dtype=data.dtype)
     return np.asarray(data / np.sqrt(np.maximum(squares, data.dtype.type(attrs.eps))))
 
 
 def l2_normalize_compute(attrs: L2NormalizeAttrs, out: TensorType, data: te.Tensor) -> Any:
     """Return the sum of squares, then the quotient."""
+    check_float("l2_normalize", data.dtype)
     axes = _vector_axes(attrs, data.rank)
     kept = [d for d in range(data.rank) if d not in axes]
 

@@ -140,10 +140,10 @@ def dequantised(k: Kit[X], q: X, scale: X, zero: X) -> X:
 
 
 def limits(dtype: str) -> tuple[int, int]:
-    """Return the smallest and the largest integer of ``dtype``."""
+    """Return the smallest and the largest integer of ``dtype``; raises OpError where it has others."""
     low, high = min_value(dtype), max_value(dtype)
-    assert isinstance(low, IntImm)
-    assert isinstance(high, IntImm)
+    if not (isinstance(low, IntImm) and isinstance(high, IntImm)):
+        raise OpError(f"quantised numbers are integers, not {dtype}", 0)
     return low.value, high.value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from relay2relax.core.dtype import is_float
 from relay2relax.ops.record import Emit, OpError, V
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir.expr import IntImm, PrimExpr, Select
@@ -22,6 +23,12 @@ def tensor(value: Type, argument: int = 0) -> TensorType:
         return value
     what = f"a tuple of {len(value.fields)}" if isinstance(value, TupleType) else type(value).__name__
     raise OpError(f"a tensor is expected, this is {what}", argument)
+
+
+def check_float(name: str, dtype: str) -> None:
+    """Raise OpError where ``dtype`` is none of floating-point numbers, on which alone ``name`` is defined."""
+    if not is_float(dtype):
+        raise OpError(f"{name} is defined for floating-point numbers, not for {dtype}", 0)
 
 
 def any_type(attrs: Any, data: Type) -> Type:

@@ -11,7 +11,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.ops.evaluate import evaluate_call
+from relay2relax.ops.evaluate import evaluate_call, kernel_value
 from relay2relax.ops.lower import Origin
 from relay2relax.ops.record import OpDef
 from relay2relax.relax_ir.expr import (
@@ -99,8 +99,7 @@ class _Folder(Mutator):
 
     def operator(self, call: Call, op: OpDef, attrs: Any, given: Sequence[Any]) -> Expr:
         try:
-            with np.errstate(all="ignore"):
-                return _constant(op.numpy(attrs, *given))
+            return _constant(kernel_value(op, attrs, given))
         except Relay2RelaxError:
             return call  # The mistake belongs to the moment when the call runs, if it ever does.
 

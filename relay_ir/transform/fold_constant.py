@@ -12,6 +12,7 @@ from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
+from relay2relax.ops.evaluate import kernel_value
 from relay2relax.ops.table import relay_op
 from relay2relax.relay_ir.expr import Call, Constant, Expr, Function, If, Let, Op, Tuple, TupleGetItem, Var, children
 from relay2relax.relay_ir.module import IRModule
@@ -100,8 +101,7 @@ class FoldConstant(Pass[IRModule]):
         if record is None or any(arg not in known for arg in call.args):
             return call
         try:
-            with np.errstate(all="ignore"):
-                return _as_expr(record.numpy(call.attrs, *(known[arg] for arg in call.args)))
+            return _as_expr(kernel_value(record, call.attrs, [known[arg] for arg in call.args]))
         except Relay2RelaxError:
             # The mistake belongs to the moment when the call runs, if it ever does.
             return call
