@@ -28,6 +28,7 @@ SECONDS_PER_INPUT = 10
 MEGABYTES = 2048
 GUIDED = 20
 SCRIPTS = 100
+GENERATIONS = 6
 # Of ten damaged inputs, those that are changed as Relay rather than as bytes.
 STRUCTURED = 8
 
@@ -74,22 +75,27 @@ def unguided(inputs: int, seed: int, corpus: Path) -> int:
 
     resource.setrlimit(resource.RLIMIT_AS, (MEGABYTES << 20, MEGABYTES << 20))
     found = fuzzing.seeds()
-    pool = found + [path.read_bytes() for path in sorted(corpus.iterdir())]
+    # Inputs, and how often each was damaged.
+    pool = [(one, 0) for one in (*found, *(path.read_bytes() for path in sorted(corpus.iterdir())))]
+    given = len(pool)
     rng = random.Random(seed)
     findings = read = 0
     begin = time.monotonic()
     for number in range(1, inputs + 1):
-        data = fuzzing.damage(rng, rng.choice(pool), found)
+        source, generation = rng.choice(pool)
+        data = fuzzing.damage(rng, source, found)
         start = time.perf_counter()
         problem = ""
         try:
             if fuzzing.check(data):
                 read += 1
-                # What still is a module is damaged further.
-                if len(pool) < 5000:
-                    pool.append(data)
-                else:
-                    pool[rng.randrange(len(found), len(pool))] = data
+                # What still is a module is damaged further, but not for ever: modules that no damage harms, as
+                # those that are all comment, would crowd out the others.
+                if generation + 1 < GENERATIONS:
+                    if len(pool) < 3 * given:
+                        pool.append((data, generation + 1))
+                    else:
+                        pool[rng.randrange(given, len(pool))] = (data, generation + 1)
         except Exception as error:  # noqa: BLE001 - any exception that is not ours is what is looked for
             problem = f"{type(error).__name__}: {error}"
         if time.perf_counter() - start > SECONDS_PER_INPUT:
