@@ -14,7 +14,7 @@ from typing import Any
 from relay2relax.core.dtype import Array
 from relay2relax.ops.attributes import DType, InlineString, Int
 from relay2relax.ops.elementwise import convert
-from relay2relax.ops.indexing import ConcatenateAttrs, concatenate_compute, concatenate_numpy, concatenate_type
+from relay2relax.ops.joining import ConcatenateAttrs, concatenate_compute, concatenate_numpy, concatenate_type
 from relay2relax.ops.quantised import (
     ARRAYS,
     ELEMENTS,

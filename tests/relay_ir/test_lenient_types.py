@@ -8,7 +8,7 @@ import pytest
 from relay2relax import backends, relay_ir, translator
 from relay2relax.core import Relay2RelaxError
 from relay2relax.ops.attributes import BoxInt
-from relay2relax.ops.indexing import SplitAttrs
+from relay2relax.ops.joining import SplitAttrs
 
 # The program, the type that TVM 0.18 gives it, and what is said when it is to run.
 CASES = {
