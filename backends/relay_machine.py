@@ -122,7 +122,7 @@ class Machine:
                     values = [registers[one] for one in inputs]
                     try:
                         value = registers[target] = self.kernels.run(instruction, values)
-                    except (OpError, ArithmeticError, LookupError, TypeError, ValueError) as problem:
+                    except OpError as problem:
                         raise self._refused(instruction, values, problem) from problem
                     if observe is not None:
                         observe(expr, value)
@@ -207,12 +207,11 @@ class Machine:
                 registers[one] = None
             at += 1
 
-    def _refused(self, call: CallOperator, values: Sequence[Any], problem: Exception) -> ExecutionError:
+    def _refused(self, call: CallOperator, values: Sequence[Any], problem: OpError) -> ExecutionError:
         shapes = ", ".join(str(getattr(value, "shape", "a tuple")) for value in values)
         title = f"{call.op.name} cannot be computed for arguments of shapes {shapes}"
         where = self.mod.locations.get(call.expr)
-        reason = problem.message if isinstance(problem, OpError) else str(problem)
-        return ExecutionError(Diagnostic(title, where, label=reason), self.mod.source)
+        return ExecutionError(Diagnostic(title, where, label=problem.message), self.mod.source)
 
 
 def _enter(closure: Closure, args: Sequence[Any]) -> list[Any]:
