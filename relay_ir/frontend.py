@@ -18,7 +18,7 @@ from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.source import Span
 from relay2relax.relay_ir import op
 from relay2relax.relay_ir.build import const, var
-from relay2relax.relay_ir.expr import Call, Expr, Function, GlobalVar, Tuple, TupleGetItem
+from relay2relax.relay_ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import free_vars
 from relay2relax.tir.extent import ANY, Extent
@@ -36,12 +36,11 @@ def from_onnx(
     importer = _Importer(dict(shape or {}), freeze_params)
     body = importer.graph(model)
     if freeze_params:
-        params = tuple(importer.inputs)
-        return IRModule({GlobalVar("main"): Function(params, body)}), {}
+        return IRModule.from_expr(Function(tuple(importer.inputs), body)), {}
     used = set(free_vars(body))
     weights = [one for one in importer.weights.values() if one in used]
     found = {one.name: importer.arrays[one.name] for one in weights}
-    return IRModule({GlobalVar("main"): Function((*importer.inputs, *weights), body)}), found
+    return IRModule.from_expr(Function((*importer.inputs, *weights), body)), found
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,6 @@ from relay2relax.relay_ir.json_schema import EXPRESSIONS, FIELDS, INLINE, LEAVES
 from relay2relax.relay_ir.module import IRModule, TypeData
 from relay2relax.relay_ir.older_calls import form_of_attrs, modern_call
 from relay2relax.relay_ir.opaque import OpaqueFunction
-from relay2relax.relay_ir.rewrite import free_vars
 from relay2relax.tir import expr as tir
 
 _ATTRS = "relay.attrs."
@@ -63,10 +62,8 @@ def load_json(text: str) -> IRModule:
     if isinstance(root, IRModule):
         return root
     if isinstance(root, ir.RelayExpr):
-        if not isinstance(root, ir.Function):
-            expr: Any = root
-            root = ir.Function(free_vars(expr), expr)
-        return IRModule({ir.GlobalVar("main"): root}, types=reader.types)
+        expr: Any = root
+        return IRModule.from_expr(expr, reader.types)
     raise ParseError(f"the document holds {_describe(root)}; expected a module, a function or an expression")
 
 

@@ -10,6 +10,7 @@ from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedErr
 from relay2relax.core.source import SourceRange, SourceText
 from relay2relax.relay_ir.expr import Constructor, Expr, Function, GlobalVar
 from relay2relax.relay_ir.opaque import OpaqueFunction
+from relay2relax.relay_ir.rewrite import free_vars
 from relay2relax.relay_ir.types import GlobalTypeVar, Type, TypeVar
 
 
@@ -40,6 +41,15 @@ class IRModule:
     locations: Mapping[Expr, SourceRange] = field(default_factory=dict, repr=False)
     opaque_functions: Mapping[GlobalVar, OpaqueFunction] = field(default_factory=dict)
 
+    @classmethod
+    def from_expr(cls, expr: Expr, types: Mapping[Expr, Type] | None = None) -> IRModule:
+        """Return a module whose ``@main`` is ``expr``; where that is no function, one of its free variables is made.
+
+        ``types`` are those that are known of its nodes.
+        """
+        main = expr if isinstance(expr, Function) else Function(free_vars(expr), expr)
+        return cls({GlobalVar("main"): main}, types=types or {})
+
     def refuse_opaque(self, reason: str) -> None:
         """Raise UnsupportedError, with ``reason``, for every function that is no Relay; nothing where there is none."""
         found = [
@@ -63,6 +73,10 @@ class IRModule:
                 raise UnsupportedError(f"@{name} is a {function.type_key}, not a function of Relay")
         known = ", ".join(sorted(var.name for var in self.functions)) or "none"
         raise Relay2RelaxError(f"the module has no function @{name}; it has: {known}")
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the module has a function of Relay called ``name``, or bound to that variable."""
+        return any(name in (var, var.name) for var in self.functions)
 
     def __getitem__(self, name: str | GlobalVar) -> Function:
         return self.functions[name if isinstance(name, GlobalVar) else self.get_global_var(name)]

@@ -16,7 +16,6 @@ from relay2relax.core.source import SourceText
 from relay2relax.relay_ir.expr import Constructor, Expr, Function, GlobalVar
 from relay2relax.relay_ir.lexer import Lexer
 from relay2relax.relay_ir.module import IRModule, TypeData
-from relay2relax.relay_ir.rewrite import free_vars
 from relay2relax.relay_ir.text_expr import ExpressionReader
 from relay2relax.relay_ir.text_older import older_reader
 from relay2relax.relay_ir.text_types import sequence
@@ -79,10 +78,7 @@ class _ModuleReader:
 
     def _only_expression(self) -> None:
         """Read an expression, which is the whole program, as ``@main``, its free variables being the parameters."""
-        expr = self._expression()
-        if not isinstance(expr, Function):
-            expr = Function(free_vars(expr), expr)
-        self.functions[GlobalVar("main")] = expr
+        self.functions.update(IRModule.from_expr(self._expression()).functions)
 
     def _version(self) -> None:
         lexer = self.lexer

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
-from relay2relax.relay_ir.expr import Expr, Function, GlobalVar, Var
+from relay2relax.relay_ir.expr import Expr, Var
 from relay2relax.relay_ir.infer import infer_type
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import free_vars, substitute
@@ -24,11 +24,9 @@ def create_workload(body: Expr, inputs: tuple[str, ...] = ("data",)) -> tuple[IR
     global generator). Weights are uniform within Xavier's bound ``sqrt(3 / mean of fan-in and fan-out)``; of the
     others, names that end in ``bias``, ``beta`` or ``mean`` are zero, ``gamma`` and ``var`` one.
     """
-    main = GlobalVar("main")
-    types = infer_type(IRModule({main: Function(free_vars(body), body)})).types
+    types = infer_type(IRModule.from_expr(body)).types
     declared: dict[Expr, Expr] = {var: replace(var, type_annotation=types[var]) for var in free_vars(body)}
-    body = substitute(body, declared)
-    mod = infer_type(IRModule({main: Function(free_vars(body), body)}))
+    mod = infer_type(IRModule.from_expr(substitute(body, declared)))
     params = {param.name: _initial(param) for param in mod["main"].params if param.name not in inputs}
     return mod, params
 

@@ -90,6 +90,16 @@ def test_mistakes(make, message):
         make(relay_ir.var("x", shape=(2,)))
 
 
+def test_a_module_of_an_expression():
+    x, y = relay_ir.var("x", shape=(2,)), relay_ir.var("y", shape=(2,))
+    mod = relay_ir.IRModule.from_expr(x - y)
+    assert mod["main"].params == (x, y)
+    assert "main" in mod
+    assert "other" not in mod
+    function = relay_ir.Function([y, x], x - y)
+    assert relay_ir.IRModule.from_expr(function)["main"] is function
+
+
 def test_an_unknown_operator():
     with pytest.raises(AttributeError, match=r"'nn.dense2'"):
         _ = op.nn.dense2
