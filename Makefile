@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find relay2relax core tir ops relay_ir relax_ir graph backends translator cli -name '*.py')
 FUZZ_INPUTS ?= 1000000
 TEST_EXTRAS ?= test,tvm,onnx,torch
-BENCH_EXTRAS ?= tvm,onnx
+BENCH_EXTRAS ?= tvm,onnx,torch
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 # Each apache-tvm with the apache-tvm-ffi that it really needs; 0.27 is what the extra `tvm` installs.

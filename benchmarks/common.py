@@ -1,9 +1,10 @@
-"""What the sections share: model cases, medians, tables."""
+"""What the sections share: model cases, options, medians, tables."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import statistics
 import time
@@ -14,16 +15,33 @@ from typing import Any
 
 import numpy as np
 
+from relay2relax import relax_ir, relay_ir, translator
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for: models and peers by name (all where empty), seconds to measure one thing for, and to wait."""
+
+    models: tuple[str, ...] = ()
+    peers: tuple[str, ...] = ()
+    seconds: float = 1.0
+    limit: float = 150.0
+
+    def wants(self, model: str) -> bool:
+        """Whether ``model`` is measured."""
+        return not self.models or model in self.models
+
 
 @dataclass(frozen=True)
 class Case:
-    """A recorded model: its text, and arguments for every parameter of ``main`` with their names and roles."""
+    """A model: its text, arguments for every parameter of ``main`` with names and roles, and the outputs if known."""
 
     name: str
     text: str
     names: list[str]
     arguments: list[np.ndarray]
     weights: list[bool]
+    expected: list[np.ndarray] | None = None
 
 
 def golden_root() -> Path | None:
@@ -33,27 +51,50 @@ def golden_root() -> Path | None:
     return root if root.is_dir() else None
 
 
-def model_cases() -> Iterator[Case]:
-    """Yield the recorded models; prints a line and yields nothing where they are absent."""
+def model_names(options: Options) -> list[str]:
+    """Return the recorded models that were asked for; prints a line where there are none at all."""
     root = golden_root()
     if root is None:
         print("recorded model cases are absent (RELAY2RELAX_GOLDEN): section skipped")
-        return
+        return []
+    return [folder.name for folder in sorted((root / "models").iterdir()) if options.wants(folder.name)]
+
+
+def model_case(name: str) -> Case:
+    """Return the recorded model ``name``, its arguments made from seeds."""
+    root = golden_root()
+    assert root is not None
     spec = importlib.util.spec_from_file_location("seeded", root / "seeded.py")
     assert spec is not None
     assert spec.loader is not None
     seeded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(seeded)
-    for folder in sorted((root / "models").iterdir()):
-        inputs = json.loads((folder / "case.json").read_text())["inputs"]
-        text = (folder / "model.relay").read_text()
-        weights = [i.get("role") == "param" for i in inputs]
-        # Where a recording calls every parameter a weight, the first one is the input.
-        weights[0] = weights[0] and not all(weights)
-        yield Case(folder.name, text, [i["name"] for i in inputs], [seeded.tensor(i) for i in inputs], weights)
+    folder = root / "models" / name
+    inputs = json.loads((folder / "case.json").read_text())["inputs"]
+    weights = [i.get("role") == "param" for i in inputs]
+    # Where a recording calls every parameter a weight, the first one is the input.
+    weights[0] = weights[0] and not all(weights)
+    with np.load(folder / "expected.npz") as stored:
+        expected = [stored[f"out{i}"] for i in range(len(stored.files))]
+    text = (folder / "model.relay").read_text()
+    return Case(name, text, [i["name"] for i in inputs], [seeded.tensor(i) for i in inputs], weights, expected)
 
 
-def median_seconds(call: Callable[[], Any], budget: float = 1.0, least: int = 5, most: int = 2000) -> float:
+def model_cases(options: Options = Options()) -> Iterator[Case]:
+    """Yield the recorded models that were asked for."""
+    for name in model_names(options):
+        yield model_case(name)
+
+
+def warm_up() -> relax_ir.IRModule:
+    """Translate a small program both ways, so that imports are not what is measured; return it."""
+    text = '#[version = "0.0.5"] def @main(%x: Tensor[(4), float32]) { nn.relu(%x) }'
+    typed = relay_ir.infer_type(relay_ir.parse(text))
+    translator.lower_to_tir(typed)
+    return translator.via_graph(typed)
+
+
+def median_seconds(call: Callable[[], Any], budget: float = 1.0, least: int = 5, most: int = 50_000) -> float:
     """Return the median time of ``call`` after one warm-up, over as many runs as ``budget`` seconds allow."""
     call()
     times: list[float] = []
@@ -70,6 +111,19 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     result = call()
     return time.perf_counter() - start, result
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Return the geometric mean of positive numbers."""
+    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
+
+
+def shown(value: float | None, factor: float = 1.0) -> str:
+    """Return a number with three digits for a table, nothing for None."""
+    if value is None:
+        return ""
+    scaled = value * factor
+    return f"{scaled:,.0f}" if abs(scaled) >= 1000 else f"{scaled:.3g}"
 
 
 def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

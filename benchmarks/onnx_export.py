@@ -65,6 +65,7 @@ class Exporter:
             return (result, result) if name == "nn.dropout" else result
         simple: dict[str, Callable[[], Any]] = {
             "nn.softmax": lambda: self.node("Softmax", args, axis=a.axis),
+            "nn.layer_norm": lambda: self.node("LayerNormalization", args, axis=a.axis, epsilon=a.epsilon),
             "concatenate": lambda: self.node("Concat", args[0], axis=a.axis),
             "reshape": lambda: self.reshape(args[0], shape),
             "squeeze": lambda: self.reshape(args[0], shape),

@@ -1,57 +1,86 @@
 """Measure the product against its own limits and against its peers; everything in one run on this machine.
 
-    python benchmarks/run.py                     all sections
-    python benchmarks/run.py chain translate     some of them
+    python benchmarks/run.py                                                   all sections
+    python benchmarks/run.py chain translate                                   some of them
+    python benchmarks/run.py speed --models mlp,lstm --peers c,onnxruntime     a part of one
 
 Sections: ``chain`` (time per node of every stage, from 1,000 to 100,000 operators), ``reading`` (MB/s of text and
 JSON, calls typed per second), ``translate`` (seconds per model case, both ways), ``importing`` (translating beside
-apache-tvm's ONNX importer, building beside its default build), ``memory`` (peak memory of reading, inference and
-translation over a module with 500 MB of params), ``speed`` (the C backend beside apache-tvm's default build and ONNX
-Runtime on two threads). Model cases are read from RELAY2RELAX_GOLDEN or from ../shared/golden beside the checkout;
-sections that need them say so where they are absent.
+apache-tvm's ONNX importer), ``memory`` (peak memory of reading, inference and translation over a module with 500 MB of
+params), ``micro`` (single operators as a share of what the machine can do), ``speed`` (the models on numpy, C,
+apache-tvm, ONNX Runtime and PyTorch: runs, builds, memory, dynamic batch). Model cases are read from
+RELAY2RELAX_GOLDEN or from ../shared/golden beside the checkout; sections that need them say so where they are absent.
+Below the tables stands what is promised, and whether it holds. docs/benchmarks.md explains the numbers.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import platform
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-# Peers and we run on the same two threads.
-THREADS = 2
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TVM_NUM_THREADS"):
-    os.environ.setdefault(variable, str(THREADS))
+from threads import ENVIRONMENT, THREADS
 
-import chain  # noqa: E402  (thread counts are read when numerical libraries load)
-import importing  # noqa: E402
-import memory  # noqa: E402
-import reading  # noqa: E402
-import speed  # noqa: E402
-import translate  # noqa: E402
+os.environ.update(ENVIRONMENT)
 
-SECTIONS = {
-    "chain": chain.run,
-    "reading": reading.run,
+import chain
+import importing
+import marks
+import memory
+import micro
+import reading
+import speed
+import translate
+from common import Options
+from peers import PEERS
+
+SECTIONS: dict[str, Callable[[Options], Any]] = {
+    "chain": lambda _: chain.run(),
+    "reading": lambda _: reading.run(),
     "translate": translate.run,
     "importing": importing.run,
-    "memory": memory.run,
+    "memory": lambda _: memory.run(),
+    "micro": micro.run,
     "speed": speed.run,
 }
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in text.split(",") if one.strip())
 
 
 def main() -> None:
     """Run the sections that were asked for, print their tables, and write one JSON document beside them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="what to measure (all when none is given)")
+    parser.add_argument("--models", type=_names, default=(), help="models, or programs of micro, by name (all)")
+    parser.add_argument("--peers", type=_names, default=(), help=f"some of {','.join(PEERS)} (all)")
+    parser.add_argument("--seconds", type=float, default=Options.seconds, help="to measure one thing for")
+    parser.add_argument("--limit", type=float, default=Options.limit, help="seconds to wait for one peer on one model")
     parser.add_argument("--out", type=Path, default=Path("out/bench.json"), help="where the JSON goes")
-    chosen = parser.parse_args()
+    given = parser.parse_args()
+    unknown = [one for one in given.peers if one not in PEERS]
+    if unknown:
+        parser.error(f"unknown peer {unknown[0]!r}; there are: {', '.join(PEERS)}")
+    options = Options(given.models, given.peers, given.seconds, given.limit)
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {THREADS} threads")
-    results = {name: SECTIONS[name]() for name in chosen.sections or SECTIONS}
-    chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    chosen.out.write_text(json.dumps(results, indent=2) + "\n")
-    print(f"\nwrote {chosen.out}")
+    start, results = time.perf_counter(), {}
+    for name in given.sections or SECTIONS:
+        results[name] = SECTIONS[name](options)
+    verdicts = marks.verdicts(results)
+    if verdicts:
+        print("\nWhat is promised, and what was seen:\n", *verdicts, sep="\n")
+    seconds = time.perf_counter() - start
+    results |= {"verdicts": [dataclasses.asdict(one) for one in verdicts], "seconds": seconds}
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(json.dumps(results, indent=2) + "\n")
+    print(f"\nwrote {given.out} after {seconds / 60:.1f} min")
 
 
 if __name__ == "__main__":

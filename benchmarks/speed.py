@@ -1,92 +1,118 @@
-"""The C backend beside ONNX Runtime and apache-tvm, which builds our plain and our scheduled script by its default
-pipeline, on the recorded models and two threads.
-"""
+"""The recorded models on everybody: runs, builds, memory, dynamic batch. One process for each model and each peer."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+import sys
+import tempfile
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from common import Case, median_seconds, model_cases, table, timed
+from common import Options, geometric_mean, model_names, shown, table
+from marks import MARKS, best_peer, building
+from measure import MEASUREMENTS, ask
+from peers import PEERS
 
-from relay2relax import backends, relay_ir, translator
-from relay2relax.core.tolerance import MODEL_REDUCTION, difference
-from relay2relax.translator import flatten
-
-# A build of apache-tvm that takes longer is not waited for.
-BUILD_LIMIT = 60.0
-THREADS = 2
+# What is measured of a model beside its peers: C once more from the cache and on one thread, any batch, peak memory.
+EXTRAS = ("c_cached", *MEASUREMENTS)
 
 
-def _onnx_runtime(typed: relay_ir.IRModule, case: Case) -> Callable[[], Any]:
-    import onnxruntime
-    from onnx_export import export
-
-    triples = list(zip(case.names, case.arguments, case.weights, strict=True))
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = THREADS
-    model = export(typed, [a if weight else None for _, a, weight in triples]).SerializeToString()
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    given = [a for _, a, weight in triples if not weight]
-    feed = {i.name: a for i, a in zip(session.get_inputs(), given, strict=True)}
-    return lambda: session.run(None, feed)
-
-
-def _tvm(relax: Any, arguments: list[np.ndarray]) -> Callable[[], Any] | None:
-    """Return a call of apache-tvm's build for this processor, or None where building takes longer than the limit."""
-    import tvm
-    from tvm import relax as tvm_relax
-
-    built: list[Any] = []
-    target = tvm.target.Target({"kind": "llvm", "mcpu": tvm.target.codegen.llvm_get_system_cpu()})
-    module = tvm.script.from_source(relax.script())
-    builder = threading.Thread(target=lambda: built.append(tvm_relax.build(module, target=target)), daemon=True)
-    builder.start()
-    builder.join(BUILD_LIMIT)
-    if not built:
-        return None
-    machine = tvm_relax.VirtualMachine(built[0], tvm.cpu())
-    tensors = [tvm.runtime.tensor(a) for a in arguments]
-    main = machine["main"]
-    return lambda: main(*tensors)
+def measure(name: str, options: Options) -> dict[str, dict[str, Any]]:
+    """Return what everybody who was asked for took for the model ``name``."""
+    found = {}
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {"RELAY2RELAX_CACHE": cache}
+        for what in chosen(options):
+            print(f"  {name}: {what}", file=sys.stderr, flush=True)
+            if what == "c_cached":
+                given = {**environment, "RELAY2RELAX_THREADS": "1"}
+                found[what] = ask("c", [name], options.seconds / 4, options.limit, given)[name]
+            else:
+                found[what] = ask(what, [name], options.seconds, options.limit, environment)[name]
+    return found
 
 
-def _ratio(one: float | None, other: float | None) -> str:
-    return f"{one / other:.2f}" if one and other else ""
+def chosen(options: Options) -> list[str]:
+    """Return the peers that were asked for; what is measured of C comes with C."""
+    peers = [one for one in PEERS if not options.peers or one in options.peers]
+    return [*peers, *(EXTRAS if "c" in peers else ())]
 
 
-def run() -> dict[str, dict[str, float | None]]:
-    """Print milliseconds per run and ratios to the C backend.
+def run(options: Options) -> dict[str, Any]:
+    """Print the tables of all models, the six of the marks named; return all that was measured."""
+    rows = {name: measure(name, options) for name in model_names(options)}
+    if not rows:
+        return {}
+    peers = [one for one in PEERS if not options.peers or one in options.peers]
+    _runs(rows, peers)
+    if "c" in peers:
+        _builds(rows)
+        _memory(rows)
+    _machine(rows)
+    failed = [f"  {name}, {what}: {one['failed']}" for name, row in rows.items() for what, one in row.items()
+              if "failed" in one]  # fmt: skip
+    if failed:
+        print("\nnot measured, and why:", *failed, sep="\n")
+    return {"models": rows}
 
-    Weights are bound for everybody, as ``relay.build(mod, params=params)`` had them: packing them is part of the build.
-    """
-    rows, results = [], {}
-    for case in model_cases():
-        typed = relay_ir.infer_type(relay_ir.parse(case.text))
-        triples = list(zip(case.names, case.arguments, case.weights, strict=True))
-        weights = {name: array for name, array, is_weight in triples if is_weight}
-        given = [array for _, array, is_weight in triples if not is_weight]
-        relax = translator.via_graph(typed, weights)
-        build, executable = timed(lambda: backends.build(relax, target="c"))  # noqa: B023  (called at once)
-        main = backends.VirtualMachine(executable)["main"]
-        seconds: dict[str, float | None] = {"build c": build}
-        seconds["c"] = median_seconds(lambda: main(*given))  # noqa: B023
-        peer = _tvm(relax, given)
-        seconds["tvm"] = median_seconds(peer) if peer else None
-        peer = _tvm(backends.schedule_module(relax), given)
-        seconds["tvm scheduled"] = median_seconds(peer) if peer else None
-        peer = _onnx_runtime(typed, case)
-        # A peer that computes something else is no peer.
-        assert difference(peer()[0], flatten(main(*given))[0], MODEL_REDUCTION).agrees, case.name
-        seconds["onnxruntime"] = median_seconds(peer)
-        results[case.name] = seconds
-        shown = ("c", "tvm", "tvm scheduled", "onnxruntime")
-        ms = [f"{seconds[key] * 1e3:.3f}" if seconds[key] else f"build > {BUILD_LIMIT:.0f} s" for key in shown]
-        ratios = [("tvm", "tvm scheduled"), ("tvm", "c"), ("onnxruntime", "c")]
-        rows.append([case.name, f"{build:.1f}", *ms, *(_ratio(seconds[a], seconds[b]) for a, b in ratios)])
-    head = ["model", "build c s", "c ms", "tvm ms", "sched ms", "ort ms", "tvm / sched", "tvm / c", "ort / c"]
-    if rows:
-        table("Milliseconds per run on two threads; ratios above 1: the C backend is ahead", head, rows)
-    return results
+
+def _runs(rows: Mapping[str, Any], peers: list[str]) -> None:
+    lines = []
+    for name, row in rows.items():
+        runs = {peer: row[peer].get("run") for peer in peers}
+        best, ours = best_peer(name, row), runs.get("c")
+        mark = MARKS.get(name)
+        lines.append(
+            [
+                name,
+                *("–" if one is None else shown(one, 1e3) for one in runs.values()),
+                shown(mark.relay, 1e3) if mark else "",
+                shown(ours / best[1]) if ours and best else "",
+                best[0] if ours and best else "",
+                _ratio(runs, "tvm", "tvm_scheduled"),
+                _ratio(runs, "tvm", "c"),
+            ]
+        )
+    head = ["model", *peers, "relay mark", "c / best", "the best", "tvm / scheduled", "tvm / c"]
+    table(
+        "Milliseconds per run on two threads, medians (best of ONNX Runtime, PyTorch, the mark of Relay)", head, lines
+    )
+
+
+def _ratio(runs: Mapping[str, float | None], one: str, other: str) -> str:
+    a, b = runs.get(one), runs.get(other)
+    return shown(a / b) if a and b else ""
+
+
+def _builds(rows: Mapping[str, Any]) -> None:
+    lines = []
+    for name, row in rows.items():
+        mark = MARKS.get(name)
+        third = mark.relay_build / 3 if mark else None
+        built = [building(row[one]) if "build" in row.get(one, {}) else None for one in
+                 ("c", "c_cached", "tvm", "tvm_scheduled")]  # fmt: skip
+        lines.append([name, *(shown(one) for one in (*built[:2], third, *built[2:]))])
+    head = ["model", "c cold", "c cached", "mark / 3", "tvm", "tvm_scheduled"]
+    table("Seconds from a typed Relay module with weights to machine code (a third of relay.build's mark)", head, lines)
+
+
+def _memory(rows: Mapping[str, Any]) -> None:
+    lines = []
+    for name, row in rows.items():
+        memory, batch = row["memory"], row["dynamic"]
+        megabytes = [shown(memory.get(one), 1e-6) for one in ("weights", "alive", "bound", "peak", "loading")]
+        ratio = shown(memory["peak"] / memory["bound"]) if "bound" in memory else ""
+        times = [shown(batch.get(one), 1e3) for one in ("dynamic", "fixed")]
+        lines.append([name, *megabytes, ratio, *times, _ratio(batch, "dynamic", "fixed")])
+    head = ["model", "weights", "live", "bound", "peak", "loading", "peak / bound", "any batch", "fixed", "any / fixed"]
+    table("C: megabytes (bound: weights + 1.2 × live); milliseconds of a build for any batch", head, lines)
+
+
+def _machine(rows: Mapping[str, Any]) -> None:
+    """Print how fast this machine is now against the one of the marks, by what did not change in between."""
+    for peer in ("onnxruntime", "pytorch"):
+        # The marks ran LSTM as one operator; here it is the steps that Relay has.
+        pairs = {n: (r[peer]["run"], getattr(MARKS[n], peer)) for n, r in rows.items() if n in MARKS and n != "lstm"
+                 and "run" in r.get(peer, {})}  # fmt: skip
+        if pairs:
+            mean = geometric_mean([now / then for now, then in pairs.values()])
+            print(f"\n{peer} now takes {shown(mean)} × its marks (geometric mean of {len(pairs)} models)")

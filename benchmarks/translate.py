@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from common import model_cases, table, timed
+from common import Options, model_cases, table, timed, warm_up
 
 from relay2relax import relay_ir, translator
 
 
-def run() -> dict[str, dict[str, float]]:
+def run(options: Options) -> dict[str, dict[str, float]]:
     """Print seconds per model for reading, inference and both translators."""
+    warm_up()
     rows, results = [], {}
-    for case in model_cases():
+    for case in model_cases(options):
         reading, mod = timed(lambda: relay_ir.parse(case.text))  # noqa: B023  (called at once)
         inference, typed = timed(lambda: relay_ir.infer_type(mod))  # noqa: B023
         lowering, _ = timed(lambda: translator.lower_to_tir(typed))  # noqa: B023

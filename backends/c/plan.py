@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relay2relax.core.dtype import bits
 from relay2relax.tir.arith import simplify
-from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, binary
+from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.integers import integer
 
 ALIGNMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """Byte offset of each temporary, and the size of it all; symbolic where extents are."""
+    """Byte offset of each temporary, and the size of it all, symbolic where extents are; first and last stage of each."""
 
     offsets: Mapping[Buffer, PrimExpr]
     size: PrimExpr
+    lifetimes: Mapping[Buffer, tuple[int, int]] = field(default_factory=dict)
+
+    def most_alive(self, values: Mapping[Var, int]) -> int:
+        """Return the bytes of the temporaries of that stage which needs the most: no plan can do with less."""
+        alive: dict[int, int] = {}
+        for buffer, (first, last) in self.lifetimes.items():
+            size = integer(byte_size(buffer), values)
+            for stage in range(first, last + 1):
+                alive[stage] = alive.get(stage, 0) + size
+        return max(alive.values(), default=0)
 
 
 def byte_size(buffer: Buffer) -> PrimExpr:
@@ -59,7 +70,7 @@ def plan_memory(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
             offsets[buffer] = total
             free.append((total, last))
             total = simplify(binary("+", total, extent))
-    return Arena(offsets, total)
+    return Arena(offsets, total, lifetimes)
 
 
 def _orders(lifetimes: Mapping[Buffer, tuple[int, int]]) -> list[Callable[[tuple[int, Buffer]], tuple[int, ...]]]:

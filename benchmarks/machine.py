@@ -1,0 +1,98 @@
+"""What this machine can do: fused multiply-adds and memory traffic of small C kernels, on all threads at once.
+
+The kernels go through the compiler, flags and cache of the C backend, so they use the same instructions as its code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from threads import THREADS
+
+from relay2relax.backends.c.compile import find_compiler, load_library
+
+_ACCUMULATORS = 16
+_REPEATS = 5
+_SECONDS = 0.05
+_SOURCE = r"""
+#include <stdint.h>
+typedef float vector __attribute__((vector_size(WIDTH)));
+/* So many rounds of independent multiply-adds; what comes out is stored, so that nothing is left out. */
+void multiply_add(int64_t rounds, float* out) {
+  vector sums[COUNT], x = {}, y = {};
+  x += 0.999f; y += 0.001f;
+  for (int j = 0; j < COUNT; ++j) sums[j] = y * (float)j;
+  for (int64_t i = 0; i < rounds; ++i)
+#pragma GCC unroll 16
+    for (int j = 0; j < COUNT; ++j) sums[j] = sums[j] * x + y;
+  for (int j = 0; j < COUNT; ++j) *(vector*)(out + j * WIDTH / 4) = sums[j];
+}
+/* Read one array and write another, so many times. */
+void stream(int64_t rounds, int64_t count, const float* restrict from, float* restrict to) {
+  for (int64_t i = 0; i < rounds; ++i) {
+    for (int64_t j = 0; j < count; ++j) to[j] = from[j] * 2.0f + 1.0f;
+    __asm__ volatile("" ::: "memory");
+  }
+}
+"""
+
+
+@lru_cache(maxsize=None)
+def _library() -> ctypes.CDLL:
+    width = find_compiler().machine.vector_bytes
+    source = _SOURCE.replace("WIDTH", str(width)).replace("COUNT", str(_ACCUMULATORS))
+    # The backend hides what it does not export.
+    return load_library([source.replace("void ", '__attribute__((visibility("default"))) void ')])
+
+
+def _rate(kernel: Callable[[int, int], None], per_round: float) -> float:
+    """Return ``per_round`` times the rounds per second of ``kernel(thread, rounds)`` on all threads."""
+    rounds, seconds = 1, 0.0
+    while seconds < _SECONDS:
+        rounds *= 4
+        seconds = min(_together(kernel, rounds) for _ in range(3))
+    return THREADS * rounds * per_round / min(_together(kernel, rounds) for _ in range(_REPEATS))
+
+
+def _together(kernel: Callable[[int, int], None], rounds: int) -> float:
+    threads = [threading.Thread(target=kernel, args=(number, rounds)) for number in range(THREADS)]
+    start = time.perf_counter()
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    return time.perf_counter() - start
+
+
+@lru_cache(maxsize=None)
+def peak_flops() -> float:
+    """Return the floating-point operations per second of multiply-adds in registers; each counts as two."""
+    width = find_compiler().machine.vector_bytes
+    storage = np.zeros((THREADS, 2 * _ACCUMULATORS * width // 4), np.float32)
+    # Vectors are stored at multiples of their size.
+    addresses = [row.ctypes.data + -row.ctypes.data % width for row in storage]
+
+    def kernel(thread: int, rounds: int) -> None:
+        _library().multiply_add(ctypes.c_int64(rounds), ctypes.c_void_p(addresses[thread]))
+
+    return _rate(kernel, 2 * _ACCUMULATORS * width / 4)
+
+
+@lru_cache(maxsize=None)
+def bandwidth(size: int) -> float:
+    """Return the bytes per second read and written where all threads together read one half of ``size`` bytes, and
+    write the other, again and again: from a cache where they fit.
+    """
+    count = size // 8 // THREADS
+    arrays = np.ones((THREADS, 2, count), np.float32)
+
+    def kernel(thread: int, rounds: int) -> None:
+        source, target = (ctypes.c_void_p(one.ctypes.data) for one in arrays[thread])
+        _library().stream(ctypes.c_int64(rounds), ctypes.c_int64(count), source, target)
+
+    return _rate(kernel, 8.0 * count)

@@ -1,0 +1,111 @@
+"""One measurement in a process of its own, so that thread pools, memory and failures stay apart.
+
+    python benchmarks/measure.py WHAT SECONDS CASE …
+
+prints a line of JSON for each case. WHAT is a peer of ``peers.py``, or one of ``MEASUREMENTS``. ``ask`` starts such a
+process and does not wait for it beyond a limit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from common import Case, golden_root, median_seconds, model_case, timed, warm_up
+from threads import ENVIRONMENT
+
+
+def ask(
+    what: str, cases: Sequence[str], seconds: float, limit: float, environment: Mapping[str, str] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Return what was measured by case; what went wrong, or was not waited for, under ``failed``."""
+    command = [sys.executable, str(Path(__file__).resolve()), what, str(seconds), *cases]
+    given = {**os.environ, **ENVIRONMENT, **(environment or {})}
+    try:
+        done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=limit, check=False)
+        output, failed = done.stdout, (done.stderr.strip().splitlines() or ["no output"])[-1]
+    except subprocess.TimeoutExpired as stopped:
+        printed = stopped.stdout or b""
+        output = printed.decode() if isinstance(printed, bytes) else printed
+        failed = f"over {limit:.0f} s"
+    lines = [line for line in output.splitlines() if line.startswith('{"case"')]
+    found = {one.pop("case"): one for one in map(json.loads, lines)}
+    return {case: found.get(case, {"failed": failed}) for case in cases}
+
+
+def find_case(name: str) -> Case:
+    """Return a recorded model, or a program of ``micro.py``."""
+    import micro
+
+    root = golden_root()
+    if root is not None and (root / "models" / name).is_dir():
+        return model_case(name)
+    return micro.case(name)
+
+
+def _outputs(case: Case) -> Any:
+    """Return what ``case`` computes: as recorded, else by the operators' numpy kernels."""
+    from relay2relax import backends, relay_ir, translator
+
+    if case.expected is not None:
+        return case.expected
+    typed = relay_ir.infer_type(relay_ir.parse(case.text))
+    return translator.flatten(backends.create_executor("graph", typed).evaluate()(*case.arguments))
+
+
+def peer(name: str, case: Case, seconds: float) -> dict[str, Any]:
+    """Return what building took, the median seconds of a run, and whether the outputs are right."""
+    from peers import PEERS, Model
+
+    from relay2relax import backends
+    from relay2relax.core.tolerance import MODEL_REDUCTION, difference
+
+    small = warm_up()
+    if name == "c":
+        backends.build(small, target="c")
+    ready = PEERS[name](Model(case))
+    first, result = timed(ready.run)
+    found, wanted = ready.arrays(result), _outputs(case)
+    differences = [difference(one, other, MODEL_REDUCTION) for one, other in zip(found, wanted, strict=True)]
+    wrong = [one.reason for one in differences if not one.agrees]
+    if wrong:
+        return {"failed": f"another result: {wrong[0]}"}
+    digest = hashlib.sha256(b"".join(one.tobytes() for one in found)).hexdigest()
+    return {**ready.seconds, "first": first, "run": median_seconds(ready.run, seconds), "digest": digest}
+
+
+def _dynamic(case: Case, seconds: float) -> dict[str, Any]:
+    import dynamic_batch
+
+    return dynamic_batch.measure(case, seconds)
+
+
+def _memory(case: Case, seconds: float) -> dict[str, Any]:
+    import running_memory
+
+    return running_memory.measure(case)
+
+
+MEASUREMENTS: dict[str, Callable[[Case, float], dict[str, Any]]] = {"dynamic": _dynamic, "memory": _memory}
+
+
+def main() -> None:
+    """Measure what the command line names."""
+    what, seconds, *cases = sys.argv[1:]
+    for name in cases:
+        case = find_case(name)
+        if what in MEASUREMENTS:
+            found = MEASUREMENTS[what](case, float(seconds))
+        else:
+            found = peer(what, case, float(seconds))
+        print(json.dumps({"case": name, **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

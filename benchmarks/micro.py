@@ -1,0 +1,119 @@
+"""Single operators: time, rate, and the rate as a share of what this machine was measured to do.
+
+Products and convolutions count multiplications and additions, against multiply-adds in registers. What is bound by
+memory counts each input and output once, against a C loop that reads and writes as many bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import machine
+import numpy as np
+from common import Case, Options, shown, table
+from measure import ask
+
+MICRO_PEERS = ("c", "onnxruntime", "pytorch")
+FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Micro:
+    """A program of a few operators; ``weights`` are bound. ``operations`` is 0 where memory is the limit."""
+
+    body: str
+    inputs: Mapping[str, Sequence[int]]
+    weights: Mapping[str, Sequence[int]]
+    operations: int = 0
+    moved: int = 0
+
+
+def _dense(rows: int, reduced: int, columns: int) -> Micro:
+    body = f"nn.dense(%x, %w, units={columns})"
+    return Micro(body, {"x": (rows, reduced)}, {"w": (columns, reduced)}, 2 * rows * reduced * columns)
+
+
+def _convolution(channels: int, filters: int, extent: int, kernel: int, groups: int = 1) -> Micro:
+    side = kernel // 2
+    body = (
+        f"nn.conv2d(%x, %w, padding=[{side}, {side}, {side}, {side}], groups={groups}, "
+        f"channels={filters}, kernel_size=[{kernel}, {kernel}])"
+    )
+    weights = (filters, channels // groups, kernel, kernel)
+    return Micro(body, {"x": (1, channels, extent, extent)}, {"w": weights}, 2 * math.prod(weights) * extent**2)
+
+
+def _mapped(body: str, shape: Sequence[int], weights: Sequence[str] = ()) -> Micro:
+    moved = 2 * FLOAT_BYTES * math.prod(shape)
+    return Micro(body, {"x": shape}, dict.fromkeys(weights, shape[-1:]), moved=moved)
+
+
+CASES: dict[str, Micro] = {
+    "matmul 256³": _dense(256, 256, 256),
+    "matmul 512³": _dense(512, 512, 512),
+    "matmul 1024³": _dense(1024, 1024, 1024),
+    "matmul 128×256×1024": _dense(128, 256, 1024),
+    "matmul 1×1024×1024": _dense(1, 1024, 1024),
+    "batch matmul 12×128×64×128": Micro(
+        "nn.batch_matmul(%x, %y, transpose_b=True)",
+        {"x": (12, 128, 64), "y": (12, 128, 64)},
+        {},
+        2 * 12 * 128 * 64 * 128,
+    ),
+    "conv 3×3 64→64 at 56²": _convolution(64, 64, 56, 3),
+    "conv 3×3 256→256 at 14²": _convolution(256, 256, 14, 3),
+    "conv 1×1 64→256 at 56²": _convolution(64, 256, 56, 1),
+    "conv 1×1 512→512 at 14²": _convolution(512, 512, 14, 1),
+    "depthwise 3×3 144 at 56²": _convolution(144, 144, 56, 3, 144),
+    "softmax 1536×128": _mapped("nn.softmax(%x)", (1536, 128)),
+    "softmax 4096×1000": _mapped("nn.softmax(%x)", (4096, 1000)),
+    "layer norm 128×256": _mapped("nn.layer_norm(%x, %g, %b)", (128, 256), ("g", "b")),
+    "layer norm 2048×1024": _mapped("nn.layer_norm(%x, %g, %b)", (2048, 1024), ("g", "b")),
+    "relu(x·a + b) 256×1024": _mapped("nn.relu(add(multiply(%x, %a), %b))", (256, 1024), ("a", "b")),
+    "relu(x·a + b) 4096×1024": _mapped("nn.relu(add(multiply(%x, %a), %b))", (4096, 1024), ("a", "b")),
+    "sigmoid(tanh(x)·a + x) 4096×1024": _mapped("sigmoid(add(multiply(tanh(%x), %a), %x))", (4096, 1024), ("a",)),
+}
+
+
+def case(name: str) -> Case:
+    """Return one of ``CASES`` with arguments."""
+    chosen = CASES[name]
+    shapes = {**chosen.inputs, **chosen.weights}
+    params = ", ".join(f"%{one}: Tensor[({', '.join(map(str, shape))},), float32]" for one, shape in shapes.items())
+    text = f'#[version = "0.0.5"]\ndef @main({params.replace(",)", ")")}) {{\n  {chosen.body}\n}}\n'
+    draws = np.random.default_rng(0)
+    arguments = [draws.standard_normal(shape).astype(np.float32) for shape in shapes.values()]
+    return Case(name, text, list(shapes), arguments, [one in chosen.weights for one in shapes])
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Print milliseconds, rates and shares of every program for everybody."""
+    names = [name for name in CASES if options.wants(name)]
+    peers = [one for one in MICRO_PEERS if not options.peers or one in options.peers]
+    if not names or not peers:
+        return {}
+    flops = machine.peak_flops()
+    far = machine.bandwidth(512 << 20)
+    print(f"\nmeasured: {flops / 1e9:.0f} GFLOP/s of multiply-adds, {far / 1e9:.1f} GB/s read and written in memory")
+    limit = options.limit * len(names) / 4
+    found = {peer: ask(peer, names, options.seconds / 2, limit) for peer in peers}
+    rows, results = [], {}
+    for name in names:
+        chosen = CASES[name]
+        work = chosen.operations or chosen.moved
+        most = flops if chosen.operations else machine.bandwidth(chosen.moved)
+        cells = []
+        results[name] = {"work": work, "most per second": most}
+        for peer in peers:
+            seconds = found[peer][name].get("run")
+            results[name][peer] = found[peer][name]
+            share = f"{work / seconds / most:.0%}" if seconds else found[peer][name]["failed"]
+            cells += [shown(seconds, 1e3), shown(work / seconds, 1e-9) if seconds else "", share]
+        unit = "GFLOP/s" if chosen.operations else "GB/s"
+        rows.append([name, unit, shown(most, 1e-9), *cells])
+    head = ["program", "unit", "most", *(f"{peer} {one}" for peer in peers for one in ("ms", "rate", "share"))]
+    table("Single operators: milliseconds, rate, and share of the most that was measured", head, rows)
+    return {"peak FLOP/s": flops, "bytes/s in memory": far, "programs": results}

@@ -1,0 +1,105 @@
+"""Who runs a model: our backends, apache-tvm on our plain and our scheduled script, ONNX Runtime, PyTorch.
+
+Weights are bound for everybody, as ``relay.build(mod, params=params)`` had them: packing them is part of the build.
+No model is defined twice: ONNX Runtime and PyTorch get what ``onnx_export.py`` makes of the Relay module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from common import Case, timed
+from threads import THREADS
+
+from relay2relax import backends, relay_ir, translator
+
+
+class Model:
+    """A case ready for everybody: typed, weights by name, and the arguments that are given on every run."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.typed = relay_ir.infer_type(relay_ir.parse(case.text))
+        triples = list(zip(case.names, case.arguments, case.weights, strict=True))
+        self.weights = {name: array for name, array, is_weight in triples if is_weight}
+        self.given = [array for _, array, is_weight in triples if not is_weight]
+
+    def relax(self, schedule: str | None = None) -> Any:
+        """Return the translation with weights bound."""
+        return translator.via_graph(self.typed, self.weights, schedule=schedule)
+
+    def onnx(self) -> Any:
+        """Return the ONNX model with weights bound."""
+        from onnx_export import export
+
+        return export(self.typed, [self.weights.get(name) for name in self.case.names])
+
+
+@dataclass
+class Ready:
+    """A built model: one run, the arrays in what a run returned, and the seconds of what came before."""
+
+    run: Callable[[], Any]
+    arrays: Callable[[Any], Sequence[np.ndarray]]
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def _ours(model: Model, target: str) -> Ready:
+    translate, relax = timed(model.relax)
+    build, executable = timed(lambda: backends.build(relax, target=target))
+    main, given = backends.VirtualMachine(executable)["main"], model.given
+    return Ready(lambda: main(*given), translator.flatten, {"translate": translate, "build": build})
+
+
+def _tvm(model: Model, schedule: str | None) -> Ready:
+    """apache-tvm's default pipeline, for the instruction set of this processor."""
+    import tvm
+    from tvm import relax as tvm_relax
+
+    from relay2relax.backends.tvm import to_tvm, within_limits
+
+    translate, relax = timed(lambda: within_limits(model.relax(schedule)))
+    read, module = timed(lambda: to_tvm(relax))
+    target = tvm.target.Target({"kind": "llvm", "mcpu": tvm.target.codegen.llvm_get_system_cpu()})
+    build, built = timed(lambda: tvm_relax.build(module, target=target))
+    main = tvm_relax.VirtualMachine(built, tvm.cpu())["main"]
+    given = [tvm.runtime.tensor(array) for array in model.given]
+
+    def arrays(result: Any) -> list[np.ndarray]:
+        return [one.numpy() for one in ([result] if isinstance(result, tvm.runtime.Tensor) else result)]
+
+    return Ready(lambda: main(*given), arrays, {"translate": translate, "read": read, "build": build})
+
+
+def _onnx_runtime(model: Model) -> Ready:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    content = model.onnx().SerializeToString()
+    build, session = timed(lambda: onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"]))
+    feed = {i.name: array for i, array in zip(session.get_inputs(), model.given, strict=True)}
+    return Ready(lambda: session.run(None, feed), lambda result: result, {"build": build})
+
+
+def _pytorch(model: Model) -> Ready:
+    import torch
+    from torch_peer import run_by_torch
+
+    torch.set_num_threads(THREADS)
+    run = run_by_torch(model.onnx())
+    given = [torch.from_numpy(array) for array in model.given]
+    return Ready(lambda: run(*given), lambda result: [one.numpy() for one in result])
+
+
+PEERS: dict[str, Callable[[Model], Ready]] = {
+    "numpy": lambda model: _ours(model, "numpy"),
+    "c": lambda model: _ours(model, "c"),
+    "tvm": lambda model: _tvm(model, None),
+    "tvm_scheduled": lambda model: _tvm(model, "cpu"),
+    "onnxruntime": _onnx_runtime,
+    "pytorch": _pytorch,
+}
