@@ -27,6 +27,7 @@ from relay2relax.relay_ir import types as ty
 from relay2relax.relay_ir.attrs_codec import (
     attrs_class,
     decode_attrs,
+    is_attrs,
     parse_bool,
     parse_double,
     parse_int,
@@ -541,6 +542,8 @@ def _call_attrs(op: Any, attrs: Any) -> Any:
     if record is not None and not isinstance(attrs, (record.attrs, ir.OpaqueAttrs)):
         wanted = record.attrs_key or "no attributes"
         raise ParseError(f"field 'attrs': the operator {record.name} takes {wanted}, found {_describe(attrs)}")
+    if not is_attrs(attrs):
+        raise ParseError(f"field 'attrs': expected attributes, found {_describe(attrs)}")
     return attrs
 
 

@@ -266,6 +266,7 @@ def test_an_expression_becomes_main_with_its_free_variables():
         ({"n12": {"args": "13"}}, r"field 'args': expected an array"),
         ({"n12": {"args": "7"}}, r"field 'args': expected an expression as element 0"),
         ({"n12": {"attrs": "19"}, "n13": {}}, r""),
+        ({"n12": {"op": "3", "attrs": "6"}}, r"field 'attrs': expected attributes, found a TensorType"),
         ({"n15": {"axis": "one"}}, r"node 15 \(relay.attrs.SoftmaxAttrs\): field 'axis': expected an integer"),
         ({"n8": {"value": "9" * 30}}, r"node 8 \(IntImm\): field 'value': expected an integer of 64 bits"),
         ({"n1": {"body": "1"}}, r"cycle"),
