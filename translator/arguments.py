@@ -23,9 +23,10 @@ def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed
     """Return an argument for every parameter of ``main``, in order.
 
     ``given`` holds arrays by parameter name; the rest is drawn from ``seed`` and the name: floats from N(0, 0.1),
-    integers from [0, 4), bools from both values. The module must be typed. Where two parameters share a name the
-    given array serves both. Raises Relay2RelaxError for a name that no parameter has, or a parameter that is neither
-    a tensor nor a tuple of them.
+    vectors of them from [0.5, 1.5), for they are scales, shifts and variances of layers, and a negative variance makes
+    everything NaN; integers from [0, 4), bools from both values. The module must be typed. Where two parameters share
+    a name the given array serves both. Raises Relay2RelaxError for a name that no parameter has, or a parameter that
+    is neither a tensor nor a tuple of them.
     """
     given = given or {}
     params = mod["main"].params
@@ -47,6 +48,8 @@ def _random(type_: Type, name: str, seed: int) -> Any:
                 raise Relay2RelaxError(f"parameter {name!r} has a symbolic extent; give its value")
             rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
             target = numpy_dtype(dtype)
+            if is_float(dtype) and len(shape) == 1:
+                return rng.uniform(0.5, 1.5, shape).astype(target)
             if is_float(dtype):
                 return (rng.standard_normal(shape) * 0.1).astype(target)
             return rng.integers(0, 2 if dtype == "bool" else 4, shape).astype(target)
