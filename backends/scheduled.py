@@ -23,7 +23,7 @@ from relay2relax.relax_ir.struct_info import TensorStructInfo
 from relay2relax.relax_ir.transform import DeadCodeElimination, LegalizeOps
 from relay2relax.relax_ir.transform.rewriter import Rewriter
 from relay2relax.tir.arith import simplify
-from relay2relax.tir.expr import Buffer, BufferLoad, Call, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.expr import BinaryOp, Buffer, BufferLoad, Call, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.extent import static
 from relay2relax.tir.reshape import size
 from relay2relax.tir.stmt import (
@@ -37,6 +37,8 @@ from relay2relax.tir.stmt import (
 )
 from relay2relax.tir.visit import expressions, free_variables, loads, map_expr, map_stmt, statements, substitute_stmt
 
+# What folds the lanes of a vector.
+_ACROSS: Mapping[str, BinaryOp] = {"vector_sum": "+", "vector_min": "min", "vector_max": "max"}
 # Loops of more steps become vectors of this many elements.
 _VECTOR = 16
 
@@ -187,14 +189,15 @@ def _plain(stmt: Stmt) -> Stmt:
 
 def _lanes(expr: PrimExpr) -> PrimExpr | None:
     match expr:
-        case Call("vector_sum", (BufferLoad(buffer, indices),)):
+        case Call("vector_sum" | "vector_min" | "vector_max" as name, (BufferLoad(buffer, indices),)):
+            op = _ACROSS[name]
             count = static(buffer.shape[-1])
             assert count is not None
             terms: list[PrimExpr] = [BufferLoad(buffer, (*indices[:-1], IntImm(lane))) for lane in range(count)]
             while len(terms) > 1:
                 half = (len(terms) + 1) // 2
                 rest = terms[half:]
-                terms = [binary("+", a, rest[i]) if i < len(rest) else a for i, a in enumerate(terms[:half])]
+                terms = [binary(op, a, rest[i]) if i < len(rest) else a for i, a in enumerate(terms[:half])]
             return terms[0]
     return None
 

@@ -361,10 +361,9 @@ class _Writer:
         value = self.vector_value(store.value, stmt.var, lanes)
         if target is None or value is None or not target[1]:
             return False
-        text, spread = value
-        vector = f"{c_type(store.buffer.dtype)}x{lanes}"
-        if not spread:
-            text = Infix("-", text, Atom(f"({vector}){{0}}"))
+        text, is_vector = value
+        if not is_vector:
+            text = spread(text, f"{c_type(store.buffer.dtype)}x{lanes}")
         if store.buffer not in self.local:
             self.written.add(self.memory(store.buffer))
         self.line(f"{render(target[0])} = {render(text)};")
@@ -424,16 +423,23 @@ class _Writer:
                 if left is None or right is None:
                     return None
                 return Infix(op, left[0], right[0]), left[1] or right[1]
+            case Binary("min" | "max", a, b):
+                vector = f"{c_type(expr.dtype)}x{lanes}"
+                parts = [self.vector_value(part, lane, lanes) for part in (a, b)]
+                if any(part is None for part in parts):
+                    return None
+                whole = tuple(part[0] if part[1] else spread(part[0], vector) for part in parts if part is not None)
+                return Invoke(f"r2r_{expr.op}_{vector}", whole), True
         return None
 
-    def vector_sum(self, expr: PrimExpr) -> CExpr:
-        """Return the sum of the lanes of the vector that begins at ``expr``, a load from registers."""
+    def across(self, name: str, expr: PrimExpr) -> CExpr:
+        """Return the sum, the least or the largest of the lanes of the vector that begins at ``expr``, in registers."""
         assert isinstance(expr, BufferLoad)
         lanes = self.registers[expr.buffer][-1]
         lane = Var("lane")
         found = self.vector_place(expr.buffer, (*expr.indices[:-1], lane), lane, lanes)
         assert found is not None
-        return Invoke(f"r2r_sum_{c_type(expr.dtype)}x{lanes}", (found[0],))
+        return Invoke(f"{name}_{c_type(expr.dtype)}x{lanes}", (found[0],))
 
     # Expressions
 
@@ -529,8 +535,8 @@ class _Writer:
         match expr.name:
             case "likely":
                 return args[0]
-            case "vector_sum":
-                return self.vector_sum(expr.args[0])
+            case "vector_sum" | "vector_min" | "vector_max":
+                return self.across(f"r2r_across_{expr.name.removeprefix('vector_')}", expr.args[0])
             case "reinterpret" if dtype in HALF or expr.dtype in HALF:
                 same = Convert(c_type(expr.dtype), stored(args[0], dtype))
                 return Invoke(f"r2r_load_{expr.dtype}", (same,)) if expr.dtype in HALF else same
@@ -559,6 +565,11 @@ class _Writer:
             raise UnsupportedError(f"the C backend has no intrinsic T.{expr.name} of {dtype}")
         value = Invoke(found[1] if dtype == "float64" else found[0], args)
         return value if expr.name in _EXACT | _PREDICATES else rounded(value, dtype)
+
+
+def spread(value: CExpr, vector: str) -> CExpr:
+    """Return a vector of which every lane is ``value``; a difference keeps the sign of a zero."""
+    return Infix("-", value, Atom(f"({vector}){{0}}"))
 
 
 def literal(expr: IntImm | FloatImm) -> CExpr:

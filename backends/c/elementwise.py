@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeGuard
 
-from relay2relax.backends.c.fusion import cost
+from relay2relax.backends.c.fusion import effort
 from relay2relax.backends.c.loops import block, coefficient, parallel, put, static
 from relay2relax.backends.c.machine import Machine
-from relay2relax.backends.c.stages import Axis, Stage, points
+from relay2relax.backends.c.stages import Axis, Stage
 from relay2relax.tir.arith import prove, simplify
 from relay2relax.tir.expr import Binary, BufferLoad, Call, IntImm, PrimExpr, Select, Var, binary, children
 from relay2relax.tir.stmt import BufferStore, For, If, LoopKind, Stmt
@@ -29,22 +29,31 @@ def schedule_elementwise(stage: Stage, machine: Machine) -> Stmt:
         return store
     inner = innermost(stage)
     outer = [axis for axis in stage.axes if axis is not inner]
-    work = binary("*", points(stage.axes), IntImm(1 + cost(stage.value)))
+    work = effort(stage)
     if not outer:
-        loop = parallel([inner], store, simplify(work), machine.parallel_work)
+        loop = parallel([inner], store, work, machine.parallel_work)
         if isinstance(loop, For) and loop.kind is LoopKind.SERIAL:
             loop = replace(loop, kind=LoopKind.VECTORIZED)
         return loop
-    return parallel(outer, _pieces(inner, store), simplify(work), machine.parallel_work)
+    return parallel(outer, _pieces(inner, store), work, machine.parallel_work)
 
 
 def collapse(stage: Stage) -> Stage:
     """Return ``stage`` with neighbouring axes made one where every access moves through them as through one."""
-    axes = list(stage.axes)
     reduction = stage.reduction
     parts = [stage.indices[0], stage.value]
     if reduction is not None:
         parts += [reduction.source, reduction.identity]
+    axes, parts = _joined(stage.axes, parts)
+    if reduction is not None:
+        reduced, parts = _joined(reduction.axes, parts)
+        reduction = replace(reduction, axes=reduced, source=parts[2], identity=parts[3])
+    return Stage(axes, stage.target, (parts[0],), parts[1], reduction)
+
+
+def _joined(given: Sequence[Axis], parts: list[PrimExpr]) -> tuple[tuple[Axis, ...], list[PrimExpr]]:
+    """Return fewer axes, and an index and expressions in terms of them."""
+    axes = list(given)
     bare = set().union(*(_bare_variables(part) for part in parts[1:]))
     position = len(axes) - 2
     while position >= 0:
@@ -62,9 +71,7 @@ def collapse(stage: Stage) -> Stage:
             parts = [simplify(put(parts[0], values)), *(_simplified(put(part, values)) for part in parts[1:])]
             axes[position : position + 2] = [both]
         position -= 1
-    if reduction is not None:
-        reduction = replace(reduction, source=parts[2], identity=parts[3])
-    return Stage(tuple(axes), stage.target, (parts[0],), parts[1], reduction)
+    return tuple(axes), parts
 
 
 def _bare_variables(value: PrimExpr) -> set[Var]:

@@ -5,7 +5,8 @@ memory becomes a view. Products that a recurrence repeats are done at once as fa
 element-wise stage is computed where its result is read, if that repeats no work that matters. A stage that interleaves
 several results takes each of them apart (``phases.py``). An element-wise stage over the result of a reduction is done
 when the result is stored. A tensor that is only padded or joined to others is made inside of the result
-(``placement.py``). Then images get their channels innermost (``layout.py``).
+(``placement.py``). Then images get their channels innermost (``layout.py``). Stages over the same rows become one that
+runs row by row (``rows.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from relay2relax.backends.c.common import eliminate_common
 from relay2relax.backends.c.layout import channels_last
 from relay2relax.backends.c.phases import split_phases
 from relay2relax.backends.c.placement import place
+from relay2relax.backends.c.rows import by_rows
 from relay2relax.backends.c.stages import (
     AnyStage,
     Axis,
@@ -66,7 +68,7 @@ def fuse(
     found = _fuse_epilogues(found, fixed)
     found = place(found, fixed)
     found = channels_last(found, fixed, given | apart)
-    return Program(tuple(found), views, made_of(found, constants, frozenset(params)))
+    return by_rows(Program(tuple(found), views, made_of(found, constants, frozenset(params))), given)
 
 
 def made_of(stages: Sequence[AnyStage], constants: frozenset[Buffer], params: frozenset[Buffer]) -> frozenset[Buffer]:
@@ -319,6 +321,14 @@ def cost(expr: PrimExpr) -> int:
             case Binary() if node.dtype not in ("int64", "bool"):
                 total += 1
     return total
+
+
+def effort(stage: Stage) -> PrimExpr:
+    """Return roughly what all of a stage costs, in operations on memory."""
+    reduction = stage.reduction
+    if reduction is None:
+        return simplify(binary("*", points(stage.axes), IntImm(1 + cost(stage.value))))
+    return simplify(binary("*", points([*stage.axes, *reduction.axes]), IntImm(1 + cost(reduction.source))))
 
 
 def _is_guarded(expr: PrimExpr) -> bool:

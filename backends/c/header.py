@@ -41,22 +41,39 @@ R2R_VECTOR(double, 2); R2R_VECTOR(double, 4); R2R_VECTOR(double, 8); R2R_VECTOR(
 R2R_VECTOR(int32_t, 2); R2R_VECTOR(int32_t, 4); R2R_VECTOR(int32_t, 8); R2R_VECTOR(int32_t, 16);
 R2R_VECTOR(int64_t, 2); R2R_VECTOR(int64_t, 4); R2R_VECTOR(int64_t, 8); R2R_VECTOR(int64_t, 16);
 
-/* The sum of a vector's lanes, halves added to halves. */
-#define R2R_SUM(type, lanes, half) \
-  R2R_INLINE type r2r_sum_##type##x##lanes(type##x##lanes v) { \
-    type##x##half low, high; \
-    memcpy(&low, &v, sizeof low); memcpy(&high, (const char*)&v + sizeof low, sizeof high); \
-    return r2r_sum_##type##x##half(low + high); }
-R2R_INLINE float r2r_sum_floatx2(floatx2 v) { return v[0] + v[1]; }
-R2R_INLINE double r2r_sum_doublex2(doublex2 v) { return v[0] + v[1]; }
-R2R_SUM(float, 4, 2) R2R_SUM(float, 8, 4) R2R_SUM(float, 16, 8)
-R2R_SUM(double, 4, 2) R2R_SUM(double, 8, 4) R2R_SUM(double, 16, 8)
-
 #define R2R_ORDER(type) \
   R2R_INLINE type r2r_min_##type(type a, type b) { return a < b ? a : b; } \
   R2R_INLINE type r2r_max_##type(type a, type b) { return a > b ? a : b; }
 R2R_ORDER(float) R2R_ORDER(double) R2R_ORDER(int8_t) R2R_ORDER(int16_t) R2R_ORDER(int32_t) R2R_ORDER(int64_t)
 R2R_ORDER(uint8_t) R2R_ORDER(uint16_t) R2R_ORDER(uint32_t) R2R_ORDER(uint64_t)
+
+/* The same of vectors, lane by lane. */
+#define R2R_LANES(type, lanes, bits) \
+  R2R_INLINE type##x##lanes r2r_min_##type##x##lanes(type##x##lanes a, type##x##lanes b) { \
+    bits##x##lanes m = a < b; return (type##x##lanes)((m & (bits##x##lanes)a) | (~m & (bits##x##lanes)b)); } \
+  R2R_INLINE type##x##lanes r2r_max_##type##x##lanes(type##x##lanes a, type##x##lanes b) { \
+    bits##x##lanes m = a > b; return (type##x##lanes)((m & (bits##x##lanes)a) | (~m & (bits##x##lanes)b)); }
+R2R_LANES(float, 2, int32_t) R2R_LANES(float, 4, int32_t) R2R_LANES(float, 8, int32_t) R2R_LANES(float, 16, int32_t)
+R2R_LANES(double, 2, int64_t) R2R_LANES(double, 4, int64_t) R2R_LANES(double, 8, int64_t)
+R2R_LANES(double, 16, int64_t)
+
+/* The sum, the least and the largest of a vector's lanes, halves put to halves. */
+#define R2R_ADD(type) R2R_INLINE type r2r_sum_##type(type a, type b) { return a + b; }
+#define R2R_ADD_LANES(type, lanes) \
+  R2R_INLINE type##x##lanes r2r_sum_##type##x##lanes(type##x##lanes a, type##x##lanes b) { return a + b; }
+R2R_ADD(float) R2R_ADD_LANES(float, 2) R2R_ADD_LANES(float, 4) R2R_ADD_LANES(float, 8)
+R2R_ADD(double) R2R_ADD_LANES(double, 2) R2R_ADD_LANES(double, 4) R2R_ADD_LANES(double, 8)
+#define R2R_ACROSS_TWO(op, type) \
+  R2R_INLINE type r2r_across_##op##_##type##x2(type##x2 v) { return r2r_##op##_##type(v[0], v[1]); }
+#define R2R_ACROSS(op, type, lanes, half) \
+  R2R_INLINE type r2r_across_##op##_##type##x##lanes(type##x##lanes v) { \
+    type##x##half low, high; \
+    memcpy(&low, &v, sizeof low); memcpy(&high, (const char*)&v + sizeof low, sizeof high); \
+    return r2r_across_##op##_##type##x##half(r2r_##op##_##type##x##half(low, high)); }
+#define R2R_ACROSS_ALL(op, type) R2R_ACROSS_TWO(op, type) \
+  R2R_ACROSS(op, type, 4, 2) R2R_ACROSS(op, type, 8, 4) R2R_ACROSS(op, type, 16, 8)
+R2R_ACROSS_ALL(sum, float) R2R_ACROSS_ALL(min, float) R2R_ACROSS_ALL(max, float)
+R2R_ACROSS_ALL(sum, double) R2R_ACROSS_ALL(min, double) R2R_ACROSS_ALL(max, double)
 
 /* A product that is rounded on its own: compilers do not make one operation of it and a sum. */
 R2R_INLINE float r2r_product_float(float p) { return p == p ? p : NAN; }

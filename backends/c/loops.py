@@ -40,8 +40,12 @@ class FlatViews:
         """Return with which element of its memory a flat buffer begins."""
         return self._begins.get(buffer, 0)
 
-    def flatten(self, stage: Stage) -> Stage:
-        """Return ``stage`` with every access at one index, and without axes of extent 1."""
+    def flatten(self, stages: Sequence[Stage]) -> list[Stage]:
+        """Return stages of one function with every access at one index, and without axes of extent 1."""
+        places: list[tuple[Buffer, PrimExpr]] = []
+        return self._begun([self._flattened(stage, places) for stage in stages], places)
+
+    def _flattened(self, stage: Stage, places: list[tuple[Buffer, PrimExpr]]) -> Stage:
         still = {axis.var: IntImm(0) for axis in stage.axes if axis.extent == IntImm(1)}
         axes = tuple(axis for axis in stage.axes if axis.var not in still)
         reduction = stage.reduction
@@ -50,39 +54,41 @@ class FlatViews:
             kept = tuple(axis for axis in reduction.axes if axis.extent != IntImm(1))
             still |= {axis.var: IntImm(0) for axis in reduction.axes if axis not in kept}
             reduction = replace(reduction, axes=kept)
-        places: list[tuple[Buffer, PrimExpr]] = []
+
+        def accessed(buffer: Buffer, indices: Sequence[PrimExpr]) -> tuple[Buffer, PrimExpr]:
+            place = flat_index(buffer, [map_expr(index, rewrite) for index in indices], bounds)
+            if buffer.scope == "local":
+                return buffer, place
+            places.append((self._memory(buffer), place))
+            return self.of(buffer), place
 
         def rewrite(node: PrimExpr) -> PrimExpr | None:
             if isinstance(node, Var):
                 return still.get(node)
             if not isinstance(node, BufferLoad):
                 return None
-            indices = [map_expr(index, rewrite) for index in node.indices]
-            place = flat_index(node.buffer, indices, bounds)
-            places.append((self._memory(node.buffer), place))
-            return BufferLoad(self.of(node.buffer), (place,))
+            buffer, place = accessed(node.buffer, node.indices)
+            return BufferLoad(buffer, (place,))
 
-        place = flat_index(stage.target, [map_expr(i, rewrite) for i in stage.indices], bounds)
-        places.append((self._memory(stage.target), place))
+        target, place = accessed(stage.target, stage.indices)
         if reduction is not None:
             reduction = replace(
                 reduction,
                 source=map_expr(reduction.source, rewrite),
                 identity=map_expr(reduction.identity, rewrite),
             )
-        flat = Stage(axes, self.of(stage.target), (place,), map_expr(stage.value, rewrite), reduction)
-        return self._begun(flat, places)
+        return Stage(axes, target, (place,), map_expr(stage.value, rewrite), reduction)
 
-    def _begun(self, stage: Stage, places: Sequence[tuple[Buffer, PrimExpr]]) -> Stage:
-        """Return a flattened stage with buffers that begin where the first access is that no axis moves."""
+    def _begun(self, stages: list[Stage], places: Sequence[tuple[Buffer, PrimExpr]]) -> list[Stage]:
+        """Return flattened stages with buffers that begin where the first access is that no axis moves."""
         begins: dict[Buffer, int] = {}
         for root, place in places:
             first = _constant_part(place)
             begins[root] = min(begins.get(root, first), first)
         moved = {self.of(root): (root, begin) for root, begin in begins.items() if begin > 0}
-        if not moved:
-            return stage
+        return [self._shifted(stage, moved) for stage in stages] if moved else stages
 
+    def _shifted(self, stage: Stage, moved: Mapping[Buffer, tuple[Buffer, int]]) -> Stage:
         def shifted(buffer: Buffer, place: PrimExpr) -> tuple[Buffer, PrimExpr]:
             root, begin = moved[buffer]
             return self.of(root, begin), simplify(binary("-", place, IntImm(begin)))
@@ -164,13 +170,14 @@ def serial(axes: Sequence[Axis], body: Stmt) -> Stmt:
     return Nest(tuple((axis.var, axis.extent, LoopKind.SERIAL) for axis in axes)).around(body)
 
 
-def parallel(axes: Sequence[Axis], body: Stmt, work: PrimExpr, least: int, enough: int = 16) -> Stmt:
+def parallel(axes: Sequence[Axis], body: Stmt, work: PrimExpr, least: int | None, enough: int = 16) -> Stmt:
     """Return loops over ``axes`` around ``body``; the outermost ones run on all cores where ``work`` is worth it.
 
-    So many are taken that there are ``enough`` steps to share out. Work of symbolic size is weighed when it runs.
+    So many are taken that there are ``enough`` steps to share out. Work of symbolic size is weighed when it runs, and
+    where ``least`` is None, none is worth it.
     """
     amount = static(work)
-    if amount is not None and amount < least:
+    if least is None or (amount is not None and amount < least):
         return serial(axes, body)
     kinds = []
     steps = 1

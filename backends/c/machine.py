@@ -10,12 +10,12 @@ from relay2relax.core.dtype import bits
 @dataclass(frozen=True, slots=True)
 class Machine:
     """Bytes of a vector register, how many there are, and the work that is worth a second thread (in operations on
-    memory).
+    memory; None where nothing is).
     """
 
     vector_bytes: int = 32
     registers: int = 16
-    parallel_work: int = 1 << 17
+    parallel_work: int | None = 1 << 17
 
     def lanes(self, dtype: str) -> int:
         """Return how many elements one vector register holds."""

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from relay2relax.backends.c.elementwise import innermost
-from relay2relax.backends.c.fusion import cost
-from relay2relax.backends.c.loops import block, coefficient, local, parallel, put, serial, static, vectorized
+from relay2relax.backends.c.fusion import effort
+from relay2relax.backends.c.loops import block, coefficient, local, parallel, put, serial, static, unrolled, vectorized
 from relay2relax.backends.c.machine import Machine
-from relay2relax.backends.c.stages import Axis, Reduction, Stage, points
+from relay2relax.backends.c.stages import Axis, Reduction, Stage
 from relay2relax.core.dtype import is_float
 from relay2relax.tir.arith import simplify
-from relay2relax.tir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var, binary, if_then_else, logical_and
+from relay2relax.tir.expr import (
+    Binary,
+    Buffer,
+    BufferLoad,
+    FloatImm,
+    IntImm,
+    PrimExpr,
+    Var,
+    binary,
+    if_then_else,
+    logical_and,
+)
 from relay2relax.tir.intrinsics import call
-from relay2relax.tir.stmt import BufferStore, For, LoopKind, Stmt
+from relay2relax.tir.stmt import BufferStore, For, Stmt
 from relay2relax.tir.visit import loads
 
+# So many vectors are accumulated side by side at most.
+_MOST_SUMS = 4
+# The intrinsic that folds the lanes of a vector.
+_ACROSS = {"+": "vector_sum", "min": "vector_min", "max": "vector_max"}
 # Accumulators of one row that stay in the nearest cache.
 _LONGEST_ROW = 256
 
@@ -24,22 +39,18 @@ def schedule_reduction(stage: Stage, machine: Machine) -> Stmt:
     """Return the loops of a flattened stage with a reduction of any kind."""
     reduction = stage.reduction
     assert reduction is not None
-    work = binary(
-        "*",
-        points([*stage.axes, *reduction.axes]),
-        IntImm(1 + cost(reduction.source)),
-    )
+    work = effort(stage)
     run = _unit_axis(reduction)
     if run is not None:
         body = _lanes(stage, reduction, run, machine)
-        return parallel(stage.axes, body, simplify(work), machine.parallel_work)
+        return parallel(stage.axes, body, work, machine.parallel_work)
     if stage.axes:
         inner = innermost(stage)
         length = static(inner.extent)
         if length is not None and 4 <= length <= _LONGEST_ROW:
             outer = [axis for axis in stage.axes if axis is not inner]
-            return parallel(outer, _row(stage, reduction, inner, length), simplify(work), machine.parallel_work)
-    return parallel(stage.axes, _scalar(stage, reduction), simplify(work), machine.parallel_work)
+            return parallel(outer, _row(stage, reduction, inner, length), work, machine.parallel_work)
+    return parallel(stage.axes, _scalar(stage, reduction), work, machine.parallel_work)
 
 
 def _unit_axis(reduction: Reduction) -> Axis | None:
@@ -96,48 +107,93 @@ def _row(stage: Stage, reduction: Reduction, inner: Axis, length: int) -> Stmt:
 
 
 def _lanes(stage: Stage, reduction: Reduction, run: Axis, machine: Machine) -> Stmt:
-    """Accumulate along neighbouring places in several lanes, which are folded at the end."""
-    lanes = machine.lanes(reduction.result.dtype)
-    others = [axis for axis in reduction.axes if axis is not run]
-    whole = simplify(binary("//", run.extent, IntImm(lanes)))
-    rest = simplify(binary("%", run.extent, IntImm(lanes)))
-    dtype = reduction.result.dtype
+    """Accumulate along neighbouring places in several lanes, which are folded at the end.
 
-    def folded(acc: Buffer, place: PrimExpr, value: PrimExpr) -> Stmt:
-        held = BufferLoad(acc, (place,))
+    What the code for vectors has a form for is accumulated in registers, in several so that none waits for another.
+    """
+    dtype = reduction.result.dtype
+    lanes, extent = machine.lanes(dtype), static(run.extent)
+    in_registers = lanes > 1 and reduction.op in _ACROSS and _is_vector(reduction.source, run, dtype)
+    count = _MOST_SUMS if in_registers else 1
+    while count > 1 and extent is not None and extent < 2 * count * lanes:
+        count //= 2
+    whole, vectors = (simplify(binary("//", run.extent, IntImm(size))) for size in (count * lanes, lanes))
+    left = simplify(binary("-", vectors, binary("*", whole, IntImm(count))))
+    rest = simplify(binary("%", run.extent, IntImm(lanes)))
+    others = [axis for axis in reduction.axes if axis is not run]
+    first = IntImm(0)
+
+    def folded(acc: Buffer, place: tuple[PrimExpr, ...], value: PrimExpr) -> Stmt:
+        held = BufferLoad(acc, place)
         # A NaN does not get past a comparison on the left; the order of elements is not kept, see _last.
         pair = (value, held) if reduction.op in ("min", "max") else (held, value)
-        return BufferStore(acc, (place,), binary(reduction.op, *pair))
+        return BufferStore(acc, place, binary(reduction.op, *pair))
 
-    def body(acc: Buffer) -> Stmt:
-        step = Var("k")
+    def source(step: PrimExpr, size: int, offset: PrimExpr) -> PrimExpr:
+        return put(reduction.source, {run.var: binary("+", binary("*", step, IntImm(size)), offset)})
 
-        def update(lane: PrimExpr) -> Stmt:
-            k = binary("+", binary("*", step, IntImm(lanes)), lane)
-            return folded(acc, lane, put(reduction.source, {run.var: k}))
+    def accumulated(acc: Buffer, total: Buffer) -> Stmt:
+        step, after, last = Var("k"), Var("k"), Var("k")
 
-        def tail(lane: PrimExpr) -> Stmt:
-            k = binary("+", binary("*", whole, IntImm(lanes)), lane)
-            return folded(acc, IntImm(0), put(reduction.source, {run.var: k}))
+        def each(change: Callable[[PrimExpr, PrimExpr], Stmt]) -> Stmt:
+            return unrolled(count, lambda u: vectorized(lanes, lambda lane: change(u, lane)))
 
-        inner = [For(step, whole, vectorized(lanes, update), LoopKind.SERIAL)]
+        def update(u: PrimExpr, lane: PrimExpr) -> Stmt:
+            offset = binary("+", binary("*", u, IntImm(lanes)), lane)
+            return folded(acc, (u, lane), source(step, count * lanes, offset))
+
+        def further(lane: PrimExpr) -> Stmt:
+            number = binary("+", binary("*", whole, IntImm(count)), after)
+            return folded(acc, (first, lane), source(number, lanes, lane))
+
+        inner: list[Stmt] = [For(step, whole, each(update))]
+        if left != IntImm(0):
+            inner.append(For(after, left, vectorized(lanes, further)))
         if rest != IntImm(0):
-            remaining = Var("k")
-            inner.append(For(remaining, rest, tail(remaining), LoopKind.SERIAL))
-        halves: list[Stmt] = []
+            inner.append(For(last, rest, folded(total, (first,), source(vectors, lanes, last))))
+        return block(
+            each(lambda u, lane: BufferStore(acc, (u, lane), reduction.identity)),
+            serial(others, block(*inner)),
+            *(onto_first(acc, IntImm(u), IntImm(0), lanes) for u in range(1, count)),
+            *([] if in_registers else halves(acc)),
+            folded(total, (first,), across(acc)),
+        )
+
+    def onto_first(acc: Buffer, register: PrimExpr, begin: PrimExpr, width: int) -> Stmt:
+        return vectorized(
+            width, lambda lane: folded(acc, (first, lane), BufferLoad(acc, (register, binary("+", lane, begin))))
+        )
+
+    def halves(acc: Buffer) -> Iterator[Stmt]:
         width = lanes
         while width > 1:
             width //= 2
-            fold = [(lambda lane, w=width: folded(acc, lane, BufferLoad(acc, (binary("+", lane, IntImm(w)),))))][0]
-            halves.append(vectorized(width, fold))
+            yield onto_first(acc, first, IntImm(width), width)
+
+    def across(acc: Buffer) -> PrimExpr:
+        load = BufferLoad(acc, (first, first))
+        return call(_ACROSS[reduction.op], load, dtype=dtype) if in_registers else load
+
+    def body(total: Buffer) -> Stmt:
+        scope = "register" if in_registers else "local"
         return block(
-            vectorized(lanes, lambda lane: BufferStore(acc, (lane,), reduction.identity)),
-            serial(others, block(*inner)),
-            *halves,
-            _finish(stage, _last(reduction, BufferLoad(acc, (IntImm(0),)))),
+            BufferStore(total, (first,), reduction.identity),
+            local(dtype, [count, lanes], scope, lambda acc: accumulated(acc, total)),
+            _finish(stage, _last(reduction, BufferLoad(total, (first,)))),
         )
 
-    return local(dtype, [lanes], "local", body)
+    return local(dtype, [1], "local", body)
+
+
+def _is_vector(expr: PrimExpr, run: Axis, dtype: str) -> bool:
+    """Whether the code for vectors has a form for ``expr`` along ``run``."""
+    match expr:
+        case BufferLoad(_, (index,)):
+            same = expr.dtype == dtype and dtype in ("float32", "float64")
+            return same and not loads(index) and coefficient(index, run.var) in (0, 1)
+        case Binary("+" | "-" | "*" | "/" | "min" | "max", a, b):
+            return _is_vector(a, run, dtype) and _is_vector(b, run, dtype)
+    return isinstance(expr, FloatImm)
 
 
 def _last(reduction: Reduction, result: PrimExpr) -> PrimExpr:

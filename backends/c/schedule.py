@@ -6,22 +6,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.contraction import schedule_contraction
 from relay2relax.backends.c.elementwise import collapse, schedule_elementwise
-from relay2relax.backends.c.fusion import fuse
+from relay2relax.backends.c.fusion import effort, fuse
 from relay2relax.backends.c.half import widened
-from relay2relax.backends.c.loops import FlatViews, static
+from relay2relax.backends.c.loops import FlatViews, parallel, static
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.reduction import schedule_reduction
-from relay2relax.backends.c.stages import AnyStage, Opaque, Stage, points, stages_of
+from relay2relax.backends.c.stages import AnyStage, Axis, Opaque, Rows, Stage, points, stages_of
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.tir.arith import simplify
 from relay2relax.tir.expr import Binary, Buffer, Call, IntImm, PrimExpr, binary
 from relay2relax.tir.reshape import size as size_of
-from relay2relax.tir.stmt import PrimFunc, Stmt
+from relay2relax.tir.stmt import Allocate, PrimFunc, Seq, Stmt
 from relay2relax.tir.visit import subexpressions
 
 
@@ -62,37 +62,74 @@ def schedule(func: PrimFunc, machine: Machine, constants: frozenset[Buffer] = fr
     program = fuse(stages_of(func), params[len(params) - func.num_outputs :], params, constants)
     flat = FlatViews(program.memory)
     known = {program.memory(buffer) for buffer in program.known}
-    stages = [one for stage in program.stages for one in _loops(stage, flat, machine, known)]
+    stages = [one for stage in program.stages for one in _scheduled(stage, flat, machine, known)]
     return Schedule(tuple(stages), {**program.views, **flat.views}, flat.begin)
 
 
-def _loops(stage: AnyStage, flat: FlatViews, machine: Machine, known: set[Buffer]) -> list[Scheduled]:
-    if isinstance(stage, Opaque):
-        return [Scheduled(stage.stmt, _names(stage), IntImm(0), _bytes(stage))]
-    plain = flat.flatten(stage)
-    operations, moved = _operations(stage), _bytes(stage)
-    if plain.reduction is None:
-        return [Scheduled(schedule_elementwise(plain, machine), _names(stage), operations, moved)]
-    *conversions, plain = widened(collapse(plain))
-    ahead = [schedule_elementwise(one, machine) for one in conversions]
-    done = [Scheduled(one, f"{_names(stage)}, conversion", IntImm(0), IntImm(0)) for one in ahead]
-    tiled = schedule_contraction(plain, machine, lambda buffer: flat.views.get(buffer) in known)
+def _scheduled(stage: AnyStage | Rows, flat: FlatViews, machine: Machine, known: set[Buffer]) -> list[Scheduled]:
+    match stage:
+        case Opaque():
+            return [Scheduled(stage.stmt, _names(stage), IntImm(0), _bytes(stage))]
+        case Rows():
+            return [Scheduled(_rows(stage, flat, machine), _names(stage), _operations(stage), _bytes(stage))]
+    (plain,) = flat.flatten([stage])
+    *before, (what, main) = _loops(plain, machine, lambda buffer: flat.views.get(buffer) in known)
+    named = _names(stage)
+    ahead = [Scheduled(one, f"{named}, {earlier}", IntImm(0), IntImm(0)) for earlier, one in before]
+    return [*ahead, Scheduled(main, f"{named}, {what}" if what else named, _operations(stage), _bytes(stage))]
+
+
+def _loops(
+    stage: Stage, machine: Machine, is_constant: Callable[[Buffer], bool] = lambda buffer: False
+) -> list[tuple[str, Stmt]]:
+    """Return the loops of a flattened stage, behind those that prepare its operands, each with what it does."""
+    if stage.reduction is None:
+        return [("", schedule_elementwise(stage, machine))]
+    *conversions, stage = widened(collapse(stage))
+    before = [("conversion", schedule_elementwise(one, machine)) for one in conversions]
+    tiled = schedule_contraction(stage, machine, is_constant)
     if tiled is None:
-        return [*done, Scheduled(schedule_reduction(plain, machine), _names(stage), operations, moved)]
-    *before, main = tiled
-    done += [Scheduled(one, f"{_names(stage)}, packing", IntImm(0), IntImm(0)) for one in before]
-    return [*done, Scheduled(main, f"{_names(stage)}, product", operations, moved)]
+        return [*before, ("", schedule_reduction(stage, machine))]
+    *packing, main = tiled
+    return [*before, *(("packing", one) for one in packing), ("product", main)]
 
 
-def _names(stage: AnyStage) -> str:
+def _rows(rows: Rows, flat: FlatViews, machine: Machine) -> Stmt:
+    """Return the loops over rows, in each of which the stages run one after the other."""
+    own = {axis.var for axis in rows.axes}
+    within = replace(machine, parallel_work=None)
+    parts: list[Stmt] = []
+    work: PrimExpr = IntImm(0)
+    for stage in flat.flatten(rows.stages):
+        work = binary("+", work, effort(stage))
+        inner = replace(stage, axes=tuple(axis for axis in stage.axes if axis.var not in own))
+        parts += (one for _, one in _loops(inner, within))
+    body: Stmt = Seq(tuple(parts))
+    for stage in rows.stages:
+        if stage.target.scope == "local":
+            body = Allocate(stage.target, body)
+    return parallel(rows.axes, body, simplify(work), machine.parallel_work)
+
+
+def _names(stage: AnyStage | Rows) -> str:
     if isinstance(stage, Opaque):
         return " ".join(sorted({buffer.name for buffer in stage.writes()}))
-    extents = "x".join(str(static(axis.extent) or "?") for axis in stage.axes)
-    reduced = "" if stage.reduction is None else "x".join(str(static(a.extent) or "?") for a in stage.reduction.axes)
-    return f"{stage.target.name} {extents}" + (f" over {reduced}" if reduced else "")
+    if isinstance(stage, Rows):
+        return f"{_names(stage.stages[-1])}, {len(stage.stages)} stages by rows of {_shape(stage.axes)}"
+    reduced = "" if stage.reduction is None else f" over {_shape(stage.reduction.axes)}"
+    return f"{stage.target.name} {_shape(stage.axes)}{reduced}"
 
 
-def _operations(stage: Stage) -> PrimExpr:
+def _shape(axes: Sequence[Axis]) -> str:
+    return "x".join(str(static(axis.extent) or "?") for axis in axes)
+
+
+def _operations(stage: Stage | Rows) -> PrimExpr:
+    if isinstance(stage, Rows):
+        total: PrimExpr = IntImm(0)
+        for one in stage.stages:
+            total = binary("+", total, _operations(one))
+        return simplify(total)
     reduction = stage.reduction
     total = binary("*", points(stage.axes), IntImm(_arithmetic(stage.value)))
     if reduction is not None:
@@ -106,7 +143,7 @@ def _arithmetic(expr: PrimExpr) -> int:
     return sum(is_float(node.dtype) and getattr(node, "name", "") != "if_then_else" for node in nodes)
 
 
-def _bytes(stage: AnyStage) -> PrimExpr:
+def _bytes(stage: AnyStage | Rows) -> PrimExpr:
     """Return the memory that a stage touches at most: of each tensor all, or as much as it has points."""
     most = None
     if isinstance(stage, Stage):

@@ -3,6 +3,7 @@
     stage ::= Stage(spatial axes, target[indices] = value)
             | Stage(spatial axes, reduced axes, result = op over source, target[indices] = value of result)
             | Opaque(statement)
+            | Rows(axes, stages)
 
 A block that is one store over its own axes becomes a Stage; whatever else there is stays a statement.
 """
@@ -95,6 +96,25 @@ class Opaque:
 AnyStage: TypeAlias = Union[Stage, Opaque]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Stages that run one after the other at every point of ``axes``, which all of them have, first among their own.
+
+    Buffers of scope ``local`` hold what one point leaves for the stages behind.
+    """
+
+    axes: tuple[Axis, ...]
+    stages: tuple[Stage, ...]
+
+    def reads(self) -> frozenset[Buffer]:
+        """Return the buffers in memory that the stages load from."""
+        return frozenset(b for stage in self.stages for b in stage.reads() if b.scope != "local")
+
+    def writes(self) -> frozenset[Buffer]:
+        """Return the buffers in memory that the stages store to."""
+        return frozenset(b for stage in self.stages for b in stage.writes() if b.scope != "local")
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """Stages in order; ``views`` are buffers that are another buffer's memory in another shape.
@@ -102,7 +122,7 @@ class Program:
     ``known`` are the buffers whose content depends on constants alone.
     """
 
-    stages: tuple[AnyStage, ...]
+    stages: tuple[AnyStage | Rows, ...]
     views: Mapping[Buffer, Buffer]
     known: frozenset[Buffer] = frozenset()
 
