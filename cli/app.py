@@ -158,14 +158,16 @@ def run(
 
 @app.command()
 def inspect(
-    model: Model,
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A Relay module, text or save_json file, or a TVMScript of Relax.")
+    ],
     params: Params = None,
     form: Annotated[GraphFormat, typer.Option("--format", "-f", help="Text, JSON or DOT.")] = GraphFormat.TEXT,
     out: Annotated[
         Optional[Path], typer.Option("--out", "-o", help="Write to this file instead of the screen.")
     ] = None,
 ) -> None:
-    """Show the graph of MODEL."""
+    """Show the graph of MODEL, operators and tensors; `--format dot | dot -Tsvg` makes a picture with Graphviz."""
     from relay2relax.cli import inspect as command
 
     command.run(model, params, form.value, out)

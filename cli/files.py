@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from relay2relax.core import FileError, Relay2RelaxError
+from relay2relax.core import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.dtype import Array
 from relay2relax.core.output import write_all
 
 if TYPE_CHECKING:
+    from relay2relax import relax_ir
     from relay2relax.relay_ir import IRModule
 
-__all__ = ["load_inputs", "load_model", "load_params", "model_stem", "parse_dims", "write_all"]
+__all__ = ["load_inputs", "load_model", "load_params", "load_script", "model_stem", "parse_dims", "write_all"]
+
+# A line of TVMScript that no Relay text has: the decorator of a module or function.
+_DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b", re.MULTILINE)
 
 
 def load_model(path: Path) -> IRModule:
@@ -20,6 +25,22 @@ def load_model(path: Path) -> IRModule:
     from relay2relax import relay_ir
 
     return relay_ir.infer_type(relay_ir.load(path), declare_results=True)
+
+
+def load_script(path: Path) -> relax_ir.IRModule | None:
+    """Return the Relax module in ``path`` where that is TVMScript, None where it is something else."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+    if content.lstrip()[:1] == b"{" or not _DECORATOR.search(content):
+        return None
+    from relay2relax import relax_ir
+
+    try:
+        return relax_ir.parse(content.decode("utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise ParseError(f"{str(path)!r} is no TVMScript: byte {error.start} is not UTF-8") from None
 
 
 def model_stem(path: Path) -> str:

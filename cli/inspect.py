@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from relay2relax import graph
+from relay2relax import graph, relax_ir
 from relay2relax.cli import files, screen
 
 
 def run(model: Path, params: Path | None, form: str, out: Path | None) -> None:
     """Print the graph, or write it to ``out``."""
     with screen.progress(f"reading {model.name}"):
-        found, _ = graph.from_relay(files.load_model(model), files.load_params(params))
+        script, given = files.load_script(model), files.load_params(params)
+        if script is None:
+            found, _ = graph.from_relay(files.load_model(model), given)
+        else:
+            found, _ = graph.from_relax(script, given, _entry(script))
         text = {"text": graph.to_text, "json": graph.to_json, "dot": graph.to_dot}[form](found)
     if out is None:
         print(text.rstrip("\n"))
     else:
         files.write_all({out: text.encode()})
+
+
+def _entry(mod: relax_ir.IRModule) -> str:
+    """Return the name of the function to show: the only one that others may call, or else ``main``."""
+    public = [var.name for var, f in mod.functions.items() if isinstance(f, relax_ir.Function) and not f.private]
+    return public[0] if len(public) == 1 else "main"

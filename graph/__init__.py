@@ -1,8 +1,9 @@
-"""The graph between Relay and Relax: an MSC-style directed graph that loses nothing of Relay.
+"""Programs as graphs of operators and tensors: MSC-style, directed, and nothing of Relay or Relax is lost.
 
     g, weights = graph.from_relay(mod)
     graph.to_relay(g, weights)           # the module again
     graph.to_relax(g, weights)           # a Relax module of high-level operators
+    g, weights = graph.from_relax(rx)    # a Relax program; to_relax makes it again
 
 ``model.py`` says what a graph is; reading begins there. Names load their modules when first used.
 """
@@ -16,6 +17,7 @@ _exports = {
     "json_format": ["from_json", "to_json"],
     "model": ["GraphError", "MSCGraph", "MSCJoint", "MSCPrim", "MSCTensor"],
     "relax_export": ["to_relax"],
+    "relax_import": ["from_relax"],
     "relay_export": ["to_relay"],
     "relay_import": ["from_relay"],
     "text": ["to_text"],
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from relay2relax.graph.json_format import from_json, to_json
     from relay2relax.graph.model import GraphError, MSCGraph, MSCJoint, MSCPrim, MSCTensor
     from relay2relax.graph.relax_export import to_relax
+    from relay2relax.graph.relax_import import from_relax
     from relay2relax.graph.relay_export import to_relay
     from relay2relax.graph.relay_import import from_relay
     from relay2relax.graph.text import to_text
@@ -39,6 +42,7 @@ __all__ = [
     "MSCPrim",
     "MSCTensor",
     "from_json",
+    "from_relax",
     "from_relay",
     "to_dot",
     "to_json",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from relay2relax.graph.model import (
@@ -15,9 +16,31 @@ from relay2relax.graph.model import (
     InputAttrs,
     MatchAttrs,
     Pattern,
+    RelaxAttrs,
 )
 from relay2relax.ops.attributes import attr_fields
+from relay2relax.ops.record import OpDef
+from relay2relax.relax_ir import script_values
+from relay2relax.relax_ir.expr import (
+    Call,
+    CallDPSPacked,
+    CallTIR,
+    Constant,
+    Expr,
+    ExternFunc,
+    GlobalVar,
+    PrimValue,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay2relax.relax_ir.struct_info import StructInfo
+from relay2relax.relax_ir.tvm_operators import Argument, ForeignOp
+from relay2relax.relax_ir.visit import operands
 from relay2relax.relay_ir.expr import OpaqueAttrs
+from relay2relax.tir.expr import PrimExpr
 
 
 def attrs_text(attrs: Any) -> dict[str, str]:
@@ -43,10 +66,47 @@ def attrs_text(attrs: Any) -> dict[str, str]:
             return {"constructor": f"{data_type}.{constructor}"}
         case OpaqueAttrs(_, fields):
             return {name: value_text(value) for name, value in fields}
+        case RelaxAttrs(_, StructInfo() as cast):
+            return {"info": script_values.print_struct_info(cast)}
+        case RelaxAttrs(value):
+            return _relax(value)
+    return _fields(attrs)
+
+
+def _fields(attrs: Any) -> dict[str, str]:
+    """Return the attributes of an operator."""
     cls: type = type(attrs)
     # An attribute that is an expression is an operand once more, and shown as that.
     shown = (field.name for field in attr_fields(cls) if field.kind != "Expr")
     return {name: value_text(getattr(attrs, name)) for name in shown}
+
+
+def _relax(value: Expr) -> dict[str, str]:
+    """Return what a Relax expression says beside the values that it takes."""
+    match value:
+        case CallTIR(GlobalVar(name), _, _, tir_args):
+            return {"func": name, **({"tir_vars": value_text(tir_args)} if tir_args else {})}
+        case CallDPSPacked(name) | Call(GlobalVar(name)) | Call(ExternFunc(name)):
+            return {"func": name, **_literals(value, ())}
+        case Call(ForeignOp(), _, attrs):
+            said = ((name or f"arg{place}", one) for place, (name, one) in enumerate(attrs.layout))
+            return {name: value_text(one) for name, one in said if not isinstance(one, Argument)}
+        case Call(OpDef(inputs=inputs), _, attrs):
+            return {**_literals(value, inputs), **_fields(attrs)}
+        case TupleGetItem(_, index):
+            return {"index": str(index)}
+        case ShapeExpr() | PrimValue() | StringImm() | GlobalVar() | ExternFunc():
+            return {"value": value_text(value)}
+    return _literals(value, ())
+
+
+def _literals(value: Expr, names: Sequence[str]) -> dict[str, str]:
+    """Return the arguments that are no tensors, by their ``names``."""
+    return {
+        names[place] if place < len(names) else f"arg{place}": value_text(one)
+        for place, one in enumerate(operands(value))
+        if not isinstance(one, (Var, Constant, Tuple))
+    }
 
 
 def _pattern(pattern: Pattern) -> str:
@@ -76,5 +136,15 @@ def value_text(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         items = [value_text(item) for item in value]
         return f"{items[0]}," if len(items) == 1 else ",".join(items)
-    text = getattr(value, "value", value)
-    return str(text)
+    match value:
+        case PrimExpr():
+            return script_values.extent_text(value, lambda var: var.name)
+        case StructInfo():
+            return script_values.print_struct_info(value)
+        case ShapeExpr(values):
+            return value_text(values)
+        case PrimValue(scalar):
+            return value_text(scalar)
+        case GlobalVar(name) | ExternFunc(name):
+            return name
+    return str(getattr(value, "value", value))

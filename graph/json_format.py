@@ -2,8 +2,9 @@
 
 The extra part of a document holds graphs that nodes hold and of other functions (``graphs``; the first
 is the document itself), and one Relay JSON document (``objects``) of everything typed: attributes,
-annotations, spans. Nodes refer into both by index. Without the extras a document is what MSC reads and
-writes.
+annotations, spans. Nodes refer into both by index. Of a Relax program the extra part is its ``script``, with constants
+by the names of the weights; these ``weights``; and the ``names`` of the nodes of each graph, in order, for a script has
+Python's names. Without the extras a document is what MSC reads and writes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
+
+from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ParseError
 from relay2relax.core.source import Span
 from relay2relax.graph.attrs_text import attrs_text
@@ -34,8 +38,12 @@ from relay2relax.graph.model import (
     Pattern,
     Signature,
 )
+from relay2relax.graph.relax_export import to_relax
+from relay2relax.graph.relax_import import graph_of
 from relay2relax.ops.attributes import NoAttrs
 from relay2relax.ops.table import relay_op
+from relay2relax.relax_ir.printer import print_module
+from relay2relax.relax_ir.script_parser import parse
 from relay2relax.relay_ir.attrs_codec import is_attrs
 from relay2relax.relay_ir.device import VirtualDevice
 from relay2relax.relay_ir.expr import Constant, OpaqueAttrs
@@ -48,6 +56,8 @@ from relay2relax.relay_ir.types import TypeVar as RelayTypeVar
 
 EXTRA = "relay2relax"
 VERSION = 1
+# The script of a Relax program is for our own reader: a dialect that has words for everything.
+_DIALECT = "tvm-0.27"
 T = TypeVar("T")
 
 
@@ -57,10 +67,13 @@ T = TypeVar("T")
 def to_json(graph: MSCGraph, extras: bool = True) -> str:
     """Return the graph as a JSON document; ``extras=False`` leaves out all that MSC itself does not know.
 
-    Raises UnsupportedError where an operator without record has attributes of unknown form.
+    Raises UnsupportedError where an operator without record has attributes of unknown form, or TVMScript cannot say
+    what a Relax program does.
     """
     document = _msc_graph(graph)
-    if extras:
+    if extras and graph.is_relax:
+        document[EXTRA] = _relax_program(graph)
+    elif extras:
         _Writer().extend(document, graph)
     return json.dumps(document, indent=1, ensure_ascii=False)
 
@@ -107,6 +120,33 @@ def _msc_graph(graph: MSCGraph) -> dict[str, Any]:
             for index, prim in enumerate(graph.prims)
         ],
     }
+
+
+def _relax_program(graph: MSCGraph) -> dict[str, Any]:
+    """Return what MSC drops of a Relax program."""
+    constants = {
+        node.weights["const"].name: (node.weights["const"], node.attrs.scalar)
+        for part in graph.subgraphs()
+        for node in part.nodes
+        if isinstance(node.attrs, ConstantAttrs)
+    }
+    weights = {name: _stand_in(tensor, scalar) for name, (tensor, scalar) in constants.items()}
+    names = {id(array): name for name, array in weights.items()}
+    return {
+        "version": VERSION,
+        "script": print_module(to_relax(graph, weights), _DIALECT, lambda constant: names[id(constant.data)]),
+        "weights": [{**_msc_tensor(tensor), "scalar": _scalar_text(scalar)} for tensor, scalar in constants.values()],
+        "names": {part.name: [node.name for node in part.nodes] for part in graph.subgraphs()},
+    }
+
+
+def _stand_in(tensor: MSCTensor, scalar: float | int | bool | None) -> Array:
+    """Return an array for a weight that is not at hand; all its elements are one in memory."""
+    return np.broadcast_to(np.array(scalar or 0, numpy_dtype(tensor.dtype)), tensor.shape)
+
+
+def _scalar_text(scalar: float | int | bool | None) -> str | None:
+    return None if scalar is None else repr(scalar)
 
 
 class _Writer:
@@ -170,7 +210,7 @@ class _Writer:
                 given = {"annotation": self.keep(annotation), "virtual_device": self.keep(device)}
                 return {"kind": "input", "hint": hint, "captured": captured, **given}
             case ConstantAttrs(scalar):
-                return {"kind": "constant", "scalar": scalar if scalar is None else repr(scalar)}
+                return {"kind": "constant", "scalar": _scalar_text(scalar)}
             case GetItemAttrs(index):
                 return {"kind": "get_item", "index": index}
             case CallAttrs(type_args, inner):
@@ -212,18 +252,31 @@ def from_json(text: str) -> MSCGraph:
     except (ValueError, RecursionError) as error:
         raise ParseError(f"not a JSON document: {error}") from None
     try:
-        return _Reader(document).graph(document)
+        extra = _get(_of(document, dict, "the document"), EXTRA, dict, "the document")
+        if extra.get("version") != VERSION:
+            raise ParseError(f"{EXTRA!r}: expected version {VERSION}, found {extra.get('version')!r}")
+        return _relax_graph(document, extra) if "script" in extra else _Reader(document, extra).graph(document)
     except GraphError as error:
         raise ParseError(error.diagnostics[0].title) from None
+
+
+def _relax_graph(document: dict[str, Any], extra: dict[str, Any]) -> MSCGraph:
+    """Return the graph of a Relax program, whose weights are known by shape and dtype."""
+    tensors = [(_tensor(one, EXTRA), _scalar(one.get("scalar"), EXTRA)) for one in _list(extra, "weights", dict, EXTRA)]
+    weights = {tensor.name: _stand_in(tensor, scalar) for tensor, scalar in tensors}
+    program = parse(_get(extra, "script", str, EXTRA), "<graph>", weights)
+    written = _get(extra, "names", dict, EXTRA)
+    names = {name: _list(written, name, str, EXTRA) for name in written}
+    graph, _ = graph_of(program, _get(document, "name", str, "the document"), weights, names)
+    for part in graph.subgraphs():
+        _check(part)
+    return graph
 
 
 class _Reader:
     """A document: its typed objects, and its graphs as far as they are read."""
 
-    def __init__(self, document: Any) -> None:
-        extra = _get(_of(document, dict, "the document"), EXTRA, dict, "the document")
-        if extra.get("version") != VERSION:
-            raise ParseError(f"{EXTRA!r}: expected version {VERSION}, found {extra.get('version')!r}")
+    def __init__(self, document: dict[str, Any], extra: dict[str, Any]) -> None:
         objects = load_json_object(json.dumps(_get(extra, "objects", dict, EXTRA)))
         self.objects = _of(objects, tuple, "the objects")
         self.written = [document, *_list(extra, "graphs", dict, EXTRA)]

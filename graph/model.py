@@ -1,11 +1,13 @@
-"""The graph between Relay and Relax, in the words of TVM's Multi-System Compiler (MSC).
+"""Relay and Relax programs as graphs, in the words of TVM's Multi-System Compiler (MSC).
 
     graph  ::= MSCGraph(name, node*, prim*)
     node   ::= MSCJoint(name, optype, operands, tensors in, tensors out, weights, attributes)
     prim   ::= MSCPrim(name, optype, parents)            a symbolic extent
     tensor ::= MSCTensor(name, dtype, shape)
 
-A node stands for one Relay expression and keeps what the expression has: typed attributes, span, annotations.
+A node stands for one Relay expression and keeps what the expression has: typed attributes, span, annotations; in the
+graph of a Relax program, for one binding. Then its ``optype`` begins with ``relax.`` where it calls an operator, its
+scope is the block that it stands in, and the tensors that a dataflow block gives have aliases.
 The structure, names only, is a networkx graph beside the nodes (``MSCGraph.dag``).
 
 What is evaluated only sometimes, or elsewhere, is a graph of its own that a node holds: the body of a function
@@ -22,11 +24,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.source import Span
+from relay2relax.relax_ir.expr import Expr as RelaxExpr
+from relay2relax.relax_ir.struct_info import StructInfo
 from relay2relax.relay_ir.device import VirtualDevice
 from relay2relax.relay_ir.module import TypeData
 from relay2relax.relay_ir.types import FuncType, Type, TypeVar
+from relay2relax.tir.stmt import PrimFunc
 
 if TYPE_CHECKING:
     import networkx
@@ -35,6 +41,8 @@ INPUT, CONSTANT, TUPLE, GET_ITEM = "input", "constant", "tuple", "get_item"
 CALL, FUNCTION, GLOBAL, CONSTRUCTOR = "call", "function", "global", "constructor"
 IF, MATCH, BIND, LET = "if", "match", "bind", "let"
 REF, REF_READ, REF_WRITE = "ref", "ref_read", "ref_write"
+# The scope of what stands in a block of a Relax program is one of these words with the block's number.
+DATAFLOW, ORDINARY = "dataflow", "block"
 
 
 class GraphError(Relay2RelaxError):
@@ -47,7 +55,7 @@ class MSCTensor:
 
     ``shape`` has -1 where an extent is symbolic; then ``prims`` says every extent, a symbolic one by the name
     of its prim, and is empty otherwise. ``alias`` is the name by which users know the tensor. A value that is
-    no tensor has the dtype ``"function"`` or ``"object"`` (a reference, a value of a data type).
+    no tensor has the dtype ``"function"``, ``"shape"`` or ``"object"`` (a reference, a value of a data type, …).
     """
 
     name: str
@@ -97,6 +105,14 @@ class ConstantAttrs:
     """A constant; ``scalar`` shows its value where it has no dimensions (the weight is what counts)."""
 
     scalar: float | int | bool | None = None
+
+    @classmethod
+    def of(cls, data: Array) -> ConstantAttrs:
+        """Return what is shown of ``data``: a float as the shortest decimal that is it in its dtype."""
+        if data.ndim:
+            return cls()
+        value: float | int | bool = data.item()
+        return cls(float(str(data[()])) if isinstance(value, float) else value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +188,25 @@ class ConstructorAttrs:
 
 
 @dataclass(frozen=True, slots=True)
+class RelaxAttrs:
+    """A Relax expression; the node's operands stand for its variables and constants, one after the other.
+
+    ``cast`` is what a ``match_cast`` says of it.
+    """
+
+    value: RelaxExpr
+    cast: StructInfo | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MSCJoint:
     """A node.
 
     ``operands`` names, in Relay's order, the nodes or held weights that the expression is applied to;
     ``inputs`` are the tensors that the node operands give, one after the other. ``weights`` are held tensors
     by role. ``attrs`` is the attribute dataclass of the operator's record, or one of the classes above;
-    ``attr_operands`` gives the place of the operand that an attribute holds once more (``arange``).
+    ``attr_operands`` gives the place of the operand that an attribute holds once more (``arange``). ``info`` is what a
+    Relax program says of the value.
     """
 
     index: int
@@ -193,6 +221,7 @@ class MSCJoint:
     span: Span | None = None
     shared_ref: str = ""
     attr_operands: Mapping[str, int] = field(default_factory=dict)
+    info: StructInfo | None = None
 
     @property
     def bodies(self) -> tuple[MSCGraph, ...]:
@@ -215,7 +244,10 @@ class MSCJoint:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function says of itself beside its parameters and body; ``inferred`` is what type inference found."""
+    """What a function says of itself beside its parameters and body; ``inferred`` is what type inference found.
+
+    ``ret``, ``pure`` and ``private`` are those of a Relax function.
+    """
 
     ret_type: Type | None = None
     type_params: tuple[TypeVar, ...] = ()
@@ -223,6 +255,9 @@ class Signature:
     span: Span | None = None
     virtual_device: VirtualDevice | None = None
     inferred: FuncType | None = None
+    ret: StructInfo | None = None
+    pure: bool = True
+    private: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +269,7 @@ class MSCGraph:
     ``result``       the node whose value the function returns; ``outputs`` are its tensors.
     ``functions``    the other functions of the module, by name; they, the module's attributes and its type
                      definitions go with the graph of the entry function only.
+    ``prim_funcs``   the module's tensor programs, by name, as ``functions``.
     ``weight_spans`` spans of weights, by weight name, where a node holds the weight.
     """
 
@@ -248,6 +284,7 @@ class MSCGraph:
     module_attrs: Mapping[str, Any] = field(default_factory=dict)
     type_definitions: tuple[TypeData, ...] = ()
     weight_spans: Mapping[str, Span] = field(default_factory=dict)
+    prim_funcs: Mapping[str, PrimFunc] = field(default_factory=dict)
 
     # --- structure ---
 
@@ -281,6 +318,11 @@ class MSCGraph:
     @cached_property
     def _prims(self) -> dict[str, MSCPrim]:
         return {prim.name: prim for prim in self.prims}
+
+    @property
+    def is_relax(self) -> bool:
+        """Whether this is a function of a Relax program."""
+        return self.signature.ret is not None
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -389,3 +431,16 @@ class MSCGraph:
         if self.prims:
             summary["prims"] = {"total": len(self.prims), **Counter(prim.optype for prim in self.prims)}
         return summary
+
+
+def weight_data(weights: Mapping[str, Array], tensor: MSCTensor) -> Array:
+    """Return the data of a weight; raises GraphError where it is missing or does not fit."""
+    if tensor.name not in weights:
+        raise GraphError(f"the weights have no {tensor.name!r}")
+    array = weights[tensor.name]
+    if tuple(array.shape) != tensor.shape or of_array(array) != tensor.dtype:
+        raise GraphError(
+            f"weight {tensor.name!r}: expected {tensor.shape} of {tensor.dtype}, "
+            f"given {tuple(array.shape)} of {of_array(array)}"
+        )
+    return array

@@ -43,7 +43,9 @@ from relay2relax.graph.model import (
     MSCGraph,
     MSCJoint,
     MSCTensor,
+    weight_data,
 )
+from relay2relax.graph.relax_restore import restored
 from relay2relax.graph.relax_values import (
     Cell,
     Closure,
@@ -86,11 +88,17 @@ def to_relax(
 ) -> IRModule:
     """Return the graph as a Relax module with the function ``graph.name``, and private ones where it needs them.
 
-    Operator nodes become Relax operators as their records say, or ``call_tir`` where Relax has none for them; with
-    ``lowered`` each becomes ``call_tir``. ``weights`` become constants, not copied. Every ``?`` of a parameter becomes
-    a symbolic dimension; ``dims`` names or unifies them. Raises UnsupportedError for data types, references and
-    functions that only the running program knows, and GraphError where a weight is missing.
+    The graph of a Relax program becomes that program again. Of one that was made of Relay, operator nodes become Relax
+    operators as their records say, or ``call_tir`` where Relax has none for them; with ``lowered`` each becomes
+    ``call_tir``. ``weights`` become constants, not copied. Every ``?`` of a parameter becomes a symbolic dimension;
+    ``dims`` names or unifies them. Raises UnsupportedError for data types, references and functions that only the
+    running program knows, and GraphError where a weight is missing, and where ``dims`` or ``lowered`` are asked of a
+    Relax program.
     """
+    if graph.is_relax:
+        if dims or lowered:
+            raise GraphError(f"{graph.name!r} is a Relax program: its dimensions have names, its operators stay")
+        return restored(graph, weights)
     params = [graph.find_node(name) for name in graph.params]
     types, names = widened(name_extents([(_hint(node), _parameter_type(graph, node)) for node in params], dims))
     relax_params = [
@@ -384,10 +392,10 @@ class _Export:
     def value(self, frame: _Frame, node: MSCJoint) -> Value:
         """Return the value of a node that holds no graph to be evaluated."""
         if node.optype == CONSTANT:
-            return self.weight(frame.graph, node.weights["const"].name)
-        held = {tensor.name for tensor in node.weights.values()}
+            return self.weight(frame.graph, node.weights["const"])
+        held = {tensor.name: tensor for tensor in node.weights.values()}
         args = [
-            self.weight(frame.graph, name) if name in held else self.operand(frame, node, name)
+            self.weight(frame.graph, held[name]) if name in held else self.operand(frame, node, name)
             for name in node.operands
         ]
         match node.optype, node.attrs:
@@ -485,12 +493,11 @@ class _Export:
             raise UnsupportedError(f"{where} needs {what(value)} when the program runs; Relax has no such values")
         return value
 
-    def weight(self, graph: MSCGraph, name: str) -> Constant:
+    def weight(self, graph: MSCGraph, tensor: MSCTensor) -> Constant:
         """Return the constant of a weight; one weight is one constant, whoever uses it."""
+        name = tensor.name
         if name not in self.constants:
-            if name not in self.weights:
-                raise GraphError(f"the weight {name!r} is missing")
-            self.constants[name] = Constant(self.weights[name], graph.weight_spans.get(name))
+            self.constants[name] = Constant(weight_data(self.weights, tensor), graph.weight_spans.get(name))
         return self.constants[name]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relay2relax.core.collection import collection_paused
-from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.dtype import Array
 from relay2relax.core.source import Span
 from relay2relax.graph.model import (
     BIND,
@@ -37,6 +37,7 @@ from relay2relax.graph.model import (
     MSCJoint,
     MSCTensor,
     Pattern,
+    weight_data,
 )
 from relay2relax.relax_ir.visit import Steps, run
 from relay2relax.relay_ir.expr import (
@@ -77,8 +78,11 @@ def to_relay(graph: MSCGraph, weights: Mapping[str, Array]) -> IRModule:
 
     ``structural_equal(to_relay(*from_relay(mod)), mod)`` holds for every module in graph normal form, and
     order and names of parameters, spans, annotations and sharing are what they were. Types are left to
-    inference. Raises GraphError where a weight is missing or does not fit, or the graph is not well formed.
+    inference. Raises GraphError where a weight is missing or does not fit, or the graph is not well formed or a Relax
+    program's.
     """
+    if graph.is_relax:
+        raise GraphError(f"{graph.name!r} is the graph of a Relax program; `to_relax` makes one of it")
     build = _Build(graph, weights)
     functions = {build.global_var(graph.name): build.function(graph)}
     for name, other in graph.functions.items():
@@ -247,15 +251,7 @@ class _Build:
         """Return the constant of a weight: one object per weight, so that sharing survives."""
         name = tensor.name
         if name not in self.constants:
-            if name not in self.weights:
-                raise GraphError(f"the weights have no {name!r}")
-            array = self.weights[name]
-            if tuple(array.shape) != tensor.shape or of_array(array) != tensor.dtype:
-                raise GraphError(
-                    f"weight {name!r}: expected {tensor.shape} of {tensor.dtype}, "
-                    f"given {tuple(array.shape)} of {of_array(array)}"
-                )
-            self.constants[name] = Constant(array, span)
+            self.constants[name] = Constant(weight_data(self.weights, tensor), span)
         return self.constants[name]
 
 

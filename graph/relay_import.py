@@ -288,7 +288,7 @@ class _Scoped:
                     weight = builder.weight_names[node] = builder.fresh("const")
                     builder.weights[weight] = node.data
                 if node not in self.held:
-                    self.add(node, CONSTANT, weight, ConstantAttrs(_scalar(node.data)), span)
+                    self.add(node, CONSTANT, weight, ConstantAttrs.of(node.data), span)
                 elif span is not None:
                     self.weight_spans[weight] = span
             case Call(Op(name), _, attrs, _, span):
@@ -427,14 +427,6 @@ class _Scoped:
                 patterns = tuple(_pattern(clause.lhs) for clause in clauses)
                 return replace(node, attrs=MatchAttrs(patterns, tuple(graphs), complete))
         return node
-
-
-def _scalar(data: Array) -> float | int | bool | None:
-    """Return the value of a tensor without dimensions; a float as the shortest decimal that is it in its dtype."""
-    if data.ndim:
-        return None
-    value: float | int | bool = data.item()
-    return float(str(data[()])) if isinstance(value, float) else value
 
 
 def _graph_hint(scope: Scope) -> str:

@@ -73,6 +73,37 @@ def with_operands(expr: Expr, new: Sequence[Expr]) -> Expr:
     raise TypeError(f"{type(expr).__name__} has no operands")
 
 
+def values(expr: Expr) -> Iterator[Var | Constant]:
+    """Yield the variables and constants that ``expr`` is made of, place by place, those in nested tuples among them.
+
+    Branches and bodies are left out.
+    """
+    stack: list[Expr] = [expr] if isinstance(expr, (Var, Constant)) else list(operands(expr))[::-1]
+    while stack:
+        match stack.pop():
+            case Var() | Constant() as value:
+                yield value
+            case Tuple(fields):
+                stack += fields[::-1]
+
+
+def with_values(expr: Expr, new: Sequence[Expr]) -> Expr:
+    """Return ``expr`` with ``new`` in the places of its :func:`values`."""
+    rest = iter(new)
+
+    def changed(one: Expr) -> Expr:
+        match one:
+            case Var() | Constant():
+                return next(rest)
+            case Tuple(fields):
+                return Tuple(tuple(map(changed, fields)))
+        return one
+
+    if isinstance(expr, (Var, Constant)):
+        return changed(expr)
+    return with_operands(expr, [changed(one) for one in operands(expr)])
+
+
 def is_argument(expr: Expr) -> bool:
     """Whether ``expr`` may stand as an argument in A-normal form: a leaf, or a tuple of those."""
     if isinstance(expr, LEAVES):

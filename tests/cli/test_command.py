@@ -127,6 +127,14 @@ def test_inspect(model: Path, tmp_path: Path, form: str, sign: str) -> None:
     assert sign in done.stdout
 
 
+def test_inspect_reads_what_convert_wrote(model: Path, tmp_path: Path) -> None:
+    assert command("convert", model, "--out", tmp_path, cwd=tmp_path).returncode == 0
+    done = command("inspect", tmp_path / "linear.py", "--format", "dot", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "relax.matmul" in done.stdout
+    assert '[label="float32[d, 3]"]' in done.stdout
+
+
 def test_doctor_lists_what_is_installed(tmp_path: Path) -> None:
     done = command("doctor", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
