@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 from relay2relax.core import Relay2RelaxError
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.ops.types import TensorType, TupleType, Type
-from relay2relax.relay_ir import IRModule
+from relay2relax.relay_ir import Call, IRModule
+from relay2relax.relay_ir.rewrite import nodes
 from relay2relax.tir.extent import is_any, static
 
 # An unknown extent of an input that nobody gave is run with this size: neither 1, which broadcasts, nor 2, which hides
@@ -22,11 +24,12 @@ DEFAULT_EXTENT = 3
 def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed: int = 0) -> list[Any]:
     """Return an argument for every parameter of ``main``, in order.
 
-    ``given`` holds arrays by parameter name; the rest is drawn from ``seed`` and the name: floats from N(0, 0.1),
-    vectors of them from [0.5, 1.5), for they are scales, shifts and variances of layers, and a negative variance makes
-    everything NaN; integers from [0, 4), bools from both values. The module must be typed. Where two parameters share
-    a name the given array serves both. Raises Relay2RelaxError for a name that no parameter has, or a parameter that
-    is neither a tensor nor a tuple of them.
+    ``given`` holds arrays by parameter name; the rest is drawn from ``seed`` and the name, so that values neither
+    vanish nor overflow behind many layers: floats from N(0, 0.1); weights, which are behind the first argument of a
+    call, from N(0, 1 / sqrt(size / largest extent)); vectors from [0.5, 1.5), for they are scales, shifts and
+    variances, and a negative variance makes everything NaN; integers from [0, 4), bools from both values. The module
+    must be typed. Where two parameters share a name the given array serves both. Raises Relay2RelaxError for a name
+    that no parameter has, or a parameter that is neither a tensor nor a tuple of them.
     """
     given = given or {}
     params = mod["main"].params
@@ -34,13 +37,15 @@ def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed
     if unknown:
         names = ", ".join(p.name for p in params[:8]) + (", …" if len(params) > 8 else "")
         raise Relay2RelaxError(f"main has no parameter {unknown[0]!r}; it has: {names}")
-    return [given[p.name] if p.name in given else _random(mod.types[p], p.name, seed) for p in params]
+    calls = (node for node in nodes(mod["main"].body) if isinstance(node, Call))
+    weights = {arg for call in calls for arg in call.args[1:]}
+    return [given[p.name] if p.name in given else _random(mod.types[p], p.name, seed, p in weights) for p in params]
 
 
-def _random(type_: Type, name: str, seed: int) -> Any:
+def _random(type_: Type, name: str, seed: int, is_weight: bool) -> Any:
     match type_:
         case TupleType(fields):
-            return tuple(_random(one, f"{name}.{i}", seed) for i, one in enumerate(fields))
+            return tuple(_random(one, f"{name}.{i}", seed, is_weight) for i, one in enumerate(fields))
         case TensorType(extents, dtype):
             found = [DEFAULT_EXTENT if is_any(e) else static(e) for e in extents]
             shape = [extent for extent in found if extent is not None]
@@ -48,11 +53,13 @@ def _random(type_: Type, name: str, seed: int) -> Any:
                 raise Relay2RelaxError(f"parameter {name!r} has a symbolic extent; give its value")
             rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
             target = numpy_dtype(dtype)
-            if is_float(dtype) and len(shape) == 1:
+            if not is_float(dtype):
+                return rng.integers(0, 2 if dtype == "bool" else 4, shape).astype(target)
+            if len(shape) == 1:
                 return rng.uniform(0.5, 1.5, shape).astype(target)
-            if is_float(dtype):
-                return (rng.standard_normal(shape) * 0.1).astype(target)
-            return rng.integers(0, 2 if dtype == "bool" else 4, shape).astype(target)
+            scaled = is_weight and len(shape) > 1 and 0 not in shape
+            deviation = math.sqrt(max(shape) / math.prod(shape)) if scaled else 0.1
+            return (rng.standard_normal(shape) * deviation).astype(target)
     raise Relay2RelaxError(f"parameter {name!r} is no tensor; give its value")
 
 
