@@ -187,10 +187,7 @@ class _Frame:
         grid = Grid(self.buffers, self.scope, loops)
         if 0 in grid.shape or not loops or grid.view(store.buffer, store.indices, writable=True) is None:
             return None
-        # Distinct points write distinct places when each index moves with one loop only.
-        movers = [grid.depends(index) for index in store.indices]
-        used = [position for found in movers for position in found]
-        if len(set(used)) != len(used) or any(len(found) > 1 for found in movers):
+        if not _distinct(grid, store.indices):
             return None
         return _Nest(tuple(loops), frozenset(), store, None, True)
 
@@ -389,6 +386,29 @@ def _is_simple(block: Block) -> bool:
     return not block.alloc_buffers and all(
         isinstance(node, (BufferStore, Let, Seq)) for part in parts for node in statements(part)
     )
+
+
+def _distinct(grid: Grid, indices: Sequence[PrimExpr]) -> bool:
+    """Whether distinct points of ``grid`` surely have distinct indices.
+
+    They have where each index moves with loops of its own, and among those, a step of one passes all steps of the
+    shorter ones, as in a number's digits.
+    """
+    moved: set[Var] = set()
+    for index in indices:
+        form = grid.affine(index)
+        if form is None:
+            return False
+        steps = [(abs(factor), axis) for axis in grid.axes if (factor := form.get(axis.var, 0))]
+        if any(axis.var in moved for _, axis in steps):
+            return False
+        moved.update(axis.var for _, axis in steps)
+        reach = 0
+        for step, axis in sorted(steps, key=lambda one: (one[0], one[1].extent)):
+            if axis.extent > 1 and step <= reach:
+                return False
+            reach += step * (axis.extent - 1)
+    return True
 
 
 def _accumulation(body: Stmt) -> tuple[str, Buffer, tuple[PrimExpr, ...], PrimExpr] | None:

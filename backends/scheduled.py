@@ -2,7 +2,8 @@
 
 Runs of ``call_tir`` are put together and fused, every stage is scheduled (``backends/c/schedule.py``), and each stage
 becomes a PrimFunc again, called by ``call_tir``. Stages that write one tensor together stay together; equal PrimFuncs
-are shared. What is printed is plain TVMScript, which apache-tvm builds with its default pipeline.
+are shared. What depends on constants alone is computed here, once. What is printed is plain TVMScript, which apache-tvm
+builds with its default pipeline.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from relay2relax.backends.c.compile import find_compiler
 from relay2relax.backends.c.lower import in_place
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule import Schedule, schedule
+from relay2relax.backends.numpy_tir import evaluate_prim_func
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import CompilerError
+from relay2relax.core.passes import Sequential
 from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir.struct_info import TensorStructInfo
-from relay2relax.relax_ir.transform import DeadCodeElimination, LegalizeOps
+from relay2relax.relax_ir.transform import DeadCodeElimination, EliminateCommonSubexpr, FoldConstant, LegalizeOps
 from relay2relax.relax_ir.transform.rewriter import Rewriter
 from relay2relax.tir.arith import simplify
 from relay2relax.tir.expr import BinaryOp, Buffer, BufferLoad, Call, IntImm, PrimExpr, Var, binary
@@ -52,7 +55,8 @@ def schedule_module(module: rx.IRModule, machine: Machine | None = None) -> rx.I
     """
     merged = merge_blocks(LegalizeOps()(module))
     scheduler = _Scheduler(merged.module, merged.constants, machine or _this_machine())
-    return DeadCodeElimination()(scheduler.module())
+    finish = [EliminateCommonSubexpr(), FoldConstant(evaluate=evaluate_prim_func), DeadCodeElimination()]
+    return Sequential(finish)(scheduler.module())
 
 
 def _this_machine() -> Machine:

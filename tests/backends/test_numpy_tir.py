@@ -181,6 +181,20 @@ def test_a_store_that_reads_its_neighbour_stays_sequential() -> None:
     assert result.tolist() == [1, 2, 4, 8]
 
 
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    # Rows of four, as in memory; rows that overlap, of which the later one stays; a row within the other's gaps.
+    [((4, 1), [0, 1, 2, 3, 4, 5, 6, 7]), ((1, 1), [0, 4, 5, 6, 7]), ((1, 2), [0, 4, 1, 5, 2, 6, 3, 7])],
+)
+def test_loops_share_one_index(step: tuple[int, int], expected: list[int]) -> None:
+    a, b = Buffer("a", (IntImm(2), IntImm(4))), Buffer("b", (IntImm(len(expected)),))
+    i, j = Var("i"), Var("j")
+    store = BufferStore(b, (i * step[0] + j * step[1],), a[i, j])
+    nest = For(i, IntImm(2), For(j, IntImm(4), store))
+    (result,) = run(function([a, b], nest), [np.arange(8, dtype=np.float32).reshape(2, 4)], (len(expected),))
+    assert result.tolist() == expected
+
+
 def test_division_rounds_down_or_towards_zero() -> None:
     x = te.placeholder((4,), "int32", "X")
     ops = ("//", "%", "truncdiv", "truncmod")
