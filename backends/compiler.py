@@ -6,7 +6,7 @@ computed from them live on the function's shape heap."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from relay2relax.backends.bytecode import (
@@ -33,9 +33,7 @@ from relay2relax.backends.bytecode import (
     ShapeTuple,
     VMFunction,
 )
-from relay2relax.backends.executable import Executable
 from relay2relax.backends.shape_heap import ShapeHeap, attribute_variables
-from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.passes import Sequential
 from relay2relax.ops.record import OpDef, Script
@@ -61,7 +59,7 @@ from relay2relax.relax_ir.transform import (
 )
 from relay2relax.relax_ir.tvm_operators import Argument, ForeignOp, packed_call
 from relay2relax.relax_ir.visit import Steps, bindings, free_variables, run
-from relay2relax.tir.expr import Buffer, FloatImm, IntImm, PrimExpr
+from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
 from relay2relax.tir.extent import Extent, as_prim, static
 from relay2relax.tir.stmt import PrimFunc
 from relay2relax.tir.visit import variables
@@ -73,12 +71,9 @@ LOWERING = Sequential(
 )
 
 
-def compile_module(
-    module: rx.IRModule, target: str, native: Any = None, weights: Mapping[Buffer, Array] | None = None
-) -> Executable:
-    """Return the executable of ``module``; its PrimFuncs run on ``target``, compiled with ``weights``."""
-    functions, constants = _ModuleCompiler(LOWERING(module)).compile()
-    return Executable(functions, constants, target, native, weights or {})
+def compile_module(module: rx.IRModule) -> tuple[tuple[FunctionEntry, ...], tuple[Pooled, ...]]:
+    """Return the function table and the constant pool of ``module``."""
+    return _ModuleCompiler(LOWERING(module)).compile()
 
 
 class _ModuleCompiler:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,8 @@ class Executable:
     """Instructions, constants and kernels of a module, made by ``backends.build``.
 
     One executable serves every value of the symbolic extents. ``native`` is the compiled code of target c, ``weights``
-    are the constants that its kernels read.
+    are the constants that its kernels read. One that was found in the cache has kernels without their programs in
+    TensorIR, and ``complete``, which makes it anew with them.
     """
 
     functions: tuple[FunctionEntry, ...]
@@ -31,6 +32,7 @@ class Executable:
     target: str
     native: Any = field(default=None, compare=False)
     weights: Mapping[Buffer, Array] = field(default_factory=dict, compare=False)
+    complete: Callable[[], Executable] | None = field(default=None, compare=False)
 
     def stats(self) -> str:
         """Return the constant pool and the function names, in TVM's layout."""
@@ -61,7 +63,7 @@ class Executable:
         """
         from relay2relax.backends.executable_file import save_executable
 
-        save_executable(self, path)
+        save_executable(self if self.complete is None else self.complete(), path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Executable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from relay2relax.backends.compiler import compile_module
+from relay2relax.backends.executable import Executable
 from relay2relax.backends.numpy_tir import evaluate_prim_func
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import UnsupportedError
@@ -24,12 +25,12 @@ def build(module: IRModule, target: str = "numpy") -> Any:
     express, CompilerError where the C compiler is missing."""
     match target:
         case "numpy":
-            return compile_module(FoldConstant(evaluate=evaluate_prim_func)(module), target)
+            functions, pool = compile_module(FoldConstant(evaluate=evaluate_prim_func)(module))
+            return Executable(functions, pool, target)
         case "c":
-            from relay2relax.backends.c.native import compile_native
+            from relay2relax.backends.c.native import build_native
 
-            fused, native, weights = compile_native(module)
-            return compile_module(fused, target, native, weights)
+            return build_native(module)
         case "tvm":
             from relay2relax.backends import tvm
 

@@ -72,6 +72,11 @@ class PassContext:
         stack = _contexts.get()
         return stack[-1] if stack else PassContext()
 
+    @staticmethod
+    def entered() -> bool:
+        """Whether this is within some context."""
+        return bool(_contexts.get())
+
     def enabled(self, info: PassInfo) -> bool:
         """Whether a ``Sequential`` runs the pass in this context."""
         if info.name in self.disabled_pass:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from relay2relax.tir.expr import Buffer, BufferLoad, PrimExpr, Var
@@ -11,7 +11,6 @@ from relay2relax.tir.stmt import Allocate, BlockRealize, For, IterVar, Let, Prim
 from relay2relax.tir.visit import (
     map_expr,
     map_parts,
-    map_stmt,
     shape_variables,
     statements,
     substitute,
@@ -43,15 +42,25 @@ def instantiate(
     for own in (*func.root_buffers, *(buffer for buffer in inner if shape_variables([buffer]))):
         shape = tuple(substitute(extent, values) for extent in own.shape)
         buffers[own] = Buffer(own.name, shape, own.dtype, own.scope)
-    body = func.body
-    if numbers:
-
-        def number(node: PrimExpr) -> PrimExpr | None:
-            return numbers.get(node.buffer) if isinstance(node, BufferLoad) else None
-
-        body = map_stmt(body, lambda expr: map_expr(expr, number))
+    body = _with_numbers(func.body, numbers) if numbers else func.body
     body = substitute_stmt(body, values, buffers)
     return body.stmts if isinstance(body, Seq) else (body,), tuple(buffers[own] for own in func.root_buffers)
+
+
+def _with_numbers(body: Stmt, numbers: Mapping[Buffer, PrimExpr]) -> Stmt:
+    """Return ``body`` with the one number that each of the buffers holds in its place."""
+
+    def number(node: PrimExpr) -> PrimExpr | None:
+        return numbers.get(node.buffer) if isinstance(node, BufferLoad) else None
+
+    def change(node: Stmt) -> Stmt:
+        changed = map_parts(node, change, lambda expr: map_expr(expr, number))
+        if isinstance(changed, BlockRealize):
+            reads = tuple(region for region in changed.block.reads if region.buffer not in numbers)
+            return replace(changed, block=replace(changed.block, reads=reads))
+        return changed
+
+    return change(body)
 
 
 def renewed(stmt: Stmt, block_name: Callable[[str], str]) -> Stmt:

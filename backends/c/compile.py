@@ -26,7 +26,6 @@ from relay2relax.core.errors import CompilerError, Diagnostic, FileError
 
 _FLAGS = (
     "-std=gnu11",
-    "-O3",
     "-fPIC",
     "-fvisibility=hidden",
     "-fno-math-errno",
@@ -35,6 +34,8 @@ _FLAGS = (
     "-fwrapv",
     "-w",
 )
+# How much the compiler is to do for a file whose functions run on every call, and for one whose functions do not.
+_OFTEN, _ONCE = "-O3", "-O1"
 _CANDIDATES = ("cc", "gcc", "clang")
 _HELP = (
     "install gcc or clang, name a compiler in the environment variable CC, or install the extra: "
@@ -126,27 +127,37 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("relay2relax", appauthor=False))
 
 
-def load_library(units: Sequence[str]) -> ctypes.CDLL:
-    """Compile C files into one shared object, unless the cache has it, and load it.
+def compile_object(units: Sequence[str]) -> Path:
+    """Compile C files into one shared object in the cache, unless it is there, and return its path.
 
-    Raises CompilerError where the compiler is missing or refuses the code, FileError where the cache folder cannot be
-    written.
+    The last file is compiled in a hurry: what it holds runs once, or is not worth more. Raises CompilerError where the
+    compiler is missing or refuses the code, FileError where the cache folder cannot be written.
     """
     compiler = find_compiler()
-    key = hashlib.sha256(compiler.identity.encode())
-    for part in (*compiler.command, *compiler.flags, *units):
-        key.update(part.encode())
-        key.update(b"\0")
     folder = cache_folder()
-    target = folder / f"{key.hexdigest()[:40]}{'.dll' if os.name == 'nt' else '.so'}"
+    target = folder / f"{content_key(compiler, *units)}{'.dll' if os.name == 'nt' else '.so'}"
     if not target.exists():
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _build(compiler, units, folder, target)
         except OSError as error:
             raise FileError(f"cannot write the cache of compiled objects, {folder}: {error}") from error
+    return target
+
+
+def content_key(compiler: Compiler, *parts: str) -> str:
+    """Return a name for what ``compiler`` makes of ``parts`` on this processor."""
+    key = hashlib.sha256(compiler.identity.encode())
+    for part in (*compiler.command, *compiler.flags, _OFTEN, _ONCE, *parts):
+        key.update(part.encode())
+        key.update(b"\0")
+    return key.hexdigest()[:40]
+
+
+def load_object(path: Path) -> ctypes.CDLL:
+    """Load a shared object; raises CompilerError where that fails."""
     try:
-        return ctypes.CDLL(str(target))
+        return ctypes.CDLL(str(path))
     except OSError as error:
         raise CompilerError(f"the compiled object does not load: {error}") from error
 
@@ -157,12 +168,14 @@ def _build(compiler: Compiler, units: Sequence[str], folder: Path, target: Path)
         def compile_unit(number: int) -> str:
             source, product = Path(work) / f"unit{number}.c", Path(work) / f"unit{number}.o"
             source.write_text(units[number])
-            arguments = [*compiler.command, *compiler.flags, "-c", str(source), "-o", str(product)]
+            level = _ONCE if number == len(units) - 1 else _OFTEN
+            arguments = [*compiler.command, *compiler.flags, level, "-c", str(source), "-o", str(product)]
             _run(arguments, "the C compiler refused generated code")
             return str(product)
 
         with ThreadPoolExecutor(processors()) as pool:
-            products = list(pool.map(compile_unit, range(len(units))))
+            # The last file may be much longer than the others: it begins first.
+            products = list(pool.map(compile_unit, reversed(range(len(units)))))
         linked = Path(work) / target.name
         arguments = [*compiler.command, "-shared", "-pthread", *products, "-o", str(linked), "-lm"]
         _run(arguments, "the C compiler could not link generated code")

@@ -25,7 +25,7 @@ from relay2relax.relax_ir import expr as rx
 from relay2relax.tir.stmt import PrimFunc
 
 # Flags of the shared objects that an exported library does without.
-_OWN_FLAGS = ("-std=gnu11", "-O3", "-fvisibility=hidden", "-w")
+_OWN_FLAGS = ("-std=gnu11", "-fvisibility=hidden", "-w")
 
 
 def export_c(

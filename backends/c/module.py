@@ -11,12 +11,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from relay2relax.backends.binding import bind_call
-from relay2relax.backends.c.compile import find_compiler, load_library, processors
+from relay2relax.backends.c.compile import compile_object, find_compiler, load_object, processors
 from relay2relax.backends.c.plan import ALIGNMENT
 from relay2relax.backends.c.program import Entry, generate
 from relay2relax.core.dtype import Array
@@ -40,25 +41,26 @@ class KernelTime:
 class CompiledModule:
     """PrimFuncs in machine code, called by name."""
 
-    def __init__(
-        self, library: ctypes.CDLL, entries: Mapping[str, Entry], constants: Mapping[Buffer, Array] | None = None
-    ) -> None:
-        """Bind the functions of ``library``, and compute what depends on ``constants`` alone."""
-        self._entries = entries
+    def __init__(self, path: Path, entries: Mapping[str, Entry], constants: Mapping[Buffer, Array]) -> None:
+        """Load the shared object at ``path``, and compute what depends on ``constants`` alone."""
+        self.path = path
+        self.entries = entries
         self._functions: dict[str, Any] = {}
         self._kept: dict[str, _Kept] = {}
         self._times: dict[str, _Times] = {}
         self._profiling = False
+        library = load_object(path)
+        library.r2r_set_threads(ctypes.c_int64(thread_count()))
         for name, entry in entries.items():
             self._functions[name] = _bound(library, entry.symbol)
-            self._kept[name] = _prepare(library, entry, constants or {})
+            self._kept[name] = _prepare(library, entry, constants)
             self._times[name] = _Times(len(entry.stages))
 
     def function(self, name: str) -> tuple[Entry, Any]:
         """Return what is known of the function ``name``, and its C entry."""
-        if name not in self._entries:
+        if name not in self.entries:
             raise ExecutionError(f"the compiled module has no function {name!r}")
-        return self._entries[name], self._functions[name]
+        return self.entries[name], self._functions[name]
 
     @contextmanager
     def profiled(self) -> Iterator[None]:
@@ -72,7 +74,7 @@ class CompiledModule:
     def kernel_times(self) -> list[KernelTime]:
         """Return what was measured, stage by stage in the order of the program, summed over all calls."""
         found = []
-        for name, entry in self._entries.items():
+        for name, entry in self.entries.items():
             times = self._times[name]
             if not times.calls:
                 continue
@@ -85,7 +87,7 @@ class CompiledModule:
     def memory(self) -> str:
         """Return the memory plan as text: what every function keeps, and where its temporaries lie in the arena."""
         lines = []
-        for name, entry in self._entries.items():
+        for name, entry in self.entries.items():
             lines.append(f"{name}: arena {entry.arena.size!r} bytes, computed ahead {entry.prepared.size!r} bytes")
             lines += [f"  ahead {offset!r}: {buffer.name}" for buffer, offset in entry.prepared.offsets.items()]
             lines += [f"  arena {offset!r}: {buffer.name}" for buffer, offset in entry.arena.offsets.items()]
@@ -241,9 +243,7 @@ def compile_prim_funcs(funcs: Sequence[PrimFunc], constants: Mapping[Buffer, Arr
     """
     known = constants or {}
     units, entries = generate(funcs, find_compiler().machine, known)
-    library = load_library(units)
-    library.r2r_set_threads(ctypes.c_int64(thread_count()))
-    return CompiledModule(library, entries, known)
+    return CompiledModule(compile_object(units), entries, known)
 
 
 def thread_count() -> int:

@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from relay2relax.backends.c.block import merge_blocks
-from relay2relax.backends.c.module import CompiledModule, compile_prim_funcs
-from relay2relax.core.dtype import Array
+from relay2relax.backends.c.compile import compile_object, find_compiler
+from relay2relax.backends.c.kept import place_of
+from relay2relax.backends.c.module import CompiledModule
+from relay2relax.backends.c.program import generate
+from relay2relax.backends.compiler import compile_module
+from relay2relax.backends.executable import Executable
 from relay2relax.relax_ir.expr import IRModule
-from relay2relax.tir.expr import Buffer
 from relay2relax.tir.stmt import PrimFunc
 
 
-def compile_native(module: IRModule) -> tuple[IRModule, CompiledModule, Mapping[Buffer, Array]]:
-    """Return ``module`` with all operators as PrimFuncs, those PrimFuncs compiled, and the constants that they read.
+def build_native(module: IRModule) -> Executable:
+    """Return the executable of ``module`` on target c, found in the cache where one of its structure was built before.
 
-    What depends on constants alone is computed here, once."""
+    What depends on constants alone is computed here, once.
+    """
+    place = place_of(module)
+    if place is None:
+        return _build(module)
+    found = place.load()
+    if found is not None:
+        return replace(found, complete=lambda: _build(module))
+    executable = _build(module)
+    place.store(executable)
+    return executable
+
+
+def _build(module: IRModule) -> Executable:
     from relay2relax.relax_ir.transform import LegalizeOps
 
     merged = merge_blocks(LegalizeOps()(module))
     funcs = [func for func in merged.module.functions.values() if isinstance(func, PrimFunc)]
-    return merged.module, compile_prim_funcs(funcs, merged.constants), merged.constants
+    units, entries = generate(funcs, find_compiler().machine, merged.constants)
+    with ThreadPoolExecutor(1) as beside:
+        compiled = beside.submit(compile_object, units)
+        functions, pool = compile_module(merged.module)
+    native = CompiledModule(compiled.result(), entries, merged.constants)
+    return Executable(functions, pool, "c", native, merged.constants)

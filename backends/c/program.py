@@ -24,13 +24,13 @@ from relay2relax.tir.expr import Binary, Buffer, IntImm, PrimExpr, Var
 from relay2relax.tir.stmt import PrimFunc
 from relay2relax.tir.visit import shape_variables
 
-# Kernels of this much text make one file; files are compiled side by side.
+# Kernels of about this much text make one file; files are compiled side by side.
 _UNIT_CHARACTERS = 24000
 
 CLOCK = r"""
 #include <time.h>
 /* Seconds since the last lap are added to *sum; t[0] is when that was. */
-R2R_INLINE void r2r_lap(double* t, double* sum) {
+static __attribute__((unused, noinline)) void r2r_lap(double* t, double* sum) {
   struct timespec now;
   timespec_get(&now, TIME_UTC);
   const double seconds = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
@@ -66,11 +66,24 @@ class _Stage:
     kernel: Kernel
 
 
+@dataclass(slots=True)
+class _Function:
+    """A kernel by its name; ``often`` says whether it runs on every call."""
+
+    name: str
+    text: str
+    declaration: str
+    often: bool
+
+
 def generate(
     funcs: Sequence[PrimFunc], machine: Machine, constants: Iterable[Buffer] = ()
 ) -> tuple[list[str], dict[str, Entry]]:
-    """Return the C files of ``funcs``, and by name how each is called; ``constants`` are buffers of known content."""
-    kernels: dict[str, tuple[str, str]] = {}
+    """Return the C files of ``funcs``, and by name how each is called; ``constants`` are buffers of known content.
+
+    The last file holds the entries and the kernels that only run ahead: nothing that is worth a compiler's time.
+    """
+    kernels: dict[str, _Function] = {}
     bodies: list[str] = []
     entries: dict[str, Entry] = {}
     known = frozenset(constants)
@@ -81,21 +94,27 @@ def generate(
         entries[func.name] = entry
         bodies.append(body)
     head = HEADER + DECLARATION
-    units: list[list[str]] = [[]]
-    size = 0
-    for text, (name, _) in kernels.items():
-        size += len(text)
-        if size > _UNIT_CHARACTERS and units[-1]:
-            units.append([])
-            size = len(text)
-        units[-1].append(text.replace("@", name))
-    declarations = [declaration.replace("@", name) for name, declaration in kernels.values()]
-    texts = ["\n\n".join([head, *unit]) + "\n" for unit in units if unit]
-    return [*texts, "\n\n".join([head, CLOCK, POOL, *declarations, *bodies]) + "\n"], entries
+    often = [function.text for function in kernels.values() if function.often]
+    texts = ["\n\n".join([head, *unit]) + "\n" for unit in _units(often)]
+    declarations = [function.declaration for function in kernels.values() if function.often]
+    once = [function.text for function in kernels.values() if not function.often]
+    return [*texts, "\n\n".join([head, CLOCK, POOL, *declarations, *once, *bodies]) + "\n"], entries
+
+
+def _units(texts: Sequence[str]) -> list[list[str]]:
+    """Return ``texts`` in order, in files of about one length."""
+    whole = sum(map(len, texts))
+    count = -(-whole // _UNIT_CHARACTERS)
+    units: list[list[str]] = [[] for _ in range(count)]
+    begin = 0
+    for text in texts:
+        units[begin * count // whole].append(text)
+        begin += len(text)
+    return [unit for unit in units if unit]
 
 
 def _entry(
-    func: PrimFunc, symbol: str, kernels: dict[str, tuple[str, str]], machine: Machine, constants: frozenset[Buffer]
+    func: PrimFunc, symbol: str, kernels: dict[str, _Function], machine: Machine, constants: frozenset[Buffer]
 ) -> tuple[Entry, str]:
     params = func.buffers
     extents = shape_variables([*params, *func.root_buffers])
@@ -117,11 +136,11 @@ def _entry(
     places = {buffer: f"a[{number}]" for number, buffer in enumerate(params)}
     places |= {buffer: f"k[{number}]" for number, buffer in enumerate(kept)}
     places |= _places(prepared, f"k[{len(kept)}]", names) | _places(arena, f"a[{len(params)}]", names)
-    lines = _function(symbol, later, places, names, kernels)
+    lines = _entry_text(symbol, later, places, names, _named(later, kernels, often=True))
     if ahead:
         places = {buffer: f"k[{number}]" for number, buffer in enumerate(sources)}
         places |= _places(prepared, f"k[{len(sources)}]", names) | _places(scratch, f"k[{len(sources) + 1}]", names)
-        lines += _function(f"{symbol}_ahead", ahead, places, {}, kernels)
+        lines += _entry_text(f"{symbol}_ahead", ahead, places, {}, _named(ahead, kernels, often=False))
     entry = Entry(
         func,
         symbol,
@@ -214,20 +233,32 @@ def _places(arena: Arena, base: str, names: Mapping[Var, str]) -> dict[Buffer, s
     return {buffer: f"(void*)((char*){base} + {size_text(offset, names)})" for buffer, offset in arena.offsets.items()}
 
 
-def _function(
+def _named(stages: Sequence[_Stage], kernels: dict[str, _Function], often: bool) -> list[str]:
+    """Return the names of the stages' functions, which are shared with stages that print alike."""
+    names = []
+    for stage in stages:
+        text, declaration = stage.kernel.text, stage.kernel.declaration
+        found = kernels.get(text)
+        if found is None:
+            name = f"r2r_stage_{len(kernels)}"
+            found = kernels[text] = _Function(name, text.replace("@", name), declaration.replace("@", name), often)
+        found.often = found.often or often
+        names.append(found.name)
+    return names
+
+
+def _entry_text(
     symbol: str,
     stages: Sequence[_Stage],
     places: Mapping[Buffer, str],
     names: Mapping[Var, str],
-    kernels: dict[str, tuple[str, str]],
+    functions: Sequence[str],
 ) -> list[str]:
     lines = [f"R2R_EXPORT void {symbol}(void* const* a, const int64_t* s, void* const* k, double* t) {{"]
     lines += [f"  const int64_t {name} = s[{number}]; (void){name};" for number, name in enumerate(names.values())]
     lines += ["  (void)a; (void)s; (void)k;", "  if (t) r2r_lap(t, 0);"]
-    for number, stage in enumerate(stages):
-        kernel = stage.kernel
-        name, _ = kernels.setdefault(kernel.text, (f"r2r_stage_{len(kernels)}", kernel.declaration))
-        lines.append(f"  {name}({_arguments(kernel, places, names)});")
+    for number, (stage, function) in enumerate(zip(stages, functions, strict=True)):
+        lines.append(f"  {function}({_arguments(stage.kernel, places, names)});")
         lines.append(f"  if (t) r2r_lap(t, t + {number + 1});")
     return [*lines, "}"]
 
