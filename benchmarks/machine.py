@@ -17,8 +17,9 @@ from threads import THREADS
 from relay2relax.backends.c.compile import find_compiler, load_library
 
 _ACCUMULATORS = 16
-_REPEATS = 5
-_SECONDS = 0.05
+# Threads run for so long, in stretches of at least so long.
+_SECONDS = 0.5
+_STRETCH = 0.002
 _SOURCE = r"""
 #include <stdint.h>
 typedef float vector __attribute__((vector_size(WIDTH)));
@@ -51,22 +52,26 @@ def _library() -> ctypes.CDLL:
 
 
 def _rate(kernel: Callable[[int, int], None], per_round: float) -> float:
-    """Return ``per_round`` times the rounds per second of ``kernel(thread, rounds)`` on all threads."""
-    rounds, seconds = 1, 0.0
-    while seconds < _SECONDS:
-        rounds *= 4
-        seconds = min(_together(kernel, rounds) for _ in range(3))
-    return THREADS * rounds * per_round / min(_together(kernel, rounds) for _ in range(_REPEATS))
+    """Return ``per_round`` times the rounds per second of ``kernel(thread, rounds)`` on all threads at once.
 
+    Each thread's best stretch counts, so that what else runs on the machine disturbs little.
+    """
+    best = [0.0] * THREADS
 
-def _together(kernel: Callable[[int, int], None], rounds: int) -> float:
-    threads = [threading.Thread(target=kernel, args=(number, rounds)) for number in range(THREADS)]
-    start = time.perf_counter()
+    def work(thread: int) -> None:
+        rounds, end = 1, time.perf_counter() + _SECONDS
+        while (start := time.perf_counter()) < end or not best[thread]:
+            kernel(thread, rounds)
+            seconds = time.perf_counter() - start
+            best[thread] = max(best[thread], rounds / seconds)
+            rounds *= 2 if seconds < _STRETCH else 1
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
     for one in threads:
         one.start()
     for one in threads:
         one.join()
-    return time.perf_counter() - start
+    return sum(best) * per_round
 
 
 @lru_cache(maxsize=None)

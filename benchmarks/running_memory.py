@@ -86,12 +86,12 @@ def _extents(buffers: Sequence[Buffer], given: Sequence[np.ndarray]) -> dict[Var
 
 
 def _library(folder: Path, relax: Any) -> str:
-    """Return the path of the shared object of an exported library."""
+    """Return the path of the shared object of an exported library, compiled in little time: it is not measured."""
     backends.export_c(relax, folder, _NAME)
     compiler = find_compiler()
     sources = [str(path) for path in folder.glob("*.c") if path.name != "main.c"]
     flags = [flag for flag in compiler.flags if flag != "-fvisibility=hidden"]
     product = folder / f"lib{_NAME}.so"
-    command = [*compiler.command, *flags, "-shared", "-pthread", *sources, "-o", str(product), "-lm"]
+    command = [*compiler.command, *flags, "-O1", "-shared", "-pthread", *sources, "-o", str(product), "-lm"]
     subprocess.run(command, check=True, capture_output=True)
     return str(product)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,12 +23,14 @@ def measure(name: str, options: Options) -> dict[str, dict[str, Any]]:
     with tempfile.TemporaryDirectory() as cache:
         environment = {"RELAY2RELAX_CACHE": cache}
         for what in chosen(options):
-            print(f"  {name}: {what}", file=sys.stderr, flush=True)
+            start = time.perf_counter()
             if what == "c_cached":
                 given = {**environment, "RELAY2RELAX_THREADS": "1"}
                 found[what] = ask("c", [name], options.seconds / 4, options.limit, given)[name]
             else:
                 found[what] = ask(what, [name], options.seconds, options.limit, environment)[name]
+            seen = found[what].get("failed") or shown(found[what].get("run"), 1e3) or "measured"
+            print(f"  {name}, {what}: {seen} ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
     return found
 
 
