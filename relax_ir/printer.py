@@ -12,6 +12,7 @@ branches are written with a stack of generators, so depth does not matter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from relay2relax.core.collection import collection_paused
@@ -52,7 +53,7 @@ from relay2relax.relax_ir.script_values import (
 )
 from relay2relax.relax_ir.struct_info import StructInfo, TupleStructInfo
 from relay2relax.relax_ir.tvm_operators import RESULT_KEYWORDS, Argument, ForeignAttrs, ForeignOp
-from relay2relax.relax_ir.visit import Steps, run
+from relay2relax.relax_ir.visit import Steps, all_sequences, bindings, run
 from relay2relax.tir import expr as tir
 from relay2relax.tir.expr import FloatImm, IntImm
 from relay2relax.tir.names import identifier
@@ -112,9 +113,12 @@ def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) 
     names = global_names(mod)
     parts: list[list[str]] = []
     functions: list[list[str]] = []
+    scalars_last = _given_scalars(mod) if dialect.scalars_last else frozenset()
     for var, name in names.items():
         func = mod.functions[var]
         if isinstance(func, PrimFunc):
+            if var in scalars_last:
+                func = replace(func, params=tuple(sorted(func.params, key=lambda one: one not in func.buffer_map)))
             parts.append(print_prim_func(func, name=name, dialect=dialect.prim_funcs, indent=1))
         else:
             printer = _FunctionPrinter(dialect, names.__getitem__, name_constant, depth=1)
@@ -127,6 +131,13 @@ def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) 
     if not mod.functions:
         return [*lines, f"{_INDENT}pass"]
     return lines[:-1]
+
+
+def _given_scalars(mod: IRModule) -> frozenset[GlobalVar]:
+    """Return the PrimFuncs to which ``call_tir`` passes scalars."""
+    bodies = (func.body for func in mod.functions.values() if isinstance(func, Function))
+    values = (binding.value for seq in all_sequences(bodies) for binding in bindings(seq))
+    return frozenset(value.func for value in values if isinstance(value, CallTIR) and value.tir_args)
 
 
 def _no_symbols(var: tir.Var) -> str:
@@ -297,6 +308,9 @@ class _FunctionPrinter:
                 return f"R.call_packed({', '.join([string_literal(name), *map(self.expr, args)])})"
             case Call(GlobalVar() | Var() as callee, args):
                 return f"{self.expr(callee)}({', '.join(map(self.expr, args))})"
+            case CallTIR(func, args, out, tir_args) if tir_args and self.dialect.scalars_last:
+                scalars = self.expr(ShapeExpr(tir_args))
+                return f"R.call_tir({self.expr(func)}, {self.destination(args, out)}, tir_vars={scalars})"
             case CallTIR(func, args, out, tir_args):
                 given_args = [*args, *(PrimValue(arg) for arg in tir_args)]
                 return f"R.call_tir({self.expr(func)}, {self.destination(given_args, out)})"

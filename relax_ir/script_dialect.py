@@ -18,7 +18,8 @@ from relay2relax.core.errors import UnsupportedError
 class Dialect:
     """One dialect.
 
-    ``prim_funcs`` is the dialect of its TensorIR. ``result`` is the keyword of a packed call's result, None where its
+    ``prim_funcs`` is the dialect of its TensorIR. ``scalars_last`` says that ``call_tir`` takes scalars as ``tir_vars``,
+    and its PrimFuncs after their results. ``result`` is the keyword of a packed call's result, None where its
     releases do not agree about one; ``missing`` are operators that the dialect's releases do not have, ``implied`` are
     keywords that they do not have, with the value that is built into their operator.
     """
@@ -27,6 +28,7 @@ class Dialect:
     tir: str
     prim_funcs: str = "tvm"
     call_tir_out: str = ""
+    scalars_last: bool = False
     result: str | None = None
     missing: frozenset[str] = frozenset()
     implied: Mapping[tuple[str, str], Any] = field(default_factory=dict)
@@ -52,6 +54,7 @@ DIALECTS = {
             tir="tir",
             prim_funcs="tvm-0.18",
             call_tir_out="out_sinfo=",
+            scalars_last=True,
             result="sinfo_args",
             missing=frozenset(
                 {

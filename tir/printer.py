@@ -61,6 +61,7 @@ class Dialect:
     block: str
     block_attributes: str
     block_buffer: str
+    memory: str
     let: str
     no_alias: str
     true: str = "True"
@@ -75,6 +76,7 @@ DIALECTS = {
         block="T.sblock",
         block_attributes="T.sblock_attr",
         block_buffer="T.sblock_alloc_buffer",
+        memory="T.alloc_buffer",
         let="{name}: T.let[T.{dtype}] = {value}",
         no_alias="tirx.noalias",
     ),
@@ -83,6 +85,8 @@ DIALECTS = {
         block="T.block",
         block_attributes="T.block_attr",
         block_buffer="T.alloc_buffer",
+        # Without `data=` it is memory of its own, in whatever follows; T.alloc_buffer belongs to the block around it.
+        memory="T.decl_buffer",
         let="{name}: T.{dtype} = {value}",
         no_alias="tir.noalias",
         true="T.bool(True)",
@@ -295,8 +299,10 @@ class _Printer:
                 self.line(f"T.evaluate({self.expr(value)})")
             case Allocate(buffer, body, of):
                 text = self.typed(buffer)
-                made = f"alloc_buffer({text})" if of is None else f"decl_buffer({text}, data={self.buffer(of)}.data)"
-                self.line(f"{self.scope.define(buffer, buffer.name)} = T.{made}")
+                made = f"{self.dialect.memory}({text})"
+                if of is not None:
+                    made = f"T.decl_buffer({text}, data={self.buffer(of)}.data)"
+                self.line(f"{self.scope.define(buffer, buffer.name)} = {made}")
                 self.stmt(body)
             case BlockRealize():
                 self.block(stmt)

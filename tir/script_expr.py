@@ -422,8 +422,6 @@ class ExpressionReader:
             args = tuple(self.typed(float(v) if isinstance(v, int) else v, node) for v in values)
         if self.source.classic and name == "round":
             return _round_away(args[0])
-        if self.source.classic and name == "nearbyint":
-            name = "round"
         return Call(name, args, "bool" if name in _PREDICATES else "int32" if name == "clz" else args[0].dtype)
 
     def alike(self, a: Value, b: Value, node: ast.AST) -> tuple[PrimExpr, PrimExpr]:

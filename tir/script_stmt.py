@@ -59,7 +59,7 @@ _BUFFERS = {"T.alloc_buffer": "", "T.decl_buffer": "", "T.alloc_local": "local"}
 
 @dataclass(slots=True)
 class _BlockFrame:
-    """The block that is being read; ``head`` holds while nothing but declarations came."""
+    """The block that is being read."""
 
     axes: list[IterVar] = field(default_factory=list)
     values: list[PrimExpr] = field(default_factory=list)
@@ -69,7 +69,6 @@ class _BlockFrame:
     init: Stmt | None = None
     buffers: list[Buffer] = field(default_factory=list)
     annotations: dict[str, Any] = field(default_factory=dict)
-    head: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +103,6 @@ class StatementReader(ABC):
         self.extents: dict[Var, PrimExpr] = {}
         self.frames: list[_BlockFrame] = []
         self.root_buffers: list[Buffer] = []
-        self.head = True
         self.assigned = assigned_counts(node)
         self.symbol_dtypes = declared_symbols(source, node)
 
@@ -195,8 +193,6 @@ class StatementReader(ABC):
             return self.statements(nodes)
 
     def statement(self, node: ast.stmt) -> list[_Item]:
-        if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr)):
-            self.leave_head()
         match node:
             case ast.Assign([target], value):
                 return self.assign(target, value, node)
@@ -225,18 +221,11 @@ class StatementReader(ABC):
         raise self.source.problem(node, f"a tensor program has no `{kind}` statement of this form",
                                   "expected an assignment, loop, branch, block or T.evaluate")  # fmt: skip
 
-    def leave_head(self) -> None:
-        if self.frames:
-            self.frames[-1].head = False
-        else:
-            self.head = False
-
     # Assignments.
 
     def assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> list[_Item]:
         match target:
             case ast.Subscript(buffer, index):
-                self.leave_head()
                 return [self.store(buffer, index, value)]
             case ast.Tuple(targets):
                 return self.several(targets, value, node)
@@ -279,7 +268,6 @@ class StatementReader(ABC):
             if called == "T.meta_var" and len(value.args) == 1:
                 self.define(name, self.exprs.value(value.args[0]))
                 return []
-        self.leave_head()
         return self.local(name, value, "", mutable=called != "T.bind")
 
     def local(self, name: str, value: ast.expr, dtype: str, mutable: bool) -> list[_Item]:
@@ -297,7 +285,6 @@ class StatementReader(ABC):
         return [(var, expr)]
 
     def annotated(self, target: ast.Name, annotation: ast.expr, value: ast.expr) -> list[_Item]:
-        self.leave_head()
         inner = annotation
         is_let = False
         if isinstance(annotation, ast.Subscript) and self.source.dotted(annotation.value) == "T.let":
@@ -313,8 +300,7 @@ class StatementReader(ABC):
         buffer = self.buffer_of(name, value)
         buffer = replace(buffer, scope=_BUFFERS.get(called) or buffer.scope)
         self.define(name, buffer)
-        head = self.frames[-1].head if self.frames else self.head
-        if called in _BLOCK_BUFFERS or (self.source.classic and head):
+        if called in _BLOCK_BUFFERS or (self.source.classic and called == "T.alloc_buffer"):
             (self.frames[-1].buffers if self.frames else self.root_buffers).append(buffer)
             return []
         return [_Memory(buffer, self.memory_of(value) if called == "T.decl_buffer" else None)]
@@ -550,11 +536,9 @@ class StatementReader(ABC):
                     if not name.startswith("pragma_"):
                         raise self.source.problem(node, f"the attribute {name!r} has no form here", "expected pragma_…")
             case "T.evaluate":
-                self.leave_head()
                 value = self.exprs.expr(node.args[0])
                 return [] if isinstance(value, (IntImm, FloatImm)) else [Evaluate(value)]
             case _:
-                self.leave_head()
                 return [Evaluate(self.exprs.expr(node))]
         return []
 

@@ -38,6 +38,45 @@ def test_tvm_reads_both(mlp: rx.IRModule, everything: rx.IRModule) -> None:
         assert {var.name_hint for var in parsed.get_global_vars()} == {var.name for var in module.functions}
 
 
+def test_classic_words_for_memory_and_scalars() -> None:
+    """In TVM 0.18 T.alloc_buffer belongs to the block around it, and scalars follow the results of a PrimFunc."""
+    mod = rx.parse("""
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def scan(var_A: T.handle, first: T.int64, var_B: T.handle):
+        m = T.int64()
+        A = T.match_buffer(var_A, (m,), "float32")
+        B = T.match_buffer(var_B, (m,), "float32")
+        total = T.alloc_buffer((1,), "float32", scope="local")
+        twice = T.sblock_alloc_buffer((m,), "float32")
+        total[0] = T.Cast("float32", first)
+        for i in range(m):
+            half = T.alloc_buffer((1,), "float32")
+            half[0] = T.nearbyint(A[i] / T.float32(2))
+            total[0] = total[0] + half[0]
+            twice[i] = total[0]
+        for i in range(m):
+            B[i] = twice[i] + twice[i]
+
+    @R.function
+    def main(x: R.Tensor(("m",), dtype="float32")) -> R.Tensor(("m",), dtype="float32"):
+        m = T.int64()
+        cls = Module
+        y = R.call_tir(cls.scan, (x, R.prim_value(m * 2)), R.Tensor((m,), dtype="float32"))
+        return y
+""")
+    text = mod.script("tvm-0.18")
+    assert "def scan(var_A: T.handle, var_B: T.handle, first: T.int64):" in text
+    assert 'out_sinfo=R.Tensor((m,), dtype="float32"), tir_vars=R.shape([m * 2]))' in text
+    assert [line.strip() for line in text.splitlines() if "_buffer(" in line and "match" not in line] == [
+        'twice = T.alloc_buffer((m,), "float32")',
+        'total = T.decl_buffer((T.int32(1),), "float32", scope="local")',
+        'half = T.decl_buffer((T.int32(1),), "float32")',
+    ]
+    assert rx.first_difference(rx.parse(text), mod) is None
+
+
 def test_script_file_has_real_imports(mlp: rx.IRModule) -> None:
     text = rx.script_file(mlp)
     assert text.startswith("from tvm.script import ir as I\nfrom tvm.script import tirx as T\n")
