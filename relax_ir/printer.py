@@ -118,7 +118,7 @@ def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) 
         func = mod.functions[var]
         if isinstance(func, PrimFunc):
             if var in scalars_last:
-                func = replace(func, params=tuple(sorted(func.params, key=lambda one: one not in func.buffer_map)))
+                func = _with_scalars_last(func)
             parts.append(print_prim_func(func, name=name, dialect=dialect.prim_funcs, indent=1))
         else:
             printer = _FunctionPrinter(dialect, names.__getitem__, name_constant, depth=1)
@@ -138,6 +138,11 @@ def _given_scalars(mod: IRModule) -> frozenset[GlobalVar]:
     bodies = (func.body for func in mod.functions.values() if isinstance(func, Function))
     values = (binding.value for seq in all_sequences(bodies) for binding in bindings(seq))
     return frozenset(value.func for value in values if isinstance(value, CallTIR) and value.tir_args)
+
+
+def _with_scalars_last(func: PrimFunc) -> PrimFunc:
+    scalars = (param for param in func.params if param not in func.buffer_map)
+    return replace(func, params=(*(param for param in func.params if param in func.buffer_map), *scalars))
 
 
 def _no_symbols(var: tir.Var) -> str:
