@@ -20,8 +20,8 @@ class Dialect:
 
     ``prim_funcs`` is the dialect of its TensorIR. ``scalars_last`` says that ``call_tir`` takes scalars as
     ``tir_vars``, and its PrimFuncs after their results. ``result`` is the keyword of a packed call's result, None where
-    its releases do not agree about one; ``missing`` are operators that the dialect's releases do not have, ``implied`` are
-    keywords that they do not have, with the value that is built into their operator.
+    its releases do not agree about one; ``missing`` are operators that the dialect's releases do not have, ``implied``
+    are keywords that they do not have, with the value that is built into their operator.
     """
 
     name: str
