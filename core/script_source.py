@@ -26,7 +26,7 @@ _NAMESPACES = {
     "relay2relax.script.T": "T",
 }  # fmt: skip
 # ``def main[n](…)`` of Python 3.12; names in a signature are known as dimensions without it.
-_TYPE_PARAMETERS = re.compile(r"^(\s*def\s+\w+\s*)(\[[^\]\n]*\])(?=\s*\()", re.MULTILINE)
+_TYPE_PARAMETERS = re.compile(r"^([ \t]*def\s+\w+\s*)(\[[^\]\n]*\])(?=\s*\()", re.MULTILINE)
 _CLASSIC = re.compile(
     r"\btvm\.script\s+import\s+[^\n]*\btir\b|\bT\.block\b|\bT\.block_attr\b|\bT\.Buffer\[|\"tir\.noalias\""
 )

@@ -15,7 +15,8 @@ from relay2relax.core.source import SequentialSpan, SourceRange, SourceText, Spa
 
 # A comment without a comment inside. After a ``*`` that does not close it TVM skips one character, and so do we.
 _COMMENT = r"/\*[^*/]*(?:(?:\*(?!/)[\s\S]|/(?!\*))[^*/]*)*\*/"
-BLANK = rf"(?:[ \t\n]|\r\n|//[^\n]*|{_COMMENT})*"
+# A comment reaches to the end of its line: were it to end before, a row of slashes could be read in 2^n ways.
+BLANK = rf"(?:[ \t\n]|\r\n|//[^\n]*(?=\n|\Z)|{_COMMENT})*"
 _WORD = r"[A-Za-z_][A-Za-z0-9_/]*"
 # The characters of an importer's name go on past a dot, colon or dash only where another part follows.
 _NAME = r"(?:[^\W\d]|/(?![/*]))(?:[\w/]|[.\-#$~|^&'](?=[\w/])|::(?=\w)|:(?=\d))*"

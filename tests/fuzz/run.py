@@ -16,11 +16,13 @@ import importlib.util
 import os
 import random
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NoReturn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
@@ -69,11 +71,16 @@ def guided(inputs: int, seed: int, corpus: Path) -> None:
     atheris.Fuzz()
 
 
+def _too_long(number: int, frame: object) -> NoReturn:
+    raise TimeoutError(f"took more than {SECONDS_PER_INPUT} seconds")
+
+
 def unguided(inputs: int, seed: int, corpus: Path) -> int:
     """Damage the seeds, ``corpus`` and what came of them ``inputs`` times; return the number of findings."""
     import fuzzing
 
     resource.setrlimit(resource.RLIMIT_AS, (MEGABYTES << 20, MEGABYTES << 20))
+    signal.signal(signal.SIGALRM, _too_long)
     found = fuzzing.seeds()
     # Inputs, and how often each was damaged.
     pool = [(one, 0) for one in (*found, *(path.read_bytes() for path in sorted(corpus.iterdir())))]
@@ -84,8 +91,8 @@ def unguided(inputs: int, seed: int, corpus: Path) -> int:
     for number in range(1, inputs + 1):
         source, generation = rng.choice(pool)
         data = fuzzing.damage(rng, source, found)
-        start = time.perf_counter()
         problem = ""
+        signal.alarm(SECONDS_PER_INPUT)
         try:
             if fuzzing.check(data):
                 read += 1
@@ -98,8 +105,8 @@ def unguided(inputs: int, seed: int, corpus: Path) -> int:
                         pool[rng.randrange(given, len(pool))] = (data, generation + 1)
         except Exception as error:  # noqa: BLE001 - any exception that is not ours is what is looked for
             problem = f"{type(error).__name__}: {error}"
-        if time.perf_counter() - start > SECONDS_PER_INPUT:
-            problem = problem or f"took more than {SECONDS_PER_INPUT} seconds"
+        finally:
+            signal.alarm(0)
         if problem:
             findings += 1
             name = f"fuzz-{hashlib.sha1(data).hexdigest()[:16]}"

@@ -190,6 +190,12 @@ def test_comments_nest() -> None:
     assert scalars("/*/* a */*/ " * 10_000 + "(1,)") == [(1, "int32")]
 
 
+def test_a_row_of_slashes_is_one_comment() -> None:
+    assert not parse("/" * 20_000).functions
+    with pytest.raises(ParseError, match="unexpected name `v`"):
+        parse("/" * 20_000 + "\nv")
+
+
 def test_importers_names_are_read() -> None:
     function = parse((CASES / "importer_names.relay").read_text())["main"]
     assert [param.name for param in function.params] == [
