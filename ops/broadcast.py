@@ -24,6 +24,7 @@ from relay2relax.tir.extent import equal, is_any, is_symbolic, static
 from relay2relax.tir.intrinsics import call
 
 SOURCE = "TVM 0.18 src/relay/op/tensor/binary.cc"
+NUMBERS = "float int"
 
 
 def arithmetic_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
@@ -65,16 +66,16 @@ def binary_operator(
     *,
     infer: Callable[..., Type] = arithmetic_type,
     relax: RelaxForm = SameOp(),  # noqa: B008
-    refused: str = "",
+    takes: str = "float int bool",
     relay: bool = True,
 ) -> OpDef:
     """Return the record of an operator of two inputs that applies ``function`` to arrays and ``body`` to elements.
 
-    ``refused`` names the element types its kernels do not have ("int" or "float"), as in TVM.
+    ``takes`` names the element types that its kernels have, as in TVM; types alone are inferred for any.
     """
 
     def check(dtype: str) -> None:
-        if refused and is_float(dtype) == (refused == "float"):
+        if ("float" if is_float(dtype) else "bool" if dtype == "bool" else "int") not in takes.split():
             raise OpError(f"{name} is not defined for {dtype}", 0)
 
     def numpy(attrs: NoAttrs, lhs: Array, rhs: Array) -> Array:
@@ -281,38 +282,42 @@ def _connective(name: str, op: BinaryOp, function: Callable[..., Any], doc: str)
 
 OPS = (
     binary_operator("add", np.add, _sum_element, "``a + b``."),
-    binary_operator("subtract", np.subtract, _primitive("-"), "``a - b``."),
+    binary_operator("subtract", np.subtract, _primitive("-"), "``a - b``.", takes=NUMBERS),
     binary_operator("multiply", np.multiply, _product_element, "``a * b``."),
-    binary_operator("divide", _quotient, _quotient_element, "``a / b``; integers towards zero."),
-    binary_operator("power", np.power, lambda a, b: call("pow", a, b), "``a ** b`` on floats.", refused="int"),
+    binary_operator("divide", _quotient, _quotient_element, "``a / b``; integers towards zero.", takes=NUMBERS),
+    binary_operator("power", np.power, lambda a, b: call("pow", a, b), "``a ** b`` on floats.", takes="float"),
     binary_operator(
         "atan2", np.arctan2, lambda a, b: call("atan2", a, b), "The angle of the point (b, a).",
-        refused="int", relay=False,
+        takes="float", relay=False,
     ),
     binary_operator(
-        "log_add_exp", np.logaddexp, _log_add_exp_element, "``log(exp(a) + exp(b))``.", refused="int", relay=False
+        "log_add_exp", np.logaddexp, _log_add_exp_element, "``log(exp(a) + exp(b))``.", takes="float", relay=False
     ),
     binary_operator("maximum", _larger, maximum, "The larger one, ``a > b ? a : b``."),
     binary_operator("minimum", _smaller, minimum, "The smaller one, ``a < b ? a : b``."),
-    binary_operator("mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``."),
-    binary_operator("floor_divide", _floor_quotient, _floor_quotient_element, "``floor(a / b)``."),
-    binary_operator("floor_mod", _floor_remainder, _floor_remainder_element, "``a - floor(a / b) * b``."),
+    binary_operator("mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``.", takes=NUMBERS),
+    binary_operator("floor_divide", _floor_quotient, _floor_quotient_element, "``floor(a / b)``.", takes=NUMBERS),
+    binary_operator(
+        "floor_mod", _floor_remainder, _floor_remainder_element, "``a - floor(a / b) * b``.", takes=NUMBERS
+    ),
     binary_operator(
         "trunc_divide", _truncated_quotient, _truncated_quotient_element, "``trunc(a / b)``.",
+        takes=NUMBERS,
         relax=Expanded(trunc_divide_relax),
     ),
     binary_operator(
         "trunc_mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``.",
+        takes=NUMBERS,
         relax=Expanded(lambda e, attrs, lhs, rhs: e.call("mod", lhs, rhs)),
     ),
-    binary_operator("left_shift", np.left_shift, _primitive("<<"), "``a << b``.", refused="float"),
-    binary_operator("right_shift", np.right_shift, _primitive(">>"), "``a >> b``, arithmetic.", refused="float"),
-    binary_operator("bitwise_and", np.bitwise_and, _bitwise("&", "and"), "``a & b``.", refused="float"),
-    binary_operator("bitwise_or", np.bitwise_or, _bitwise("|", "or"), "``a | b``.", refused="float"),
-    binary_operator("bitwise_xor", np.bitwise_xor, _exclusive_or_element, "``a ^ b``.", refused="float"),
+    binary_operator("left_shift", np.left_shift, _primitive("<<"), "``a << b``.", takes="int"),
+    binary_operator("right_shift", np.right_shift, _primitive(">>"), "``a >> b``, arithmetic.", takes="int"),
+    binary_operator("bitwise_and", np.bitwise_and, _bitwise("&", "and"), "``a & b``.", takes="int bool"),
+    binary_operator("bitwise_or", np.bitwise_or, _bitwise("|", "or"), "``a | b``.", takes="int bool"),
+    binary_operator("bitwise_xor", np.bitwise_xor, _exclusive_or_element, "``a ^ b``.", takes="int bool"),
     binary_operator(
         "logical_xor", np.bitwise_xor, _exclusive_or_element, "Exclusive or; of every bit on integers.",
-        refused="float",
+        takes="int bool",
     ),
     _connective("logical_and", "and", np.logical_and, "Whether both are true; both are always evaluated."),
     _connective("logical_or", "or", np.logical_or, "Whether one is true; both are always evaluated."),

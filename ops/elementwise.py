@@ -156,7 +156,7 @@ def _sign_element(x: PrimExpr) -> PrimExpr:
 def _abs_element(x: PrimExpr) -> PrimExpr:
     if is_float(x.dtype):
         return call("fabs", x)
-    return x if is_unsigned(x.dtype) else Select(x < 0, -x, x)
+    return x if is_unsigned(x.dtype) or x.dtype == "bool" else Select(x < 0, -x, x)
 
 
 def _round_half_away(x: Array) -> Any:

@@ -79,8 +79,23 @@ _LIMITS = (
     ),
     Limit(
         ("isfinite", "isinf", "isnan"),
-        "apache-tvm has no code for it in bfloat16",
-        lambda attrs, types: _dtype(types) == "bfloat16",
+        "apache-tvm has no code for it in bfloat16 and bool",
+        lambda attrs, types: _dtype(types) in ("bfloat16", "bool"),
+    ),
+    Limit(
+        ("nn.group_norm", "nn.instance_norm", "nn.layer_norm", "nn.rms_norm"),
+        "apache-tvm lowers it in float32 and float16 only",
+        lambda attrs, types: _dtype(types) not in ("float32", "float16"),
+    ),
+    Limit(
+        ("nn.batch_norm",),
+        "apache-tvm computes it in float32, and returns that instead of the dtype that it says",
+        lambda attrs, types: _dtype(types) in ("float16", "bfloat16"),
+    ),
+    Limit(
+        ("take",),
+        "apache-tvm takes places for integers",
+        lambda attrs, types: _dtype(types[1:]) == "bool",
     ),
     Limit(
         ("negative", "sign"),
@@ -88,7 +103,9 @@ _LIMITS = (
         lambda attrs, types: is_unsigned(_dtype(types)),
     ),
     Limit(
-        ("cumprod", "cumsum", "max", "min", "scatter_elements", "scatter_nd"),
+        ("abs", "add", "argmax", "argmin", "clip", "cumprod", "cumsum", "equal", "greater", "greater_equal", "less",
+         "less_equal", "max", "maximum", "min", "minimum", "multiply", "nn.relu", "not_equal", "scatter_elements",
+         "scatter_nd"),
         "apache-tvm cannot lower it for bool",
         lambda attrs, types: _dtype(types) == "bool",
     ),

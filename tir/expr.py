@@ -434,13 +434,17 @@ def cast(dtype: str, value: PrimLike) -> PrimExpr:
 
 
 def minimum(a: PrimLike, b: PrimLike) -> PrimExpr:
-    """Return the smaller value (``a < b ? a : b``)."""
-    return binary("min", a, b)
+    """Return the smaller value (``a < b ? a : b``); of truth values, whether both are true."""
+    return binary("and" if _are_truths(a, b) else "min", a, b)
 
 
 def maximum(a: PrimLike, b: PrimLike) -> PrimExpr:
-    """Return the larger value (``a > b ? a : b``)."""
-    return binary("max", a, b)
+    """Return the larger value (``a > b ? a : b``); of truth values, whether one is true."""
+    return binary("or" if _are_truths(a, b) else "max", a, b)
+
+
+def _are_truths(*values: PrimLike) -> bool:
+    return any(isinstance(one, PrimExpr) and one.dtype == "bool" for one in values)
 
 
 def logical_and(*parts: PrimExpr) -> PrimExpr:

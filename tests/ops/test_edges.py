@@ -28,8 +28,19 @@ def i8(*values: int) -> np.ndarray:
     return np.array(values, np.int8)
 
 
+def f64(*values: float) -> np.ndarray:
+    return np.array(values, np.float64)
+
+
+def flags(*values: int) -> np.ndarray:
+    return np.array(values, np.bool_)
+
+
 LEFT = f32(NAN, 1, NAN, INF, -INF, 2)
 RIGHT = f32(1, NAN, NAN, INF, 3, -3)
+YES, NO = flags(1, 0, 1, 0), flags(1, 1, 0, 0)
+PAIRS = f64(1, 3, 2, 6).reshape(2, 2)
+IMAGE = f64(1, 3, 2, 6).reshape(1, 2, 2)
 # Text with %0, %1 for the arguments, the arguments, the expected value.
 CASES: list[tuple[str, list[np.ndarray], np.ndarray]] = [
     # a > b ? a : b: a NaN on the left gives the right operand, one on the right itself.
@@ -90,6 +101,33 @@ CASES: list[tuple[str, list[np.ndarray], np.ndarray]] = [
     ("sqrt(%0)", [f32(-1, INF)], f32(NAN, INF)),
     ("log(%0)", [f32(0, -1, INF)], f32(-INF, NAN, INF)),
     ("exp(%0)", [f32(-INF, INF, 200, -200)], f32(0, INF, INF, 0)),
+    # Truth values are numbers, too: `or` is their sum and maximum, `and` their product and minimum.
+    ("equal(%0, %1)", [YES, NO], flags(1, 0, 0, 1)),
+    ("not_equal(%0, %1)", [YES, NO], flags(0, 1, 1, 0)),
+    ("less(%0, %1)", [YES, NO], flags(0, 1, 0, 0)),
+    ("less_equal(%0, %1)", [YES, NO], flags(1, 1, 0, 1)),
+    ("greater(%0, %1)", [YES, NO], flags(0, 0, 1, 0)),
+    ("greater_equal(%0, %1)", [YES, NO], flags(1, 0, 1, 1)),
+    ("maximum(%0, %1)", [YES, NO], flags(1, 1, 1, 0)),
+    ("minimum(%0, %1)", [YES, NO], flags(1, 0, 0, 0)),
+    ("add(%0, %1)", [YES, NO], flags(1, 1, 1, 0)),
+    ("multiply(%0, %1)", [YES, NO], flags(1, 0, 0, 0)),
+    ("abs(%0)", [YES], YES),
+    ("nn.relu(%0)", [YES], YES),
+    ("clip(%0, a_min=0f, a_max=1f)", [YES], YES),
+    ("isfinite(%0)", [YES], flags(1, 1, 1, 1)),
+    ("argmax(%0)", [flags(0, 1, 1)], i32(1)[0]),
+    ("argmin(%0)", [flags(1, 0, 0)], i32(1)[0]),
+    ("max(%0)", [flags(0, 1, 0)], flags(1)[0]),
+    ("take(%0, %1)", [f32(4, 5), YES], f32(5, 4, 5, 4)),
+    # Normalisation in double precision and in half.
+    ("nn.layer_norm(%0, %1, %2, epsilon=0f)", [PAIRS, f64(1, 2), f64(0, 1)], f64(-1, 3, -1, 3).reshape(2, 2)),
+    ("nn.instance_norm(%0, %1, %2, epsilon=0f)", [IMAGE, f64(1, 2), f64(0, 1)], f64(-1, 1, -1, 3).reshape(1, 2, 2)),
+    (
+        "nn.group_norm(%0, %1, %2, num_groups=2, epsilon=0f)",
+        [IMAGE, f64(1, 2), f64(0, 1)],
+        f64(-1, 1, -1, 3).reshape(1, 2, 2),
+    ),
 ]
 
 
