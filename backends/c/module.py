@@ -18,7 +18,7 @@ import numpy as np
 
 from relay2relax.backends.binding import bind_call
 from relay2relax.backends.c.compile import compile_object, find_compiler, load_object, processors
-from relay2relax.backends.c.plan import ALIGNMENT
+from relay2relax.backends.c.plan import ALIGNMENT, byte_size
 from relay2relax.backends.c.program import Entry, generate
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
@@ -85,12 +85,20 @@ class CompiledModule:
         return found
 
     def memory(self) -> str:
-        """Return the memory plan as text: what every function keeps, and where its temporaries lie in the arena."""
+        """Return the memory plan as text: what every function keeps, and where its temporaries lie in the arena.
+
+        Of temporaries it says from which stage to which they are wanted, in the order of ``kernel_times``. Sizes are
+        bytes, in terms of symbolic extents where there are any.
+        """
         lines = []
         for name, entry in self.entries.items():
-            lines.append(f"{name}: arena {entry.arena.size!r} bytes, computed ahead {entry.prepared.size!r} bytes")
-            lines += [f"  ahead {offset!r}: {buffer.name}" for buffer, offset in entry.prepared.offsets.items()]
-            lines += [f"  arena {offset!r}: {buffer.name}" for buffer, offset in entry.arena.offsets.items()]
+            alive = "" if entry.variables else f", of which {entry.arena.most_alive({})} are wanted at once"
+            lines.append(f"{name}: arena {entry.arena.size} bytes{alive}; computed ahead {entry.prepared.size} bytes")
+            for buffer, offset in entry.prepared.offsets.items():
+                lines.append(f"  ahead {offset}: {byte_size(buffer)} bytes, {buffer.name}")
+            for buffer, offset in entry.arena.offsets.items():
+                first, last = entry.arena.lifetimes[buffer]
+                lines.append(f"  arena {offset}: {byte_size(buffer)} bytes, stages {first} to {last}, {buffer.name}")
         return "\n".join(lines)
 
     def kernel(self, name: str) -> Callable[..., None]:

@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 
 from relay2relax.core.dtype import bits
 from relay2relax.tir.arith import simplify
-from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.expr import Binary, Buffer, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.integers import integer
+from relay2relax.tir.reshape import size as size_of
 
 ALIGNMENT = 64
+# Bytes of the largest element.
+_WIDEST = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """Byte offset of each temporary, and the size of it all, symbolic where extents are; first and last stage of each."""
+    """Byte offset of each temporary, and the size of it all, symbolic where extents are; first and last use of each."""
 
     offsets: Mapping[Buffer, PrimExpr]
     size: PrimExpr
@@ -33,44 +36,43 @@ class Arena:
 
 def byte_size(buffer: Buffer) -> PrimExpr:
     """Return the bytes of ``buffer``, rounded up to the alignment."""
-    size: PrimExpr = IntImm((bits(buffer.dtype) + 7) // 8)
-    for extent in buffer.shape:
-        size = binary("*", size, extent)
+    size = binary("*", size_of(buffer), IntImm((bits(buffer.dtype) + 7) // 8))
+    return _rounded(size)
+
+
+def _rounded(size: PrimExpr) -> PrimExpr:
     return simplify(binary("*", binary("//", binary("+", size, ALIGNMENT - 1), ALIGNMENT), ALIGNMENT))
 
 
 def plan_memory(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
     """Return places for the buffers, given the first and last stage at which each is used.
 
-    Buffers of static size share memory first-fit, in the best of a few orders; buffers of one and the same symbolic
-    size take each other's places behind them.
+    Buffers share memory first-fit, in the best of a few orders. Sizes that depend on extents are compared by their
+    constant factors: those with the same symbolic factor share memory of their own, behind the others.
     """
-    static: list[tuple[int, Buffer]] = []
-    symbolic: list[tuple[PrimExpr, Buffer]] = []
+    parts: dict[PrimExpr, list[tuple[int, Buffer]]] = {IntImm(1): []}
     for buffer in lifetimes:
-        wanted = byte_size(buffer)
-        if isinstance(wanted, IntImm):
-            static.append((wanted.value, buffer))
-        else:
-            symbolic.append((wanted, buffer))
-    tried = [_first_fit(sorted(static, key=order), lifetimes) for order in _orders(lifetimes)]
-    end, places = min(tried, key=lambda one: one[0])
-    offsets: dict[Buffer, PrimExpr] = {buffer: IntImm(place) for buffer, place in places.items()}
-    total: PrimExpr = IntImm(end)
-    slots: dict[PrimExpr, list[tuple[PrimExpr, int]]] = {}
-    for extent, buffer in sorted(symbolic, key=lambda entry: lifetimes[entry[1]][0]):
-        first, last = lifetimes[buffer]
-        free = slots.setdefault(extent, [])
-        for number, (offset, until) in enumerate(free):
-            if until < first:
-                offsets[buffer] = offset
-                free[number] = (offset, last)
-                break
-        else:
-            offsets[buffer] = total
-            free.append((total, last))
-            total = simplify(binary("+", total, extent))
+        unit, count = _factors(buffer)
+        parts.setdefault(unit, []).append((count, buffer))
+    offsets: dict[Buffer, PrimExpr] = {}
+    total: PrimExpr = IntImm(0)
+    for unit, buffers in parts.items():
+        tried = [_first_fit(sorted(buffers, key=order), lifetimes) for order in _orders(lifetimes)]
+        end, places = min(tried, key=lambda one: one[0])
+        for buffer, place in places.items():
+            offsets[buffer] = simplify(binary("+", total, binary("*", unit, IntImm(place))))
+        total = _rounded(binary("+", total, binary("*", unit, IntImm(end))))
     return Arena(offsets, total, lifetimes)
+
+
+def _factors(buffer: Buffer) -> tuple[PrimExpr, int]:
+    """Return two factors of a size in bytes, the symbolic and the constant one, so that all places suit any element."""
+    match simplify(binary("*", size_of(buffer), IntImm((bits(buffer.dtype) + 7) // 8))):
+        case Binary("*", unit, IntImm(count)):
+            step = ALIGNMENT if count >= ALIGNMENT else _WIDEST
+            return unit, -(-count // step) * step
+    size = byte_size(buffer)
+    return (IntImm(1), size.value) if isinstance(size, IntImm) else (size, 1)
 
 
 def _orders(lifetimes: Mapping[Buffer, tuple[int, int]]) -> list[Callable[[tuple[int, Buffer]], tuple[int, ...]]]:

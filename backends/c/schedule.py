@@ -13,6 +13,7 @@ from relay2relax.backends.c.contraction import schedule_contraction
 from relay2relax.backends.c.elementwise import collapse, schedule_elementwise
 from relay2relax.backends.c.fusion import effort, fuse
 from relay2relax.backends.c.half import widened
+from relay2relax.backends.c.in_place import write_over
 from relay2relax.backends.c.loops import FlatViews, parallel, static
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.reduction import schedule_reduction
@@ -56,10 +57,17 @@ class Schedule:
         return buffer
 
 
-def schedule(func: PrimFunc, machine: Machine, constants: frozenset[Buffer] = frozenset()) -> Schedule:
-    """Return the stages of ``func`` as loops for ``machine``; the content of ``constants`` is known ahead."""
+def schedule(
+    func: PrimFunc, machine: Machine, constants: frozenset[Buffer] = frozenset(), in_place: bool = False
+) -> Schedule:
+    """Return the stages of ``func`` as loops for ``machine``; the content of ``constants`` is known ahead.
+
+    With ``in_place``, stages write over operands that nobody reads after them.
+    """
     params = func.buffers
     program = fuse(stages_of(func), params[len(params) - func.num_outputs :], params, constants)
+    if in_place:
+        program = write_over(program, frozenset(params), constants)
     flat = FlatViews(program.memory)
     known = {program.memory(buffer) for buffer in program.known}
     stages = [one for stage in program.stages for one in _scheduled(stage, flat, machine, known)]

@@ -12,7 +12,9 @@ from relay2relax.backends.c.plan import plan_memory
 from relay2relax.backends.c.schedule import schedule
 from relay2relax.tir import te
 from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Var, if_then_else, logical_and, maximum
+from relay2relax.tir.integers import integer
 from relay2relax.tir.intrinsics import call
+from relay2relax.tir.reshape import size as size_of
 from relay2relax.tir.stmt import PrimFunc
 
 pytestmark = pytest.mark.compiler
@@ -156,7 +158,39 @@ def test_temporaries_share_memory_once_they_are_read() -> None:
         sum(e.value * 4 for b, (low, high) in buffers.items() for e in b.shape if low <= t <= high) for t in range(6)
     ]
     assert plan_memory(buffers).size.value <= 1.2 * max(live)
-    n = Var("n")
-    one, two, other = Buffer("a", (n,)), Buffer("b", (n,)), Buffer("c", (n * 2,))
-    arena = plan_memory({one: (0, 1), two: (2, 3), other: (2, 3)})
-    assert arena.offsets[one] == arena.offsets[two] != arena.offsets[other]
+
+
+def test_temporaries_of_symbolic_size_share_memory_as_others_do() -> None:
+    n, m = Var("n"), Var("m")
+    one, two, other = Buffer("a", (n, 64)), Buffer("b", (n, 2, 48)), Buffer("c", (n, 32))
+    arena = plan_memory({one: (0, 1), two: (2, 3), other: (1, 2)})
+    assert integer(arena.size, {n: 10}) == arena.most_alive({n: 10}) == 10 * (96 + 32) * 4
+    assert integer(arena.offsets[one], {n: 10}) // 1280 != integer(arena.offsets[other], {n: 10}) // 1280
+    # Elements of any size lie where they may, whatever the extents are.
+    mixed = {Buffer("a", (n, 3)): (0, 9), Buffer("b", (n + 1,)): (0, 9), Buffer("c", (n * m,), "float64"): (0, 9)}
+    mixed |= {Buffer("d", (n,), "float64"): (0, 9), Buffer("e", (5,)): (0, 9)}
+    arena = plan_memory(mixed)
+    places = {buffer: integer(offset, {n: 3, m: 5}) for buffer, offset in arena.offsets.items()}
+    assert all(place % 8 == 0 for place in places.values())
+    ends = {b: p + integer(size_of(b), {n: 3, m: 5}) * (8 if b.dtype == "float64" else 4) for b, p in places.items()}
+    assert integer(arena.size, {n: 3, m: 5}) >= max(ends.values())
+    assert all(ends[a] <= places[b] or ends[b] <= places[a] for a in mixed for b in mixed if a is not b)
+
+
+def test_results_lie_where_operands_did() -> None:
+    """A temporary that is read for the last time makes place for what is made of it, element by element."""
+    x, k = te.placeholder((64, 64), name="X"), te.reduce_axis(64)
+    product = te.compute((64, 64), lambda i, j: te.sum(x[i, k.var] * x[k.var, j], axis=k), "product")
+    turned = te.compute((64, 64), lambda i, j: call("exp", product[i, j] - product[j, i]), "turned")
+    again = te.compute((64, 64), lambda i, j: call("tanh", turned[i, j] * product[i, j]) + turned[j, i], "again")
+    out = te.compute((64, 64), lambda i, j: again[i, j] - again[j, i] * product[i, j], "out")
+    func = te.create_prim_func([x], [out])
+    _, entries = generate([func], Machine())
+    # The product lies in the result's memory; what is read crosswise has its own.
+    assert entries["main"].arena.size == IntImm(2 * 64 * 64 * 4)
+    data, result = normal(64, 64) / 16, np.empty((64, 64), np.float32)
+    compile_prim_funcs([func]).call("main", data, result)
+    first = data @ data
+    second = np.exp(first - first.T)
+    third = np.tanh(second * first) + second.T
+    np.testing.assert_allclose(result, third - third.T * first, rtol=1e-4, atol=1e-5)

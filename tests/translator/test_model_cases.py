@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,27 @@ def assert_close(actual: Any, expected: list[np.ndarray]) -> None:
         assert found.agrees, found
 
 
+def check_memory(plan: str) -> None:
+    """The arena of every function is at most 1.2 times the largest set of temporaries alive; those lie apart."""
+    for function in re.split(r"\n(?! )", plan):
+        head, *lines = function.splitlines()
+        size = re.search(r"arena (.*?) bytes", head)
+        assert size is not None, head
+        found = [re.fullmatch(r"  arena (.*): (.*) bytes, stages (\d+) to (\d+), .*", line) for line in lines]
+        rows = [[evaluated(part) for part in match.groups()] for match in found if match is not None]
+        assert len(rows) == sum(line.startswith("  arena") for line in lines)
+        for stage in range(max((row[3] for row in rows), default=0) + 1):
+            alive = sorted((begin, begin + count) for begin, count, first, last in rows if first <= stage <= last)
+            assert all(end <= begin for (_, end), (begin, _) in pairwise(alive))
+        most = max((sum(c for _, c, first, last in rows if first <= s <= last) for _, _, s, _ in rows), default=0)
+        assert evaluated(size[1]) <= 1.2 * most
+
+
+def evaluated(extent: str) -> int:
+    """Return the value of an extent of the memory plan; the symbolic one of a recorded model is its batch."""
+    return int(eval(re.sub(r"[a-z]\w*", "6", extent)))  # noqa: S307  (the text is our own)
+
+
 @pytest.fixture(params=list(TRANSLATORS))
 def translate(request: pytest.FixtureRequest) -> Any:
     return TRANSLATORS[request.param]
@@ -50,6 +73,7 @@ def test_relax_on_numpy_equals_relay_bit_for_bit(model_case: Any, translate: Any
 def test_relax_on_c(model_case: Any, translate: Any) -> None:
     executable = backends.build(translate(typed(model_case)), target="c")
     assert_close(backends.VirtualMachine(executable)["main"](*model_case.arguments()), model_case.expected())
+    check_memory(executable.native.memory())
 
 
 @pytest.mark.compiler
