@@ -29,7 +29,7 @@ from relay2relax.core.dtype import is_float
 from relay2relax.tir.arith import simplify
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, FloatImm, IntImm, PrimExpr, Var, binary, const
 from relay2relax.tir.intrinsics import call
-from relay2relax.tir.stmt import BufferStore, For, LoopKind, Seq, Stmt
+from relay2relax.tir.stmt import BufferStore, For, If, LoopKind, Seq, Stmt
 from relay2relax.tir.visit import loads
 
 # Packing one element costs about as much as so many multiplications in registers.
@@ -228,17 +228,13 @@ def _tiled(stage: Stage, product: _Product, machine: Machine) -> list[Stmt]:
 
 
 def _any_rows(tile: _Tile, rows_axis: Axis, rows: int) -> Stmt:
-    """Return tiles for any number of rows: as many of ``rows`` as there are, then of half as many, down to one."""
+    """Return tiles for any number of rows: as many of ``rows`` as there are, then one of as many as are left."""
     whole = simplify(binary("//", rows_axis.extent, IntImm(rows)))
+    left = simplify(binary("%", rows_axis.extent, IntImm(rows)))
     step = Var("tile")
     parts: list[Stmt] = [For(step, whole, tile.body(rows_axis, binary("*", step, IntImm(rows)), rows))]
-    done: PrimExpr = binary("*", whole, IntImm(rows))
-    while rows > 1:
-        rows //= 2
-        left = binary("-", rows_axis.extent, done)
-        some, last = simplify(binary("//", left, IntImm(rows))), Var("rest")
-        parts.append(For(last, some, tile.body(rows_axis, binary("+", done, binary("*", last, IntImm(rows))), rows)))
-        done = binary("+", done, binary("*", some, IntImm(rows)))
+    done = binary("*", whole, IntImm(rows))
+    parts += [If(binary("==", left, IntImm(rest)), tile.body(rows_axis, done, rest)) for rest in range(1, rows)]
     return block(*parts)
 
 

@@ -114,16 +114,7 @@ class CompiledModule:
         state = _State(count, len(entry.variables))
         places = {var: number for number, var in enumerate(entry.variables)}
         size = extent_function(entry.arena.size, places)
-        sizes: dict[tuple[int, ...], int] = {} if entry.variables else {(): size(())}
         table, times = self._kept[name].address, self._times[name]
-
-        def extents(numbers: Any, arrays: Sequence[Array], given: Sequence[int]) -> tuple[int, ...]:
-            values = (*given, *(arrays[n].shape[d] for n, d in where))
-            for number, value in enumerate(values):
-                numbers[number] = value
-            if values not in sizes:
-                sizes[values] = size(values)
-            return values
 
         def run(*args: Any) -> None:
             arrays = args if not scalars else (*args[:inputs], *args[inputs + scalars :])
@@ -137,10 +128,14 @@ class CompiledModule:
                     addresses[number] = used.__array_interface__["data"][0]
                 elif array is not held[number]:
                     np.copyto(held[number], array)
-            values = extents(own.numbers, arrays, args[inputs : inputs + scalars]) if entry.variables else ()
-            own.reserve(sizes[values])
+            values = [*args[inputs : inputs + scalars], *[arrays[n].shape[d] for n, d in where]]
+            # The extents of one call are mostly those of the one before.
+            if values != own.last:
+                own.numbers[: len(values)] = values
+                own.reserve(size(values))
+                own.last = values
             if self._profiling:
-                times.calls, times.values = times.calls + 1, list(values)
+                times.calls, times.values = times.calls + 1, values
                 function(own.places, own.values, table, times.seconds)
             else:
                 function(own.places, own.values, table, None)
@@ -219,6 +214,7 @@ class _Own:
         self.addresses = (ctypes.c_void_p * (arrays + 1))()
         self.numbers = (ctypes.c_int64 * max(variables, 1))()
         self.places, self.values = ctypes.addressof(self.addresses), ctypes.addressof(self.numbers)
+        self.last: list[int] | None = None
         self._memory = aligned_bytes(0)
         self._size = -1
 

@@ -32,7 +32,7 @@ def run(funcs: list[PrimFunc], machine: Machine, monkeypatch: pytest.MonkeyPatch
     return compile_prim_funcs(funcs)
 
 
-def product(rows: int, inner: int, columns: int, form: str) -> PrimFunc:
+def product(rows: int | Var, inner: int, columns: int, form: str) -> PrimFunc:
     """A product with bias and ReLU; ``form`` says which operands are transposed, e.g. ``nt``."""
     a = te.placeholder((rows, inner) if form[0] == "n" else (inner, rows), name="A")
     b = te.placeholder((inner, columns) if form[1] == "n" else (columns, inner), name="B")
@@ -59,6 +59,17 @@ def test_products_of_odd_extents(machine: Machine, monkeypatch: pytest.MonkeyPat
         given = [np.ascontiguousarray(a if form[0] == "n" else a.T), np.ascontiguousarray(b if form[1] == "n" else b.T)]
         result = np.full((rows, columns), np.nan, np.float32)
         module.call(f"{form}_{rows}_{inner}_{columns}", *given, bias, result)  # type: ignore[attr-defined]
+        np.testing.assert_allclose(result, np.maximum(a @ b + bias, 0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=["sse", "avx2", "avx512"])
+def test_products_of_any_number_of_rows(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of as many rows as fit, then one of those that are left: every remainder."""
+    kernel = run([product(Var("n"), 17, 21, "nn")], machine, monkeypatch).kernel("nn_n_17_21")  # type: ignore[attr-defined]
+    b, bias = normal(17, 21), normal(21)
+    for rows in (*range(1, 10), 8, 31):
+        a, result = normal(rows, 17), np.full((rows, 21), np.nan, np.float32)
+        kernel(a, b, bias, result)
         np.testing.assert_allclose(result, np.maximum(a @ b + bias, 0), rtol=1e-4, atol=1e-4)
 
 
