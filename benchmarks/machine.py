@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from threads import THREADS
 
-from relay2relax.backends.c.compile import find_compiler, load_library
+from relay2relax.backends.c.compile import compile_object, find_compiler, load_object
 
 _ACCUMULATORS = 16
 # Threads run for so long, in stretches of at least so long.
@@ -48,7 +48,9 @@ def _library() -> ctypes.CDLL:
     width = find_compiler().machine.vector_bytes
     source = _SOURCE.replace("WIDTH", str(width)).replace("COUNT", str(_ACCUMULATORS))
     # The backend hides what it does not export.
-    return load_library([source.replace("void ", '__attribute__((visibility("default"))) void ')])
+    exported = source.replace("void ", '__attribute__((visibility("default"))) void ')
+    # The last file would be compiled in a hurry.
+    return load_object(compile_object([exported, ""]))
 
 
 def _rate(kernel: Callable[[int, int], None], per_round: float) -> float:
@@ -59,8 +61,8 @@ def _rate(kernel: Callable[[int, int], None], per_round: float) -> float:
     best = [0.0] * THREADS
 
     def work(thread: int) -> None:
-        rounds, end = 1, time.perf_counter() + _SECONDS
-        while (start := time.perf_counter()) < end or not best[thread]:
+        rounds, seconds, end = 1, 0.0, time.perf_counter() + _SECONDS
+        while (start := time.perf_counter()) < end or seconds < _STRETCH:
             kernel(thread, rounds)
             seconds = time.perf_counter() - start
             best[thread] = max(best[thread], rounds / seconds)
@@ -77,13 +79,13 @@ def _rate(kernel: Callable[[int, int], None], per_round: float) -> float:
 @lru_cache(maxsize=None)
 def peak_flops() -> float:
     """Return the floating-point operations per second of multiply-adds in registers; each counts as two."""
-    width = find_compiler().machine.vector_bytes
+    library, width = _library(), find_compiler().machine.vector_bytes
     storage = np.zeros((THREADS, 2 * _ACCUMULATORS * width // 4), np.float32)
     # Vectors are stored at multiples of their size.
     addresses = [row.ctypes.data + -row.ctypes.data % width for row in storage]
 
     def kernel(thread: int, rounds: int) -> None:
-        _library().multiply_add(ctypes.c_int64(rounds), ctypes.c_void_p(addresses[thread]))
+        library.multiply_add(ctypes.c_int64(rounds), ctypes.c_void_p(addresses[thread]))
 
     return _rate(kernel, 2 * _ACCUMULATORS * width / 4)
 
@@ -93,11 +95,11 @@ def bandwidth(size: int) -> float:
     """Return the bytes per second read and written where all threads together read one half of ``size`` bytes, and
     write the other, again and again: from a cache where they fit.
     """
-    count = size // 8 // THREADS
+    library, count = _library(), size // 8 // THREADS
     arrays = np.ones((THREADS, 2, count), np.float32)
 
     def kernel(thread: int, rounds: int) -> None:
         source, target = (ctypes.c_void_p(one.ctypes.data) for one in arrays[thread])
-        _library().stream(ctypes.c_int64(rounds), ctypes.c_int64(count), source, target)
+        library.stream(ctypes.c_int64(rounds), ctypes.c_int64(count), source, target)
 
     return _rate(kernel, 8.0 * count)

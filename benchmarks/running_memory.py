@@ -21,7 +21,6 @@ from peers import Model
 from threads import THREADS
 
 from relay2relax import backends, translator
-from relay2relax.backends.bytecode import Kernel
 from relay2relax.backends.c.compile import find_compiler
 from relay2relax.tir.expr import Buffer, Var
 
@@ -58,7 +57,7 @@ def measure(case: Case) -> dict[str, Any]:
     model = Model(case)
     relax = model.relax()
     executable = backends.build(relax, target="c")
-    entries = [executable.native.function(one.name)[0] for one in executable.functions if isinstance(one, Kernel)]
+    entries = executable.native.entries.values()
     values = [_extents(one.func.buffers, model.given) for one in entries]
     alive = max((one.arena.most_alive(v) for one, v in zip(entries, values, strict=True)), default=0)
     weights = sum(array.nbytes for array in model.weights.values())
