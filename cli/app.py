@@ -109,7 +109,13 @@ def export(
         bool, typer.Option("--bind-params", help="Make params the library's weights; otherwise they are inputs.")
     ] = False,
     dims: Dims = None,
-    march: Annotated[str, typer.Option("--march", help="Instruction set, as the C compiler calls it.")] = "native",
+    march: Annotated[
+        str,
+        typer.Option(
+            "--march",
+            help="Instruction set, as the C compiler calls it, or levels of x86-64 with commas between.",
+        ),
+    ] = "native",
 ) -> None:
     """Write MODEL as a C library that runs without Python: header, sources, weights, a command, a Makefile."""
     from relay2relax.cli import export as command

@@ -66,8 +66,13 @@ class Compiler:
     @property
     def flags(self) -> tuple[str, ...]:
         """The flags every file is compiled with."""
+        return (*_FLAGS, *self.target_flags)
+
+    @property
+    def target_flags(self) -> tuple[str, ...]:
+        """Those of the flags that choose the instruction set."""
         wide = ("-mprefer-vector-width=512",) if "__AVX512F__" in self.macros else ()
-        return (*_FLAGS, f"-march={self.march}", *wide)
+        return (f"-march={self.march}", *wide)
 
 
 def find_compiler(march: str = "native") -> Compiler:

@@ -11,10 +11,12 @@ import hashlib
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from relay2relax.backends.c.block import merge_blocks
 from relay2relax.backends.c.compile import find_compiler
+from relay2relax.backends.c.export_sets import levels, set_name, sets_text
 from relay2relax.backends.c.export_text import header_text, library_text, main_text, makefile_text
 from relay2relax.backends.c.library import MARK_BYTES, Block, Weights, c_name, describe
 from relay2relax.backends.c.program import generate
@@ -34,17 +36,18 @@ def export_c(
     """Write ``main`` of ``program`` as a C library into ``folder``, all files or none; return their paths.
 
     ``name`` becomes a C identifier and begins the names of functions and files. ``march`` is the instruction set that
-    the code is laid out for and that the Makefile names, as the C compiler calls it. Constants of the program become
-    the file of weights; symbolic extents are int64 parameters.
+    the code is laid out for and that the Makefile names, as the C compiler calls it; several levels of x86-64, with
+    commas between, make a library for each, among which the program chooses when it loads the model. Constants of the
+    program become the file of weights; symbolic extents are int64 parameters.
 
     Raises UnsupportedError where ``main`` is more than one block of tensor programs on tensors (branches, calls of
-    functions, shapes that data decide), CompilerError where there is no compiler or it does not know ``march``,
-    FileError where a file cannot be written.
+    functions, shapes that data decide) and for a list of other instruction sets, CompilerError where there is no
+    compiler or it does not know ``march``, FileError where a file cannot be written.
     """
     from relay2relax.relax_ir.transform import LegalizeOps
 
     name = c_name(name)
-    compiler = find_compiler(march)
+    sets = levels(march) if "," in march else ()
     merged = merge_blocks(LegalizeOps()(program))
     function = next((f for v, f in merged.module.functions.items() if v.name == "main"), None)
     if not isinstance(function, rx.Function):
@@ -52,24 +55,37 @@ def export_c(
     block = Block(function)
     funcs = [] if block.call is None else [merged.module.functions[block.call.func]]
     kernels = [func for func in funcs if isinstance(func, PrimFunc)]
-    units, entries = generate(kernels, compiler.machine, merged.constants)
-    units = [re.sub(r"\br2r_(?=entry_|stage_|parallel\b|set_threads\b)", f"{name}_", unit) for unit in units]
-    library = describe(name, block, next(iter(entries.values()), None), merged.constants)
-    library.weights.mark = _mark(units, library.weights)
-    sources = {f"{name}_kernels{number}.c": unit for number, unit in enumerate(units[:-1])}
-    sources[f"{name}.c"] = library_text(library, units[-1])
-    flags = [flag for flag in compiler.flags if flag not in _OWN_FLAGS and not flag.startswith("-march=")]
-    texts = {
-        f"{name}.h": header_text(library),
-        **sources,
-        "main.c": main_text(library),
-        "Makefile": makefile_text(name, list(sources), march, flags),
-    }
-    files: dict[Path, Content] = {Path(folder) / file: text.encode() for file, text in texts.items()}
-    if library.has_weights:
-        files[Path(folder) / f"{name}_weights.bin"] = library.weights.content()
-    write_all(files)
-    return tuple(files)
+    compilers = {set_name(name, one) if sets else name: find_compiler(one) for one in sets or (march,)}
+    made = {own: generate(kernels, compiler.machine, merged.constants) for own, compiler in compilers.items()}
+    weights = Weights()
+    for _, entries in made.values():
+        # What one instruction set keeps, all of them do: they read one file.
+        for entry in entries.values():
+            weights.keep([merged.constants[buffer] for buffer in entry.constants])
+    parts = [
+        describe(own, block, next(iter(entries.values()), None), merged.constants, weights)
+        for own, (_, entries) in made.items()
+    ]
+    weights.mark = _mark([unit for units, _ in made.values() for unit in units], weights)
+    whole = replace(parts[0], name=name, sets=sets)
+    texts = {"main.c": main_text(whole)}
+    files: dict[str, list[str]] = {}
+    for part, (units, _), compiler in zip(parts, made.values(), compilers.values(), strict=True):
+        units = [re.sub(r"\br2r_(?=entry_|stage_|parallel\b|set_threads\b)", f"{part.name}_", unit) for unit in units]
+        sources = {f"{part.name}_kernels{number}.c": unit for number, unit in enumerate(units[:-1])}
+        sources[f"{part.name}.c"] = library_text(part, units[-1])
+        files[" ".join(compiler.target_flags)] = list(sources)
+        texts |= {f"{part.name}.h": header_text(part), **sources}
+    if sets:
+        texts |= {f"{name}.h": header_text(whole), f"{name}.c": sets_text(whole, parts)}
+        files[""] = [f"{name}.c"]
+    flags = [flag for flag in compiler.flags if flag not in (*_OWN_FLAGS, *compiler.target_flags)]
+    texts["Makefile"] = makefile_text(name, files, "" if sets else march, flags)
+    contents: dict[Path, Content] = {Path(folder) / file: text.encode() for file, text in texts.items()}
+    if weights.kept or weights.sources:
+        contents[Path(folder) / f"{name}_weights.bin"] = weights.content()
+    write_all(contents)
+    return tuple(contents)
 
 
 def _mark(units: Sequence[str], weights: Weights) -> bytes:

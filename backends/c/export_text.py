@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from string import Template
 
 from relay2relax.backends.c.header import HALF
@@ -52,11 +52,18 @@ void @_sizes($sizes);
 /* Let loops run on so many threads of the process, the caller's included: one, unless this is called. Results do not
    depend on it. */
 void @_set_threads(int64_t count);
-
+$choosing
 #ifdef __cplusplus
 }
 #endif
 #endif
+"""
+
+_CHOOSING = r"""
+/* Let models that are loaded from now on use an instruction set: $sets.
+   It is the best that the processor has, unless this is called; a null pointer goes back to that. Returns 0; anything
+   else where the set is none of these, or the processor does not have it. */
+int @_select(const char* set);
 """
 
 _LIBRARY = r"""
@@ -214,7 +221,7 @@ int main(int argc, char** argv) {
       case 'w': weights = argv[at + 1]; break;
       case 't': @_set_threads(atoi(argv[at + 1])); break;
       case 'o': prefix = argv[at + 1]; break;
-      default: return usage();
+$choose      default: return usage();
     }
   }
   if (argc - at < EXTENTS || argc - at > EXTENTS + @_inputs) return usage();
@@ -225,14 +232,19 @@ int main(int argc, char** argv) {
 }
 """
 
+_CHOOSE = r"""      case 'i':
+        if (!@_select(argv[at + 1])) break;
+        fprintf(stderr, "@: %s is no instruction set of this library and of this processor\n", argv[at + 1]);
+        return 1;
+"""
+
 _MAKEFILE = """# make: the library lib@.a and the command @. Sanitizers: make CFLAGS="-O1 -fsanitize=address,undefined"
 CC ?= cc
-MARCH ?= $march
 CFLAGS ?= -O3
 WARNINGS ?= -Wall -Wextra -Werror
-FLAGS = -std=c11 $(CFLAGS) $(WARNINGS) -march=$(MARCH) $flags
+FLAGS = -std=c11 $(CFLAGS) $(WARNINGS) $flags
 OBJECTS = $objects
-
+$sets
 all: @
 @: main.o lib@.a
 \t$(CC) $(FLAGS) -o $@ main.o lib@.a -lm -pthread
@@ -240,7 +252,7 @@ lib@.a: $(OBJECTS)
 \t$(AR) rcs $@ $(OBJECTS)
 main.o @.o: @.h
 .c.o:
-\t$(CC) $(FLAGS) -pthread -c -o $@ $<
+\t$(CC) $(FLAGS) $(SET) -pthread -c -o $@ $<
 clean:
 \t$(RM) @ lib@.a main.o $(OBJECTS)
 .PHONY: all clean
@@ -268,7 +280,8 @@ def header_text(library: Library) -> str:
         inputs=len(library.inputs),
         outputs=len(library.outputs),
         reading=reading,
-        **_signatures(library),
+        choosing=_filled(_CHOOSING, library, sets=", ".join(library.sets)) if library.sets else "",
+        **signatures(library),
     )
 
 
@@ -282,7 +295,8 @@ def _described(tensor: Tensor, library: Library) -> str:
     return text
 
 
-def _signatures(library: Library) -> dict[str, str]:
+def signatures(library: Library) -> dict[str, str]:
+    """Return the parameters of ``NAME_load``, those of ``NAME_run`` behind the model, and those of ``NAME_sizes``."""
     extents = [f"int64_t {one}" for one in library.extents.values()]
     tensors = [f"const {one.c_type}* {one.name}" for one in library.inputs]
     tensors += [f"{one.c_type}* {one.name}" for one in library.outputs]
@@ -336,7 +350,7 @@ def library_text(library: Library, unit: str) -> str:
         "check": check,
         "body": unused + body,
         "fill": fill,
-        **_signatures(library),
+        **signatures(library),
     }
     read = _filled(_READ if library.has_weights else _READ_NOTHING, library, **texts)
     filled = _filled(_LIBRARY, library, read=read, **texts)
@@ -372,7 +386,8 @@ def main_text(library: Library) -> str:
         library,
         extents=len(library.extents),
         count=len(tensors),
-        options="[-w WEIGHTS] " if reads else "",
+        options=("[-w WEIGHTS] " if reads else "") + ("[-i SET] " if library.sets else ""),
+        choose=_filled(_CHOOSE, library) if library.sets else "",
         arguments="".join(f" {one}" for one in arguments) + "]" * inputs,
         given_sizes=", ".join([*given, "sizes"]),
         given="".join(f", {one}" for one in (*given, *addresses)),
@@ -401,9 +416,18 @@ def _printing(tensor: Tensor, number: int) -> str:
     )
 
 
-def makefile_text(name: str, sources: Sequence[str], march: str, flags: Sequence[str]) -> str:
-    """Return the Makefile."""
-    objects = " ".join(source.removesuffix(".c") + ".o" for source in sources)
-    text = _MAKEFILE.replace("$march", march).replace("$flags", " ".join(flags)).replace("$objects", objects)
+def makefile_text(name: str, files: Mapping[str, Sequence[str]], march: str, flags: Sequence[str]) -> str:
+    """Return the Makefile; ``files`` are the sources by the flags that choose their instruction set.
+
+    ``march`` is the one set, which whoever calls make may choose again; "" where there are several.
+    """
+    objects = {chosen: " ".join(f"{file.removesuffix('.c')}.o" for file in those) for chosen, those in files.items()}
+    if march:
+        chosen = "".join(objects).replace(f"-march={march}", "-march=$(MARCH)")
+        sets = f"MARCH ?= {march}\nSET = {chosen}\n"
+    else:
+        sets = "".join(f"{those}: SET = {chosen}\n" for chosen, those in objects.items() if chosen)
+    everything = " ".join(objects.values())
+    text = _MAKEFILE.replace("$sets", sets).replace("$flags", " ".join(flags)).replace("$objects", everything)
     # ``$@`` is make's own word.
     return text.replace("$@", "\0").replace("@", name).replace("\0", "$@")

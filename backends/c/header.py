@@ -28,6 +28,8 @@ HEADER = r"""
    steps of a loop with this in its body stay apart. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define R2R_APART __asm__ volatile("");
+/* Functions on wide vectors are parts of their callers: how they would be called does not matter. */
+#pragma GCC diagnostic ignored "-Wpsabi"
 #else
 #define R2R_APART
 #endif

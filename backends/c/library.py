@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Union
 
@@ -74,6 +74,11 @@ class Weights:
             arrays.append(array)
         return self.places[id(array)]
 
+    def keep(self, arrays: Iterable[Array]) -> None:
+        """Add arrays that are read on every call."""
+        for array in arrays:
+            self.place(array)
+
     def content(self) -> list[bytes | memoryview]:
         """Return the parts of the file; arrays that are contiguous are not copied."""
         parts: list[bytes | memoryview] = [self.mark]
@@ -92,7 +97,8 @@ class Library:
     """What the texts are made of.
 
     ``buffers`` are what the entry is called with, ``constants`` and ``sources`` the constants it reads on every call
-    and ahead: C expressions. ``copies`` are results that are another result, an input or a constant.
+    and ahead: C expressions. ``copies`` are results that are another result, an input or a constant. ``sets`` are the
+    instruction sets among which the library chooses, none where it is made for one.
     """
 
     name: str
@@ -105,6 +111,7 @@ class Library:
     weights: Weights
     constants: tuple[str, ...]
     sources: tuple[str, ...]
+    sets: tuple[str, ...] = ()
 
     @property
     def has_weights(self) -> bool:
@@ -197,8 +204,10 @@ def _is_known(info: StructInfo) -> bool:
     return isinstance(info, TensorStructInfo) and info.shape is not None and info.dtype in C_TYPES
 
 
-def describe(name: str, block: Block, entry: Entry | None, constants: Mapping[Buffer, Array]) -> Library:
-    """Return the library of ``block``, whose call is carried out by ``entry``."""
+def describe(
+    name: str, block: Block, entry: Entry | None, constants: Mapping[Buffer, Array], weights: Weights
+) -> Library:
+    """Return the library of ``block``, whose call is carried out by ``entry``; ``weights`` get what it needs."""
     supply = NameSupply()
     for word in _RESERVED:
         supply.reserve(word)
@@ -211,7 +220,6 @@ def describe(name: str, block: Block, entry: Entry | None, constants: Mapping[Bu
         for param, shape, info in zip(block.params, shapes, infos, strict=True)
     )
     given = dict(zip(block.params, inputs, strict=True))
-    weights = Weights()
 
     def place(value: _Value) -> str:
         """Return where an operand of the call lies."""

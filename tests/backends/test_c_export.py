@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -52,14 +53,19 @@ def execute(folder: Path, name: str, *arguments: str) -> subprocess.CompletedPro
 
 
 def outputs(
-    folder: Path, name: str, extents: Sequence[int], inputs: Sequence[np.ndarray], like: Sequence[np.ndarray]
+    folder: Path,
+    name: str,
+    extents: Sequence[int],
+    inputs: Sequence[np.ndarray],
+    like: Sequence[np.ndarray],
+    *flags: str,
 ) -> list[np.ndarray]:
     """Run the command on raw files; return its outputs in the shapes of ``like``."""
     files = []
     for number, array in enumerate(inputs):
         files.append(f"input{number}.raw")
         array.tofile(folder / files[-1])
-    done = execute(folder, name, "-t", "2", "-o", "out", *map(str, extents), *files)
+    done = execute(folder, name, "-t", "2", "-o", "out", *flags, *map(str, extents), *files)
     assert done.returncode == 0, done.stderr[:3000]
     assert done.stdout == ""
     return [np.fromfile(folder / f"out{i}.raw", one.dtype).reshape(one.shape) for i, one in enumerate(like)]
@@ -224,6 +230,29 @@ def test_instruction_set(tmp_path: Path) -> None:
     with pytest.raises(CompilerError, match="pdp11"):
         backends.export_c(program, tmp_path / "out", "dynamic", march="pdp11")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="not x86-64")
+def test_several_instruction_sets(tmp_path: Path) -> None:
+    """Each set that the processor has, forced, gives the numbers of the virtual machine; so does the best, chosen."""
+    params = {"w": numbers(16, 3, 3, 3), "s": numbers(16, seed=1), "table": np.arange(30, dtype=np.int32).reshape(5, 6)}
+    program = translator.via_graph(relay(CONSTANTS), params)
+    given = [numbers(1, 3, 9, 8, seed=2), np.array([3, 0, 9, 1])]
+    backends.export_c(program, tmp_path, "images", march="x86-64-v4, x86-64-v2,x86-64-v3")
+    make(tmp_path)
+    expected = translator.flatten(backends.VirtualMachine(backends.build(program))["main"](*given))
+    ran = []
+    for chosen in (None, "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"):
+        flags = () if chosen is None else ("-i", chosen)
+        if chosen is not None and execute(tmp_path, "images", *flags).returncode:
+            continue
+        ran.append(chosen)
+        for one, other in zip(outputs(tmp_path, "images", (), given, expected, *flags), expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    assert ran[:2] == [None, "x86-64"]
+    assert "is no instruction set" in execute(tmp_path, "images", "-i", "x86-64-v5").stderr
+    with pytest.raises(UnsupportedError, match="'native'"):
+        backends.export_c(program, tmp_path, "images", march="native,x86-64-v2")
 
 
 @pytest.mark.parametrize(
