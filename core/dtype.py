@@ -19,6 +19,8 @@ Array = npt.NDArray[np.generic]
 _FORM = re.compile(r"(?P<kind>int|uint|float|bfloat|bool|handle)(?P<bits>\d{0,4})(?:x(?P<lanes>\d{1,5}))?\Z")
 _CODES = {"int": 0, "uint": 1, "float": 2, "handle": 3, "bfloat": 4}
 _KINDS = {code: kind for kind, code in _CODES.items()}
+# Of kinds whose name says no width.
+_WIDTHS = {"bool": 1, "handle": 64}
 _FLOAT8 = {6: "float8_e4m3fn", 7: "float8_e5m2"}
 # What today's TVM stores instead, as DLPack has it.
 _DLPACK = {6: "bool", 8: "float8_e4m3", 10: "float8_e4m3fn", 12: "float8_e5m2"}
@@ -69,12 +71,10 @@ def is_unsigned(dtype: str) -> bool:
 
 def bits(dtype: str) -> int:
     """Return the width of one element in bits (bool: 1)."""
-    if dtype == "bool":
-        return 1
+    if dtype in _WIDTHS:
+        return _WIDTHS[dtype]
     if dtype.startswith("float8"):
         return 8
-    if dtype == "handle":
-        return 64
     form = _FORM.match(dtype)
     if form is None or not form["bits"]:
         raise DTypeError(f"unknown dtype {dtype!r}")
@@ -82,16 +82,20 @@ def bits(dtype: str) -> int:
 
 
 def to_code(dtype: str) -> tuple[int, int, int]:
-    """Return (code, bits, lanes) as TVM's binary formats store them; bool is (1, 1, 1)."""
-    if dtype == "bool":
-        return 1, 1, 1
+    """Return (code, bits, lanes) as TVM's binary formats store them; bool is (1, 1, 1).
+
+    Raises DTypeError for what is no dtype.
+    """
     for code, name in _FLOAT8.items():
         if dtype == name:
             return code, 8, 1
     form = _FORM.match(dtype)
-    if form is None:
+    if form is None or bool(form["bits"]) == (form["kind"] in _WIDTHS):
         raise DTypeError(f"unknown dtype {dtype!r}")
-    return _CODES[form["kind"]], int(form["bits"] or 64), int(form["lanes"] or 1)
+    lanes = int(form["lanes"] or 1)
+    if form["kind"] == "bool":
+        return 1, _WIDTHS["bool"], lanes
+    return _CODES[form["kind"]], int(form["bits"] or _WIDTHS["handle"]), lanes
 
 
 def from_code(code: int, width: int, lanes: int, today: bool = False) -> str:
