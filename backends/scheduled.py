@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.block import merge_blocks
 from relay2relax.backends.c.compile import find_compiler
-from relay2relax.backends.c.lower import in_place
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule import Schedule, schedule
 from relay2relax.backends.numpy_tir import evaluate_prim_func
+from relay2relax.backends.plain_loops import plain_loops
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import CompilerError
 from relay2relax.core.passes import Sequential
@@ -25,20 +25,14 @@ from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir.struct_info import TensorStructInfo
 from relay2relax.relax_ir.transform import DeadCodeElimination, EliminateCommonSubexpr, FoldConstant, LegalizeOps
 from relay2relax.relax_ir.transform.rewriter import Rewriter
-from relay2relax.tir.arith import simplify
-from relay2relax.tir.expr import BinaryOp, Buffer, BufferLoad, Call, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.extent import static
-from relay2relax.tir.reshape import size
+from relay2relax.tir.expr import BinaryOp, Buffer, Var
 from relay2relax.tir.stmt import (
     Allocate,
     BufferStore,
-    For,
-    LoopKind,
     PrimFunc,
-    Seq,
     Stmt,
 )
-from relay2relax.tir.visit import expressions, free_variables, loads, map_expr, map_stmt, statements, substitute_stmt
+from relay2relax.tir.visit import expressions, free_variables, loads, statements
 
 # What folds the lanes of a vector.
 _ACROSS: Mapping[str, BinaryOp] = {"vector_sum": "+", "vector_min": "min", "vector_max": "max"}
@@ -150,23 +144,13 @@ def _group(label: str, stmt: Stmt, plan: Schedule) -> _Group:
             case BufferStore(buffer):
                 written[buffer] = None
         used |= dict.fromkeys(_accessed(node))
-    roots = [dict.fromkeys(plan.memory(b) for b in buffers if b not in own) for buffers in (used, written)]
-    return _Group([label], [stmt], *roots)
+    roots = [dict.fromkeys(map(plan.memory, buffers)) for buffers in (used, written)]
+    return _Group([label], [stmt], *({buffer: None for buffer in found if buffer not in own} for found in roots))
 
 
 def _prim_func(group: _Group, inputs: Sequence[Buffer], outputs: Sequence[Buffer], plan: Schedule) -> PrimFunc:
     """Return the PrimFunc of a group; what is neither input nor output is memory of its own."""
-    body: Stmt = _plain(Seq(tuple(group.stmts)))
-    flat: dict[Buffer, Buffer] = {}
-    for view in dict.fromkeys(buffer for node in statements(body) for buffer in _accessed(node)):
-        memory = plan.memory(view)
-        if memory is view:
-            continue
-        if memory not in flat:
-            flat[memory] = Buffer(memory.name, (size(memory),), memory.dtype, memory.scope)
-        body = in_place(body, view, flat[memory], plan.begin(view))
-    for memory, view in flat.items():
-        body = Allocate(view, body, memory)
+    body = plain_loops(group.stmts, plan, [*group.used, *group.written])
     for buffer in group.written:
         if buffer not in outputs:
             body = Allocate(buffer, body)
@@ -180,67 +164,6 @@ def _prim_func(group: _Group, inputs: Sequence[Buffer], outputs: Sequence[Buffer
 def _accessed(node: Stmt) -> list[Buffer]:
     own = [node.buffer] if isinstance(node, BufferStore) else []
     return own + [load.buffer for expr in expressions(node) for load in loads(expr)]
-
-
-def _plain(stmt: Stmt) -> Stmt:
-    """Return ``stmt`` in the words that TVM has: registers are local memory, sums over lanes are written out, vectors
-    are short, and no parallel loop is in another.
-    """
-    registers = [one.buffer for one in statements(stmt) if isinstance(one, Allocate) and one.buffer.scope == "register"]
-    moved = substitute_stmt(stmt, {}, {buffer: replace(buffer, scope="local") for buffer in registers})
-    return _loops(map_stmt(moved, lambda expr: map_expr(expr, _lanes)), parallel=True)
-
-
-def _lanes(expr: PrimExpr) -> PrimExpr | None:
-    match expr:
-        case Call("vector_sum" | "vector_min" | "vector_max" as name, (BufferLoad(buffer, indices),)):
-            op = _ACROSS[name]
-            count = static(buffer.shape[-1])
-            assert count is not None
-            terms: list[PrimExpr] = [BufferLoad(buffer, (*indices[:-1], IntImm(lane))) for lane in range(count)]
-            while len(terms) > 1:
-                half = (len(terms) + 1) // 2
-                rest = terms[half:]
-                terms = [binary(op, a, rest[i]) if i < len(rest) else a for i, a in enumerate(terms[:half])]
-            return terms[0]
-    return None
-
-
-def _loops(stmt: Stmt, parallel: bool) -> Stmt:
-    """Return ``stmt`` with loops as TVM runs them; ``parallel`` where a loop may be so."""
-
-    def rewrite(node: Stmt) -> Stmt | None:
-        if not isinstance(node, For):
-            return None
-        # The schedules have several loops over one variable; a script has a variable for each.
-        var = Var(node.var.name, node.var.dtype)
-        body = substitute_stmt(node.body, {node.var: var})
-        match node.kind:
-            case LoopKind.PARALLEL:
-                kind = LoopKind.PARALLEL if parallel else LoopKind.SERIAL
-                return For(var, node.extent, _loops(body, parallel=False), kind)
-            case LoopKind.VECTORIZED:
-                return _vector(For(var, node.extent, body, LoopKind.VECTORIZED))
-        return For(var, node.extent, _loops(body, parallel), node.kind)
-
-    return map_stmt(stmt, lambda expr: expr, rewrite)
-
-
-def _vector(loop: For) -> Stmt:
-    """Return a vectorised loop as vectors of constant length and what is left."""
-    extent = simplify(loop.extent)
-    if isinstance(extent, IntImm) and extent.value <= 2 * _VECTOR:
-        return loop
-    length = IntImm(_VECTOR, loop.var.dtype)
-    whole = simplify(binary("//", extent, length))
-    outer, lane, rest = (Var(f"{loop.var.name}_{part}", loop.var.dtype) for part in ("outer", "lane", "rest"))
-    place = binary("+", binary("*", outer, length), lane)
-    vectors = For(outer, whole, For(lane, length, substitute_stmt(loop.body, {loop.var: place}), LoopKind.VECTORIZED))
-    left = simplify(binary("-", extent, binary("*", whole, length)))
-    if left == IntImm(0, left.dtype):
-        return vectors
-    last = binary("+", binary("*", whole, length), rest)
-    return Seq((vectors, For(rest, left, substitute_stmt(loop.body, {loop.var: last}))))
 
 
 def _name(label: str) -> str:

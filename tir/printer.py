@@ -196,9 +196,11 @@ class _Printer:
             case Binary(op, a, b) if op in _OPERATORS:
                 level = _OPERATORS[op]
                 left = level + 1 if op in _RELATIONS else level
-                return f"{self.expr(a, left)} {op} {self.expr(b, level + 1)}", level
+                # A number on the left of a relation would change sides.
+                first = self.expr(a, left) if op in _RELATIONS else self.operand(a, b, left)
+                return f"{first} {op} {self.operand(b, a, level + 1)}", level
             case Binary(op, a, b):
-                return f"T.{op}({self.expr(a)}, {self.expr(b)})", _ATOM
+                return f"T.{op}({self.operand(a, b)}, {self.operand(b, a)})", _ATOM
             case Not(a):
                 return f"not {self.expr(a, _NOT)}", _NOT
             case Cast(dtype, value):
@@ -210,6 +212,15 @@ class _Printer:
             case Call(name, args, dtype):
                 return self.call(name, args, dtype), _ATOM
         raise UnsupportedError(f"TVMScript cannot say {expr!r} in a tensor program")
+
+    def operand(self, expr: PrimExpr, other: PrimExpr, level: int = 0) -> str:
+        """Return the text of an operand, beside which a number has the dtype of ``other``."""
+        return self.expr(expr, level) if isinstance(other, IntImm) else self.count(expr, level)
+
+    def count(self, expr: PrimExpr, level: int = 0) -> str:
+        """Return the text of ``expr`` where readers take a number as it stands for an int32."""
+        short = isinstance(expr, IntImm) and expr.dtype == "int32" and expr.value >= 0
+        return str(expr.value) if short else self.expr(expr, level)
 
     def call(self, name: str, args: Sequence[PrimExpr], dtype: str) -> str:
         texts = [self.expr(arg) for arg in args]
@@ -226,7 +237,7 @@ class _Printer:
         return f"T.{spelled}({', '.join(texts)})"
 
     def indices(self, indices: Sequence[PrimExpr]) -> str:
-        return ", ".join(self.expr(i) for i in indices) if indices else "()"
+        return ", ".join(map(self.count, indices)) if indices else "()"
 
     def buffer(self, buffer: Buffer) -> str:
         found = self.scope.name(buffer)
@@ -245,7 +256,7 @@ class _Printer:
         return f"{self.buffer(region.buffer)}[{', '.join(parts) if parts else '()'}]"
 
     def shape(self, shape: Sequence[PrimExpr]) -> str:
-        texts = [self.expr(extent) for extent in shape]
+        texts = [self.count(extent) for extent in shape]
         return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
 
     def typed(self, buffer: Buffer) -> str:
@@ -316,7 +327,7 @@ class _Printer:
                 break
             nest.append(inner)
             inner = inner.body
-        extents = [self.expr(one.extent) for one in nest]
+        extents = [self.count(one.extent) for one in nest]
         self.scope.enter()
         names = [self.scope.define(one.var, one.var.name) for one in nest]
         self.loops.update((one.var, one.extent) for one in nest)
