@@ -4,8 +4,8 @@ A build's name is a hash of the module's structure, of the compiler, and of this
 point constants hold is not part of it, because the C text does not depend on that (``program.py``); integers and single
 numbers may become part of a program, so theirs is. A kept build has the machine's instructions and how the kernels are
 called; the machine code is the shared object beside it. The kernels' programs in TensorIR are left out, for only a file
-of the executable needs them, and reading them would take as long as making them. The file is a pickle: like the objects
-beside it, it is code of whoever may write into the cache folder.
+of the executable needs them, and reading them would take as long as making them. The file is a pickle that may name
+this package's classes of data and nothing else, so that reading it executes nothing; what is damaged is built anew.
 """
 
 from __future__ import annotations
@@ -60,7 +60,12 @@ class Place:
             content = self.path.read_bytes()
         except OSError:
             return None
-        build = _Unpickler(BytesIO(content), self.arrays).load()
+        try:
+            build = _Unpickler(BytesIO(content), self.arrays).load()
+        except Exception:  # noqa: BLE001 - bytes that are no pickle end in exceptions of any kind
+            return None
+        if not isinstance(build, _Build):
+            return None
         path = self.path.with_name(build.object)
         if not path.exists():
             return None
@@ -115,6 +120,13 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, number: int) -> Array:
         return self._arrays[number]
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.split(".")[0] == relay2relax.__name__:
+            found = super().find_class(module, name)
+            if isinstance(found, type) and (is_dataclass(found) or issubclass(found, (Enum, str, tuple))):
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no data of {relay2relax.__name__}")
 
 
 def _signature(func: PrimFunc) -> PrimFunc:

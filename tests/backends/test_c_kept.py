@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,22 @@ def test_a_lost_object_is_built_again(monkeypatch: pytest.MonkeyPatch, tmp_path:
     for path in tmp_path.glob("*.so"):
         path.unlink()
     np.testing.assert_array_equal(run(backends.build(dense(weight), target="c"), x), expected)
+
+
+class _Command:
+    def __reduce__(self) -> Any:
+        return eval, ("1 + 1",)
+
+
+@pytest.mark.parametrize("content", [b"", b"damaged", pickle.dumps(_Command()), pickle.dumps([1])])
+def test_a_foreign_file_is_not_executed(content: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RELAY2RELAX_CACHE", str(tmp_path))
+    module = dense(normal(16, 8))
+    place = kept.place_of(module)
+    assert place is not None
+    place.path.write_bytes(content)
+    assert place.load() is None
+    assert backends.build(module, target="c").complete is None
 
 
 def test_operators_of_others_are_not_kept() -> None:
