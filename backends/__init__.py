@@ -2,7 +2,7 @@
 
 ``create_executor`` runs Relay modules, ``build`` and ``VirtualMachine`` run Relax modules; both on numpy
 (``numpy_tir.py`` and the operators' own kernels), on generated C (``c/``) or in an installed apache-tvm (``tvm/``).
-``export_c`` writes a Relax module as a C library.
+``export_c`` writes a Relax module as a C library; ``libraries`` lets OpenBLAS or PyTorch compute what they can.
 """
 
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ import lazy_loader
 
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
+    submodules=["libraries"],
     submod_attrs={
         "c.export": ["export_c"],
         "executable": ["Executable"],
@@ -23,6 +24,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 )
 
 if TYPE_CHECKING:
+    from relay2relax.backends import libraries
     from relay2relax.backends.c.export import export_c
     from relay2relax.backends.executable import Executable
     from relay2relax.backends.registry import register_func
@@ -37,6 +39,7 @@ __all__ = [
     "build",
     "create_executor",
     "export_c",
+    "libraries",
     "load_executor",
     "register_func",
     "schedule_module",

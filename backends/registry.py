@@ -34,10 +34,14 @@ def registered(name: str) -> Callable[..., Any] | None:
 
 
 def find_func(name: str) -> Callable[..., Any]:
-    """Return the function registered as ``name``, or TVM's of that name; raises ExecutionError where there is none."""
+    """Return the function registered as ``name``, TVM's of that name, or the one that it means in another library.
+
+    Raises ExecutionError where there is none, UnsupportedError where the library is missing.
+    """
+    from relay2relax.backends.libraries import library_function
     from relay2relax.backends.runtime_functions import RUNTIME_FUNCTIONS
 
-    found = _functions.get(name, RUNTIME_FUNCTIONS.get(name))
+    found = _functions.get(name) or RUNTIME_FUNCTIONS.get(name) or library_function(name)
     if found is None:
         known = ", ".join(sorted(_functions)) or "none"
         raise ExecutionError(
