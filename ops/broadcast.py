@@ -14,12 +14,12 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, is_unsigned, of_array
 from relay2relax.ops.attributes import NoAttrs
-from relay2relax.ops.elementwise import convert_element
+from relay2relax.ops.elementwise import convert_element, logical_relax
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Script, V
 from relay2relax.ops.shapes import broadcast, operand_indices, show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import BinaryOp, PrimExpr, Select, binary, const, if_then_else, maximum, minimum
+from relay2relax.tir.expr import BinaryOp, PrimExpr, Select, binary, cast, const, if_then_else, maximum, minimum
 from relay2relax.tir.extent import equal, is_any, is_symbolic, static
 from relay2relax.tir.intrinsics import call
 
@@ -140,6 +140,9 @@ def _truncated_quotient_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
 
 
 def _remainder_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    if a.dtype == "bfloat16":
+        # TVM of today has no code for it.
+        return cast(a.dtype, call("fmod", cast("float32", a), cast("float32", b)))
     return call("fmod", a, b) if is_float(a.dtype) else binary("truncmod", a, b)
 
 
@@ -203,19 +206,6 @@ def trunc_divide_relax(e: Emit[V], attrs: NoAttrs, lhs: V, rhs: V) -> V:
     """R.divide truncates integers; the quotient of floats is truncated afterwards."""
     quotient = e.call("divide", lhs, rhs)
     return e.call("trunc", quotient) if is_float(tensor(e.type_of(lhs)).dtype) else quotient
-
-
-def logical_relax(name: str) -> Expanded:
-    """Return the form of a connective: R has it on bool only."""
-
-    def expand(e: Emit[V], attrs: NoAttrs, lhs: V, rhs: V) -> V:
-        dtype = tensor(e.type_of(lhs)).dtype
-        if dtype == "bool":
-            return e.call(name, lhs, rhs)
-        flags = (e.call("astype", one, dtype="bool") for one in (lhs, rhs))
-        return e.call("astype", e.call(name, *flags), dtype=dtype)
-
-    return Expanded(expand)
 
 
 # where

@@ -188,6 +188,19 @@ def _logical_not(x: Array) -> Any:
     return np.logical_not(x)
 
 
+def logical_relax(name: str) -> Expanded:
+    """Return the form of a connective: R has it on bool only."""
+
+    def expand(e: Emit[V], attrs: NoAttrs, *operands: V) -> V:
+        dtype = tensor(e.type_of(operands[0])).dtype
+        if dtype == "bool":
+            return e.call(name, *operands)
+        flags = (e.call("astype", one, dtype="bool") for one in operands)
+        return e.call("astype", e.call(name, *flags), dtype=dtype)
+
+    return Expanded(expand)
+
+
 def _bitwise_not_element(x: PrimExpr) -> PrimExpr:
     if x.dtype == "bool":
         return Not(x)
@@ -583,7 +596,7 @@ OPS = (
     ),
     unary(
         "logical_not", _logical_not, lambda x: convert_element(Not(convert_element(x, "bool")), x.dtype),
-        "Logical negation.", floating=False,
+        "Logical negation.", floating=False, relax=logical_relax("logical_not"),
     ),
     unary("bitwise_not", np.invert, _bitwise_not_element, "Complement of every bit.", floating=False),
     unary("isnan", np.isnan, floating_test("isnan"), "Whether x is NaN.", floating=False, infer=bool_type),

@@ -344,11 +344,13 @@ def _arg_numpy(attrs: Any, data: Array, largest: bool, dtype: Any) -> Array:
 
 def _arg_compute(attrs: Any, out: TensorType, data: te.Tensor, largest: bool) -> te.Tensor:
     last = getattr(attrs, "select_last_index", False)
-    if is_float(data.dtype):
+    # TVM of today cannot reduce pairs that hold a bfloat16.
+    dtype = "float32" if data.dtype == "bfloat16" else data.dtype
+    if is_float(dtype):
         # The infinity that every other number beats.
-        edge = const(float("-inf" if largest else "inf"), data.dtype)
+        edge = const(float("-inf" if largest else "inf"), dtype)
     else:
-        edge = min_value(data.dtype) if largest else max_value(data.dtype)
+        edge = min_value(dtype) if largest else max_value(dtype)
 
     def combine(x: Any, y: Any) -> tuple[PrimExpr, PrimExpr]:
         better = y[1] > x[1] if largest else y[1] < x[1]
@@ -357,7 +359,7 @@ def _arg_compute(attrs: Any, out: TensorType, data: te.Tensor, largest: bool) ->
         return Select(take, y[0], x[0]), Select(take, y[1], x[1])
 
     def element(index: tuple[PrimExpr, ...], axes: tuple[te.ReduceAxis, ...], place: PrimExpr) -> PrimExpr:
-        sources = (cast(out.dtype, place), data[index])
+        sources = (cast(out.dtype, place), cast(dtype, data[index]))
         return te.Reduce(combine, (const(0, out.dtype), edge), sources, axes)
 
     name = "T_argmax" if largest else "T_argmin"

@@ -83,6 +83,16 @@ _LIMITS = (
         lambda attrs, types: _dtype(types) in ("bfloat16", "bool"),
     ),
     Limit(
+        ("argmax", "argmin", "mod"),
+        "apache-tvm has no code for it in bfloat16",
+        lambda attrs, types: _dtype(types) == "bfloat16",
+    ),
+    Limit(
+        ("logical_and", "logical_not", "logical_or"),
+        "apache-tvm lowers it for bool only",
+        lambda attrs, types: _dtype(types) != "bool",
+    ),
+    Limit(
         ("nn.group_norm", "nn.instance_norm", "nn.layer_norm", "nn.rms_norm"),
         "apache-tvm lowers it in float32 and float16 only",
         lambda attrs, types: _dtype(types) not in ("float32", "float16"),

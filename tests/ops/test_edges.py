@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from relay2relax import backends, relay_ir, translator
-from relay2relax.core.dtype import of_array
+from relay2relax.core.dtype import numpy_dtype, of_array
 
 NAN, INF = np.nan, np.inf
 
@@ -30,6 +30,10 @@ def i8(*values: int) -> np.ndarray:
 
 def f64(*values: float) -> np.ndarray:
     return np.array(values, np.float64)
+
+
+def bf16(*values: float) -> np.ndarray:
+    return np.array(values, numpy_dtype("bfloat16"))
 
 
 def flags(*values: int) -> np.ndarray:
@@ -120,7 +124,13 @@ CASES: list[tuple[str, list[np.ndarray], np.ndarray]] = [
     ("argmin(%0)", [flags(1, 0, 0)], i32(1)[0]),
     ("max(%0)", [flags(0, 1, 0)], flags(1)[0]),
     ("take(%0, %1)", [f32(4, 5), YES], f32(5, 4, 5, 4)),
-    # Normalisation in double precision and in half.
+    # Other numbers are true where they are not 0.
+    ("logical_not(%0)", [i8(-3, 0, 1)], i8(0, 1, 0)),
+    ("logical_and(%0, %1)", [i8(-3, 0, 1), i8(1, 1, 0)], i8(1, 0, 0)),
+    # bfloat16.
+    ("argmax(%0)", [bf16(1, 3, 3, 2)], i32(1)[0]),
+    ("mod(%0, %1)", [bf16(7, -7, 5.5), bf16(2, 2, -2)], bf16(1, -1, 1.5)),
+    # Normalisation in double precision.
     ("nn.layer_norm(%0, %1, %2, epsilon=0f)", [PAIRS, f64(1, 2), f64(0, 1)], f64(-1, 3, -1, 3).reshape(2, 2)),
     ("nn.instance_norm(%0, %1, %2, epsilon=0f)", [IMAGE, f64(1, 2), f64(0, 1)], f64(-1, 1, -1, 3).reshape(1, 2, 2)),
     (
