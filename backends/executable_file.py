@@ -38,6 +38,7 @@ from relay2relax.backends.bytecode import (
     VMFunction,
 )
 from relay2relax.backends.executable import Executable
+from relay2relax.backends.outside_calls import outside_names
 from relay2relax.backends.value_codec import Reader, Writer
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
@@ -223,7 +224,8 @@ class _Loader:
         if target == "c":
             from relay2relax.backends.c.module import compile_prim_funcs
 
-            native = compile_prim_funcs([e.func for e in functions if isinstance(e, Kernel)], self.weights)
+            kernels = [e.func for e in functions if isinstance(e, Kernel) and not outside_names(e.func)]
+            native = compile_prim_funcs(kernels, self.weights)
         return Executable(functions, constants, target, native, self.weights)
 
     def constant(self, constant: Any) -> Pooled:

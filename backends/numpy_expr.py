@@ -7,6 +7,7 @@ indices that are affine in the axes is a strided view of its buffer, without a c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from relay2relax.backends.numpy_intrinsics import BINARY, INTRINSICS
+from relay2relax.backends.outside_calls import call_outside, is_outside, math_call
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ExecutionError, UnsupportedError
 from relay2relax.tir.expr import (
@@ -28,6 +30,7 @@ from relay2relax.tir.expr import (
     Not,
     PrimExpr,
     Select,
+    StringImm,
     Var,
     children,
 )
@@ -134,11 +137,40 @@ class Grid:
                 return np.asarray(self._value(value)).view(numpy_dtype(dtype))
             case Call(name, args, _) if name in INTRINSICS:
                 return INTRINSICS[name](*(self._value(arg) for arg in args))
+            case Call() if (known := math_call(expr)) is not None:
+                return self._value(known)
+            case Call() if is_outside(expr):
+                return call_outside(expr, [self.argument(arg) for arg in expr.args[1:]])
             case Call(name):
                 raise UnsupportedError(f"numpy has no evaluation of the intrinsic T.{name}")
             case BufferLoad(buffer, indices):
                 return self.load(buffer, indices)
         raise UnsupportedError(f"numpy cannot evaluate {type(expr).__name__}")
+
+    def argument(self, expr: PrimExpr) -> Any:
+        """Return what a function outside of the program is given for ``expr``; arrays share the program's memory."""
+        match expr:
+            case StringImm(value):
+                return value
+            case Call("address_of", (BufferLoad(buffer, indices),)):
+                array = self.buffers[buffer]
+                if not array.flags.c_contiguous:
+                    raise ExecutionError(f"a function takes the address of {buffer.name!r}, which has no dense rows")
+                place = 0
+                for index, extent in zip(indices, array.shape, strict=True):
+                    place = place * extent + int(self._value(index))
+                return array.reshape(-1)[place:]
+            case Call("tvm_stack_make_shape", extents):
+                return tuple(int(self._value(extent)) for extent in extents)
+            case Call("tvm_stack_make_array", (data, shape, strides, _, _, offset)):
+                memory = self.argument(data)[int(self._value(offset)) :]
+                extents = self.argument(shape)
+                if isinstance(strides, Call) and strides.name == "tvm_stack_make_shape":
+                    steps = [step * memory.itemsize for step in self.argument(strides)]
+                    return as_strided(memory, extents, steps)
+                return memory[: math.prod(extents)].reshape(extents)
+        value = self._value(expr)
+        return value.item() if isinstance(value, (np.ndarray, np.generic)) else value
 
     def _variable(self, var: Var) -> Any:
         position = self.place.get(var)

@@ -18,8 +18,9 @@ import numpy as np
 from relay2relax.backends.binding import bind_call
 from relay2relax.backends.numpy_expr import Axis, Grid
 from relay2relax.backends.numpy_intrinsics import BINARY, REDUCE
+from relay2relax.backends.outside_calls import outside_statements
 from relay2relax.core.dtype import Array, numpy_dtype
-from relay2relax.core.errors import ExecutionError, UnsupportedError
+from relay2relax.core.errors import ExecutionError
 from relay2relax.ops.reduce import extreme
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, PrimExpr, Var
 from relay2relax.tir.integers import integer
@@ -51,11 +52,11 @@ def evaluate_prim_func(
 
     Symbolic extents take their values from the arrays' shapes; ``scalars`` are the values of scalar
     parameters, in order. Raises ExecutionError where an array does not fit its parameter or an index leaves
-    its buffer, and UnsupportedError for extern calls."""
+    its buffer, or nobody registered a function that ``func`` calls by name."""
     arrays = [*inputs, *outputs]
     scope: dict[Var, Any] = dict(bind_call(func, arrays, scalars))
     buffers = dict(zip(func.buffers, arrays, strict=True))
-    frame = _Frame(buffers, scope)
+    frame = _Frame(buffers, scope, outside_statements(func))
     for buffer in func.root_buffers:
         frame.allocate(buffer)
     with np.errstate(all="ignore"):
@@ -74,11 +75,12 @@ class _Nest:
 
 
 class _Frame:
-    """The buffers and scalar variables of a running function."""
+    """The buffers and scalar variables of a running function; what calls functions by name is run ``stepwise``."""
 
-    def __init__(self, buffers: dict[Buffer, Array], scope: dict[Var, Any]) -> None:
+    def __init__(self, buffers: dict[Buffer, Array], scope: dict[Var, Any], stepwise: frozenset[Stmt]) -> None:
         self.buffers = buffers
         self.scope = scope
+        self.stepwise = stepwise
 
     def allocate(self, buffer: Buffer) -> None:
         """Give ``buffer`` memory of undefined content."""
@@ -127,7 +129,7 @@ class _Frame:
                     self.buffers[buffer] = self.buffers[of].reshape(shape)
                 self.run(body)
             case Evaluate(value):
-                raise UnsupportedError(f"numpy cannot evaluate the statement {value!r}")
+                self.scalar(value)
 
     def loop(self, stmt: For) -> None:
         """Run a loop: at once where it is a nest around one block, else step by step."""
@@ -158,6 +160,8 @@ class _Frame:
 
     def nest(self, stmt: Stmt) -> _Nest | None:
         """Return the grid that the loops of ``stmt`` describe, or None where they are no such nest."""
+        if stmt in self.stepwise:
+            return None
         loops: list[Axis] = []
         while isinstance(stmt, For):
             if any(axis.var in subexpressions(stmt.extent) for axis in loops):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from relay2relax.backends.compiler import compile_module
 from relay2relax.backends.executable import Executable
 from relay2relax.backends.numpy_tir import evaluate_prim_func
+from relay2relax.backends.outside_calls import outside_names
 from relay2relax.core.collection import collection_paused
+from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.relax_ir.expr import IRModule
 from relay2relax.relax_ir.transform import FoldConstant
+from relay2relax.tir.stmt import PrimFunc
 
 TARGETS = ("numpy", "c", "tvm")
 
@@ -25,7 +29,7 @@ def build(module: IRModule, target: str = "numpy") -> Any:
     express, CompilerError where the C compiler is missing."""
     match target:
         case "numpy":
-            functions, pool = compile_module(FoldConstant(evaluate=evaluate_prim_func)(module))
+            functions, pool = compile_module(FoldConstant(evaluate=_evaluate)(module))
             return Executable(functions, pool, target)
         case "c":
             from relay2relax.backends.c.native import build_native
@@ -36,3 +40,10 @@ def build(module: IRModule, target: str = "numpy") -> Any:
 
             return tvm.build(module)
     raise UnsupportedError(f"there is no target {target!r}; there are: {', '.join(TARGETS)}")
+
+
+def _evaluate(func: PrimFunc, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    """Run a program on constants; one that calls functions by name waits until they are asked for."""
+    if outside_names(func):
+        raise UnsupportedError(f"{func.name} calls functions that are looked up when it runs")
+    evaluate_prim_func(func, inputs, outputs)

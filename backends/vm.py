@@ -38,6 +38,7 @@ from relay2relax.backends.bytecode import (
 from relay2relax.backends.direct import direct_call
 from relay2relax.backends.executable import Executable
 from relay2relax.backends.kernels import numpy_kernel
+from relay2relax.backends.outside_calls import outside_names
 from relay2relax.backends.registry import find_func
 from relay2relax.backends.shape_heap import EQUAL
 from relay2relax.core.collection import collection_paused
@@ -118,7 +119,9 @@ class VirtualMachine:
             case Packed(name):
                 return find_func(name)
             case Kernel(_, func):
-                if self.executable.native is not None:
+                for name in outside_names(func):
+                    find_func(name)
+                if self.executable.native is not None and not outside_names(func):
                     return self.executable.native.kernel(func.name)  # type: ignore[no-any-return]
                 return numpy_kernel(func)
             case OperatorCall():

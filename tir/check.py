@@ -39,7 +39,7 @@ from relay2relax.tir.stmt import (
     Stmt,
     While,
 )
-from relay2relax.tir.visit import expressions, loads, statements, variables
+from relay2relax.tir.visit import expressions, loads, statements, subexpressions, variables
 
 _ONLY_INTEGERS = frozenset({"//", "%", "truncdiv", "truncmod", "&", "|", "^", "<<", ">>"})
 _ONLY_BOOLS = frozenset({"and", "or"})
@@ -224,6 +224,7 @@ class _Checker:
             self.wrong(f"the block {block.name} has an init, but no reduction axis")
         stores: list[BufferStore] = []
         read: set[Buffer] = set()
+        addressed: set[Buffer] = set()
         owned = set(block.alloc_buffers)
         for part in (block.init, block.body):
             if part is None:
@@ -238,12 +239,15 @@ class _Checker:
                         owned.update(inner.alloc_buffers)
                 for expr in expressions(node):
                     read.update(load.buffer for load in loads(expr))
+                    addressed.update(_addressed(expr))
         written = {store.buffer for store in stores}
         for store in stores:
             if block.init is not None and reduced.intersection(v for i in store.indices for v in variables(i)):
                 self.wrong(f"{store.buffer.name} is written at an index that a reduction axis changes")
         for buffer in sorted(written - owned - {r.buffer for r in block.writes}, key=lambda b: b.name):
             self.wrong(f"the block {block.name} writes {buffer.name}, which its regions do not say")
+        # Who is given the address of a buffer may read it, write it, or both.
+        written |= addressed & {r.buffer for r in block.writes}
         for buffer in sorted(read - written - owned - {r.buffer for r in block.reads}, key=lambda b: b.name):
             self.wrong(f"the block {block.name} reads {buffer.name}, which its regions do not say")
         accumulating = written & read - owned
@@ -299,3 +303,11 @@ def check_prim_func(func: PrimFunc) -> None:
     checker.func(func)
     if checker.mistakes:
         raise TIRError(checker.mistakes)
+
+
+def _addressed(expr: PrimExpr) -> Iterator[Buffer]:
+    """Yield the buffers whose addresses ``expr`` takes."""
+    for node in subexpressions(expr):
+        match node:
+            case Call("address_of", (BufferLoad(buffer),)):
+                yield buffer

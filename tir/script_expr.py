@@ -365,6 +365,8 @@ class ExpressionReader:
         else:
             raise self.source.problem(node, f"`T.{name}` needs a dtype", "expected a dtype first")
         values = tuple(self.expr(arg) for arg in args)
+        if name != "reinterpret":
+            self.require_name(values, node)
         if name == "reinterpret" and len(values) == 1 and isinstance(values[0], IntImm):
             bits = values[0].value
             if dtype == "uint64":
@@ -376,12 +378,16 @@ class ExpressionReader:
     def untyped_call(self, name: str, node: ast.Call) -> PrimExpr:
         """Return a call of the runtime: a packed function, or what one is given."""
         values = tuple(self.expr(arg) for arg in node.args)
-        first = values[0] if values else None
-        if name == "address_of" and not (len(values) == 1 and isinstance(first, BufferLoad)):
+        if name == "address_of" and not (len(values) == 1 and isinstance(values[0], BufferLoad)):
             raise self.source.problem(node, "T.address_of is of an element", "expected buffer[index]")
-        if name in ("call_packed", "call_cpacked") and not isinstance(first, StringImm):
-            raise self.source.problem(node, "a packed function has a name", "expected a string first")
-        return Call(name, values, "int32" if name in ("call_packed", "call_cpacked") else "handle")
+        if name not in ("call_packed", "call_cpacked"):
+            return Call(name, values, "handle")
+        self.require_name(values, node)
+        return Call(name, values, "int32")
+
+    def require_name(self, values: Sequence[PrimExpr], node: ast.AST) -> None:
+        if not values or not isinstance(values[0], StringImm):
+            raise self.source.problem(node, "an external function has a name", "expected a string first")
 
     def limit(self, name: str, node: ast.Call) -> PrimExpr:
         if len(node.args) != 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from relay2relax.backends.outside_calls import outside_names
 from relay2relax.core.dtype import Array, is_int, of_array
 from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir.names import NameSupply
@@ -138,7 +139,8 @@ class _Merger:
         """Whether a binding is part of a run: a call of a PrimFunc on tensors, or a name for a result of one."""
         match binding.value:
             case rx.CallTIR(func, args):
-                return isinstance(self.module.functions[func], PrimFunc) and all(map(_is_tensor, args))
+                callee = self.module.functions[func]
+                return isinstance(callee, PrimFunc) and not outside_names(callee) and all(map(_is_tensor, args))
             case rx.Var() as source:
                 return source in current.values
             case rx.TupleGetItem(rx.Var() as source):

@@ -24,6 +24,7 @@ from relay2relax.backends.c.expression import (
 from relay2relax.backends.c.header import C_TYPES, FUNCTIONS, HALF
 from relay2relax.backends.c.positions import Unrolled
 from relay2relax.backends.c.properties import chooses_around_loops, is_natural, is_remainder
+from relay2relax.backends.outside_calls import math_call
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.tir.arith import simplify
@@ -530,6 +531,7 @@ class _Writer:
         return is_natural(a, self.naturals) and is_natural(b, self.naturals)
 
     def call(self, expr: Call) -> CExpr:
+        expr = math_call(expr) or expr
         args = tuple(self.expr(arg) for arg in expr.args)
         dtype = expr.args[0].dtype if expr.args else expr.dtype
         match expr.name:
