@@ -47,7 +47,10 @@ def math_call(call: Call) -> Call | None:
 
 def is_outside(expr: PrimExpr) -> bool:
     """Whether ``expr`` calls a function that is looked up by name."""
-    return isinstance(expr, Call) and expr.name in _EXTERN | _PACKED and math_call(expr) is None
+    match expr:
+        case Call(kind, (StringImm(), *_)) if kind in _EXTERN | _PACKED:
+            return math_call(expr) is None
+    return False
 
 
 def outside_names(func: PrimFunc) -> frozenset[str]:
