@@ -53,6 +53,7 @@ def is_outside(expr: PrimExpr) -> bool:
     return False
 
 
+@lru_cache(maxsize=256)
 def outside_names(func: PrimFunc) -> frozenset[str]:
     """Return the names of the functions that ``func`` looks up."""
     return frozenset(_name(call) for stmt in statements(func.body) for call in _calls(stmt))
