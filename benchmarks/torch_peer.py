@@ -59,7 +59,7 @@ def _gather(a: Mapping[str, Any], _: Sequence[Any]) -> Callable[..., Any]:
         if axis == 0 and x.dim() == 2:
             return F.embedding(indices, x)
         taken = x.index_select(axis, indices.reshape(-1))
-        return taken.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+        return torch.reshape(taken, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
 
     return call
 
@@ -104,9 +104,9 @@ MAKERS: dict[str, Maker] = {
     "Shape": _function(lambda x: torch.tensor(x.shape)),
     "Flatten": lambda a, _: lambda x: torch.flatten(x, a.get("axis", 1)),
     "Softmax": lambda a, _: lambda x: torch.softmax(x, a.get("axis", -1)),
-    "Transpose": lambda a, _: lambda x: x.permute(a["perm"]),
+    "Transpose": lambda a, _: lambda x: x.permute(a.get("perm") or [*reversed(range(x.dim()))]),
     "Concat": lambda a, _: lambda *parts: torch.cat(parts, a["axis"]),
-    "Reshape": _with_list(lambda a, shape: lambda x, _: x.reshape(shape)),
+    "Reshape": _with_list(lambda a, shape: lambda x, _: torch.reshape(x, shape)),
     "Unsqueeze": _with_list(lambda a, axes: lambda x, _: x.unsqueeze(axes[0])),
     "ReduceMean": _with_list(lambda a, axes: lambda x, _: x.mean(axes, keepdim=bool(a.get("keepdims", 1)))),
     "Clip": _clip,

@@ -92,7 +92,8 @@ def @main(%x: Tensor[(1, 4, 9, 9), float32], %i: Tensor[(1, 3), int64], %w: Tens
   %7 = mean(nn.softmax(%6, axis=1), axis=[2], keepdims=False);
   %8 = nn.dense(nn.batch_flatten(nn.global_avg_pool2d(concatenate((%6, %6, %6), axis=1))), %d, units=3);
   %9 = take(%e, %i, axis=0);
-  (%7, %8, stack((%9, erf(%9)), axis=1), sqrt(nn.relu(%3)))
+  %10 = take(squeeze(take(%x, 0, axis=0), axis=None), 1, axis=0);
+  (%7, %8, stack((%9, erf(%9)), axis=1), sqrt(nn.relu(%3)), transpose(%10, axes=None))
 }
 """
 
