@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.core.errors import ExecutionError
 from relay2relax.tir.expr import Var
 from relay2relax.tir.integers import integer
 from relay2relax.tir.stmt import PrimFunc
 
 
-def bind_call(func: PrimFunc, arrays: Sequence[Array], scalars: Sequence[int] = ()) -> dict[Var, int]:
+def bind_call(func: PrimFunc, arrays: Sequence[Array], scalars: Sequence[float] = ()) -> dict[Var, Any]:
     """Return the value of every variable in the shapes of ``func``'s buffers, and of its scalar parameters.
 
     ``arrays`` follow the buffers of the parameters. Raises ExecutionError naming function, parameter and
@@ -19,11 +20,11 @@ def bind_call(func: PrimFunc, arrays: Sequence[Array], scalars: Sequence[int] = 
     buffers = func.buffers
     if len(arrays) != len(buffers):
         raise ExecutionError(f"{func.name} takes {len(buffers)} arrays, {len(arrays)} were given")
-    values: dict[Var, int] = {}
+    values: dict[Var, Any] = {}
     parameters = [p for p in func.params if p not in func.buffer_map]
     if len(scalars) != len(parameters):
         raise ExecutionError(f"{func.name} takes {len(parameters)} scalars, {len(scalars)} were given")
-    values.update(zip(parameters, (int(s) for s in scalars), strict=True))
+    values.update((p, s if is_float(p.dtype) else int(s)) for p, s in zip(parameters, scalars, strict=True))
     for buffer, array in zip(buffers, arrays, strict=True):
         what, rank = f"{func.name}: argument {buffer.name!r}", len(buffer.shape)
         if array.dtype != numpy_dtype(buffer.dtype):

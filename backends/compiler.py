@@ -49,6 +49,7 @@ from relay2relax.relax_ir.memory import (
     viewed,
 )
 from relay2relax.relax_ir.names import NameSupply
+from relay2relax.relax_ir.runtime_calls import packed_call
 from relay2relax.relax_ir.script_values import info_text
 from relay2relax.relax_ir.transform import (
     CallTIRRewrite,
@@ -57,7 +58,7 @@ from relay2relax.relax_ir.transform import (
     RewriteDataflowReshape,
     StaticPlanBlockMemory,
 )
-from relay2relax.relax_ir.tvm_operators import Argument, ForeignOp, packed_call
+from relay2relax.relax_ir.tvm_operators import Argument, ForeignOp
 from relay2relax.relax_ir.visit import Steps, bindings, free_variables, run
 from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
 from relay2relax.tir.extent import Extent, as_prim, static
@@ -329,10 +330,12 @@ class _FunctionCompiler:
                 self.registers[var] = self.closure(index, captured)
             case _:
                 source, info = viewed(value), var.info
-                if source is not None and isinstance(info, si.TensorStructInfo) and info.shape is not None:
-                    self.registers[var] = self.call("reshape", self.register(source), self.shape(info.shape))
-                else:
+                if source is None or not isinstance(info, si.TensorStructInfo):
                     self.registers[var] = self.value(value)
+                    return
+                assert isinstance(value, rx.Call)
+                shape = self.shape(info.shape) if info.shape is not None else self.arg(value.args[1])
+                self.registers[var] = self.call("reshape", self.register(source), shape)
 
     def branch(self, var: rx.Var, value: rx.If) -> Steps:
         condition = self.call("read_if_cond", self.register(value.condition))

@@ -59,5 +59,8 @@ RUNTIME_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "relax.run.print": print_values,
     "relax.run.shape_to_tensor": shape_to_tensor,
     "relax.run.unique": unique,
-    **{name: BUILTINS[name] for name in ("vm.builtin.shape_of", "vm.builtin.tensor_to_shape", "vm.builtin.reshape")},
+    **{
+        f"vm.builtin.{name}": BUILTINS[f"vm.builtin.{name}"]
+        for name in ("null_value", "reshape", "shape_of", "tensor_to_shape")
+    },
 }

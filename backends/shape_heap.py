@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from relay2relax.core.dtype import is_int
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir import symbols
@@ -110,6 +111,8 @@ class ShapeHeap:
         """Return code and operand that bring an extent's value."""
         if isinstance(extent, IntImm):
             return VALUE, extent.value
+        if extent not in self._slots:
+            raise UnsupportedError(f"scalars of {extent.dtype} are not computed by the machine; pass a tensor")
         return LOAD, self._slots[extent]
 
     def knows(self, shape: Sequence[Extent]) -> bool:
@@ -152,8 +155,11 @@ def _extents(value: rx.Expr) -> Iterator[Extent]:
                     yield from symbols.extents(info)
             case rx.ShapeExpr(values):
                 yield from (value for value in values if not isinstance(value, int))
-            case rx.PrimValue(prim) if prim.dtype.startswith("int"):
+            case rx.PrimValue(prim) if is_int(prim.dtype) or prim.dtype == "bool":
                 yield prim
-            case rx.Call(op, _, attrs) if not isinstance(op, ForeignOp):
+            case rx.Call(ForeignOp(), _, attrs):
+                # What a packed function is given is computed as it is written.
+                yield from attribute_extents(attrs)
+            case rx.Call(_, _, attrs):
                 yield from attribute_variables(attrs)
         stack += reversed(operands(one))

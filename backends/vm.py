@@ -6,7 +6,7 @@ behind the function's own, and the arguments of a call a list of register number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -230,7 +230,7 @@ class VirtualMachine:
         return SPECIALISED[name](*known)
 
     def _parameter_dtypes(self, info: VMFunction) -> tuple[Any, ...]:
-        """Return the dtypes that arguments are converted to, read off the checks at the function's start."""
+        """Return what arguments are converted to, read off the checks at the function's start: dtypes, and shapes."""
         dtypes: list[Any] = [None] * len(info.params)
         for instruction in info.code:
             if not isinstance(instruction, Call):
@@ -241,6 +241,8 @@ class VirtualMachine:
                     dtype = self.executable.constants[index]
                     if number < len(dtypes) and isinstance(dtype, DataType) and dtype != "void":
                         dtypes[number] = numpy_dtype(dtype)
+                case (Register(number), _, _) if name == "vm.builtin.check_shape_info" and number < len(dtypes):
+                    dtypes[number] = ShapeTuple
         return tuple(dtypes)
 
     # Running
@@ -376,7 +378,13 @@ def _shape_function(entry: ShapeFunction) -> Callable[..., Any]:
 
 
 def _convert(value: Any, dtype: Any, what: str) -> Any:
-    """Return an argument as the parameter takes it: a tensor in its dtype, lists as tuples, numbers as they are."""
+    """Return an argument as the parameter takes it: a tensor in its dtype, lists as tuples, numbers as they are.
+
+    A shape is any row of integers.
+    """
+    if dtype is ShapeTuple:
+        whole = isinstance(value, Iterable) and all(isinstance(one, (int, np.integer)) for one in value)
+        return ShapeTuple(map(int, value)) if whole else value
     if dtype is not None and not isinstance(value, (tuple, Closure, FunctionRef)):
         return as_array(value, "bool" if dtype == np.bool_ else dtype.name, what)
     if isinstance(value, (list, tuple)) and not isinstance(value, ShapeTuple):

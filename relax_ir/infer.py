@@ -41,6 +41,7 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.memory import memory_info
+from relay2relax.relax_ir.runtime_calls import read_inplace_call
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -115,7 +116,8 @@ class Inference:
             case Var() | Constant():
                 return expr.info
             case Call(ForeignOp() as op, args, attrs):
-                return memory_info(op.name, args, attrs) or op.result(attrs)
+                inplace = read_inplace_call(expr)
+                return inplace.info if inplace else memory_info(op.name, args, attrs) or op.result(attrs)
             case Call(OpDef() as op, args, attrs):
                 return self._operator(op, attrs, tuple(info(arg) for arg in args))
             case Call(ExternFunc(), _):

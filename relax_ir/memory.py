@@ -3,6 +3,7 @@
     storage = R.memory.alloc_storage(R.shape([96]), 0, "global", "uint8")
     x: R.Tensor((2, 12), dtype="float32") = R.memory.alloc_tensor(storage, 0, R.shape([2, 12]), "float32", 0)
     y: R.Tensor((2, 12), dtype="float32") = R.builtin.alloc_tensor(R.shape([2, 12]), "float32", 0, "global")
+    z: R.Tensor((24,), dtype="float32") = R.memory.view(y, R.shape([24]), "float32", 0)
     R.memory.kill_tensor(x)
     R.memory.kill_storage(storage)
 
@@ -13,22 +14,29 @@ nothing is computed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.record import OpDef
 from relay2relax.ops.table import relax_op
-from relay2relax.relax_ir.expr import Call, Expr, PrimValue, ShapeExpr, StringImm, Var
-from relay2relax.relax_ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
-from relay2relax.relax_ir.tvm_operators import REQUIRED, Argument, ForeignAttrs, ForeignOp, foreign_op, signature
-from relay2relax.tir.expr import IntImm
+from relay2relax.relax_ir.expr import Call, Expr, ShapeExpr, Var
+from relay2relax.relax_ir.runtime_calls import arguments
+from relay2relax.relax_ir.struct_info import (
+    ObjectStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from relay2relax.relax_ir.tvm_operators import Argument, ForeignAttrs, ForeignOp, foreign_op
 from relay2relax.tir.extent import Extent
 
 _NAMES = frozenset(
-    {"memory.alloc_storage", "memory.alloc_tensor", "memory.kill_storage", "memory.kill_tensor", "vm.kill_object"}
-)
+    {"memory.alloc_storage", "memory.alloc_tensor", "memory.kill_storage", "memory.kill_tensor", "memory.view",
+     "memory.ensure_zero_offset", "vm.alloc_storage", "vm.alloc_tensor", "vm.kill_object"}
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,7 @@ class AllocStorage:
 
 @dataclass(frozen=True, slots=True)
 class PlaceTensor:
-    """A tensor in a storage, ``offset`` bytes from its beginning."""
+    """A tensor in a storage, or in the memory of another tensor, ``offset`` bytes from its beginning."""
 
     storage: Var
     offset: int
@@ -133,12 +141,20 @@ def read_memory_call(expr: Expr) -> MemoryCall | None:
         return AllocTensor(args[0].values, expr.attrs.dtype) if isinstance(args[0], ShapeExpr) else None
     if not isinstance(op, ForeignOp) or op.name not in _NAMES:
         return None
-    match op.name, _arguments(op.name, args, expr.attrs):
+    match op.name, arguments(op.name, args, expr.attrs):
         case "memory.alloc_storage", (ShapeExpr((size,)), _, _, str(dtype)):
             return AllocStorage(size, dtype)
-        case "memory.alloc_tensor", (Var() as storage, int(offset), ShapeExpr(shape), str(dtype), _):
+        case "vm.alloc_storage", (ShapeExpr((size,)), int(), str(dtype), _) | (ShapeExpr((size,)), str(dtype), _, _):
+            return AllocStorage(size, dtype)
+        case "memory.alloc_tensor" | "vm.alloc_tensor", (
+            Var() as storage, int(offset), ShapeExpr(shape), str(dtype), _,
+        ):  # fmt: skip
             return PlaceTensor(storage, offset, shape, dtype)
-        case _, (Var() as var,):
+        case "memory.view" | "memory.ensure_zero_offset", (Var() as data, *rest) if not rest or _is_place(rest[-1]):
+            info = memory_info(op.name, args, expr.attrs)
+            if isinstance(info, TensorStructInfo) and info.shape is not None:
+                return PlaceTensor(data, rest[-1] or 0 if rest else 0, info.shape, info.dtype)
+        case _, (Var() as var,) if "kill_" in op.name:
             return Kill(var)
     raise UnsupportedError(f"R.{op.name} is not understood as it is written here")
 
@@ -149,30 +165,20 @@ def memory_info(name: str, args: Sequence[Expr], attrs: ForeignAttrs) -> StructI
         return None
     if "kill_" in name:
         return TupleStructInfo()
-    if name == "memory.alloc_tensor":
-        match _arguments(name, args, attrs):
-            case (_, _, ShapeExpr(values), str(dtype), _):
-                return TensorStructInfo(values, dtype)
+    match name, arguments(name, args, attrs):
+        case "memory.alloc_tensor" | "vm.alloc_tensor", (_, _, ShapeExpr(values), str(dtype), _):
+            return TensorStructInfo(values, dtype)
+        case "memory.view", (Var(_, TensorStructInfo() as info), shape, dtype, _):
+            match shape:
+                case ShapeExpr(values):
+                    info = TensorStructInfo(values, info.dtype)
+                case Var(_, ShapeStructInfo(extents, ndim)):
+                    info = TensorStructInfo(extents, info.dtype, ndim)
+            return replace(info, dtype=dtype) if isinstance(dtype, str) else info
+        case "memory.ensure_zero_offset", (Var(_, info),):
+            return info
     return ObjectStructInfo()
 
 
-def _arguments(name: str, args: Sequence[Expr], attrs: ForeignAttrs) -> tuple[Any, ...]:
-    """Return the arguments of a call in the order of TVM's signature, plain values as such."""
-    form = signature(name)
-    assert form is not None
-    given = [_plain(args[value.index] if isinstance(value, Argument) else value) for _, value in attrs.layout]
-    if len(given) == len(form.params) and not any(keyword for keyword, _ in attrs.layout):
-        return tuple(given)
-    named = {p: d for p, d in zip(form.params, form.defaults, strict=True) if d is not REQUIRED}
-    for place, (keyword, _) in enumerate(attrs.layout):
-        named[keyword or form.params[place]] = given[place]
-    return tuple(named.get(param) for param in form.params)
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case StringImm(text):
-            return text
-        case PrimValue(IntImm(number)):
-            return number
-    return value
+def _is_place(value: Any) -> bool:
+    return value is None or isinstance(value, int)

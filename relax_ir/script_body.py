@@ -443,6 +443,8 @@ class FunctionReader(CallReader):
                 value, "R.output is the last statement of a dataflow block", "not at the end of one"
             )
         found = self.value(value)
+        if called == "R.tuple" and isinstance(found, Tuple) and not found.fields:
+            return  # As TVM prints a binding of nothing.
         if not isinstance(found, Call):
             raise self.source.problem(value, "this has no effect", "expected a binding: name = …")
         self.bind(self.supply.fresh("_"), found, value, scope={})
@@ -482,7 +484,8 @@ class FunctionReader(CallReader):
             if isinstance(item, (tir.Var, ModuleName)):
                 self.define(name, item)
 
-    def branch(self, node: ast.If) -> None:
+    def branch(self, node: ast.If) -> str:
+        """Read a branch; return the name that both of its arms bind."""
         if self.sequence.dataflow:
             raise self.source.problem(node.test, "a dataflow block has no branches", "inside of a dataflow block")
         if not node.orelse:
@@ -495,6 +498,7 @@ class FunctionReader(CallReader):
                                       f"expected `{name}`, as the other branch has")  # fmt: skip
         value = If(condition, then, otherwise)
         self.bind(name, value, node.test, info if info is not None and info == other_info else None)
+        return name
 
     def arm(self, nodes: Sequence[ast.stmt]) -> tuple[SeqExpr, str, StructInfo | None]:
         """Read one branch: its bindings, the name that it ends with, and what that is said to be."""
@@ -505,6 +509,12 @@ class FunctionReader(CallReader):
             self.statements(nodes[:-1])
             last = nodes[-1]
             info: StructInfo | None = None
+            if isinstance(last, ast.If):
+                # ``elif``, or a branch at the end of another.
+                name = self.branch(last)
+                result = self.scopes[-1][name]
+                self.sequence.close_block(False)
+                return SeqExpr(tuple(self.sequence.blocks), result), name, None
             match last:
                 case ast.Assign([ast.Name(name)], value):
                     pass

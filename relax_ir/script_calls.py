@@ -113,6 +113,8 @@ class CallReader(OperatorReader):
                 return tuple(self.value(item) for item in items)
             case ast.List(items):
                 return [self.value(item) for item in items]
+            case ast.Dict():
+                return self.source.literal(node)
             case ast.BinOp(left, op, right):
                 return self.arithmetic(op, left, right, node)
             case ast.Compare(left, [op], [right]):

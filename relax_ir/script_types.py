@@ -22,7 +22,7 @@ from relay2relax.relax_ir.struct_info import (
     TupleStructInfo,
 )
 from relay2relax.tir.expr import IntImm, PrimExpr, Var
-from relay2relax.tir.extent import Extent
+from relay2relax.tir.extent import Extent, as_prim
 from relay2relax.tir.script_expr import ExpressionReader, is_dtype
 
 # Names of struct info without their namespace, as the first TVMScript had them.
@@ -205,7 +205,9 @@ class TypeReader:
             return PrimStructInfo(name[2:] if name.startswith("T.") else "int64")
         given = self.source.arguments(node, ("dtype", "value"))
         if "value" in given:
-            value = self.exprs.expr(given["value"])
+            said = given["value"]
+            quoted = isinstance(said, ast.Constant) and isinstance(said.value, str)
+            value = as_prim(self.extent(said)) if quoted else self.exprs.expr(said)
             return PrimStructInfo(value.dtype, value)
         if "dtype" not in given:
             raise self.source.problem(node, "a scalar has a dtype", 'expected R.Prim("int64") or its like')

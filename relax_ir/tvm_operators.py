@@ -368,26 +368,6 @@ class ForeignOp(OpDef):
         return attrs.result or (TupleStructInfo(()) if self.name in _VOID else ObjectStructInfo())
 
 
-# What the virtual machine does with functions.
-CLOSURES = frozenset({"make_closure", "invoke_closure", "invoke_pure_closure"})
-
-
-def packed_call(op: ForeignOp, attrs: ForeignAttrs) -> tuple[str, tuple[Any, ...]] | None:
-    """Return the packed function that a call of ``op`` is, with its arguments; None where it is none."""
-    plain = [value for name, value in attrs.layout if not name]
-    named = {name: value for name, value in attrs.layout if name}
-    match op.name, plain:
-        case "call_pure_packed", [str(name), *rest]:
-            return name, tuple(rest)
-        case "print", _:
-            return "relax.run.print", (named.get("format", ""), *plain)
-        case "assert_op", [condition, *rest]:
-            values = rest[0] if rest else named.get("format_args", ())
-            values = values if isinstance(values, tuple) else (values,)
-            return "relax.run.assert_op", (condition, named.get("format", rest[1] if rest[1:] else ""), *values)
-    return None
-
-
 @lru_cache(maxsize=None)
 def foreign_op(name: str) -> ForeignOp | None:
     """Return the operator ``R.<name>`` of TVM as one without a record; None where TVM has no such operator."""

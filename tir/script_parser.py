@@ -9,12 +9,14 @@ leaves out is found: ``T.reads`` and ``T.writes`` from the statements, the outpu
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from relay2relax.core.script_source import Poison, ScriptProblem, ScriptSource
-from relay2relax.tir.expr import Buffer, PrimExpr, Var
+from relay2relax.tir.arith import simplify
+from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Var, binary, cast
 from relay2relax.tir.printer import DIALECTS
 from relay2relax.tir.script_expr import is_dtype
 from relay2relax.tir.script_stmt import StatementReader
@@ -57,6 +59,7 @@ class _PrimFuncReader(StatementReader):
         self.node = node
         self.params: list[Var] = []
         self.buffer_map: dict[Var, Buffer] = {}
+        self.matched: set[Var] = set()
         self.attrs: dict[str, Any] = {}
 
     def read(self) -> PrimFunc:
@@ -74,7 +77,7 @@ class _PrimFuncReader(StatementReader):
                 self.define(argument.arg, Poison())
         body = self.statements(self.node.body)
         for param, argument in zip(self.params, arguments.args, strict=False):
-            if param.dtype == "handle" and param not in self.buffer_map:
+            if param.dtype == "handle" and param not in self.buffer_map and param not in self.matched:
                 problem = self.source.problem(argument, f"nothing says which buffer `{argument.arg}` is",
                                               "expected T.match_buffer of it in the body")  # fmt: skip
                 self.source.put_down(problem)
@@ -148,16 +151,18 @@ class _PrimFuncReader(StatementReader):
             given = self.source.arguments(plain, _BUFFER_ARGUMENTS)
         if "shape" not in given:
             raise self.source.problem(node, f"the buffer `{name}` has no shape", "expected a shape")
+        shape = given["shape"]
+        parts = shape.elts if isinstance(shape, (ast.Tuple, ast.List)) else [shape]
+        extents = tuple(self.extent(part, signature) for part in parts)
         for refused in ("strides", "elem_offset", "axis_separators", "data"):
             value = given.get(refused)
             if refused == "data" and self.source.called(node) == "T.decl_buffer":
                 continue
-            if value is not None and not _is_nothing(value) and not self.is_free(value):
+            if value is None or _is_nothing(value) or self.is_free(value):
+                continue
+            if refused != "strides" or not self.is_dense(value, extents):
                 raise self.source.problem(value, f"a buffer with `{refused}` has no form here",
                                           "buffers are dense and row-major")  # fmt: skip
-        shape = given["shape"]
-        parts = shape.elts if isinstance(shape, (ast.Tuple, ast.List)) else [shape]
-        extents = tuple(self.extent(part, signature) for part in parts)
         dtype = self.exprs.dtype(given["dtype"]) if "dtype" in given else "float32"
         scope = self.source.string(given["scope"], "a scope") if "scope" in given else "global"
         return Buffer(name, extents, dtype, scope or "global")
@@ -165,9 +170,27 @@ class _PrimFuncReader(StatementReader):
     def is_free(self, node: ast.expr) -> bool:
         """Whether ``node`` consists of names that nothing else refers to: an offset or strides left to the caller."""
         parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
+        parts = [part for part in parts if not self.is_nameless(part)]
         names = [part.id for part in parts if isinstance(part, ast.Name)]
+        # In a signature they are quoted.
+        names += [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
         used = [one.id for one in ast.walk(self.node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
-        return len(names) == len(parts) and all(used.count(name) == names.count(name) for name in names)
+        return len(names) == len(parts) and all(used.count(name) <= names.count(name) for name in names)
+
+    def is_nameless(self, node: ast.expr) -> bool:
+        """Whether ``node`` is ``T.int32()`` or its like: a scalar that nothing can refer to."""
+        called = self.source.called(node) or ""
+        return isinstance(node, ast.Call) and not node.args and called.startswith("T.") and is_dtype(called[2:])
+
+    def is_dense(self, node: ast.expr, shape: Sequence[PrimExpr]) -> bool:
+        """Whether ``node`` says the strides that a row-major buffer of ``shape`` has."""
+        parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
+        step: PrimExpr = IntImm(1, "int64")
+        for part, extent in zip(reversed(parts), reversed(shape), strict=False):
+            if simplify(cast("int64", self.exprs.expr(part))) != step:
+                return False
+            step = simplify(binary("*", step, cast("int64", extent)))
+        return len(parts) == len(shape)
 
     def extent(self, node: ast.expr, signature: bool) -> PrimExpr:
         """Return an extent of a buffer; in a signature, names not met before are dimensions."""
@@ -193,8 +216,9 @@ class _PrimFuncReader(StatementReader):
             if not isinstance(handle, Var) or handle not in self.params or handle.dtype != "handle":
                 raise self.source.problem(node, "T.match_buffer is of a parameter of type T.handle",
                                           "expected the name of one first")  # fmt: skip
-            if handle in self.buffer_map:
+            if handle in self.matched:
                 raise self.source.problem(node, f"`{handle.name}` has a buffer already", "matched twice")
+            self.matched.add(handle)
             self.buffer_map[handle] = self.buffer_of(name, node, skip=1)
             self.define(name, self.buffer_map[handle])
             return True

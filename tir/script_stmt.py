@@ -263,6 +263,8 @@ class StatementReader(ABC):
                 return []
             if called in _BLOCK_BUFFERS or called in _BUFFERS:
                 return self.buffer(name, called, value)
+            if called.endswith(".view") and isinstance(viewed := self.lookup(called.removesuffix(".view")), Buffer):
+                return self.view(name, viewed, value)
             if self.declaration(name, value, called, target):
                 return []
             if called == "T.meta_var" and len(value.args) == 1:
@@ -304,6 +306,15 @@ class StatementReader(ABC):
             (self.frames[-1].buffers if self.frames else self.root_buffers).append(buffer)
             return []
         return [_Memory(buffer, self.memory_of(value) if called == "T.decl_buffer" else None)]
+
+    def view(self, name: str, of: Buffer, call: ast.Call) -> list[_Item]:
+        """``of.view(4, 4)``: the same memory in another shape."""
+        for keyword in call.keywords:
+            if keyword.arg != "dtype" or self.exprs.dtype(keyword.value) != of.dtype:
+                raise self.source.problem(keyword, "a view has another shape only", f"expected dtype {of.dtype}")
+        buffer = Buffer(name, tuple(self.exprs.expr(one) for one in call.args), of.dtype, of.scope)
+        self.define(name, buffer)
+        return [_Memory(buffer, of)]
 
     def memory_of(self, value: ast.Call) -> Buffer | None:
         """Return the buffer ``X`` of an argument ``data=X.data``, None where the memory is new."""
@@ -429,6 +440,9 @@ class StatementReader(ABC):
                 inner = self.statements(body)
         finally:
             self.frames.pop()
+        if frame.init is not None and all(axis.kind is IterKind.SPATIAL for axis in frame.axes):
+            # Nothing is accumulated: what there is to begin with is there at every point.
+            inner, frame.init = Seq((frame.init, inner)), None
         block = Block(
             name, tuple(frame.axes), frame.reads or (), frame.writes or (), inner, frame.init, tuple(frame.buffers),
             frame.annotations,

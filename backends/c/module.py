@@ -20,9 +20,9 @@ from relay2relax.backends.binding import bind_call
 from relay2relax.backends.c.compile import compile_object, find_compiler, load_object, processors
 from relay2relax.backends.c.plan import ALIGNMENT, byte_size
 from relay2relax.backends.c.program import Entry, generate
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, is_float
 from relay2relax.core.errors import ExecutionError
-from relay2relax.tir.expr import Buffer
+from relay2relax.tir.expr import Buffer, Var
 from relay2relax.tir.integers import extent_function, integer
 from relay2relax.tir.stmt import PrimFunc
 
@@ -115,6 +115,7 @@ class CompiledModule:
         places = {var: number for number, var in enumerate(entry.variables)}
         size = extent_function(entry.arena.size, places)
         table, times = self._kept[name].address, self._times[name]
+        floats = any(is_float(var.dtype) for var in entry.variables)
 
         def run(*args: Any) -> None:
             arrays = args if not scalars else (*args[:inputs], *args[inputs + scalars :])
@@ -129,6 +130,8 @@ class CompiledModule:
                 elif array is not held[number]:
                     np.copyto(held[number], array)
             values = [*args[inputs : inputs + scalars], *[arrays[n].shape[d] for n, d in where]]
+            if floats:
+                values = [_number(var, value) for var, value in zip(entry.variables, values, strict=True)]
             # The extents of one call are mostly those of the one before.
             if values != own.last:
                 own.numbers[: len(values)] = values
@@ -139,10 +142,14 @@ class CompiledModule:
                 function(own.places, own.values, table, times.seconds)
             else:
                 function(own.places, own.values, table, None)
+            for number in entry.written:
+                # What is written may be an argument, whose memory may have another order than the kernel's.
+                if held[number] is not arrays[number]:
+                    np.copyto(arrays[number], held[number])
 
         return run
 
-    def call(self, name: str, *arrays: Array, scalars: Sequence[int] = ()) -> None:
+    def call(self, name: str, *arrays: Array, scalars: Sequence[float] = ()) -> None:
         """Run ``name`` on its inputs, then its outputs, which are written in place.
 
         Raises ExecutionError where an array does not fit its parameter.
@@ -153,11 +160,18 @@ class CompiledModule:
         given = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
         arena = aligned_bytes(integer(entry.arena.size, values))
         addresses = (ctypes.c_void_p * (len(given) + 1))(*(array.ctypes.data for array in given), arena.ctypes.data)
-        numbers = (ctypes.c_int64 * max(len(entry.variables), 1))(*(values[v] for v in entry.variables))
+        numbers = (ctypes.c_int64 * max(len(entry.variables), 1))(*(_number(v, values[v]) for v in entry.variables))
         function(addresses, numbers, self._kept[name].table, None)
         for array, used in zip(arrays[first:], given[first:], strict=True):
             if used.ctypes.data != array.ctypes.data:
                 array[...] = used
+
+
+def _number(var: Var, value: float) -> int:
+    """Return a scalar as the integer that is passed: itself, or the bits of a floating-point number."""
+    if not is_float(var.dtype):
+        return int(value)
+    return int(np.float64(value).view(np.int64))
 
 
 def _bound(library: ctypes.CDLL, symbol: str) -> Any:

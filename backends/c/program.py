@@ -19,7 +19,8 @@ from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.plan import Arena, plan_memory
 from relay2relax.backends.c.schedule import Scheduled, schedule
 from relay2relax.backends.c.threads import DECLARATION, POOL
-from relay2relax.core.errors import ExecutionError
+from relay2relax.core.dtype import bits, is_float
+from relay2relax.core.errors import ExecutionError, UnsupportedError
 from relay2relax.tir.expr import Binary, Buffer, IntImm, PrimExpr, Var
 from relay2relax.tir.stmt import PrimFunc
 from relay2relax.tir.visit import shape_variables
@@ -44,8 +45,9 @@ static __attribute__((unused, noinline)) void r2r_lap(double* t, double* sum) {
 class Entry:
     """How the C functions of one PrimFunc are called, and what they do, stage by stage.
 
-    ``constants`` are read on every call; ``sources`` only by the function that runs ahead, ``ahead``, which fills
-    ``prepared`` (of static size). There is no such function where nothing can be computed ahead.
+    ``written`` are the places of the parameters' buffers that are. ``constants`` are read on every call; ``sources`` only
+    by the function that runs ahead, ``ahead``, which fills ``prepared`` (of static size). There is no such function where
+    nothing can be computed ahead.
     """
 
     func: PrimFunc
@@ -58,6 +60,7 @@ class Entry:
     prepared: Arena = Arena({}, IntImm(0))
     scratch: Arena = Arena({}, IntImm(0))
     ahead: str | None = None
+    written: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,7 @@ def _entry(
         prepared,
         scratch,
         f"{symbol}_ahead" if ahead else None,
+        tuple(number for number, buffer in enumerate(params) if any(buffer in one.kernel.written for one in later)),
     )
     return entry, "\n".join(lines)
 
@@ -255,12 +259,21 @@ def _entry_text(
     functions: Sequence[str],
 ) -> list[str]:
     lines = [f"R2R_EXPORT void {symbol}(void* const* a, const int64_t* s, void* const* k, double* t) {{"]
-    lines += [f"  const int64_t {name} = s[{number}]; (void){name};" for number, name in enumerate(names.values())]
+    lines += [f"  {_value(var, name, number)} (void){name};" for number, (var, name) in enumerate(names.items())]
     lines += ["  (void)a; (void)s; (void)k;", "  if (t) r2r_lap(t, 0);"]
     for number, (stage, function) in enumerate(zip(stages, functions, strict=True)):
         lines.append(f"  {function}({_arguments(stage.kernel, places, names)});")
         lines.append(f"  if (t) r2r_lap(t, t + {number + 1});")
     return [*lines, "}"]
+
+
+def _value(var: Var, name: str, number: int) -> str:
+    """Return the declaration of a variable: an extent, or a scalar whose bits stand among the integers."""
+    if not is_float(var.dtype):
+        return f"const int64_t {name} = s[{number}];"
+    if bits(var.dtype) < 32:
+        raise UnsupportedError(f"scalars of {var.dtype} are not passed to compiled code; pass float32")
+    return f"double {name}; memcpy(&{name}, s + {number}, sizeof {name});"
 
 
 def _arguments(kernel: Kernel, names: Mapping[Buffer, str], scalars: Mapping[Var, str]) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import ClassVar
 
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.attributes import NoAttrs
 from relay2relax.relax_ir.expr import (
     Binding,
     Call,
@@ -23,6 +26,7 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.memory import AllocTensor, memory_call
+from relay2relax.relax_ir.runtime_calls import read_inplace_call
 from relay2relax.relax_ir.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
 from relay2relax.relax_ir.transform.to_non_dataflow import ToNonDataflow
@@ -35,6 +39,7 @@ class CallTIRRewrite(RelaxPass):
         y = R.builtin.alloc_tensor(R.shape([n, 4]), "float32", 0, "global")
         cls.relu(x, y)
 
+    ``call_tir_inplace`` calls its function in the same way, with memory for those results only that are no arguments.
     Dataflow blocks become ordinary ones, since such a call has an effect; a function that was pure is so still, as its
     attribute ``relax.force_pure`` says. Raises UnsupportedError for a result of unknown shape.
     """
@@ -42,7 +47,7 @@ class CallTIRRewrite(RelaxPass):
     opt_level: ClassVar[int] = 0
 
     def transform(self, mod: IRModule) -> IRModule:
-        """Return ``mod`` without ``call_tir`` and ``call_dps_packed``."""
+        """Return ``mod`` without ``call_tir``, ``call_tir_inplace`` and ``call_dps_packed``."""
         return _Rewriter(ToNonDataflow().transform(mod)).module()
 
 
@@ -61,27 +66,46 @@ class _Rewriter(Mutator):
                 self.passed(binding.var, Call(callee, given, span=span), out, TupleStructInfo())
             case CallDPSPacked(name, args, out, span):
                 self.passed(binding.var, Call(ExternFunc(name), args, span=span), out, ObjectStructInfo())
+            case Call() as call if (inplace := read_inplace_call(call)) is not None:
+                plain = replace(call, op=inplace.func, args=inplace.args, attrs=NoAttrs())
+                held = [inplace.args[place] if place >= 0 else None for place in inplace.places]
+                self.passed(binding.var, plain, inplace.out, TupleStructInfo(), held)
             case TupleGetItem(Tuple(fields), index):
                 self.values[binding.var] = fields[index]
             case _:
                 self.keep(binding)
 
     def passed(
-        self, var: Var, call: Call, out: tuple[TensorStructInfo, ...], result: TupleStructInfo | ObjectStructInfo
+        self,
+        var: Var,
+        call: Call,
+        out: tuple[TensorStructInfo, ...],
+        result: TupleStructInfo | ObjectStructInfo,
+        held: Sequence[Expr | None] = (),
     ) -> None:
-        """Keep a call that writes ``out``, and let ``var`` be what it has written."""
+        """Keep a call that writes ``out``, and let ``var`` be what it has written.
+
+        ``held`` are the arguments that results are written into.
+        """
         self.changed = True
         memory: list[Expr] = []
-        for index, info in enumerate(out):
+        own: list[Expr] = []
+        for index, (info, argument) in enumerate(zip_longest(out, held)):
+            if argument is not None:
+                memory.append(argument)
+                continue
             if info.shape is None or not info.dtype:
                 raise UnsupportedError(f"{var.name} has no known shape; its memory cannot be allocated beforehand")
             place = var if len(out) == 1 else Var(f"{var.name}_{index}", info)
             self.keep(Binding(place, memory_call(AllocTensor(info.shape, info.dtype))))
             memory.append(place)
+            own.append(place)
         # Tuples of tensors are passed field by field.
-        self.keep(Binding(Var("_", result), replace(call, args=(*_flat(call.args), *memory))))
+        self.keep(Binding(Var("_", result), replace(call, args=(*_flat(call.args), *own))))
         if len(out) > 1:
             self.values[var] = Tuple(tuple(memory))
+        elif not own:
+            self.values[var] = memory[0]
 
 
 def _flat(args: tuple[Expr, ...]) -> list[Expr]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from relay2relax.core.passes import Pass
 from relay2relax.ops.record import OpDef
-from relay2relax.relax_ir.expr import Call, Expr, IRModule
-from relay2relax.relax_ir.memory import is_memory_call
+from relay2relax.relax_ir.expr import Call, Expr, IRModule, ShapeExpr
+from relay2relax.relax_ir.memory import is_memory_call, viewed
+from relay2relax.relax_ir.runtime_calls import runs_itself
 from relay2relax.relax_ir.transform.rewriter import Rewriter
-from relay2relax.relax_ir.tvm_operators import CLOSURES, ForeignOp, packed_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class LegalizeOps(Pass[IRModule]):
 class _Legalizer(Rewriter):
     def value(self, value: Expr) -> Expr:
         match value:
-            case Call(ForeignOp() as op, _, attrs) if op.name in CLOSURES or packed_call(op, attrs) is not None:
+            case Call() if is_memory_call(value) or runs_itself(value):
                 return value
-            case Call() if is_memory_call(value):
+            case Call(_, (_, shape)) if viewed(value) is not None and not isinstance(shape, ShapeExpr):
                 return value
             case Call(OpDef() as op, args, attrs, span) if not op.builtin:
                 return self.emitter.tir_call(op, attrs, args, span)

@@ -226,8 +226,10 @@ def test_shapes_tuples_and_numbers_are_arguments() -> None:
     assert [one.shape for one in pair] == [(3,), (2,)]
     with pytest.raises(ExecutionError, match="dimension 0 is 3, expected 4"):
         vm["main"](ShapeTuple((3, 2)), (normal(3), normal(2)), 4)
+    for row in ((3, 2), [np.int32(3), 2], np.array([3, 2])):
+        assert vm["main"](row, (normal(3), normal(2)), 3)[1] == (3, 2)
     with pytest.raises(ExecutionError, match="expected a shape, found tuple"):
-        vm["main"]((3, 2), (normal(3), normal(2)), 3)
+        vm["main"]((3.5, 2), (normal(3), normal(2)), 3)
     with pytest.raises(ExecutionError, match="expected a tuple of 2 fields, found 1"):
         vm["main"](ShapeTuple((3, 2)), (normal(3),), 3)
 
