@@ -45,9 +45,9 @@ static __attribute__((unused, noinline)) void r2r_lap(double* t, double* sum) {
 class Entry:
     """How the C functions of one PrimFunc are called, and what they do, stage by stage.
 
-    ``written`` are the places of the parameters' buffers that are. ``constants`` are read on every call; ``sources`` only
-    by the function that runs ahead, ``ahead``, which fills ``prepared`` (of static size). There is no such function where
-    nothing can be computed ahead.
+    ``written`` are the places of the parameters that it writes. ``constants`` are read on every call; ``sources`` only
+    by the function that runs ahead, ``ahead``, which fills ``prepared`` (of static size). There is no such function
+    where nothing can be computed ahead.
     """
 
     func: PrimFunc
