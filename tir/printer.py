@@ -219,8 +219,9 @@ class _Printer:
 
     def count(self, expr: PrimExpr, level: int = 0) -> str:
         """Return the text of ``expr`` where readers take a number as it stands for an int32."""
-        short = isinstance(expr, IntImm) and expr.dtype == "int32" and expr.value >= 0
-        return str(expr.value) if short else self.expr(expr, level)
+        if isinstance(expr, IntImm) and expr.dtype == "int32" and expr.value >= 0:
+            return str(expr.value)
+        return self.expr(expr, level)
 
     def call(self, name: str, args: Sequence[PrimExpr], dtype: str) -> str:
         texts = [self.expr(arg) for arg in args]

@@ -320,6 +320,12 @@ class ExpressionReader:
             if name not in given:
                 raise self.source.problem(node, f"the argument `{name}` is missing", f"expected `{name}`")
 
+    def only(self, node: ast.Call, what: str) -> ast.expr:
+        """Return the one argument of a call that takes ``what``."""
+        if len(node.args) != 1:
+            raise self.source.problem(node, f"`{self.source.dotted(node.func)}` takes {what}", f"expected {what}")
+        return node.args[0]
+
     def dtype(self, node: ast.AST) -> str:
         """Return the dtype that ``node`` is: a string, or ``T.float32``."""
         dotted = self.source.dotted(node)
@@ -329,9 +335,7 @@ class ExpressionReader:
         return name
 
     def literal_or_cast(self, dtype: str, node: ast.Call) -> PrimExpr:
-        if len(node.args) != 1:
-            raise self.source.problem(node, f"`T.{dtype}` takes one value", "expected one value")
-        value = self.value(node.args[0])
+        value = self.value(self.only(node, "a value"))
         match value:
             case str() if dt.is_float(dtype):
                 try:
@@ -390,10 +394,8 @@ class ExpressionReader:
             raise self.source.problem(node, "an external function has a name", "expected a string first")
 
     def limit(self, name: str, node: ast.Call) -> PrimExpr:
-        if len(node.args) != 1:
-            raise self.source.problem(node, f"`T.{name}` takes a dtype", "expected a dtype")
         make = {"min_value": intrinsics.min_value, "max_value": intrinsics.max_value, "infinity": intrinsics.infinity}
-        return make[name](self.dtype(node.args[0]))
+        return make[name](self.dtype(self.only(node, "a dtype")))
 
     def function(self, name: str, values: Sequence[Value], node: ast.AST) -> PrimExpr:
         """Return the function ``T.<name>`` of ``values``."""

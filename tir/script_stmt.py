@@ -533,7 +533,7 @@ class StatementReader(ABC):
             case "T.writes":
                 self.frame(node, called).writes = self.regions(node)
             case "T.where":
-                self.frame(node, called).predicate = self.exprs.expr(node.args[0])
+                self.frame(node, called).predicate = self.exprs.expr(self.exprs.only(node, "a condition"))
             case "T.sblock_attr" | "T.block_attr":
                 if len(node.args) != 1 or not isinstance(node.args[0], ast.Dict):
                     raise self.source.problem(node, f"{called} takes a dictionary", "expected one dictionary")
@@ -550,7 +550,7 @@ class StatementReader(ABC):
                     if not name.startswith("pragma_"):
                         raise self.source.problem(node, f"the attribute {name!r} has no form here", "expected pragma_…")
             case "T.evaluate":
-                value = self.exprs.expr(node.args[0])
+                value = self.exprs.expr(self.exprs.only(node, "a value"))
                 return [] if isinstance(value, (IntImm, FloatImm)) else [Evaluate(value)]
             case _:
                 return [Evaluate(self.exprs.expr(node))]
