@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.script_source import FollowsError, Poison, ScriptProblem, stored_names
 from relay2relax.relax_ir import symbols
@@ -21,7 +19,6 @@ from relay2relax.relax_ir.expr import (
     Binding,
     BindingBlock,
     Call,
-    Constant,
     Expr,
     ExternFunc,
     Function,
@@ -351,7 +348,7 @@ class FunctionReader(CallReader):
             if isinstance(info, PrimStructInfo):
                 return PrimValue(tir.const(found, info.dtype))
             dtype = {bool: "bool", int: "int32", float: "float32"}[type(found)]
-            return Constant(np.array(found, dtype))
+            return self.numbers(found, dtype, node)
         if isinstance(found, PrimExpr):
             return PrimValue(found)
         if isinstance(found, (Call, TupleGetItem)) or not isinstance(found, (tuple, list, str)):

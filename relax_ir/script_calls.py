@@ -9,11 +9,11 @@ import ast
 import builtins
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import DTypeError, numpy_dtype
 from relay2relax.core.script_source import ScriptProblem, ScriptSource
 from relay2relax.relax_ir.expr import (
     Call,
@@ -326,14 +326,10 @@ class CallReader(OperatorReader):
             while isinstance(first, (list, tuple)) and first:
                 first = first[0]
             dtype = _DEFAULT_DTYPES.get(type(first), "float32")
-        try:
-            if isinstance(value, str):
+        if isinstance(value, str):
+            with suppress(ValueError):
                 value = float(value)
-            return Constant(np.array(value, numpy_dtype(dtype)))
-        except (ValueError, TypeError, OverflowError, DTypeError) as error:
-            label = "expected numbers, in lists of one length each" if isinstance(value, list) else "expected a number"
-            title = f"this is no constant of dtype {dtype!r}"
-            raise self.source.problem(given["value"], title, label) from error
+        return self.numbers(value, dtype, given["value"])
 
     def packed(self, node: ast.Call) -> tuple[ExternFunc, tuple[Expr, ...]]:
         """Return callee and arguments of ``R.call_packed``; result types are left to the binding."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import numpy_dtype
+from relay2relax.core.dtype import DTypeError, numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.attributes import AttrField, attr_fields
 from relay2relax.ops.record import OpDef
@@ -163,6 +163,14 @@ class OperatorReader(TypeReader, ABC):
         except (TypeError, Relay2RelaxError) as error:
             raise self.source.problem(node, f"R.{script.name}: {error}", "expected other arguments") from None
 
+    def numbers(self, value: Any, dtype: str, node: ast.AST) -> Constant:
+        """Return a number, or lists of numbers, as a constant; raises ScriptProblem where ``dtype`` cannot hold it."""
+        try:
+            return Constant(np.array(value, numpy_dtype(dtype)))
+        except (ValueError, TypeError, OverflowError, DTypeError) as error:
+            label = "expected numbers, in lists of one length each" if isinstance(value, list) else "expected a number"
+            raise self.source.problem(node, f"this is no constant of dtype {dtype!r}", label) from error
+
     def inputs(self, op: OpDef, values: Sequence[Any], node: ast.AST) -> tuple[Expr, ...]:
         """Return the arguments of an operator: bare numbers take the dtype of the tensor beside them."""
         dtype = ""
@@ -177,7 +185,7 @@ class OperatorReader(TypeReader, ABC):
         for index, value in enumerate(values):
             name = op.inputs[min(index, len(op.inputs) - 1)]
             if isinstance(value, (bool, int, float)) and dtype:
-                made.append(Constant(np.array(value, numpy_dtype(dtype))))
+                made.append(self.numbers(value, dtype, node))
             elif isinstance(value, (tuple, list)) and self.is_shape(value, name):
                 made.append(ShapeExpr(tuple(self.extent_of(one, node) for one in value)))
             else:
