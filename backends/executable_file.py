@@ -13,30 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from relay2relax.backends import bytecode as bc
 from relay2relax.backends.archive import read_archive, write_archive
 from relay2relax.backends.builtins import BUILTINS, INVOKE_CLOSURE
-from relay2relax.backends.bytecode import (
-    Arg,
-    Builtin,
-    Call,
-    ConstantRef,
-    DataType,
-    FunctionEntry,
-    FunctionRef,
-    Goto,
-    If,
-    Immediate,
-    Instruction,
-    Kernel,
-    OperatorCall,
-    Packed,
-    Pooled,
-    Register,
-    Ret,
-    ShapeFunction,
-    ShapeTuple,
-    VMFunction,
-)
 from relay2relax.backends.executable import Executable
 from relay2relax.backends.outside_calls import outside_names
 from relay2relax.backends.value_codec import Reader, Writer
@@ -99,28 +78,28 @@ def load_executable(path: str | os.PathLike[str]) -> Executable:
 
 
 def _entry(
-    entry: FunctionEntry,
+    entry: bc.FunctionEntry,
     writer: Writer,
     executable: Executable,
     tensors: list[Array],
     scripts: dict[GlobalVar, PrimFunc],
 ) -> dict[str, Any]:
     match entry:
-        case VMFunction(name, params, code, registers):
+        case bc.VMFunction(name, params, code, registers):
             written = [_instruction(one) for one in code]
             return {"kind": "function", "name": name, "params": params, "registers": registers, "code": written}
-        case Builtin(name):
+        case bc.Builtin(name):
             return {"kind": "builtin", "name": name}
-        case Packed(name):
+        case bc.Packed(name):
             return {"kind": "packed", "name": name}
-        case OperatorCall(name, op, attrs, extents):
+        case bc.OperatorCall(name, op, attrs, extents):
             what = {"operator": writer.operator(op, attrs), "extents": [writer.expr(var) for var in extents]}
             return {"kind": "operator", "name": name, **what}
-        case ShapeFunction(name, slots, results):
+        case bc.ShapeFunction(name, slots, results):
             where = [[writer.expr(var), slot] for var, slot in slots.items()]
             computed = [[slot, writer.expr(expr)] for slot, expr in results]
             return {"kind": "shapes", "name": name, "slots": where, "results": computed}
-        case Kernel(name, func):
+        case bc.Kernel(name, func):
             return {"kind": "kernel", "name": name, **_kernel(func, writer, executable.weights, tensors, scripts)}
 
 
@@ -156,37 +135,37 @@ def _operator(origin: Origin, writer: Writer) -> dict[str, Any] | None:
         return None
 
 
-def _instruction(instruction: Instruction) -> list[Any]:
+def _instruction(instruction: bc.Instruction) -> list[Any]:
     match instruction:
-        case Call(destination, function, args):
+        case bc.Call(destination, function, args):
             return ["call", destination.number, function, [_argument(arg) for arg in args]]
-        case Ret(register):
+        case bc.Ret(register):
             return ["ret", register.number]
-        case Goto(offset):
+        case bc.Goto(offset):
             return ["goto", offset]
-        case If(condition, offset):
+        case bc.If(condition, offset):
             return ["if", condition.number, offset]
 
 
-def _argument(arg: Arg) -> list[Any]:
+def _argument(arg: bc.Arg) -> list[Any]:
     match arg:
-        case Register(number):
+        case bc.Register(number):
             return ["r", number]
-        case Immediate(value):
+        case bc.Immediate(value):
             return ["i", value]
-        case ConstantRef(index):
+        case bc.ConstantRef(index):
             return ["c", index]
-        case FunctionRef(index, _):
+        case bc.FunctionRef(index, _):
             return ["f", index]
 
 
-def _pooled(value: Pooled, tensors: list[Array]) -> list[Any]:
+def _pooled(value: bc.Pooled, tensors: list[Array]) -> list[Any]:
     match value:
-        case DataType():
+        case bc.DataType():
             return ["dtype", str(value)]
         case str():
             return ["string", value]
-        case ShapeTuple():
+        case bc.ShapeTuple():
             return ["shape", list(value)]
         case bool() | int():
             return ["int", int(value)]
@@ -224,18 +203,18 @@ class _Loader:
         if target == "c":
             from relay2relax.backends.c.module import compile_prim_funcs
 
-            kernels = [e.func for e in functions if isinstance(e, Kernel) and not outside_names(e.func)]
+            kernels = [e.func for e in functions if isinstance(e, bc.Kernel) and not outside_names(e.func)]
             native = compile_prim_funcs(kernels, self.weights)
         return Executable(functions, constants, target, native, self.weights)
 
-    def constant(self, constant: Any) -> Pooled:
+    def constant(self, constant: Any) -> bc.Pooled:
         match constant:
             case ["dtype", str(name)]:
-                return DataType(name)
+                return bc.DataType(name)
             case ["string", str(text)]:
                 return text
             case ["shape", list(extents)]:
-                return ShapeTuple(_below(one, 1 << 63) for one in extents)
+                return bc.ShapeTuple(_below(one, 1 << 63) for one in extents)
             case ["int", int(value)]:
                 return value
             case ["float", str(value)]:
@@ -244,26 +223,26 @@ class _Loader:
                 return self.tensors[_below(place, len(self.tensors))]
         raise ParseError(f"expected a constant, found {constant!r:.60}")
 
-    def entry(self, entry: Mapping[str, Any], names: list[str], constants: int) -> FunctionEntry:
+    def entry(self, entry: Mapping[str, Any], names: list[str], constants: int) -> bc.FunctionEntry:
         name, read = _text(entry["name"]), self.reader
         match entry["kind"]:
             case "builtin" if name in BUILTINS or name == INVOKE_CLOSURE:
-                return Builtin(name)
+                return bc.Builtin(name)
             case "packed":
-                return Packed(name)
+                return bc.Packed(name)
             case "operator":
                 op, attrs = read.operator(entry["operator"])
-                return OperatorCall(name, op, attrs, tuple(self.variable(one) for one in entry["extents"]))
+                return bc.OperatorCall(name, op, attrs, tuple(self.variable(one) for one in entry["extents"]))
             case "shapes":
                 slots = {self.variable(one): _below(slot, 1 << 31) for one, slot in entry["slots"]}
                 results = tuple((_below(slot, 1 << 31), read.expr(expr)) for slot, expr in entry["results"])
-                return ShapeFunction(name, slots, results)
+                return bc.ShapeFunction(name, slots, results)
             case "kernel":
-                return Kernel(name, self.kernel(name, entry))
+                return bc.Kernel(name, self.kernel(name, entry))
             case "function":
                 params = tuple(_text(one) for one in entry["params"])
                 code = tuple(self.code(entry, names, constants))
-                return VMFunction(name, params, code, entry["registers"])
+                return bc.VMFunction(name, params, code, entry["registers"])
         raise ParseError(f"expected a function, found {name!r:.60} of kind {entry['kind']!r:.40}")
 
     def variable(self, expr: Any) -> Var:
@@ -295,42 +274,42 @@ class _Loader:
         outputs = _below(entry["outputs"], len(buffers) + 1)
         return replace(func, name=_text(entry["function"]), params=params, buffer_map=buffers, num_outputs=outputs)
 
-    def code(self, entry: Mapping[str, Any], names: list[str], constants: int) -> Iterator[Instruction]:
+    def code(self, entry: Mapping[str, Any], names: list[str], constants: int) -> Iterator[bc.Instruction]:
         size = _below(entry["registers"], 1 << 31)
         # Each register is a parameter, or the result of some instruction.
         if not len(entry["params"]) <= size <= len(entry["params"]) + len(entry["code"]):
             raise ParseError(f"{size} registers are not what the code of {entry['name']!r:.60} needs")
         length = len(entry["code"])
 
-        def register(number: Any) -> Register:
+        def register(number: Any) -> bc.Register:
             if type(number) is not int or not -2 <= number < size:
                 raise ParseError(f"expected a register below {size}, found {number!r:.40}")
-            return Register(number)
+            return bc.Register(number)
 
-        def argument(arg: Any) -> Arg:
+        def argument(arg: Any) -> bc.Arg:
             match arg:
                 case ["r", number]:
                     return register(number)
                 case ["i", int(value)]:
-                    return Immediate(value)
+                    return bc.Immediate(value)
                 case ["c", index]:
-                    return ConstantRef(_below(index, constants))
+                    return bc.ConstantRef(_below(index, constants))
                 case ["f", index]:
-                    return FunctionRef(_below(index, len(names)), names[index])
+                    return bc.FunctionRef(_below(index, len(names)), names[index])
             raise ParseError(f"expected an argument, found {arg!r:.60}")
 
         for position, words in enumerate(entry["code"]):
             match words:
                 case ["call", destination, function, list(args)]:
                     target = _below(function, len(names))
-                    yield Call(register(destination), target, tuple(map(argument, args)))
+                    yield bc.Call(register(destination), target, tuple(map(argument, args)))
                 case ["ret", number]:
-                    yield Ret(register(number))
+                    yield bc.Ret(register(number))
                 case ["goto", offset]:
                     # Control only goes forwards.
-                    yield Goto(1 + _below(_int(offset) - 1, length - position - 1))
+                    yield bc.Goto(1 + _below(_int(offset) - 1, length - position - 1))
                 case ["if", number, offset]:
-                    yield If(register(number), 1 + _below(_int(offset) - 1, length - position - 1))
+                    yield bc.If(register(number), 1 + _below(_int(offset) - 1, length - position - 1))
                 case _:
                     raise ParseError(f"expected an instruction, found {words!r:.60}")
         if not length or entry["code"][-1][0] != "ret":

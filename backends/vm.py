@@ -13,28 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relay2relax.backends import bytecode as bc
 from relay2relax.backends.arguments import as_array
 from relay2relax.backends.builtins import BUILTINS, INVOKE_CLOSURE, SPECIALISED, Closure, copy, null_value
-from relay2relax.backends.bytecode import (
-    Arg,
-    Builtin,
-    Call,
-    ConstantRef,
-    DataType,
-    FunctionEntry,
-    FunctionRef,
-    Goto,
-    If,
-    Immediate,
-    Kernel,
-    OperatorCall,
-    Packed,
-    Register,
-    Ret,
-    ShapeFunction,
-    ShapeTuple,
-    VMFunction,
-)
 from relay2relax.backends.direct import direct_call
 from relay2relax.backends.executable import Executable
 from relay2relax.backends.kernels import numpy_kernel
@@ -61,7 +42,7 @@ _Expected = tuple[int, tuple[int, ...], Any]
 class _Function:
     """A function ready to run: its steps, and a register file with the constants in place."""
 
-    info: VMFunction
+    info: bc.VMFunction
     steps: tuple[Step, ...]
     registers: tuple[Any, ...]
     dtypes: tuple[Any, ...]
@@ -93,7 +74,7 @@ class VirtualMachine:
         self.executable = executable
         self._callables: list[Callable[..., Any] | None] = [self._resolve(e) for e in executable.functions]
         self._functions = [
-            self._prepare(entry) if isinstance(entry, VMFunction) else None for entry in executable.functions
+            self._prepare(entry) if isinstance(entry, bc.VMFunction) else None for entry in executable.functions
         ]
         self._constants = {_base(c) for c in executable.constants if isinstance(c, np.ndarray)}
 
@@ -107,44 +88,44 @@ class VirtualMachine:
                 if self.executable.native is None:
                     return through
                 return direct_call(function.info, self.executable.functions, self._callables, function.dtypes, through)
-        known = ", ".join(e.name for e in self.executable.functions if isinstance(e, VMFunction)) or "none"
+        known = ", ".join(e.name for e in self.executable.functions if isinstance(e, bc.VMFunction)) or "none"
         raise ExecutionError(f"the executable has no function {name!r}; it has: {known}")
 
     # Preparing
 
-    def _resolve(self, entry: FunctionEntry) -> Callable[..., Any] | None:
+    def _resolve(self, entry: bc.FunctionEntry) -> Callable[..., Any] | None:
         match entry:
-            case Builtin(name):
+            case bc.Builtin(name):
                 return BUILTINS.get(name)
-            case Packed(name):
+            case bc.Packed(name):
                 return find_func(name)
-            case Kernel(_, func):
+            case bc.Kernel(_, func):
                 for name in outside_names(func):
                     find_func(name)
                 if self.executable.native is not None and not outside_names(func):
                     return self.executable.native.kernel(func.name)  # type: ignore[no-any-return]
                 return numpy_kernel(func)
-            case OperatorCall():
+            case bc.OperatorCall():
                 return _operator(entry)
-            case ShapeFunction():
+            case bc.ShapeFunction():
                 return _shape_function(entry)
         return None
 
-    def _prepare(self, info: VMFunction) -> _Function:
+    def _prepare(self, info: bc.VMFunction) -> _Function:
         registers: list[Any] = [None] * (info.registers + 2)
         void, machine = info.registers, info.registers + 1
         registers[machine] = self
-        places: dict[Arg, int] = {Register(-1): void, Register(-2): machine}
+        places: dict[bc.Arg, int] = {bc.Register(-1): void, bc.Register(-2): machine}
 
-        def place(arg: Arg) -> int:
-            if isinstance(arg, Register) and arg.number >= 0:
+        def place(arg: bc.Arg) -> int:
+            if isinstance(arg, bc.Register) and arg.number >= 0:
                 return arg.number
             if arg not in places:
                 places[arg] = len(registers)
                 match arg:
-                    case Immediate(value):
+                    case bc.Immediate(value):
                         registers.append(value)
-                    case ConstantRef(index):
+                    case bc.ConstantRef(index):
                         registers.append(self.executable.constants[index])
                     case _:
                         registers.append(arg)
@@ -153,26 +134,26 @@ class VirtualMachine:
         steps: list[Step] = []
         for position, instruction in enumerate(info.code):
             match instruction:
-                case Call(destination, function, args):
+                case bc.Call(destination, function, args):
                     target = self._callables[function]
                     where = tuple(place(arg) for arg in args)
                     entry = self.executable.functions[function]
                     if entry.name == INVOKE_CLOSURE:
                         steps.append((_ENTER, None, where[1:], place(destination)))
-                    elif isinstance(entry, VMFunction):
+                    elif isinstance(entry, bc.VMFunction):
                         steps.append((_ENTER, function, where, place(destination)))
                     elif target is None:
                         raise ExecutionError(f"the machine has no function {entry.name}")
                     else:
                         check = self._specialised(entry.name, args)
                         if check is not None:
-                            target, where = check, tuple(place(arg) for arg in args if isinstance(arg, Register))
+                            target, where = check, tuple(place(arg) for arg in args if isinstance(arg, bc.Register))
                         steps.append((_CALL, target, where, place(destination)))
-                case Ret(register):
+                case bc.Ret(register):
                     steps.append((_RET, place(register)))
-                case Goto(offset):
+                case bc.Goto(offset):
                     steps.append((_GOTO, position + offset))
-                case If(condition, offset):
+                case bc.If(condition, offset):
                     steps.append((_IF, place(condition), position + offset))
         for position, step in enumerate(steps):
             if step[0] == _ENTER and _returns(steps, position + 1, step[3]):
@@ -182,7 +163,7 @@ class VirtualMachine:
         dtypes = self._parameter_dtypes(info)
         return _Function(info, tuple(steps), tuple(registers), dtypes, labels, expected, begin)
 
-    def _shortcut(self, info: VMFunction, steps: list[Step]) -> tuple[tuple[_Expected, ...], int]:
+    def _shortcut(self, info: bc.VMFunction, steps: list[Step]) -> tuple[tuple[_Expected, ...], int]:
         """Return what static parameters must be, and where to begin if they are: past the checks that say so.
 
         The checks that remain are repeated behind the function's steps, so that jumps within it stay what they are.
@@ -193,15 +174,15 @@ class VirtualMachine:
         rest: list[Step] = []
         end = 0
         for end, instruction in enumerate(info.code):
-            if not isinstance(instruction, Call):
+            if not isinstance(instruction, bc.Call):
                 break
             name = self.executable.functions[instruction.function].name
             match instruction.args:
-                case (Register(number), _, ConstantRef(index), _) if name == "vm.builtin.check_tensor_info":
+                case (bc.Register(number), _, bc.ConstantRef(index), _) if name == "vm.builtin.check_tensor_info":
                     dtypes[number] = self.executable.constants[index]
                     checks[number] = steps[end]
-                case (Register(number), _, Immediate(rank), *codes) if name == "vm.builtin.match_shape":
-                    values = [one.value for one in codes if isinstance(one, Immediate)]
+                case (bc.Register(number), _, bc.Immediate(rank), *codes) if name == "vm.builtin.match_shape":
+                    values = [one.value for one in codes if isinstance(one, bc.Immediate)]
                     if any(code != EQUAL for code in values[::2]):
                         rest.append(steps[end])
                     else:
@@ -218,31 +199,31 @@ class VirtualMachine:
         steps += [*(step for number, step in checks.items() if number not in known), *rest, (_GOTO, end)]
         return expected, entry
 
-    def _specialised(self, name: str, args: Sequence[Arg]) -> Callable[..., Any] | None:
+    def _specialised(self, name: str, args: Sequence[bc.Arg]) -> Callable[..., Any] | None:
         """Return a check with its constants put in, where ``name`` is one: a function of registers among ``args``."""
         if name not in SPECIALISED:
             return None
         known = [
-            arg.value if isinstance(arg, Immediate) else self.executable.constants[arg.index]
+            arg.value if isinstance(arg, bc.Immediate) else self.executable.constants[arg.index]
             for arg in args
-            if isinstance(arg, (Immediate, ConstantRef))
+            if isinstance(arg, (bc.Immediate, bc.ConstantRef))
         ]
         return SPECIALISED[name](*known)
 
-    def _parameter_dtypes(self, info: VMFunction) -> tuple[Any, ...]:
+    def _parameter_dtypes(self, info: bc.VMFunction) -> tuple[Any, ...]:
         """Return what arguments are converted to, read off the checks at the function's start: dtypes, and shapes."""
         dtypes: list[Any] = [None] * len(info.params)
         for instruction in info.code:
-            if not isinstance(instruction, Call):
+            if not isinstance(instruction, bc.Call):
                 break
             name = self.executable.functions[instruction.function].name
             match instruction.args:
-                case (Register(number), _, ConstantRef(index), _) if name == "vm.builtin.check_tensor_info":
+                case (bc.Register(number), _, bc.ConstantRef(index), _) if name == "vm.builtin.check_tensor_info":
                     dtype = self.executable.constants[index]
-                    if number < len(dtypes) and isinstance(dtype, DataType) and dtype != "void":
+                    if number < len(dtypes) and isinstance(dtype, bc.DataType) and dtype != "void":
                         dtypes[number] = numpy_dtype(dtype)
-                case (Register(number), _, _) if name == "vm.builtin.check_shape_info" and number < len(dtypes):
-                    dtypes[number] = ShapeTuple
+                case (bc.Register(number), _, _) if name == "vm.builtin.check_shape_info" and number < len(dtypes):
+                    dtypes[number] = bc.ShapeTuple
         return tuple(dtypes)
 
     # Running
@@ -267,7 +248,7 @@ class VirtualMachine:
                 taken.update(_bases(value))
         return _own(result, taken)
 
-    def _ordered(self, info: VMFunction, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+    def _ordered(self, info: bc.VMFunction, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         rest = info.params[len(args) :]
         names = ", ".join(info.params)
         if len(args) > len(info.params) or any(name not in rest for name in named):
@@ -329,7 +310,7 @@ class VirtualMachine:
         match given[0]:
             case Closure(function, captured):
                 return function.index, [*given[1:], *captured]
-            case FunctionRef(index, _):
+            case bc.FunctionRef(index, _):
                 return index, given[1:]
         raise ExecutionError(f"{type(given[0]).__name__} was called, which is not a function")
 
@@ -353,12 +334,12 @@ def _returns(steps: Sequence[Step], position: int, register: int) -> bool:
     return False
 
 
-def _operator(entry: OperatorCall) -> Callable[..., Any]:
+def _operator(entry: bc.OperatorCall) -> Callable[..., Any]:
     """Return the record's kernel with its attributes; shapes reach it as plain tuples."""
     op, attrs, extents = entry.op, entry.attrs, entry.extents
 
     def run(*args: Any) -> Any:
-        given = [tuple(arg) if isinstance(arg, ShapeTuple) else arg for arg in args]
+        given = [tuple(arg) if isinstance(arg, bc.ShapeTuple) else arg for arg in args]
         used = attrs
         if extents:
             used = with_values(attrs, dict(zip(extents, given.pop(), strict=True)))
@@ -367,7 +348,7 @@ def _operator(entry: OperatorCall) -> Callable[..., Any]:
     return run
 
 
-def _shape_function(entry: ShapeFunction) -> Callable[..., Any]:
+def _shape_function(entry: bc.ShapeFunction) -> Callable[..., Any]:
     results = [(slot, extent_function(expr, entry.slots)) for slot, expr in entry.results]
 
     def run(heap: list[int]) -> None:
@@ -382,12 +363,12 @@ def _convert(value: Any, dtype: Any, what: str) -> Any:
 
     A shape is any row of integers.
     """
-    if dtype is ShapeTuple:
+    if dtype is bc.ShapeTuple:
         whole = isinstance(value, Iterable) and all(isinstance(one, (int, np.integer)) for one in value)
-        return ShapeTuple(map(int, value)) if whole else value
-    if dtype is not None and not isinstance(value, (tuple, Closure, FunctionRef)):
+        return bc.ShapeTuple(map(int, value)) if whole else value
+    if dtype is not None and not isinstance(value, (tuple, Closure, bc.FunctionRef)):
         return as_array(value, "bool" if dtype == np.bool_ else dtype.name, what)
-    if isinstance(value, (list, tuple)) and not isinstance(value, ShapeTuple):
+    if isinstance(value, (list, tuple)) and not isinstance(value, bc.ShapeTuple):
         return tuple(_convert(one, None, what) for one in value)
     if hasattr(value, "__dlpack__") and not isinstance(value, (np.ndarray, np.generic)):
         return as_array(value, of_array(np.from_dlpack(value)), what)
@@ -419,7 +400,7 @@ def _own(value: Any, taken: set[int]) -> Any:
             return value
         case np.generic():
             return np.asarray(value)
-        case ShapeTuple():
+        case bc.ShapeTuple():
             return value
         case tuple():
             return tuple(_own(one, taken) for one in value)

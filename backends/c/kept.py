@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import relay2relax
-from relay2relax.backends.bytecode import Kernel, OperatorCall
+from relay2relax.backends.bytecode import FunctionEntry, Kernel, OperatorCall
 from relay2relax.backends.c.compile import cache_folder, content_key, find_compiler
 from relay2relax.backends.c.module import CompiledModule
 from relay2relax.backends.c.program import Entry
@@ -80,7 +80,7 @@ class Place:
         pooled = [one for one in executable.constants if isinstance(one, np.ndarray)]
         if any(number is None for _, number in weights) or any(id(array) not in numbers for array in pooled):
             return
-        if any(isinstance(one, OperatorCall) for one in executable.functions):
+        if not all(_is_found_again(one, executable.native) for one in executable.functions):
             return
         functions = [replace(o, func=_signature(o.func)) if isinstance(o, Kernel) else o for o in executable.functions]
         native: CompiledModule = executable.native
@@ -127,6 +127,11 @@ class _Unpickler(pickle.Unpickler):
             if isinstance(found, type) and (is_dataclass(found) or issubclass(found, (Enum, str, tuple))):
                 return found
         raise pickle.UnpicklingError(f"{module}.{name} is no data of {relay2relax.__name__}")
+
+
+def _is_found_again(entry: FunctionEntry, native: CompiledModule) -> bool:
+    """Whether a file can say what ``entry`` is: no operator, and no program that runs as it is written."""
+    return not isinstance(entry, OperatorCall) and (not isinstance(entry, Kernel) or entry.func.name in native.entries)
 
 
 def _signature(func: PrimFunc) -> PrimFunc:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay2relax import backends, relay_ir, translator
+from relay2relax import backends, relax_ir, relay_ir, translator
 from relay2relax.backends.c import kept, native
 from relay2relax.backends.c.kept import structure
 from relay2relax.core.passes import PassContext, PassTimingInstrument
@@ -102,6 +102,31 @@ def test_passes_that_are_watched_run(first: backends.Executable) -> None:
     with PassContext(instruments=[timing]):
         backends.build(dense(normal(16, 8)), target="c")
         assert "LegalizeOps" in timing.render()
+
+
+def test_programs_that_call_python_are_not_kept() -> None:
+    text = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def f(A: T.Buffer((3,), "float32"), B: T.Buffer((3,), "float32")):
+        for i in range(3):
+            with T.sblock("B"):
+                v = T.axis.spatial(3, i)
+                B[v] = T.call_extern("float32", "test.kept.tenfold", A[v])
+
+    @R.function
+    def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.f, (x,), R.Tensor((3,), dtype="float32"))
+            R.output(y)
+        return y
+"""
+    backends.register_func("test.kept.tenfold")(lambda x: x * 10)
+    x = normal(3)
+    for _ in range(2):
+        np.testing.assert_array_equal(run(backends.build(relax_ir.parse(text), target="c"), x), x * np.float32(10))
 
 
 def test_a_lost_object_is_built_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
