@@ -15,11 +15,12 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_float, is_unsigned, of_array
 from relay2relax.ops.attributes import NoAttrs
 from relay2relax.ops.elementwise import convert_element, logical_relax
+from relay2relax.ops.narrow_floats import in_single
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Script, V
 from relay2relax.ops.shapes import broadcast, operand_indices, show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import BinaryOp, PrimExpr, Select, binary, cast, const, if_then_else, maximum, minimum
+from relay2relax.tir.expr import BinaryOp, PrimExpr, Select, binary, const, if_then_else, maximum, minimum
 from relay2relax.tir.extent import equal, is_any, is_symbolic, static
 from relay2relax.tir.intrinsics import call
 
@@ -140,10 +141,7 @@ def _truncated_quotient_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
 
 
 def _remainder_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
-    if a.dtype == "bfloat16":
-        # TVM of today has no code for it.
-        return cast(a.dtype, call("fmod", cast("float32", a), cast("float32", b)))
-    return call("fmod", a, b) if is_float(a.dtype) else binary("truncmod", a, b)
+    return in_single("fmod", "bfloat16")(a, b) if is_float(a.dtype) else binary("truncmod", a, b)
 
 
 def _floor_quotient(a: Array, b: Array) -> Any:
@@ -275,7 +273,7 @@ OPS = (
     binary_operator("subtract", np.subtract, _primitive("-"), "``a - b``.", takes=NUMBERS),
     binary_operator("multiply", np.multiply, _product_element, "``a * b``."),
     binary_operator("divide", _quotient, _quotient_element, "``a / b``; integers towards zero.", takes=NUMBERS),
-    binary_operator("power", np.power, lambda a, b: call("pow", a, b), "``a ** b`` on floats.", takes="float"),
+    binary_operator("power", np.power, in_single("pow", "bfloat16"), "``a ** b`` on floats.", takes="float"),
     binary_operator(
         "atan2", np.arctan2, lambda a, b: call("atan2", a, b), "The angle of the point (b, a).",
         takes="float", relay=False,

@@ -13,6 +13,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.ops.attributes import Bool, Double, Int, IntegerArray
+from relay2relax.ops.narrow_floats import in_single
 from relay2relax.ops.normalisation import relay_epsilon
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
 from relay2relax.ops.shapes import any_type, check_float, normal_axes, normal_axis, show, tensor
@@ -384,7 +385,7 @@ def lrn_compute(attrs: LRNAttrs, out: TensorType, data: te.Tensor) -> Any:
 
     def element(*at: PrimExpr) -> PrimExpr:
         scale = const(attrs.bias, dtype) + const(attrs.alpha, dtype) * total[at] / const(attrs.size, dtype)
-        return data[at] / call("pow", scale, const(attrs.beta, dtype))
+        return data[at] / in_single("pow", "bfloat16")(scale, const(attrs.beta, dtype))
 
     return te.compute(out.shape, element, "lrn")
 

@@ -25,6 +25,12 @@ def floating_test(name: str) -> Callable[[PrimExpr], PrimExpr]:
     return element
 
 
-def in_single(name: str) -> Callable[[PrimExpr], PrimExpr]:
-    """Return an element's function that TVM has for float16 in single precision only."""
-    return lambda x: cast(x.dtype, call(name, cast("float32", x))) if x.dtype == "float16" else call(name, x)
+def in_single(name: str, narrow: str = "float16") -> Callable[..., PrimExpr]:
+    """Return a function of elements that TVM has for the dtype ``narrow`` in single precision only."""
+
+    def element(*elements: PrimExpr) -> PrimExpr:
+        if elements[0].dtype != narrow:
+            return call(name, *elements)
+        return cast(narrow, call(name, *(cast("float32", one) for one in elements)))
+
+    return element

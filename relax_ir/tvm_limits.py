@@ -83,7 +83,7 @@ _LIMITS = (
         lambda attrs, types: _dtype(types) in ("bfloat16", "bool"),
     ),
     Limit(
-        ("argmax", "argmin", "mod"),
+        ("argmax", "argmin", "mod", "nn.prelu", "power"),
         "apache-tvm has no code for it in bfloat16",
         lambda attrs, types: _dtype(types) == "bfloat16",
     ),
