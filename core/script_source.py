@@ -174,6 +174,21 @@ class ScriptSource:
         """Return the dotted name that ``node`` calls, None where it is no call of one."""
         return self.dotted(node.func) if isinstance(node, ast.Call) else None
 
+    def quoted(self, node: ast.expr, what: str) -> ast.expr:
+        """Return the expression that a string holds, placed where the string stands, and any other node as it is.
+
+        Raises ScriptProblem for a string that is no expression; ``what`` is what was wanted.
+        """
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            return node
+        try:
+            found = ast.parse(node.value.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise self.problem(node, f"{node.value!r} is no {what}", "expected an expression") from None
+        for one in ast.walk(found):
+            ast.copy_location(one, node)
+        return found
+
     def literal(self, node: ast.AST) -> Any:
         """Return the Python value of a literal: numbers, strings, None, lists, tuples, dictionaries, float("inf")."""
         match node:

@@ -132,7 +132,7 @@ class FunctionReader(CallReader):
                 if self.find(name) is None:
                     self.define(name, tir.Var(name, dtype))
             self.in_signature = False
-            ret = self.info(_evaluated(node.returns)) if node.returns is not None else None
+            ret = self.annotation(node.returns) if node.returns is not None else None
         finally:
             self.in_signature = False
             scope = self.scopes.pop()
@@ -299,7 +299,7 @@ class FunctionReader(CallReader):
             case ast.Assign([ast.Tuple(targets)], value):
                 self.several(targets, value, node)
             case ast.AnnAssign(ast.Name(name), annotation, value) if value is not None:
-                self.assign(name, self.info(_evaluated(annotation)), value, node)
+                self.assign(name, self.annotation(annotation), value, node)
             case ast.Expr(ast.Constant(str())) | ast.Pass():
                 pass
             case ast.Expr(value):
@@ -516,7 +516,7 @@ class FunctionReader(CallReader):
                 case ast.Assign([ast.Name(name)], value):
                     pass
                 case ast.AnnAssign(ast.Name(name), annotation, value) if value is not None:
-                    info = self.info(_evaluated(annotation))
+                    info = self.annotation(annotation)
                 case _:
                     raise self.source.problem(last, "a branch ends with a binding", "expected name = value")
             called = self.source.called(value)
@@ -570,19 +570,6 @@ def _with_values(info: StructInfo, actual: StructInfo) -> StructInfo:
         case TupleStructInfo(first), TupleStructInfo(second):
             return TupleStructInfo(tuple(map(_with_values, first, second)))
     return info
-
-
-def _evaluated(node: ast.expr) -> ast.expr:
-    """Return the annotation that a string holds, or ``node`` itself."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        try:
-            inner = ast.parse(node.value, mode="eval").body
-        except (SyntaxError, ValueError):
-            return node  # Whoever reads it as struct info says what is wrong.
-        for one in ast.walk(inner):
-            ast.copy_location(one, node)
-        return inner
-    return node
 
 
 def _is_scalar(reader: FunctionReader, argument: ast.arg) -> bool:

@@ -76,15 +76,7 @@ class TypeReader:
 
     def extent(self, node: ast.expr) -> Extent:
         """Return one extent."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            text = node.value
-            try:
-                inner = ast.parse(text.strip(), mode="eval").body
-            except SyntaxError:
-                raise self.source.problem(node, f"{text!r} is no extent", "expected an expression") from None
-            for one in ast.walk(inner):
-                ast.copy_location(one, node)
-            node = inner
+        node = self.source.quoted(node, "extent")
         if self.in_signature:
             self.declare_dimensions(node)
         value = self.exprs.value(node)
@@ -118,11 +110,14 @@ class TypeReader:
         is_scalar = name.startswith("T.") and is_dtype(name[2:]) and not isinstance(node, ast.Call)
         return "R.Prim" if is_scalar else None
 
+    def annotation(self, node: ast.expr) -> StructInfo:
+        """Return the struct info that an annotation is: an expression, or a string that holds one."""
+        return self.info(self.source.quoted(node, "struct info"))
+
     def info(self, node: ast.expr) -> StructInfo:
         """Return the struct info that ``node`` is."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and self.in_signature:
-            # ``from __future__ import annotations`` by hand.
-            node = ast.copy_location(ast.parse(node.value, mode="eval").body, node)
+        if self.in_signature:
+            node = self.source.quoted(node, "struct info")
         if isinstance(node, ast.Constant) and node.value is None:
             return TupleStructInfo(())
         kind = self.kind(node)

@@ -104,13 +104,7 @@ class _PrimFuncReader(StatementReader):
         return private
 
     def parameter(self, argument: ast.arg) -> None:
-        annotation = argument.annotation
-        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-            try:
-                annotation = ast.copy_location(ast.parse(annotation.value, mode="eval").body, annotation)
-            except (SyntaxError, ValueError):
-                raise self.source.problem(annotation, "this is no type of a parameter",
-                                          "expected T.Buffer(…), T.handle or a scalar type") from None  # fmt: skip
+        annotation = argument.annotation and self.source.quoted(argument.annotation, "type of a parameter")
         if annotation is None:
             raise self.source.problem(argument, f"the parameter `{argument.arg}` has no type",
                                       "expected T.Buffer(…), T.handle or a scalar type")  # fmt: skip
@@ -195,14 +189,7 @@ class _PrimFuncReader(StatementReader):
     def extent(self, node: ast.expr, signature: bool) -> PrimExpr:
         """Return an extent of a buffer; in a signature, names not met before are dimensions."""
         if signature:
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                try:
-                    inner = ast.parse(node.value, mode="eval").body
-                except SyntaxError:
-                    raise self.source.problem(node, f"{node.value!r} is no extent", "expected an expression") from None
-                for one in ast.walk(inner):
-                    ast.copy_location(one, node)
-                node = inner
+            node = self.source.quoted(node, "extent")
             for one in ast.walk(node):
                 if isinstance(one, ast.Name) and self.lookup(one.id) is None and one.id not in self.source.aliases:
                     self.define(one.id, Var(one.id, self.symbol_dtypes.get(one.id, "int64")))
