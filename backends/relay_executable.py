@@ -15,28 +15,8 @@ from typing import Any, TypeAlias, Union
 
 import numpy as np
 
+from relay2relax.backends import relay_code as rc
 from relay2relax.backends.archive import read_archive, write_archive
-from relay2relax.backends.relay_code import (
-    CallFunction,
-    CallOperator,
-    Code,
-    Fail,
-    Field,
-    Instruction,
-    Jump,
-    JumpUnless,
-    JumpUnlessMade,
-    MakeClosure,
-    MakeRef,
-    MakeTuple,
-    Move,
-    Project,
-    ReadRef,
-    Return,
-    WriteRef,
-    compile_function,
-    with_inner,
-)
 from relay2relax.backends.relay_kernels import is_static
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import ParseError, Relay2RelaxError
@@ -53,21 +33,21 @@ _VERSION = 1
 _KINDS: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        CallOperator,
-        CallFunction,
-        MakeTuple,
-        Project,
-        MakeClosure,
-        MakeRef,
-        ReadRef,
-        WriteRef,
-        Field,
-        Move,
-        JumpUnless,
-        JumpUnlessMade,
-        Jump,
-        Fail,
-        Return,
+        rc.CallOperator,
+        rc.CallFunction,
+        rc.MakeTuple,
+        rc.Project,
+        rc.MakeClosure,
+        rc.MakeRef,
+        rc.ReadRef,
+        rc.WriteRef,
+        rc.Field,
+        rc.Move,
+        rc.JumpUnless,
+        rc.JumpUnlessMade,
+        rc.Jump,
+        rc.Fail,
+        rc.Return,
     )
 }
 _NAMES = {
@@ -90,14 +70,14 @@ class RelayExecutable:
     """
 
     module: IRModule
-    codes: Mapping[str, Code]
+    codes: Mapping[str, rc.Code]
 
     def as_text(self) -> str:
         """Return the instructions of every function, inner functions behind the outer ones."""
         return "\n".join(_listing(code) for code in self._all())
 
-    def _all(self) -> list[Code]:
-        return [inner for code in self.codes.values() for inner in with_inner(code)]
+    def _all(self) -> list[rc.Code]:
+        return [inner for code in self.codes.values() for inner in rc.with_inner(code)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the executable into one file, whole or not at all; nodes and places in the source are not kept.
@@ -110,10 +90,10 @@ class RelayExecutable:
         for value in (value for code in codes for value in code.template if isinstance(value, np.ndarray)):
             tensors.setdefault(id(value), value)
         places = {one: number for number, one in enumerate(tensors)}
-        calls: dict[str, list[CallOperator]] = {name: [] for name in self.codes}
+        calls: dict[str, list[rc.CallOperator]] = {name: [] for name in self.codes}
         listed: list[dict[str, Any]] = []
         for name, top in self.codes.items():
-            for code in with_inner(top):
+            for code in rc.with_inner(top):
                 written = [_written(one, at, numbers, calls[name]) for at, one in enumerate(code.instructions)]
                 listed.append(
                     {
@@ -140,7 +120,7 @@ class RelayExecutable:
         header = {"interface": save_json(self._interface(calls)), "codes": listed}
         write_archive(path, _FORMAT, _VERSION, header, list(tensors.values()))
 
-    def _interface(self, calls: Mapping[str, Iterable[CallOperator]]) -> IRModule:
+    def _interface(self, calls: Mapping[str, Iterable[rc.CallOperator]]) -> IRModule:
         types: dict[Expr, Type] = {}
         functions: dict[GlobalVar, Function] = {}
         known = self.module.types
@@ -165,7 +145,7 @@ class RelayExecutable:
 
 def compile_executable(mod: IRModule) -> RelayExecutable:
     """Return ``mod``, which has its types, as bytecode; raises UnsupportedError for what cannot be run."""
-    return RelayExecutable(mod, {var.name: compile_function(mod[var], var.name) for var in mod.functions})
+    return RelayExecutable(mod, {var.name: rc.compile_function(mod[var], var.name) for var in mod.functions})
 
 
 def load_executable(path: str | os.PathLike[str]) -> RelayExecutable:
@@ -195,7 +175,7 @@ class _Reader:
         self.listed = listed
         self.tensors = tensors
         self.constructors = {_key(c): c for data in module.type_definitions.values() for c in data.constructors}
-        self.codes = [Code(_text(one["name"])) for one in listed]
+        self.codes = [rc.Code(_text(one["name"])) for one in listed]
         self.functions = {var.name: function for var, function in module.functions.items()}
 
     def executable(self) -> RelayExecutable:
@@ -214,7 +194,7 @@ class _Reader:
                     raise ValueError(f"parameter {param.name} of {name} has no type")
         return RelayExecutable(self.module, tops)
 
-    def fill(self, number: int, code: Code, one: Mapping[str, Any]) -> None:
+    def fill(self, number: int, code: rc.Code, one: Mapping[str, Any]) -> None:
         size = _below(one["registers"], 1 << 32)
         # A template is no larger than the code that made it.
         if size > sum(map(len, one["code"])) + len(one["params"]) + len(one["captured"]) + len(
@@ -239,7 +219,7 @@ class _Reader:
         length = len(one["code"])
         for position, words in enumerate(one["code"]):
             code.instructions.append(self.instruction(number, words, register, position, length, calls.fields))
-        if not code.instructions or not isinstance(code.instructions[-1], (Return, Jump, Fail)):
+        if not code.instructions or not isinstance(code.instructions[-1], (rc.Return, rc.Jump, rc.Fail)):
             raise ValueError(f"the code of {code.name} has no end")
         code.released = [tuple(map(register, registers)) for registers in one["released"]]
         if len(code.released) != length:
@@ -247,7 +227,7 @@ class _Reader:
 
     def instruction(
         self, number: int, words: list[Any], register: Any, position: int, length: int, calls: tuple[Expr, ...]
-    ) -> Instruction:
+    ) -> rc.Instruction:
         kind = _KINDS[words[0]]
         given: dict[str, Any] = {}
         rest = iter(words[1:])
@@ -281,7 +261,7 @@ class _Reader:
                     given[name] = _NODE
         if "captured" in given and len(given["captured"]) != len(self.listed[_index(words)]["captured"]):
             raise ValueError("a closure captures another number of values than its function takes")
-        made: Instruction = kind(**given)
+        made: rc.Instruction = kind(**given)
         return made
 
 
@@ -305,7 +285,7 @@ def _key(constructor: Constructor) -> _Key:
     return (constructor.belong_to.name, constructor.name)
 
 
-def _written(one: Instruction, at: int, numbers: Mapping[int, int], calls: list[CallOperator]) -> list[Any]:
+def _written(one: rc.Instruction, at: int, numbers: Mapping[int, int], calls: list[rc.CallOperator]) -> list[Any]:
     """Return an instruction as a list; operator calls are added to ``calls``."""
     words: list[Any] = [type(one).__name__]
     for name in (field.name for field in fields(one)):
@@ -313,7 +293,7 @@ def _written(one: Instruction, at: int, numbers: Mapping[int, int], calls: list[
         match name:
             case "op":
                 words.append(len(calls))
-                assert isinstance(one, CallOperator)
+                assert isinstance(one, rc.CallOperator)
                 calls.append(one)
             case "code":
                 words.append(numbers[id(value)])
@@ -328,7 +308,7 @@ def _written(one: Instruction, at: int, numbers: Mapping[int, int], calls: list[
     return words
 
 
-def _listing(code: Code) -> str:
+def _listing(code: rc.Code) -> str:
     def value(at: int) -> str | None:
         found = code.template[at]
         if isinstance(found, np.ndarray):
@@ -345,7 +325,7 @@ def _listing(code: Code) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _words(one: Instruction, at: int) -> Iterator[str]:
+def _words(one: rc.Instruction, at: int) -> Iterator[str]:
     yield f"{_NAMES[type(one).__name__]:<11}"
     for name in (field.name for field in fields(one)):
         value = getattr(one, name)
