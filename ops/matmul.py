@@ -1,4 +1,4 @@
-"""Matrix products, and what stands before and behind them: ``nn.batch_flatten``, ``nn.bias_add``.
+"""Matrix products, and what stands before and behind them: ``nn.batch_flatten``, ``R.flatten``, ``nn.bias_add``.
 
 All products multiply with one kernel, so that a Relay product and the Relax product that it becomes agree to the bit:
 a transposed operand is a view. The product is accumulated in the output's dtype, to which operands are converted first.
@@ -14,6 +14,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.ops.attributes import Bool, DType, Int, NoAttrs, OptionalIndexExpr
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
+from relay2relax.ops.reshaping import reshaped_index
 from relay2relax.ops.shapes import broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
@@ -342,6 +343,17 @@ def batch_flatten_relax(e: Emit[V], attrs: NoAttrs, data: V) -> V:
     return e.call("reshape", data, e.shape(batch_flatten_type(attrs, e.type_of(data)).shape))
 
 
+def flatten_type(attrs: NoAttrs, data: Type) -> TensorType:
+    """Return as many elements as ``data`` has."""
+    x = tensor(data)
+    return TensorType((product(x.shape),), x.dtype)
+
+
+def flatten_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor) -> Any:
+    """Return the elements in row-major order."""
+    return te.compute(out.shape, lambda i: data[reshaped_index(data.shape, out.shape, (i,))], "flatten")
+
+
 def outer_type(attrs: NoAttrs, x1: Type, x2: Type) -> TensorType:
     """Return one row for each element of the first vector."""
     a, b = tensor(x1), tensor(x2, 1)
@@ -433,5 +445,15 @@ OPS: tuple[OpDef, ...] = (
         numpy=batch_flatten_numpy,
         compute=batch_flatten_compute,
         relax=Expanded(batch_flatten_relax),
+        script=Script("nn.batch_flatten"),
+    ),
+    OpDef(
+        script=Script("flatten"),
+        doc="Join all axes.",
+        source="R.flatten of TVM 0.25-0.27",
+        inputs=("x",),
+        infer=flatten_type,
+        numpy=lambda attrs, data: data.reshape(-1),
+        compute=flatten_compute,
     ),
 )

@@ -547,6 +547,7 @@ NEURAL_EXAMPLES: dict[str, Example] = {
     "R.matmul": relax_matmul,
     "R.outer": outer,
     "nn.bias_add": bias_add,
+    "R.flatten": lambda d: ({}, [d.array(d.shape(), d.dtype())]),
     "nn.batch_flatten": lambda d: ({}, [d.array(d.shape(1), d.dtype())]),
     "R.nn.attention": attention,
     "nn.max_pool2d_grad": pooling_gradient(False),

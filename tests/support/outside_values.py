@@ -216,6 +216,7 @@ OUTSIDE: dict[str, Outside] = {
     "R.shape_of": lambda attrs, x: x.shape,
     "R.eye": lambda attrs: np.eye(attrs["n"], attrs["m"], attrs["k"], attrs["dtype"]),
     "R.one_hot": hot,
+    "R.flatten": lambda attrs, x: np.ravel(x),
     "R.outer": lambda attrs, x, y: np.outer(x, y),
     "R.nn.silu": with_torch(lambda torch, attrs, x: torch.nn.functional.silu(x)),
     "R.nn.selu": with_torch(lambda torch, attrs, x: torch.nn.functional.selu(x)),
