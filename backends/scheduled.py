@@ -25,7 +25,7 @@ from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir.struct_info import TensorStructInfo
 from relay2relax.relax_ir.transform import DeadCodeElimination, EliminateCommonSubexpr, FoldConstant, LegalizeOps
 from relay2relax.relax_ir.transform.rewriter import Rewriter
-from relay2relax.tir.expr import BinaryOp, Buffer, Var
+from relay2relax.tir.expr import Buffer, Var
 from relay2relax.tir.stmt import (
     Allocate,
     BufferStore,
@@ -33,11 +33,6 @@ from relay2relax.tir.stmt import (
     Stmt,
 )
 from relay2relax.tir.visit import expressions, free_variables, loads, statements
-
-# What folds the lanes of a vector.
-_ACROSS: Mapping[str, BinaryOp] = {"vector_sum": "+", "vector_min": "min", "vector_max": "max"}
-# Loops of more steps become vectors of this many elements.
-_VECTOR = 16
 
 
 def schedule_module(module: rx.IRModule, machine: Machine | None = None) -> rx.IRModule:
@@ -87,9 +82,9 @@ class _Scheduler(Rewriter):
         held: dict[Buffer, rx.Expr] = dict(zip(func.buffers, value.args, strict=False))
         results = [plan.memory(buffer) for buffer in func.buffers[len(value.args) :]]
         groups = _groups(plan)
+        last = {buffer: number for number, group in enumerate(groups) for buffer in group.used}
         for number, group in enumerate(groups):
-            later = {buffer for one in groups[number + 1 :] for buffer in one.used}
-            outputs = [buffer for buffer in group.written if buffer in later or buffer in results]
+            outputs = [buffer for buffer in group.written if last.get(buffer, 0) > number or buffer in results]
             if not outputs:
                 continue
             inputs = [buffer for buffer in group.used if buffer not in group.written]

@@ -96,6 +96,19 @@ def test_in_apache_tvm(name: str, machine: Machine) -> None:
     check(backends.VirtualMachine(backends.build(program, target="tvm"))["main"](*args), expected)
 
 
+@pytest.mark.tvm
+@pytest.mark.golden
+@pytest.mark.parametrize("bound", [True, False], ids=["bound", "free"])
+def test_a_recorded_model_in_apache_tvm(get_model_case: Any, bound: bool) -> None:
+    case = get_model_case("mlp")
+    weights = {spec["name"]: spec["role"] == "param" for spec in case.specs()}
+    values = dict(zip(weights, case.arguments(), strict=True))
+    params = {name: value for name, value in values.items() if weights[name]} if bound else {}
+    program = translator.via_graph(relay_ir.parse(case.text), params, schedule="cpu")
+    args = [value for name, value in values.items() if name not in params]
+    check(backends.VirtualMachine(backends.build(program, target="tvm"))["main"](*args), tuple(case.expected()))
+
+
 def test_stages_are_fused_and_weights_are_packed_ahead() -> None:
     mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS["dense chain with odd extents"]))
     weight = RANDOM.standard_normal((19, 33)).astype("float32")
