@@ -42,10 +42,10 @@ def schedule_module(module: rx.IRModule, machine: Machine | None = None) -> rx.I
     of 32 bytes. The program is right on any machine. Results may differ in the last bits from those of the unscheduled
     module: sums are taken in another order. Raises UnsupportedError for an operator that no PrimFunc can compute.
     """
-    merged = merge_blocks(LegalizeOps()(module))
+    fold = FoldConstant(evaluate=evaluate_prim_func)
+    merged = merge_blocks(Sequential([LegalizeOps(), fold])(module))
     scheduler = _Scheduler(merged.module, merged.constants, machine or _this_machine())
-    finish = [EliminateCommonSubexpr(), FoldConstant(evaluate=evaluate_prim_func), DeadCodeElimination()]
-    return Sequential(finish)(scheduler.module())
+    return Sequential([EliminateCommonSubexpr(), fold, DeadCodeElimination()])(scheduler.module())
 
 
 def _this_machine() -> Machine:
