@@ -352,7 +352,7 @@ class FunctionReader(CallReader):
         if isinstance(found, PrimExpr):
             return PrimValue(found)
         if isinstance(found, (Call, TupleGetItem)) or not isinstance(found, (tuple, list, str)):
-            if isinstance(found, StructInfo) or found is None:
+            if isinstance(found, (StructInfo, ModuleName)) or found is None:
                 raise self.source.problem(node, "this is no value", "expected an expression")
             if isinstance(found, GlobalVar):
                 self.require_function(found, node)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from relay2relax.ops.record import OpDef, OpError
 from relay2relax.ops.types import TensorType, TupleType, Type
-from relay2relax.tir.extent import ANY, is_any
+from relay2relax.tir.extent import ANY, is_any, static
 
 Signature: TypeAlias = tuple[OpDef, Any, tuple[Type, ...]]
 
@@ -33,7 +33,7 @@ def infer_operator(op: OpDef, attrs: Any, types: tuple[Type, ...]) -> Inferred:
     """
     result = (op.relay_type or op.infer)(attrs, *types)
     for ty in result.fields if isinstance(result, TupleType) else (result,):
-        if isinstance(ty, TensorType) and any(isinstance(one, int) and one >> 63 not in (0, -1) for one in ty.shape):
+        if isinstance(ty, TensorType) and any((static(one) or 0) >> 63 not in (0, -1) for one in ty.shape):
             raise OpError("an extent of the result does not fit 64 bits")
     same = len(types) == 1 and result is types[0]
     return Inferred(result, same, tuple(_widened_operands(op, attrs, types)))

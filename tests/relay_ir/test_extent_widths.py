@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from relay2relax import relay_ir
 
 PARAMETER = """#[version = "0.0.5"]
@@ -54,3 +56,10 @@ def @main(%data: Tensor[(?, ?, 8, ?), float32]) {
     for again in (relay_ir.load_json(relay_ir.save_json(mod)), relay_ir.parse(mod.astext())):
         assert "-> Tensor[(?, meta[tir.FloorDiv][0], 8, ?, 4), float32] {" in again.astext(show_meta_data=False)
         assert relay_ir.structural_equal(relay_ir.infer_type(again), mod)
+
+
+@pytest.mark.parametrize("extent", ["9223372036854775807", "9223372036854775807i64"])
+def test_an_extent_beyond_64_bits_is_refused(extent: str) -> None:
+    text = f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(1, {extent}, 2), float32]) {{ nn.batch_flatten(%x) }}'
+    with pytest.raises(relay_ir.TypeInferenceError, match="does not fit 64 bits"):
+        relay_ir.infer_type(relay_ir.parse(text))
