@@ -51,7 +51,7 @@ from relay2relax.relax_ir.script_values import (
     is_weak,
     tuple_text,
 )
-from relay2relax.relax_ir.struct_info import StructInfo, TupleStructInfo
+from relay2relax.relax_ir.struct_info import PrimStructInfo, StructInfo, TupleStructInfo
 from relay2relax.relax_ir.tvm_operators import RESULT_KEYWORDS, Argument, ForeignAttrs, ForeignOp
 from relay2relax.relax_ir.visit import Steps, all_sequences, bindings, run
 from relay2relax.tir import expr as tir
@@ -209,6 +209,10 @@ class _FunctionPrinter:
         self.line(f"@R.function({', '.join(options)})" if options else "@R.function")
         # The parameters' names come first, so that no dimension takes one of them.
         names = [self.define(param) for param in func.params]
+        for param, own in zip(func.params, names, strict=True):
+            # A scalar that is a dimension of what follows has one name as both; TVM reads that since 0.26.
+            if isinstance(param.info, PrimStructInfo) and isinstance(param.info.value, tir.Var):
+                self.symbols.setdefault(param.info.value, own)
         known = set(self.symbols)
         infos = [info_text(param.info, self.symbol, known) for param in func.params]
         params = [f"{own}: {info}" for own, info in zip(names, infos, strict=True)]

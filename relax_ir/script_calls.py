@@ -32,6 +32,7 @@ from relay2relax.relax_ir.expr import (
 )
 from relay2relax.relax_ir.infer import Inference
 from relay2relax.relax_ir.script_operators import EXPRESSIONS, RESULT, OperatorReader
+from relay2relax.relax_ir.script_types import as_dimension
 from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo
 from relay2relax.relax_ir.visit import LEAVES
 from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
@@ -176,7 +177,7 @@ class CallReader(OperatorReader):
         raise self.source.problem(node, f"`{name}` is no value", "expected a call or a variable")
 
     def arithmetic(self, op: ast.AST, left: ast.AST, right: ast.AST, node: ast.AST) -> Any:
-        a, b = self.value(left), self.value(right)
+        a, b = as_dimension(self.value(left)), as_dimension(self.value(right))
         if not isinstance(a, EXPRESSIONS) and not isinstance(b, EXPRESSIONS):
             if isinstance(node, ast.Compare):
                 return self.exprs.comparison(left, node.ops, node.comparators, node)

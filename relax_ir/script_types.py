@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from relay2relax.core.script_source import Poison, ScriptSource
+from relay2relax.relax_ir.expr import Var as RelaxVar
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -31,13 +32,21 @@ _BARE = {"Tensor": "R.Tensor", "Object": "R.Object", "Shape": "R.Shape", "Tuple"
 _KINDS = frozenset({*_BARE.values(), "R.Any", "I.StringType"})
 
 
+def as_dimension(found: Any) -> Any:
+    """Return the dimension that a scalar parameter is known to be; anything else as it is."""
+    match found:
+        case RelaxVar(_, PrimStructInfo(_, value)) if value is not None:
+            return value
+    return found
+
+
 class TypeReader:
     """Reads struct info; ``scopes`` say what names stand for."""
 
     def __init__(self, source: ScriptSource) -> None:
         self.source = source
         self.scopes: list[dict[str, Any]] = [{}]
-        self.exprs = ExpressionReader(source, self.lookup, "int64")
+        self.exprs = ExpressionReader(source, self.scalar, "int64")
         self.exprs.known = self.names
         self.in_signature = False
         # The dtypes of dimensions that a body declares, for its signature.
@@ -60,6 +69,10 @@ class TypeReader:
         if isinstance(found, Poison):
             raise self.source.follows(name)
         return found
+
+    def scalar(self, name: str) -> Any:
+        """Return what ``name`` stands for in an extent."""
+        return as_dimension(self.lookup(name))
 
     def names(self) -> Sequence[str]:
         return [name for scope in self.scopes for name in scope]

@@ -145,6 +145,26 @@ class Module:
     np.testing.assert_array_equal(run(text, np.zeros(3, "float32")), np.full(3, 6, "float32"))
 
 
+def test_scalars_as_dimensions_and_conditions() -> None:
+    text = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(n: R.Prim("int64"), x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n", 1), dtype="float32"):
+        if n > T.int64(3):
+            r = R.add(x, x)
+        else:
+            r = R.negative(x)
+        return R.reshape(r, R.shape([n, 1]))
+"""
+    printed = rx.parse(text).script()
+    assert 'def main(n: R.Prim("int64"), x: R.Tensor((n,), dtype="float32"))' in printed
+    assert rx.first_difference(rx.parse(printed), rx.parse(text)) is None
+    for size, factor in ((3, -1), (4, 2)):
+        x = np.arange(size, dtype="float32")
+        np.testing.assert_array_equal(run(text, size, x), (x * factor)[:, None])
+
+
 def test_operator_sugar_and_nested_calls() -> None:
     text = """
 @R.function
