@@ -69,17 +69,19 @@ _INDENT = "    "
 def print_module(mod: IRModule, dialect: str = "tvm", name_constant: NameConstant | None = None) -> str:
     """Return ``mod`` as TVMScript, without a newline at the end.
 
-    ``name_constant`` may give constants names that the reader of the text knows; others are written as lists.
-    Raises UnsupportedError for what the dialect has no words for.
+    ``name_constant`` may give constants names that the reader of the text knows; others are written as lists. A call of
+    an operator that the dialect lacks is written as ``call_tir`` of its PrimFunc. Raises UnsupportedError for what the
+    dialect has no words for.
     """
     chosen = find_dialect(dialect)
+    mod = _in_words_of(chosen, mod)
     return "\n".join([*(f"# {line}" for line in chosen.imports), "", *_class(mod, chosen, name_constant)])
 
 
 def script_file(mod: IRModule, dialect: str = "tvm") -> str:
     """Return ``mod`` as a Python file; importing it where TVM is installed gives ``Module``, an IRModule."""
     chosen = find_dialect(dialect)
-    return "\n".join([*chosen.imports, "", "", *_class(mod, chosen, None), ""])
+    return "\n".join([*chosen.imports, "", "", *_class(_in_words_of(chosen, mod), chosen, None), ""])
 
 
 def print_function(func: Function, name: str = "main", dialect: str = "tvm") -> str:
@@ -107,6 +109,21 @@ def global_names(mod: IRModule) -> dict[GlobalVar, str]:
     """Return the names that the functions of ``mod`` have in its script."""
     supply = NameSupply()
     return {var: supply.fresh(identifier(var.name), "_") for var in sorted(mod.functions, key=lambda v: v.name)}
+
+
+def _in_words_of(dialect: Dialect, mod: IRModule) -> IRModule:
+    """Return ``mod`` with ``call_tir`` for the operators that ``dialect`` lacks."""
+
+    def lacking(op: OpDef, attrs: Any) -> bool:
+        return not isinstance(op, ForeignOp) and bool(dialect.lacks(op, attrs))
+
+    bodies = (func.body for func in mod.functions.values() if isinstance(func, Function))
+    calls = (binding.value for seq in all_sequences(bodies) for binding in bindings(seq))
+    if not any(isinstance(one, Call) and isinstance(one.op, OpDef) and lacking(one.op, one.attrs) for one in calls):
+        return mod
+    from relay2relax.relax_ir.transform.legalize_ops import LegalizeOps
+
+    return LegalizeOps(lacking)(mod)
 
 
 def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) -> list[str]:
@@ -337,11 +354,10 @@ class _FunctionPrinter:
         return f"{self.tuple(args)}, {self.dialect.call_tir_out}{result}"
 
     def operator(self, op: OpDef, args: Sequence[Expr], attrs: Any) -> str:
+        if reason := self.dialect.lacks(op, attrs):
+            raise UnsupportedError(reason)
         script = op.script
-        if script is None:
-            raise UnsupportedError(f"Relax has no operator for {op.name}")
-        if script.name in self.dialect.missing:
-            raise UnsupportedError(f"dialect {self.dialect.name} has no operator R.{script.name}")
+        assert script is not None
         texts = [self.expr(arg) for arg in args]
         if isinstance(op, ForeignOp):
             return f"R.{script.name}({', '.join(self.foreign(attrs, texts))})"
@@ -352,11 +368,6 @@ class _FunctionPrinter:
                 continue
             keyword = script.rename.get(name, name)
             if (script.name, keyword) in self.dialect.implied:
-                implied = self.dialect.implied[script.name, keyword]
-                if value != implied:
-                    raise UnsupportedError(
-                        f"dialect {self.dialect.name} has R.{script.name} with {keyword}={implied!r} only"
-                    )
                 continue
             texts.append(f"{keyword}={attribute_text(value, self.symbol)}")
         return f"R.{script.name}({', '.join(texts)})"

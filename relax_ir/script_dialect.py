@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.record import OpDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,18 @@ class Dialect:
     result: str | None = None
     missing: frozenset[str] = frozenset()
     implied: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+
+    def lacks(self, op: OpDef, attrs: Any) -> str:
+        """Return what keeps a call of ``op`` from being written in this dialect, nothing where it can be."""
+        script = op.script
+        if script is None:
+            return f"Relax has no operator for {op.name}"
+        if script.name in self.missing:
+            return f"dialect {self.name} has no operator R.{script.name}"
+        for (name, keyword), built_in in self.implied.items():
+            if name == script.name and getattr(attrs, keyword) != built_in:
+                return f"dialect {self.name} has R.{name} with {keyword}={built_in!r} only"
+        return ""
 
     @property
     def imports(self) -> tuple[str, ...]:

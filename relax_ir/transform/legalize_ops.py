@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from relay2relax.core.passes import Pass
 from relay2relax.ops.record import OpDef
@@ -14,23 +16,33 @@ from relay2relax.relax_ir.transform.rewriter import Rewriter
 
 @dataclass(frozen=True, slots=True)
 class LegalizeOps(Pass[IRModule]):
-    """Lower operator calls; equal calls share one PrimFunc.
+    """Lower operator calls, or those ``only`` of an operator and its attributes; equal calls share one PrimFunc.
 
     Raises UnsupportedError for a call whose shapes are not known before the program runs.
     """
 
+    only: Callable[[OpDef, Any], bool] | None = None
+
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` without operators but what the virtual machine does itself: memory, closures, shapes."""
-        return _Legalizer(mod).module()
+        return _Legalizer(mod, self.only or _every).module()
+
+
+def _every(op: OpDef, attrs: Any) -> bool:
+    return True
 
 
 class _Legalizer(Rewriter):
+    def __init__(self, mod: IRModule, only: Callable[[OpDef, Any], bool]) -> None:
+        super().__init__(mod)
+        self.only = only
+
     def value(self, value: Expr) -> Expr:
         match value:
             case Call() if is_memory_call(value) or runs_itself(value):
                 return value
             case Call(_, (_, shape)) if viewed(value) is not None and not isinstance(shape, ShapeExpr):
                 return value
-            case Call(OpDef() as op, args, attrs, span) if not op.builtin:
+            case Call(OpDef() as op, args, attrs, span) if not op.builtin and self.only(op, attrs):
                 return self.emitter.tir_call(op, attrs, args, span)
         return value

@@ -204,8 +204,11 @@ def test_an_operator_that_a_dialect_lacks() -> None:
     with bb.function("main", [data]):
         bb.emit_func_output(call_op("trunc", data))
     assert "R.trunc(x)" in bb.get().script()
+    classic = bb.get().script("tvm-0.18")
+    assert "R.call_tir(cls.tir_trunc, (x,), out_sinfo=" in classic
+    assert rx.parse(classic).script("tvm-0.18") == classic
     with pytest.raises(UnsupportedError, match=r"dialect tvm-0\.18 has no operator R\.trunc"):
-        bb.get().script("tvm-0.18")
+        rx.print_function(bb.get()["main"], dialect="tvm-0.18")
     with pytest.raises(UnsupportedError, match="unknown TVMScript dialect 'c'"):
         bb.get().script("c")
 
