@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.stages import Axis, Stage, flat_index
-from relay2relax.tir.arith import simplify
+from relay2relax.tir.arith import EXTENTS, limits, simplify
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Cast, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.reshape import size as size_of
 from relay2relax.tir.stmt import Allocate, For, LoopKind, Seq, Stmt
@@ -80,10 +80,10 @@ class FlatViews:
         return Stage(axes, target, (place,), map_expr(stage.value, rewrite), reduction)
 
     def _begun(self, stages: list[Stage], places: Sequence[tuple[Buffer, PrimExpr]]) -> list[Stage]:
-        """Return flattened stages with buffers that begin where the first access is that no axis moves."""
+        """Return flattened stages with buffers that begin with the first element that is accessed."""
         begins: dict[Buffer, int] = {}
         for root, place in places:
-            first = _constant_part(place)
+            first = _earliest(place)
             begins[root] = min(begins.get(root, first), first)
         moved = {self.of(root): (root, begin) for root, begin in begins.items() if begin > 0}
         return [self._shifted(stage, moved) for stage in stages] if moved else stages
@@ -109,11 +109,11 @@ class FlatViews:
         return Stage(stage.axes, target, (place,), map_expr(stage.value, rewrite), reduction)
 
 
-def _constant_part(place: PrimExpr) -> int:
-    """Return what is added to a position in canonical form."""
+def _earliest(place: PrimExpr) -> int:
+    """Return an element that a position in canonical form never lies before; axes may count backwards."""
     match place:
-        case IntImm(value) | Binary("+", _, IntImm(value)):
-            return value
+        case IntImm(value) | Binary("+", _, IntImm(value)) if value > 0:
+            return limits(place, EXTENTS)[0] or 0
     return 0
 
 

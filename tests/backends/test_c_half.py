@@ -159,3 +159,13 @@ def test_convolution_of_half_precision() -> None:
     expected = torch.nn.functional.conv2d(torch.tensor(x).float(), torch.tensor(w).float(), padding=1)
     found = difference(actual, expected.numpy().astype(np.float16), 1)
     assert found.agrees, found
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_kernels_that_run_backwards(dtype: str) -> None:
+    """A transposed convolution reads its kernel from the end; what it reads first does not lie first in memory."""
+    kind = numpy_dtype(dtype)
+    data, weight = np.array([[[1, 2, 4]]] * 2, kind), np.array([[[1, 8, 32], [2, 1, 0]]], kind)
+    given = {"channels": 2, "kernel_size": (3,), "padding": (1, 1)}
+    (found,) = run([("nn.conv1d_transpose", given, [data, weight])])
+    same(found, np.array([[[10, 52, 96], [5, 10, 4]]] * 2, kind))
