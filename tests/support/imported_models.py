@@ -35,11 +35,15 @@ _WITHOUT = ("Bernoulli", "Optional", "Random", "Sequence", "String", "Multinomia
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model of one operator; ``load`` imports it, or raises what the importer raises."""
+    """A model of one operator.
+
+    ``load`` imports it, or raises what the importer raises; ``outside`` is its value by ONNX's tests, or by PyTorch.
+    """
 
     name: str
     operator: str
     load: Callable[[], tuple[Any, Sequence[Any]]]
+    outside: Callable[[], Any]
 
 
 def models() -> Iterator[Model]:
@@ -62,7 +66,7 @@ def traced_models() -> Iterator[Model]:
                 found = from_fx(torch.fx.symbolic_trace(module), inputs)
             return found, [one.numpy() for one in arguments]
 
-        yield Model(f"traced {name}", name, load)
+        yield Model(f"traced {name}", name, load, partial(_eager, module, arguments))
 
 
 def torch_models() -> Iterator[Model]:
@@ -77,7 +81,14 @@ def torch_models() -> Iterator[Model]:
                 found = from_exported_program(torch.export.export(module, arguments))
             return found, [one.numpy() for one in arguments]
 
-        yield Model(f"torch {name}", name, load)
+        yield Model(f"torch {name}", name, load, partial(_eager, module, arguments))
+
+
+def _eager(module: Any, arguments: Any) -> Any:
+    import torch
+
+    with torch.no_grad():
+        return _arrays(module(*arguments))
 
 
 def onnx_models() -> Iterator[Model]:
@@ -89,7 +100,7 @@ def onnx_models() -> Iterator[Model]:
     count: Counter[str] = Counter()
     for case in cases:
         operator = case.model.graph.node[0].op_type
-        inputs, _ = case.data_sets[0]
+        inputs, outputs = case.data_sets[0]
         if (
             "expanded" in case.name
             or case.model.graph.node[0].domain
@@ -99,7 +110,7 @@ def onnx_models() -> Iterator[Model]:
         ):
             continue
         count[operator] += 1
-        yield Model(case.name, operator, partial(_load_onnx, case.model, inputs))
+        yield Model(case.name, operator, partial(_load_onnx, case.model, inputs), partial(tuple, outputs))
 
 
 def _load_onnx(model: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
@@ -139,6 +150,23 @@ def _silence() -> Iterator[None]:
 
 
 # What is done with an imported model
+
+
+def operators(module: Any) -> set[str]:
+    """Return the names of the Relax operators that ``module`` calls."""
+    from tvm import ir, relax
+
+    found: set[str] = set()
+
+    def look(node: Any) -> None:
+        operator = getattr(node, "op", None)
+        if isinstance(operator, ir.Op):
+            found.add(operator.name)
+
+    for func in module.functions.values():
+        if isinstance(func, relax.Function):
+            relax.analysis.post_order_visit(func, look)
+    return found
 
 
 def stages(module: Any) -> Mapping[str, Any]:
