@@ -129,16 +129,24 @@ def reducer(
     body: Callable[[PrimExpr, tuple[te.ReduceAxis, ...]], PrimExpr],
     doc: str,
     relax: Expanded | None = None,
-    in_relax: bool = True,
+    flags: bool = False,
 ) -> OpDef:
-    """Return the record of ``function(data, axes, keepdims)`` on arrays and ``body(element, axes)`` on elements."""
+    """Return the record of ``function(data, axes, keepdims)`` on arrays and ``body(element, axes)`` on elements.
+
+    ``flags``: its kernels take bool alone, and R has no such operator.
+    """
 
     def numpy(attrs: ReduceAttrs, data: Array) -> Array:
+        if flags:
+            _check_flags(of_array(data))
         axes = reduced_axes(attrs, data.ndim)
         with np.errstate(all="ignore"):
             return np.asarray(function(data, axes, attrs.keepdims), data.dtype)
 
     def compute(attrs: ReduceAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
+        if flags:
+            _check_flags(data.dtype)
+
         def element(index: tuple[PrimExpr, ...], axes: tuple[te.ReduceAxis, ...], place: PrimExpr) -> PrimExpr:
             return body(data[index], axes) if axes else data[index]
 
@@ -156,8 +164,13 @@ def reducer(
         numpy=numpy,
         compute=compute,
         relax=relax or reduce_relax(name),
-        script=Script(name, omit=("exclude",)) if in_relax else None,
+        script=None if flags else Script(name, omit=("exclude",)),
     )
+
+
+def _check_flags(dtype: str) -> None:
+    if dtype != "bool":
+        raise OpError(f"bool is expected, this is {dtype}", 0)
 
 
 def _any(element: PrimExpr, axes: tuple[te.ReduceAxis, ...]) -> te.Reduce:
@@ -287,9 +300,9 @@ def flag_relax(name: str) -> Expanded:
         axes = _relax_axes(e, attrs, data)
         if not axes:
             return data
-        dtype = tensor(e.type_of(data)).dtype
+        _check_flags(tensor(e.type_of(data)).dtype)
         numbers = e.call("astype", data, dtype="int32")
-        return e.call("astype", e.call(name, numbers, axis=tuple(axes), keepdims=attrs.keepdims), dtype=dtype)
+        return e.call("astype", e.call(name, numbers, axis=tuple(axes), keepdims=attrs.keepdims), dtype="bool")
 
     return Expanded(expand)
 
@@ -520,9 +533,9 @@ OPS = (
     reducer("max", _max, _max_element, "The largest.", extremum_relax("max")),
     reducer("min", _min, _min_element, "The smallest.", extremum_relax("min")),
     reducer("all", lambda x, axes, keep: np.all(x, axis=axes, keepdims=keep), _all, "Whether all are true.",
-            flag_relax("min"), in_relax=False),
+            flag_relax("min"), flags=True),
     reducer("any", lambda x, axes, keep: np.any(x, axis=axes, keepdims=keep), _any, "Whether one is true.",
-            flag_relax("max"), in_relax=False),
+            flag_relax("max"), flags=True),
     mean,
     variance,
     *arg_records("argmax", True, "The place of the largest element"),

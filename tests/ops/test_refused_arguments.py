@@ -26,6 +26,7 @@ CASES: list[tuple[str, str, list[np.ndarray], str]] = [
     (OF_BYTES, "nn.softmax(%x)", [BYTES], f"softmax {NOT_FLOAT}"),
     (OF_BYTES, "nn.log_softmax(%x)", [BYTES], f"log_softmax {NOT_FLOAT}"),
     (OF_BYTES, "nn.l2_normalize(%x, eps=1e-5f, axis=[1])", [BYTES], NOT_FLOAT),
+    (OF_BYTES, "multiply(all(%x), any(%x))", [BYTES], "bool is expected, this is int8"),
     (OF_HALVES, f"qnn.add(%x, %x, {QUANTISED})", [HALVES], NOT_INTEGERS),
     (OF_HALVES, f"qnn.mul(%x, %x, {QUANTISED})", [HALVES], NOT_INTEGERS),
     (OF_HALVES, "qnn.concatenate((%x, %x), (0.5f, 0.25f), (1, 2), 0.1f, 3, axis=1)", [HALVES], NOT_INTEGERS),
