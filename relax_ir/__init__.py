@@ -29,6 +29,7 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
+from relay2relax.relax_ir.hashing import structural_hash
 from relay2relax.relax_ir.infer import Inference, StructInfoError
 from relay2relax.relax_ir.printer import (
     parameter_names,
@@ -96,6 +97,7 @@ __all__ = [
     "script_file",
     "script_names",
     "structural_equal",
+    "structural_hash",
     "to_tvm",
     "transform",
 ]

@@ -166,7 +166,7 @@ class _Comparison:
             case Call(op, _, attrs), Call(other_op, _, other_attrs):
                 if not (isinstance(op, Var) and isinstance(other_op, Var)):
                     self.require(_callee(op) == _callee(other_op), f"{_callee(op)} and {_callee(other_op)} are called")
-                self.value(_said(attrs), _said(other_attrs))
+                self.value(said(attrs), said(other_attrs))
             case CallTIR(func, _, out, tir_args), CallTIR(other_func, _, other_out, other_tir_args):
                 self.require(func.name == other_func.name, f"PrimFuncs {func.name} and {other_func.name}")
                 self.value((out, tir_args), (other_out, other_tir_args))
@@ -188,7 +188,7 @@ class _Comparison:
 
     def value(self, a: Any, b: Any) -> None:
         """Compare struct infos, extents and attributes, symbolic dimensions by the place where they came first."""
-        a, b = _plain(a), _plain(b)
+        a, b = plain(a), plain(b)
         match a, b:
             case tir.Var(), tir.Var():
                 self.require(a.dtype == b.dtype, f"dimensions of {a.dtype} and {b.dtype}")
@@ -214,12 +214,12 @@ class _Comparison:
                 self.require(a == b, _both(a, b))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return an int64 constant as the plain int that stands for it in shapes and attributes."""
     return value.value if isinstance(value, tir.IntImm) and value.dtype == "int64" else value
 
 
-def _said(attrs: Any) -> Any:
+def said(attrs: Any) -> Any:
     """Return ``attrs`` without an ``out_layout`` that repeats the layout: TVM writes it down, and it says nothing."""
     layout = getattr(attrs, "data_layout", getattr(attrs, "layout", None))
     return replace(attrs, out_layout="") if layout and getattr(attrs, "out_layout", None) == layout else attrs

@@ -1,7 +1,9 @@
-"""Structural equality: names and spans do not count, everything else does."""
+"""Structural equality and hashes: names and spans do not count, everything else does."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +11,15 @@ import pytest
 
 from relay2relax import relax_ir as rx
 from relay2relax.core.source import Span
-from relay2relax.relax_ir import BlockBuilder, TensorStructInfo, Var, call_op, first_difference, structural_equal
+from relay2relax.relax_ir import (
+    BlockBuilder,
+    TensorStructInfo,
+    Var,
+    call_op,
+    first_difference,
+    structural_equal,
+    structural_hash,
+)
 from relay2relax.tir import expr as tir
 
 
@@ -39,6 +49,7 @@ def build(
 
 def test_names_and_spans_do_not_count() -> None:
     assert structural_equal(build(), build("data", "batch", span=Span("conv_0")))
+    assert structural_hash(build()) == structural_hash(build("data", "batch", span=Span("conv_0")))
 
 
 @pytest.mark.parametrize(
@@ -53,16 +64,35 @@ def test_names_and_spans_do_not_count() -> None:
 )
 def test_differences_have_a_place(other: Callable[[], rx.IRModule], difference: str) -> None:
     assert first_difference(build(), other()) == difference
+    assert structural_hash(build()) != structural_hash(other())
 
 
 def test_not_a_number_is_itself() -> None:
     assert structural_equal(build(constant=np.nan), build(constant=np.nan))
+    assert structural_hash(build(constant=np.nan)) == structural_hash(build(constant=-np.nan))
+
+
+def test_zeros_are_equal() -> None:
+    assert structural_equal(build(constant=0.0), build(constant=-0.0))
+    assert structural_hash(build(constant=0.0)) == structural_hash(build(constant=-0.0))
 
 
 def test_modules_with_everything(everything: rx.IRModule, mlp: rx.IRModule) -> None:
     assert structural_equal(everything, everything)
     assert structural_equal(mlp, mlp)
     assert first_difference(everything, mlp) == "functions on one side only: relu, twice"
+    assert structural_hash(everything) == structural_hash(rx.parse(everything.script()))
+    assert structural_hash(everything) != structural_hash(mlp)
+
+
+def test_hashes_are_the_same_in_every_process(everything: rx.IRModule) -> None:
+    program = (
+        "import sys; from relay2relax import relax_ir as rx; print(rx.structural_hash(rx.parse(sys.stdin.read())))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], input=everything.script(), capture_output=True, text=True, check=True
+    )
+    assert int(found.stdout) == structural_hash(everything)
 
 
 def test_dimensions_keep_apart() -> None:
@@ -76,6 +106,8 @@ def test_dimensions_keep_apart() -> None:
     assert structural_equal(function(n, m), function(m, n))
     assert not structural_equal(function(n, m), function(n, n))
     assert not structural_equal(function(n, n), function(n, m))
+    assert structural_hash(function(n, n)) == structural_hash(function(m, m))
+    assert structural_hash(function(n, n)) != structural_hash(function(n, m))
 
 
 @pytest.mark.tvm
