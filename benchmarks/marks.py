@@ -126,8 +126,10 @@ def speed(rows: Mapping[str, Any]) -> Iterator[Verdict]:
     yield _of_six(_most, "building for C, cold, against relay.build's mark, none above 1/3", cold, 1 / 3)
     cached = {n: building(r["c_cached"]) for n, r in rows.items() if "build" in r.get("c_cached", {})}
     yield _most("building for C from the cache, none above 0.5 s", cached, 0.5)
-    dynamic = {n: r["dynamic"]["dynamic"] / r["dynamic"]["fixed"] for n, r in rows.items()
-               if "fixed" in r.get("dynamic", {})}  # fmt: skip
+    dynamic = {}
+    for batch in ("", " larger"):
+        taken = {name: row["dynamic"] for name, row in rows.items() if f"fixed{batch}" in row.get("dynamic", {})}
+        dynamic |= {f"{name}{batch}": one[f"dynamic{batch}"] / one[f"fixed{batch}"] for name, one in taken.items()}
     yield _most("a build for any batch against one for the batch, none above 1.2", dynamic, 1.2)
     memory = {n: (r["memory"]["peak"] - PAGES) / r["memory"]["bound"] for n, r in rows.items()
               if "bound" in r.get("memory", {})}  # fmt: skip

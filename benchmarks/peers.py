@@ -79,6 +79,8 @@ def _onnx_runtime(model: Model) -> Ready:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
+    # Errors only: weights that a model does not use are no matter.
+    options.log_severity_level = 3
     content = model.onnx().SerializeToString()
     build, session = timed(lambda: onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"]))
     feed = {i.name: array for i, array in zip(session.get_inputs(), model.given, strict=True)}

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from common import Options, geometric_mean, model_names, shown, table
+from dynamic_batch import LARGER
 from marks import MARKS, best_peer, building
 from measure import MEASUREMENTS, ask
 from peers import PEERS
@@ -105,8 +106,10 @@ def _memory(rows: Mapping[str, Any]) -> None:
         megabytes = [shown(memory.get(one), 1e-6) for one in ("weights", "alive", "bound", "peak", "loading")]
         ratio = shown(memory["peak"] / memory["bound"]) if "bound" in memory else ""
         times = [shown(batch.get(one), 1e3) for one in ("dynamic", "fixed")]
-        lines.append([name, *megabytes, ratio, *times, _ratio(batch, "dynamic", "fixed")])
-    head = ["model", "weights", "live", "bound", "peak", "loading", "peak / bound", "any batch", "fixed", "any / fixed"]
+        ratios = [_ratio(batch, "dynamic", "fixed"), _ratio(batch, "dynamic larger", "fixed larger")]
+        lines.append([name, *megabytes, ratio, *times, *ratios])
+    head = ["model", "weights", "live", "bound", "peak", "loading", "peak / bound", "any batch", "fixed",
+            "any / fixed", f"at {LARGER} ×"]  # fmt: skip
     table("C: megabytes (bound: weights + 1.2 × live); milliseconds of a build for any batch", head, lines)
 
 
