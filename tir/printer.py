@@ -424,9 +424,9 @@ class _Printer:
 
 
 def _in_block(func: PrimFunc) -> Stmt:
-    """Return the body of ``func``; loops without any block get one around them, without which TVM cannot go on."""
-    loops = any(isinstance(node, For) for node in statements(func.body))
-    if not loops or func.root_buffers or any(isinstance(node, BlockRealize) for node in statements(func.body)):
+    """Return the body of ``func``; statements without any block get one around them, without which TVM cannot go on."""
+    plain = any(isinstance(node, (For, BufferStore)) for node in statements(func.body))
+    if not plain or func.root_buffers or any(isinstance(node, BlockRealize) for node in statements(func.body)):
         return func.body
     first = len(func.buffers) - func.num_outputs
     reads, writes = (tuple(map(whole, part)) for part in (func.buffers[:first], func.buffers[first:]))
