@@ -408,30 +408,30 @@ class _Writer:
         return found.stride, Infix("+" if offset > 0 else "-", start, literal(IntImm(abs(offset))))
 
     def vector_value(self, expr: PrimExpr, lane: Var, lanes: int) -> tuple[CExpr, bool] | None:
-        if not any(node is lane for node in subexpressions(expr)):
-            return self.expr(expr), False
+        """Return ``expr`` as a C expression and whether it is a vector, or None where it cannot be one."""
         match expr:
-            case BufferLoad(buffer, indices):
-                found = self.vector_place(buffer, indices, lane, lanes)
-                if found is not None and found[1] and buffer not in self.local:
-                    vector = f"{c_type(buffer.dtype)}x{lanes}"
-                    match found[0]:
-                        case Prefix("*", Convert(_, address)):
-                            return Prefix("*", Convert(f"const {vector}*", address)), True
-                return found
-            case Binary(("+" | "-" | "*" | "/") as op, a, b):
+            case Binary("+" | "-" | "*" | "/" | "min" | "max" as op, a, b):
                 left, right = self.vector_value(a, lane, lanes), self.vector_value(b, lane, lanes)
                 if left is None or right is None:
                     return None
-                return Infix(op, left[0], right[0]), left[1] or right[1]
-            case Binary("min" | "max", a, b):
-                vector = f"{c_type(expr.dtype)}x{lanes}"
-                parts = [self.vector_value(part, lane, lanes) for part in (a, b)]
-                if any(part is None for part in parts):
-                    return None
-                whole = tuple(part[0] if part[1] else spread(part[0], vector) for part in parts if part is not None)
-                return Invoke(f"r2r_{expr.op}_{vector}", whole), True
-        return None
+                if not left[1] and not right[1]:
+                    return self.expr(expr), False
+                if op in ("min", "max"):
+                    vector = f"{c_type(expr.dtype)}x{lanes}"
+                    whole = tuple(part if is_vector else spread(part, vector) for part, is_vector in (left, right))
+                    return Invoke(f"r2r_{op}_{vector}", whole), True
+                return Infix(op, left[0], right[0]), True
+        if not any(node is lane for node in subexpressions(expr)):
+            return self.expr(expr), False
+        if not isinstance(expr, BufferLoad):
+            return None
+        found = self.vector_place(expr.buffer, expr.indices, lane, lanes)
+        if found is not None and found[1] and expr.buffer not in self.local:
+            vector = f"{c_type(expr.buffer.dtype)}x{lanes}"
+            match found[0]:
+                case Prefix("*", Convert(_, address)):
+                    return Prefix("*", Convert(f"const {vector}*", address)), True
+        return found
 
     def across(self, name: str, expr: PrimExpr) -> CExpr:
         """Return the sum, the least or the largest of the lanes of the vector that begins at ``expr``, in registers."""

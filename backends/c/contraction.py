@@ -214,7 +214,13 @@ def _tiled(stage: Stage, product: _Product, machine: Machine) -> list[Stmt]:
         before.append(pack)
 
     tile = _Tile(stage, product, packed, panel, start, width, vectors, machine)
-    axes = [Axis(panel, panels), *others]
+    # Products of many matrices run one after the other, so that what the panels of one share stays near.
+    shared = _shared(stage, product)
+    axes = [
+        *(axis for axis in others if axis in shared),
+        Axis(panel, panels),
+        *(axis for axis in others if axis not in shared),
+    ]
     work = simplify(binary("//", points([*stage.axes, *reduction.axes]), IntImm(_FASTER)))
     if rows_axis is None:
         body = tile.body(None, IntImm(0), 1)

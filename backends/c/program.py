@@ -202,7 +202,7 @@ def _parted(
     for stage in stages:
         kernel = stage.kernel
         read = set(kernel.buffers) - kernel.written
-        fixed = read <= known and not kernel.scalars and bool(read)
+        fixed = read <= known and not kernel.scalars and bool(read) and not stage.scheduled.anew
         if fixed and all(writers[buffer] == 1 and buffer not in params for buffer in kernel.written):
             ahead.append(stage)
             known |= kernel.written

@@ -18,6 +18,7 @@ from relay2relax.backends.c.loops import FlatViews, parallel, static
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.reduction import schedule_reduction
 from relay2relax.backends.c.stages import AnyStage, Axis, Opaque, Rows, Stage, points, stages_of
+from relay2relax.backends.c.winograd import with_winograd
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.tir.arith import simplify
 from relay2relax.tir.expr import Binary, Buffer, Call, IntImm, PrimExpr, binary
@@ -30,13 +31,15 @@ from relay2relax.tir.visit import subexpressions
 class Scheduled:
     """The loops of a stage: what they are called, and what one run comes to.
 
-    ``operations`` counts arithmetic on floats, ``bytes`` each tensor that is read or written once.
+    ``operations`` counts arithmetic on floats, ``bytes`` each tensor that is read or written once. What runs ``anew``
+    is not worth keeping, even where it depends on constants alone.
     """
 
     stmt: Stmt
     label: str
     operations: PrimExpr
     bytes: PrimExpr
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ def schedule(
     """
     params = func.buffers
     program = fuse(stages_of(func), params[len(params) - func.num_outputs :], params, constants)
+    program = with_winograd(program, machine)
     if in_place:
         program = write_over(program, frozenset(params), constants)
     flat = FlatViews(program.memory)
@@ -77,7 +81,7 @@ def schedule(
 def _scheduled(stage: AnyStage | Rows, flat: FlatViews, machine: Machine, known: set[Buffer]) -> list[Scheduled]:
     match stage:
         case Opaque():
-            return [Scheduled(stage.stmt, _names(stage), IntImm(0), _bytes(stage))]
+            return [Scheduled(stage.stmt, _names(stage), IntImm(0), _bytes(stage), stage.anew)]
         case Rows():
             return [Scheduled(_rows(stage, flat, machine), _names(stage), _operations(stage), _bytes(stage))]
     (plain,) = flat.flatten([stage])

@@ -18,7 +18,7 @@ from relay2relax.backends.c.lower import lower_blocks
 from relay2relax.tir import reshape
 from relay2relax.tir.arith import Bounds, simplify
 from relay2relax.tir.expr import Binary, BinaryOp, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.stmt import Block, BlockRealize, BufferStore, For, IterKind, PrimFunc, Seq, Stmt
+from relay2relax.tir.stmt import Allocate, Block, BlockRealize, BufferStore, For, IterKind, PrimFunc, Seq, Stmt
 from relay2relax.tir.visit import all_expressions, loads, map_expr, statements
 
 _REDUCTIONS = ("+", "*", "min", "max", "and", "or")
@@ -80,17 +80,29 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opaque:
-    """A statement that is run as it is."""
+    """A statement that is run as it is; ``anew`` on every call, even where it depends on constants alone."""
 
     stmt: Stmt
+    anew: bool = False
+    # Found on first use, as those of a stage: what is read, what is written.
+    _accessed: list[frozenset[Buffer]] = field(default_factory=list, init=False, repr=False)
 
     def reads(self) -> frozenset[Buffer]:
         """Return the buffers the statement may load from: those it stores to are among them."""
-        return self.writes().union(load.buffer for expr in all_expressions(self.stmt) for load in loads(expr))
+        return self._found()[0]
 
     def writes(self) -> frozenset[Buffer]:
         """Return the buffers the statement stores to."""
-        return frozenset(node.buffer for node in statements(self.stmt) if isinstance(node, BufferStore))
+        return self._found()[1]
+
+    def _found(self) -> list[frozenset[Buffer]]:
+        if not self._accessed:
+            nodes = list(statements(self.stmt))
+            own = frozenset(node.buffer for node in nodes if isinstance(node, Allocate))
+            written = frozenset(node.buffer for node in nodes if isinstance(node, BufferStore))
+            read = {load.buffer for expr in all_expressions(self.stmt) for load in loads(expr)}
+            self._accessed.extend((written.union(read) - own, written - own))
+        return self._accessed
 
 
 AnyStage: TypeAlias = Union[Stage, Opaque]
