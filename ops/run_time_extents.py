@@ -14,14 +14,16 @@ from relay2relax.core.dtype import Array, is_int
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops import dynamic_kernels as kernels
 from relay2relax.ops.attributes import Expr, NoAttrs
+from relay2relax.ops.imperative import Cell, local, loop, seq, store, when
 from relay2relax.ops.indexing import StridedSliceAttrs
 from relay2relax.ops.record import OpDef, OpError, SameOp, Script
 from relay2relax.ops.searching import UniqueAttrs, unique_compute, unique_numpy, unique_type
 from relay2relax.ops.shapes import show, tensor
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import IntImm, PrimExpr, cast
+from relay2relax.tir.expr import BufferLoad, IntImm, PrimExpr, binary, cast
 from relay2relax.tir.extent import ANY, Shape, equal, is_any, product, static
+from relay2relax.tir.stmt import Stmt
 
 SOURCE = "TVM 0.27 src/relax/op"
 
@@ -67,26 +69,27 @@ def _flag(value: Any) -> bool:
 
 
 def _inner(attrs: RelaxUniqueAttrs) -> UniqueAttrs:
-    if attrs.axis is not None:
-        raise UnsupportedError("R.unique along an axis cannot be run: slices would have to be compared")
     return UniqueAttrs(sorted=_flag(attrs.sorted), return_counts=True)
 
 
-def _row(x: Type) -> TensorType:
-    found = tensor(x)
-    return TensorType((product(found.shape),), found.dtype)
+def _axis(attrs: RelaxUniqueAttrs, rank: int) -> int | None:
+    """Return the axis whose slices are compared, None for the elements; raises OpError for one that is not there."""
+    if attrs.axis is None:
+        return None
+    axis = attrs.axis.value if isinstance(attrs.axis, IntImm) else attrs.axis
+    if not isinstance(axis, int) or not -rank <= axis < rank:
+        raise OpError(f"axis {axis!r} is outside of a tensor of rank {rank}", 0)
+    return axis % rank
 
 
 def relax_unique_type(attrs: RelaxUniqueAttrs, x: Type) -> Type:
     """Return an unknown number of elements, their first places, which one each element is, and how often they occur."""
     found = tensor(x)
-    if attrs.axis is None:
+    axis = _axis(attrs, found.rank)
+    if axis is None:
         elements, whole = TensorType((ANY,), found.dtype), product(found.shape)
     else:
-        axis = attrs.axis.value if isinstance(attrs.axis, IntImm) else attrs.axis
-        if not isinstance(axis, int) or not -found.rank <= axis < found.rank:
-            raise OpError(f"axis {axis!r} is outside of a tensor of rank {found.rank}", 0)
-        axis, whole = axis % found.rank, found.shape[axis]
+        whole = found.shape[axis]
         elements = TensorType((*found.shape[:axis], ANY, *found.shape[axis + 1 :]), found.dtype)
     some, all_ = TensorType((ANY,), "int64"), TensorType((whole,), "int64")
     fields = (
@@ -99,12 +102,26 @@ def relax_unique_type(attrs: RelaxUniqueAttrs, x: Type) -> Type:
 
 
 def relax_unique_numpy(attrs: RelaxUniqueAttrs, x: Array) -> Any:
-    """Return the distinct elements, and what is asked for besides them."""
-    elements, places, inverse, count, counts = unique_numpy(_inner(attrs), x.reshape(-1))
+    """Return the distinct elements or slices, and what is asked for besides them."""
+    axis = _axis(attrs, x.ndim)
+    keys = x.reshape(-1) if axis is None else _slice_ranks(np.moveaxis(x, axis, 0))
+    elements, places, inverse, count, counts = unique_numpy(_inner(attrs), keys)
     n = int(count[0])
-    found = _chosen(attrs, elements[:n], places[:n], inverse, counts[:n])
+    first = places[:n].astype(np.int64)
+    distinct = elements[:n] if axis is None else np.take(x, first, axis)
+    found = _chosen(attrs, distinct, first, inverse, counts[:n])
     values = (found[0], *(one.astype(np.int64) for one in found[1:]))
     return values if len(values) > 1 else values[0]
+
+
+def _slice_ranks(slices: Array) -> Array:
+    """Return numbers that compare as the slices of the first axis do: by their first elements that differ."""
+    table = slices.reshape(len(slices), int(np.prod(slices.shape[1:], dtype=np.int64)))
+    order = np.lexsort(table.T[::-1]) if table.size else np.arange(len(table))
+    ordered = table[order]
+    ranks = np.zeros(len(table), np.int64)
+    ranks[order[1:]] = np.cumsum((ordered[1:] != ordered[:-1]).any(axis=1))
+    return ranks
 
 
 def _chosen(attrs: RelaxUniqueAttrs, elements: Any, places: Any, inverse: Any, counts: Any) -> list[Any]:
@@ -113,19 +130,60 @@ def _chosen(attrs: RelaxUniqueAttrs, elements: Any, places: Any, inverse: Any, c
 
 
 def _unique_parts(attrs: RelaxUniqueAttrs, x: te.Tensor) -> tuple[te.Tensor, ...]:
-    row = _row(TensorType(x.shape, x.dtype))
-
-    def element(index: PrimExpr) -> PrimExpr:
-        at: list[PrimExpr] = []
-        for extent in reversed(x.shape):
-            at.append(index % extent)
-            index = index // extent
-        return x[tuple(reversed(at))]
-
-    inner = _inner(attrs)
-    out = unique_type(inner, row)
+    axis, inner = _axis(attrs, x.rank), _inner(attrs)
+    if axis is None:
+        keys = te.compute((product(x.shape),), lambda i: x[_coordinates(i, x.shape)], "elements")
+    else:
+        keys = _slice_ranks_compute(x, axis)
+    out = unique_type(inner, TensorType(keys.shape, keys.dtype))
     assert isinstance(out, TupleType)
-    return unique_compute(inner, out, te.compute(row.shape, element, "elements"))
+    return unique_compute(inner, out, keys)
+
+
+def _coordinates(index: PrimExpr, shape: Shape) -> tuple[PrimExpr, ...]:
+    at: list[PrimExpr] = []
+    for extent in reversed(shape):
+        at.append(index % extent)
+        index = index // extent
+    return tuple(reversed(at))
+
+
+def _slice_ranks_compute(x: te.Tensor, axis: int) -> te.Tensor:
+    """Return how many slices along ``axis`` come before each of them; every two are compared."""
+    others = (*x.shape[:axis], *x.shape[axis + 1 :])
+
+    def build(inputs: Any, outputs: Any) -> Stmt:
+        (data,), (ranks,) = inputs, outputs
+
+        def element(place: PrimExpr, number: PrimExpr) -> PrimExpr:
+            at = _coordinates(number, others)
+            return BufferLoad(data, (*at[:axis], place, *at[axis:]))
+
+        def compare(i: PrimExpr, j: PrimExpr, found: Cell) -> Stmt:
+            """-1 where slice j comes first, 1 where slice i does."""
+
+            def step(number: PrimExpr) -> Stmt:
+                other, own = element(j, number), element(i, number)
+                decided = when(binary("<", other, own), found.set(-1), when(binary("<", own, other), found.set(1)))
+                return when(found.value.equal(0), decided)
+
+            return loop(product(others), step, "e")
+
+        def count(i: PrimExpr, j: PrimExpr, before: Cell) -> Stmt:
+            def counted(found: Cell) -> Stmt:
+                return seq(compare(i, j, found), when(binary("<", found.value, IntImm(0)), before.add(1)))
+
+            return local("int64", 0, counted, "found")
+
+        def rank(i: PrimExpr) -> Stmt:
+            def ranked(before: Cell) -> Stmt:
+                return seq(loop(x.shape[axis], lambda j: count(i, j, before), "j"), store(ranks, (i,), before.value))
+
+            return local("int64", 0, ranked, "before")
+
+        return loop(x.shape[axis], rank)
+
+    return te.extern([(x.shape[axis],)], ["int64"], [x], build, "ranks")[0]
 
 
 def unique_extents(attrs: RelaxUniqueAttrs, out: Type, x: te.Tensor) -> te.Tensor:
@@ -138,16 +196,23 @@ def unique_extents(attrs: RelaxUniqueAttrs, out: Type, x: te.Tensor) -> te.Tenso
 
 
 def relax_unique_compute(attrs: RelaxUniqueAttrs, out: Type, x: te.Tensor) -> Any:
-    """Return the distinct elements, and what is asked for besides them."""
+    """Return the distinct elements or slices, and what is asked for besides them."""
     elements, places, inverse, _, counts = _unique_parts(attrs, x)
     fields = [tensor(one) for one in (out.fields if isinstance(out, TupleType) else (out,))]
+    axis = _axis(attrs, x.rank)
 
     def part(field: TensorType, source: te.Tensor) -> te.Tensor:
         found: te.Tensor = te.compute(field.shape, lambda i: cast(field.dtype, source[i]), "T_unique")
         return found
 
+    def picked(*at: PrimExpr) -> PrimExpr:
+        assert axis is not None
+        place = (*at[:axis], cast("int64", places[at[axis]]), *at[axis + 1 :])
+        return x[place]
+
     found = _chosen(attrs, elements, places, inverse, counts)
-    results = tuple(part(field, source) for field, source in zip(fields, found, strict=True))
+    first = part(fields[0], elements) if axis is None else te.compute(fields[0].shape, picked, "T_unique")
+    results = (first, *(part(field, source) for field, source in zip(fields[1:], found[1:], strict=True)))
     return results if len(results) > 1 else results[0]
 
 
@@ -204,7 +269,7 @@ OPS = (
         script=Script("nonzero"),
     ),
     OpDef(
-        doc="The distinct elements, where they first stand, which one each element is, and how often they occur.",
+        doc="The distinct elements (or slices), where they first stand, which one each is, and how often they occur.",
         source="TVM 0.27 python/tvm/relax/op/set.py",
         inputs=("x",),
         attrs=RelaxUniqueAttrs,

@@ -18,6 +18,8 @@ from relay2relax.tir.expr import IntImm
 
 # What the virtual machine does with functions.
 _CLOSURES = frozenset({"make_closure", "invoke_closure", "invoke_pure_closure"})
+# What calls PrimFuncs that write into memory.
+_INTO_MEMORY = frozenset({"call_tir_inplace", "call_tir_with_grad"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +72,15 @@ def read_inplace_call(expr: Expr) -> InplaceCall | None:
 
     A gradient is nothing that is run. Raises UnsupportedError for results that are no arguments of their struct info.
     """
-    if not isinstance(expr, Call) or not isinstance(expr.op, ForeignOp):
+    if not isinstance(expr, Call) or not isinstance(expr.op, ForeignOp) or expr.op.name not in _INTO_MEMORY:
         return None
     match expr.op.name, arguments(expr.op.name, expr.args, expr.attrs):
         case "call_tir_inplace", (GlobalVar() as func, args, places, out):
             pass
-        case "call_tir_with_grad", (GlobalVar() as func, args, out, *_):
+        case _, (GlobalVar() as func, args, out, *_):
             places = -1
         case _:
-            return None
+            raise UnsupportedError(f"R.{expr.op.name} calls a PrimFunc of the module")
     infos = out if isinstance(out, tuple) else (out,)
     given = args.fields if isinstance(args, Tuple) else (args,)
     found = places if isinstance(places, tuple) else (places,) * (1 if places != -1 else len(infos))

@@ -9,7 +9,7 @@ import pytest
 
 from relay2relax import backends
 from relay2relax import relax_ir as rx
-from relay2relax.core.errors import ExecutionError, UnsupportedError
+from relay2relax.core.errors import ExecutionError
 
 X = np.array([[1, 0, 2], [2, 1, 0]], "float32")
 TARGETS = ["numpy", pytest.param("c", marks=pytest.mark.compiler)]
@@ -58,16 +58,22 @@ def main(x: R.Tensor(("n", 3), dtype="float32"), b: R.Tensor((2,), dtype="int64"
     assert size == 6
 
 
-def test_unique_along_an_axis_is_typed_and_refused() -> None:
+@pytest.mark.parametrize("target", TARGETS)
+def test_unique_slices_along_an_axis(target: str) -> None:
     text = """
 @R.function
-def main(x: R.Tensor((2, 3), dtype="float32")):
-    y = R.unique(x, True, False, False, False, 0)
-    return y
+def main(x: R.Tensor((2, "n", 2), dtype="float32")):
+    y = R.unique(x, True, True, True, True, -2)
+    z = R.unique(x, False, False, True, False, 1)
+    return (y, z)
 """
-    assert rx.parse(text)["main"].ret == rx.TensorStructInfo(None, "float32", 2)
-    with pytest.raises(UnsupportedError, match="along an axis"):
-        run(text, X)
+    rows = np.array([[2, 1], [0, 5], [2, 1], [0, 4], [0, 5]], "float32")
+    data = np.stack([rows, rows * 0 + 1])
+    (slices, places, inverse, counts), (met, which) = run(text, data, target=target)
+    np.testing.assert_array_equal(slices[0], [[0, 4], [0, 5], [2, 1]])
+    assert (places.tolist(), inverse.tolist(), counts.tolist()) == ([3, 1, 0], [2, 1, 2, 0, 1], [1, 2, 2])
+    np.testing.assert_array_equal(met, data[:, [0, 1, 3]])
+    assert which.tolist() == [0, 1, 0, 2, 1]
 
 
 @pytest.mark.parametrize("target", TARGETS)

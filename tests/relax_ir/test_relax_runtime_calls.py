@@ -123,6 +123,12 @@ class Module:
         return x
 
     @R.function
+    def packed(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2,), "int64"):
+        shape: R.Shape(ndim=2) = R.call_pure_packed("vm.builtin.shape_of", x, ty_args=(R.Shape(ndim=2),))
+        y = R.call_pure_packed("relax.run.shape_to_tensor", shape, ty_args=(R.Tensor((2,), "int64"),))
+        return y
+
+    @R.function
     def chosen(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
         low = R.less(x, R.const(1, "int64"))
         middle = R.less(x, R.const(5, "int64"))
@@ -147,6 +153,7 @@ CASES: dict[str, tuple[list[Any], Callable[[], Any]]] = {
     "shaped": ([X, np.array([3, 2])], lambda: X.reshape(3, 2)),
     "of_shape": ([(2, 5)], lambda: np.full((5, 2), 1.5, np.float32)),
     "asserted": ([X], lambda: X),
+    "packed": ([X], lambda: np.array([2, 3])),
     "chosen": ([np.array(3)], lambda: np.array(6)),
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from operator_draws import NUMBERS, PLACES, Call, Draw, Example
 
@@ -349,7 +351,11 @@ def mapped_layout(d: Draw) -> Call:
 
 def relax_unique(d: Draw) -> Call:
     names = ("sorted", "return_index", "return_inverse", "return_counts")
-    return {name: d.flag() for name in names}, [d.array((d.extent(1),), d.dtype(NUMBERS), 0, 2)]
+    attrs: dict[str, Any] = {name: d.flag() for name in names}
+    shape = tuple(d.extent(1) for _ in range(d.number(1, 3)))
+    if d.flag():
+        attrs["axis"] = d.number(-len(shape), len(shape) - 1)
+    return attrs, [d.array(shape, d.dtype(NUMBERS), 0, 2)]
 
 
 def dynamic_slice(d: Draw) -> Call:
