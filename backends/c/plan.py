@@ -12,6 +12,9 @@ from relay2relax.tir.integers import integer
 from relay2relax.tir.reshape import size as size_of
 
 ALIGNMENT = 64
+# So many orders of buffers are tried besides the first, and so many pairs of buffers are looked at.
+_MOST_TRIES = 32
+_MOST_WORK = 1 << 21
 # Bytes of the largest element.
 _WIDEST = 8
 
@@ -47,7 +50,7 @@ def _rounded(size: PrimExpr) -> PrimExpr:
 def plan_memory(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
     """Return places for the buffers, given the first and last stage at which each is used.
 
-    Buffers share memory first-fit, in the best of a few orders. Sizes that depend on extents are compared by their
+    Buffers share memory first-fit, in the best order that is found. Sizes that depend on extents are compared by their
     constant factors: those with the same symbolic factor share memory of their own, behind the others.
     """
     parts: dict[PrimExpr, list[tuple[int, Buffer]]] = {IntImm(1): []}
@@ -57,8 +60,7 @@ def plan_memory(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
     offsets: dict[Buffer, PrimExpr] = {}
     total: PrimExpr = IntImm(0)
     for unit, buffers in parts.items():
-        tried = [_first_fit(sorted(buffers, key=order), lifetimes) for order in _orders(lifetimes)]
-        end, places = min(tried, key=lambda one: one[0])
+        end, places = _fit(buffers, lifetimes)
         for buffer, place in places.items():
             offsets[buffer] = simplify(binary("+", total, binary("*", unit, IntImm(place))))
         total = _rounded(binary("+", total, binary("*", unit, IntImm(end))))
@@ -88,6 +90,31 @@ def _orders(lifetimes: Mapping[Buffer, tuple[int, int]]) -> list[Callable[[tuple
         lambda entry: (-steps(entry[1]), -entry[0]),
         lambda entry: (lifetimes[entry[1]][0], -entry[0]),
     ]
+
+
+def _fit(
+    buffers: Sequence[tuple[int, Buffer]], lifetimes: Mapping[Buffer, tuple[int, int]]
+) -> tuple[int, dict[Buffer, int]]:
+    """Return the size of all, and where each lies, as small as is found."""
+    tried = [sorted(buffers, key=order) for order in _orders(lifetimes)]
+    found = [_first_fit(order, lifetimes) for order in tried]
+    best = min(range(len(tried)), key=lambda number: found[number][0])
+    (end, places), order = found[best], tried[best]
+    alive: dict[int, int] = {}
+    for size, buffer in buffers:
+        for stage in range(lifetimes[buffer][0], lifetimes[buffer][1] + 1):
+            alive[stage] = alive.get(stage, 0) + size
+    least = max(alive.values(), default=0)
+    top, last = end, places
+    for _ in range(min(_MOST_TRIES, _MOST_WORK // max(len(buffers), 1) ** 2)):
+        if end == least:
+            break
+        # What lies highest is placed first the next time.
+        order = sorted(order, key=lambda entry: last[entry[1]] + entry[0] != top)
+        top, last = _first_fit(order, lifetimes)
+        if top < end:
+            end, places = top, last
+    return end, places
 
 
 def _first_fit(
