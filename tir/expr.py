@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Literal, TypeAlias, Union
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 from relay2relax.core.errors import Relay2RelaxError
 
@@ -475,19 +476,17 @@ def intrinsic(name: str, *args: PrimExpr, dtype: str = "") -> PrimExpr:
     return Call(name, args, dtype or args[0].dtype)
 
 
+_OPERANDS: Mapping[type, Callable[[Any], Sequence[PrimExpr]]] = {
+    Binary: attrgetter("a", "b"),
+    Not: lambda expr: (expr.a,),
+    Cast: lambda expr: (expr.value,),
+    Select: attrgetter("condition", "true_value", "false_value"),
+    Call: attrgetter("args"),
+    BufferLoad: attrgetter("indices"),
+}
+
+
 def children(expr: PrimExpr) -> Sequence[PrimExpr]:
     """Return the direct operands of ``expr``."""
-    match expr:
-        case Binary(_, a, b):
-            return (a, b)
-        case Not(a):
-            return (a,)
-        case Cast(_, value):
-            return (value,)
-        case Select(condition, then, otherwise):
-            return (condition, then, otherwise)
-        case Call(_, args, _):
-            return args
-        case BufferLoad(_, indices):
-            return indices
-    return ()
+    operands = _OPERANDS.get(type(expr))
+    return () if operands is None else operands(expr)

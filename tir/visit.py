@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import TypeVar
 
 from relay2relax.tir.expr import (
@@ -52,7 +53,9 @@ def subexpressions(expr: PrimExpr) -> Iterator[PrimExpr]:
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(reversed(children(node)))
+        operands = children(node)
+        if operands:
+            stack += operands[::-1]
 
 
 def variables(expr: PrimExpr) -> list[Var]:
@@ -66,7 +69,7 @@ def loads(expr: PrimExpr) -> list[BufferLoad]:
 
 
 def _same(old: Sequence[T], new: Sequence[T]) -> bool:
-    return all(a is b for a, b in zip(old, new, strict=True))
+    return len(old) == len(new) and all(map(is_, old, new))
 
 
 def rebuild(expr: PrimExpr, operands: Sequence[PrimExpr]) -> PrimExpr:
