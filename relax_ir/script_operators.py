@@ -32,7 +32,7 @@ from relay2relax.relax_ir.expr import (
 )
 from relay2relax.relax_ir.script_dialect import DIALECTS
 from relay2relax.relax_ir.script_types import TypeReader
-from relay2relax.relax_ir.struct_info import TensorStructInfo
+from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo
 from relay2relax.relax_ir.tvm_operators import (
     RENAMED,
     REQUIRED,
@@ -201,6 +201,8 @@ class OperatorReader(TypeReader, ABC):
         """Return ``value`` as the attribute class has it."""
         at = self.keyword(node, field.name)
         value = _plain(value)
+        if _holds_struct_info(value):
+            raise self.source.problem(at, f"{op}: `{field.name}` is a value", "expected a value, found struct info")
         match field.kind:
             case "DataType" | "string" | "String":
                 if value is None:
@@ -229,7 +231,7 @@ class OperatorReader(TypeReader, ABC):
             case "Array<IndexExpr>" | "Array<Integer>":
                 if isinstance(value, int):
                     return (value,) * (len(field.default) if isinstance(field.default, tuple) else 1)
-                if isinstance(value, tuple) and not any(isinstance(one, (str, tuple)) or one is None for one in value):
+                if isinstance(value, tuple) and all(isinstance(one, (int, float, PrimExpr)) for one in value):
                     return value
                 raise self.source.problem(at, f"{op}: `{field.name}` is a list", "expected a list of integers")
             case "Array<Array<Integer>>" if isinstance(value, tuple) and all(isinstance(one, int) for one in value):
@@ -261,6 +263,10 @@ class OperatorReader(TypeReader, ABC):
         if isinstance(value, (tuple, list)):
             return any(self.is_expression(one) for one in value)
         return isinstance(value, EXPRESSIONS) and not isinstance(value, PrimValue)
+
+
+def _holds_struct_info(value: Any) -> bool:
+    return any(map(_holds_struct_info, value)) if isinstance(value, tuple) else isinstance(value, StructInfo)
 
 
 def _plain(value: Any) -> Any:

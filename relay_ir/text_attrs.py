@@ -85,14 +85,12 @@ class AttributeReader:
             return None
         if kind == "meta":
             return self._metadata.take()
-        if kind in ("[", "("):
-            lexer.enter("attributes")
-            found = self._bracketed(kind)
-            lexer.leave()
-            return found
-        if kind in ("local", "graph", "global", "fn"):
-            return self._atom()
-        lexer.unexpected("the value of an attribute")
+        if kind not in ("[", "(", "local", "graph", "global", "fn"):
+            lexer.unexpected("the value of an attribute")
+        lexer.enter("attributes")
+        found = self._bracketed(kind) if kind in ("[", "(") else self._atom()
+        lexer.leave()
+        return found
 
     def _bracketed(self, kind: str) -> Any:
         if kind == "[":

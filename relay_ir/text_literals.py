@@ -24,8 +24,8 @@ SUFFIXES = {
 }
 
 _INTEGER = re.compile(r"(-*)(\d+)(?:i(16|32|64)?)?\Z")
-_FLOAT = re.compile(r"(-*)(\d+\.?\d*(?:[eE][+-]?\d+)?|inf|nan)f(16|32|64)?\Z")
-_UNMARKED = re.compile(r"-*\d+\.?\d*(?:[eE][+-]?\d+)?\Z")
+_FLOAT = re.compile(r"(-*)(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf|nan)f(16|32|64)?\Z")
+_UNMARKED = re.compile(r"-*\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\Z")
 # The least values that round to infinity.
 _TOO_LARGE = {16: 65520.0, 32: 3.4028235677973366e38, 64: math.inf}
 

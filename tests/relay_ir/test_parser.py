@@ -190,6 +190,11 @@ def test_comments_nest() -> None:
     assert scalars("/*/* a */*/ " * 10_000 + "(1,)") == [(1, "int32")]
 
 
+def test_a_row_of_digits_is_read_once() -> None:
+    with pytest.raises(ParseError, match="not a number"):
+        parse("def @main() { " + "1" * 200_000 + "-1 }")
+
+
 def test_a_row_of_slashes_is_one_comment() -> None:
     assert not parse("/" * 20_000).functions
     with pytest.raises(ParseError, match="unexpected name `v`"):
@@ -356,6 +361,7 @@ def test_wrong_version_lines(text: str, message: str) -> None:
         "def @main(%x: " + "fn (" * 5000,
         "def @main(%x: " + "A[" * 5000,
         "def @main(a=" + "[" * 5000,
+        "def @main(a=" + "fn (a=" * 5000,
         "type T { A(int32) } def @main(%t: T) { match (%t) { " + "A(" * 5000,
         "def @main() { " + "fn () {" * 99 + "fn (%x: " + "(" * 5000,
     ],
