@@ -41,6 +41,7 @@ from relay2relax.tir.sums import (
     constant_sum,
     flattened,
     is_constant,
+    means,
     product,
     scale,
     sort_key,
@@ -395,6 +396,11 @@ class Algebra:
                 return None
             elif self.budget < 0:
                 break
+        if any_will_do and len(cases.sums) == 2:
+            # An extreme lies beyond every mean of its operands: max(5 * n, 8 - n) beyond (5 * n + 5 * (8 - n)) / 6.
+            for mean, weight in means(*(add(rest, one, count) for one in cases.sums)):
+                if (one := self.limit(mean, side, depth + 1)) is not None:
+                    found.append(-(-one // weight) if side == 0 else one // weight)
         pick = max if side == (0 if any_will_do else 1) else min
         return pick(found, default=None)
 

@@ -6,7 +6,7 @@ the constant. The order depends on names and on the age of variables, never on w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from relay2relax.tir.expr import (
@@ -98,6 +98,14 @@ def without(term: Term, part: Term) -> Term | None:
             return None
         rest.remove(atom)
     return tuple(rest)
+
+
+def means(a: Sum, b: Sum) -> Iterator[tuple[Sum, int]]:
+    """Yield ``(u * a + v * b, u + v)`` with positive weights by which a term of both is gone."""
+    for term, count in a.items():
+        other = b.get(term, 0)
+        if term and count * other < 0:
+            yield add(scale(a, abs(other)), b, abs(count)), abs(count) + abs(other)
 
 
 def is_constant(a: Sum) -> bool:

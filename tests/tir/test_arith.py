@@ -255,6 +255,9 @@ def test_proofs() -> None:
     assert prove(maximum(N, M) - minimum(N, M) >= 0) is True
     assert prove(minimum(N, M) < maximum(N + 1, M)) is True
     assert prove(minimum(N, M) < maximum(N, M)) is None
+    assert prove(maximum(N * 5, 8 - N) > 6) is True
+    assert prove(maximum(N * 5, 8 - N) > 7) is None
+    assert prove(minimum(N * 2 + M, M - N) <= M) is True
     assert prove((N % 7) < 7) is True
     bounds = {i: (0, 3), j: (0, 15)}
     assert prove(i * 16 + j < 64, bounds) is True
