@@ -125,8 +125,15 @@ def alloc_storage(_machine: Any, size: ShapeTuple, _device: int, _dtype: str, _s
 
 
 def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: str) -> Array:
-    """Return a tensor in ``storage``."""
-    placed: Array = np.ndarray(shape, numpy_dtype(dtype), storage, offset)
+    """Return a tensor in ``storage``; raises ExecutionError where that is too small for it."""
+    if not storage.flags.c_contiguous:
+        storage = np.ascontiguousarray(storage)  # An argument whose elements lie in another order.
+    try:
+        placed: Array = np.ndarray(shape, numpy_dtype(dtype), storage, offset)
+    except TypeError as error:
+        raise ExecutionError(
+            f"a tensor of {dtype}{tuple(shape)} does not lie {offset} bytes into {storage.nbytes} bytes of memory"
+        ) from error
     return placed
 
 

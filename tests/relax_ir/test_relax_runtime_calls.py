@@ -10,7 +10,7 @@ import pytest
 
 from relay2relax import backends
 from relay2relax import relax_ir as rx
-from relay2relax.core.errors import ParseError
+from relay2relax.core.errors import ExecutionError, ParseError
 
 SCRIPT = """
 @I.ir_module
@@ -185,6 +185,22 @@ def test_an_argument_that_is_written_holds_the_result(module: rx.IRModule) -> No
         data = np.array(X.T, order="C").T  # Columns first: compiled code works on a copy.
         machine["in_argument"](data)
         np.testing.assert_array_equal(data, 2 * X)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_views_of_arguments_in_any_order_and_of_too_little(target: str) -> None:
+    text = """
+@R.function
+def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor(("n",), "float32")):
+    a = R.memory.view(x, R.shape([6]))
+    b = R.memory.view(y, R.shape([4]), R.dtype("float32"), R.prim_value(8))
+    return (a, b)
+"""
+    machine = backends.VirtualMachine(backends.build(rx.parse(text), target))
+    rows, rest = machine["main"](np.array(X.T, order="C").T, np.arange(6, dtype=np.float32))
+    assert (rows.tolist(), rest.tolist()) == ([0, 1, 2, 3, 4, 5], [2, 3, 4, 5])
+    with pytest.raises(ExecutionError, match="does not lie 8 bytes into 20 bytes"):
+        machine["main"](X, np.arange(5, dtype=np.float32))
 
 
 def test_the_script_comes_back(module: rx.IRModule) -> None:
