@@ -29,13 +29,14 @@ from relay2relax.tir.expr import (
 from relay2relax.tir.extent import static
 from relay2relax.tir.reshape import flat_index, size
 from relay2relax.tir.stmt import Allocate, BufferStore, For, LoopKind, Seq, Stmt
-from relay2relax.tir.visit import map_expr, map_parts, rebuild
+from relay2relax.tir.visit import all_expressions, map_expr, map_parts, rebuild, subexpressions
 
 # Loops of more than twice as many steps become vectors of this many elements.
 _VECTOR = 16
 # Positions in tensors of up to so many elements are counted in int32, and so are the steps between.
 _MOST_ELEMENTS = 1 << 30
 _ACROSS: Mapping[str, BinaryOp] = {"vector_sum": "+", "vector_min": "min", "vector_max": "max"}
+_SCALAR = frozenset({"cosh", "sinh"})
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "min", "max"})
 
 
@@ -110,9 +111,12 @@ class _Writer:
         """Return a loop, cut into short ones where it is a vector."""
         extent = self.count(simplify(self.expr(loop.extent, values)))
         steps = static(extent)
-        if loop.kind is LoopKind.VECTORIZED and (steps is None or steps > 2 * _VECTOR):
+        kind = loop.kind
+        nested = kind is LoopKind.PARALLEL and not parallel
+        if nested or (kind is LoopKind.VECTORIZED and _calls_scalars(loop.body)):
+            kind = LoopKind.SERIAL
+        if kind is LoopKind.VECTORIZED and (steps is None or steps > 2 * _VECTOR):
             return self.vectors(loop, extent, values)
-        kind = LoopKind.SERIAL if loop.kind is LoopKind.PARALLEL and not parallel else loop.kind
         inside = parallel and loop.kind is not LoopKind.PARALLEL
 
         def body(value: PrimExpr) -> Stmt:
@@ -185,6 +189,12 @@ class _Writer:
             rest = terms[half:]
             terms = [binary(op, a, rest[i]) if i < len(rest) else a for i, a in enumerate(terms[:half])]
         return terms[0]
+
+
+def _calls_scalars(stmt: Stmt) -> bool:
+    """Whether a statement holds a call for which apache-tvm has code for one number, and none for a vector."""
+    nodes = (node for expr in all_expressions(stmt) for node in subexpressions(expr))
+    return any(isinstance(node, Call) and node.name in _SCALAR for node in nodes)
 
 
 def _repeated(var: Var, name: str, extent: PrimExpr, kind: LoopKind, body: Callable[[PrimExpr], Stmt]) -> Stmt:

@@ -37,9 +37,9 @@ def @main(%x: Tensor[(2, 3, 70), float32], %y: Tensor[(2, 5, 70), float32]) {
 def @main(%x: Tensor[(?, 24), float32], %w: Tensor[(40, 24), float32]) {
   tanh(nn.dense(%x, %w, units=40))
 }""",
-    "one number": """
-def @main(%x: Tensor[(3), float32], %y: Tensor[(), float32]) {
-  multiply(%x, exp(negative(%y)))
+    "one number, and a function without vectors": """
+def @main(%x: Tensor[(40), float32], %y: Tensor[(), float32]) {
+  multiply(sinh(%x), exp(negative(%y)))
 }""",
     "integers, and sorting": """
 def @main(%x: Tensor[(4, 37), int32]) {
