@@ -3,7 +3,8 @@
 Tiles of 6x6 elements of the image are transformed, likewise the weights; for each of the 36 places a matrix product
 sums over the channels, and another transformation makes 4x4 results of each 36 sums: a quarter of the multiplications.
 The transformations follow from Toom's and Cook's multiplication of polynomials, evaluated at six points. These were
-chosen for their rounding error: it is a tenth of what ``core/tolerance.py`` allows a convolution.
+chosen for their rounding error: it is a tenth of what ``core/tolerance.py`` allows a convolution. A NaN or an infinity
+in the image makes all results of its tile NaN, as it does in every such convolution.
 
 Transformed weights are four times as many. They are made on every call, in memory that is shared with other
 temporaries, so that a model takes no more memory than its weights and its tensors.
