@@ -130,7 +130,7 @@ def upsampling_relay_type(attrs: UpAttrs, data: Type) -> TensorType:
             shape[place] = round(known * scale)
         elif isinstance(extent, PrimExpr) and not is_any(extent):
             product = Binary("*", Cast("float64", extent), FloatImm(scale, "float64"))
-            shape[place] = Cast(extent.dtype, Call("nearbyint", (product,), "float64"))
+            shape[place] = Cast(extent.dtype, Call("round", (product,), "float64"))
     return TensorType(tuple(shape), x.dtype)
 
 
