@@ -39,11 +39,9 @@ def typed(case: Any) -> relay_ir.IRModule:
 def test_models(model_case: Any, translate: Any) -> None:
     mod = translate(typed(model_case))
     assert_round_trip(mod, "tvm")
-    try:
-        mod.script("tvm-0.18")
-    except UnsupportedError:
-        return  # TVM 0.18 lacks an operator of the model.
-    assert_round_trip(mod, "tvm-0.18")
+    # What TVM 0.18 has no operator for is a PrimFunc there, so that the text alone comes back.
+    text = mod.script("tvm-0.18")
+    assert rx.parse(text).script("tvm-0.18") == text
 
 
 def run(text: str, *args: Any) -> Any:
