@@ -263,7 +263,10 @@ def from_json(text: str) -> MSCGraph:
 def _relax_graph(document: dict[str, Any], extra: dict[str, Any]) -> MSCGraph:
     """Return the graph of a Relax program, whose weights are known by shape and dtype."""
     tensors = [(_tensor(one, EXTRA), _scalar(one.get("scalar"), EXTRA)) for one in _list(extra, "weights", dict, EXTRA)]
-    weights = {tensor.name: _stand_in(tensor, scalar) for tensor, scalar in tensors}
+    try:
+        weights = {tensor.name: _stand_in(tensor, scalar) for tensor, scalar in tensors}
+    except (ValueError, OverflowError) as error:
+        raise ParseError(f"{EXTRA}: a weight cannot be what its tensor says: {error}") from None
     program = parse(_get(extra, "script", str, EXTRA), "<graph>", weights)
     written = _get(extra, "names", dict, EXTRA)
     names = {name: _list(written, name, str, EXTRA) for name in written}

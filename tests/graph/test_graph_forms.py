@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from relay2relax import graph, relay_ir
+from relay2relax import graph, relax_ir, relay_ir
 from relay2relax.core import ParseError, Relay2RelaxError
 from relay2relax.graph.attrs_text import value_text
 from relay2relax.relay_ir import Function, GlobalVar, IRModule, op, var
@@ -140,20 +140,32 @@ def places(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | 
 
 
 SMALL = small()
-PLACES = [place for place in places(json.loads(SMALL)) if place]
+RELAX = """
+@R.function
+def main(x: R.Tensor(("n", 2), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor(("n", 2), dtype="float32"):
+    y = R.multiply(x, R.const([1, 2], "float32"))
+    if c:
+        z = R.add(y, R.const(0.5, "float32"))
+    else:
+        z = x
+    return z
+"""
+WEIGHTS = {"const": np.array(1e-7, np.float32)}
+RELAX_GRAPH, RELAX_WEIGHTS = graph.from_relax(relax_ir.parse(RELAX))
+DOCUMENTS = {"relay": (SMALL, WEIGHTS), "relax": (graph.to_json(RELAX_GRAPH), RELAX_WEIGHTS)}
+CHANGES = [None, -1, 3, 10**30, "x", "3", [], [1], {}, True, 0.5]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(PLACES), st.sampled_from([None, -1, 3, 10**30, "x", "3", [], [1], {}, True, 0.5])),
-        min_size=1,
-        max_size=2,
-    )
-)
-def test_damage_is_refused_with_a_reason(changes):
-    document = json.loads(SMALL)
-    for path, value in changes:
+@pytest.mark.parametrize("kind", DOCUMENTS)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(draw=st.data())
+def test_damage_is_refused_with_a_reason(kind, draw):
+    text, weights = DOCUMENTS[kind]
+    document = json.loads(text)
+    found_places = [place for place in places(document) if place]
+    for path, value in draw.draw(
+        st.lists(st.tuples(st.sampled_from(found_places), st.sampled_from(CHANGES)), min_size=1, max_size=2)
+    ):
         target = document
         for step in path[:-1]:
             target = target[step] if isinstance(target, (dict, list)) and _has(target, step) else None
@@ -162,7 +174,7 @@ def test_damage_is_refused_with_a_reason(changes):
     try:
         found = graph.from_json(json.dumps(document))
         graph.to_text(found)
-        graph.to_relay(found, {"const": np.array(1e-7, np.float32)})
+        (graph.to_relax if found.is_relax else graph.to_relay)(found, weights)
     except Relay2RelaxError as error:
         assert str(error).startswith("error:")  # noqa: PT017 - some changes do no harm
 
