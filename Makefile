@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find relay2relax core tir ops relay_ir relax_ir graph backends translator cli -name '*.py')
 FUZZ_INPUTS ?= 1000000
-TEST_EXTRAS ?= test,tvm,onnx,torch
+TEST_EXTRAS ?= test,tvm,onnx,torch,openblas
 BENCH_EXTRAS ?= tvm,onnx,torch
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
