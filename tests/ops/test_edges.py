@@ -130,6 +130,8 @@ CASES: list[tuple[str, list[np.ndarray], np.ndarray]] = [
     # bfloat16.
     ("argmax(%0)", [bf16(1, 3, 3, 2)], i32(1)[0]),
     ("mod(%0, %1)", [bf16(7, -7, 5.5), bf16(2, 2, -2)], bf16(1, -1, 1.5)),
+    ('argsort(%0, dtype="int32")', [bf16(0.875, -1, 0.75)], i32(1, 2, 0)),
+    ('topk(%0, k=2, ret_type="values")', [bf16(0.875, -1, 0.75)], bf16(0.875, 0.75)),
     ("power(%0, %1)", [bf16(2, 9), bf16(3, 0.5)], bf16(8, 3)),
     # Normalisation in double precision.
     ("nn.layer_norm(%0, %1, %2, epsilon=0f)", [PAIRS, f64(1, 2), f64(0, 1)], f64(-1, 3, -1, 3).reshape(2, 2)),
