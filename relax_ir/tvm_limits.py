@@ -103,6 +103,11 @@ _LIMITS = (
         lambda attrs, types: _dtype(types) in ("float16", "bfloat16"),
     ),
     Limit(
+        ("nn.leakyrelu", "nn.prelu"),
+        "apache-tvm takes it of floating-point numbers only",
+        lambda attrs, types: not is_float(_dtype(types)),
+    ),
+    Limit(
         ("take",),
         "apache-tvm takes places for integers",
         lambda attrs, types: _dtype(types[1:]) == "bool",
