@@ -3,6 +3,8 @@
 Nothing here knows a tensor program or an operator. Begin reading with ``errors.py``.
 """
 
+import time
+
 from relay2relax.core.errors import (
     CompilerError,
     Diagnostic,
@@ -15,7 +17,11 @@ from relay2relax.core.errors import (
 from relay2relax.core.source import SourceRange, SourceText, Span
 from relay2relax.core.walk import post_order
 
+# Sources that are younger than this are not those that run: every package begins with this one.
+IMPORTED = time.time()
+
 __all__ = [
+    "IMPORTED",
     "CompilerError",
     "Diagnostic",
     "ExecutionError",

@@ -5,7 +5,6 @@ Begin with ``relay2relax.relay_ir`` (read a Relay module), ``relay2relax.transla
 """
 
 import os
-import time
 from typing import TYPE_CHECKING
 
 import lazy_loader
@@ -15,8 +14,6 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "core")):
     __path__.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 __version__ = "0.1.0"
-# Sources that are younger than this are not those that run.
-IMPORTED = time.time()
 
 _subpackages = ["backends", "core", "graph", "ops", "relax_ir", "relay_ir", "tir", "translator"]
 __getattr__, __dir__, _all = lazy_loader.attach(__name__, submodules=_subpackages)

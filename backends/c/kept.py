@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import lru_cache
+from importlib.util import find_spec
 from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
@@ -25,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
-import relay2relax
 from relay2relax.backends.bytecode import FunctionEntry, Kernel, OperatorCall
 from relay2relax.backends.c.compile import cache_folder, content_key, find_compiler
 from relay2relax.backends.c.module import CompiledModule
 from relay2relax.backends.c.program import Entry
 from relay2relax.backends.executable import Executable
+from relay2relax.core import IMPORTED
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import FileError
 from relay2relax.core.output import write_all
@@ -42,6 +43,7 @@ from relay2relax.relax_ir.tvm_operators import ForeignOp
 from relay2relax.tir.expr import Buffer
 from relay2relax.tir.stmt import PrimFunc, Seq
 
+_PACKAGE = __name__.partition(".")[0]
 # What a build goes through.
 _PACKAGES = ("core", "tir", "ops", "relax_ir", "backends")
 _PLAIN = frozenset({str, bytes, int, float, bool, type(None)})
@@ -122,11 +124,11 @@ class _Unpickler(pickle.Unpickler):
         return self._arrays[number]
 
     def find_class(self, module: str, name: str) -> Any:
-        if module.split(".")[0] == relay2relax.__name__:
+        if module.split(".")[0] == _PACKAGE:
             found = super().find_class(module, name)
             if isinstance(found, type) and (is_dataclass(found) or issubclass(found, (Enum, str, tuple))):
                 return found
-        raise pickle.UnpicklingError(f"{module}.{name} is no data of {relay2relax.__name__}")
+        raise pickle.UnpicklingError(f"{module}.{name} is no data of {_PACKAGE}")
 
 
 def _is_found_again(entry: FunctionEntry, native: CompiledModule) -> bool:
@@ -165,9 +167,10 @@ def _sources() -> str | None:
     key = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
     count = 0
     for package in _PACKAGES:
-        for folder in getattr(relay2relax, package).__path__:
+        found = find_spec(f"{_PACKAGE}.{package}")
+        for folder in (found and found.submodule_search_locations) or ():
             for path in sorted(Path(folder).rglob("*.py")):
-                if path.stat().st_mtime > relay2relax.IMPORTED:
+                if path.stat().st_mtime > IMPORTED:
                     return None
                 key.update(path.read_bytes())
                 count += 1

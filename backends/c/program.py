@@ -121,7 +121,7 @@ def _entry(
 ) -> tuple[Entry, str]:
     params = func.buffers
     extents = shape_variables([*params, *func.root_buffers])
-    planned = schedule(func, machine, constants, in_place=True)
+    planned = schedule(func, machine, constants, native=True)
     stages = [_Stage(one, stage_kernel(one.stmt, extents, planned.memory, planned.begin)) for one in planned.stages]
     stages = _without_repetitions(stages, frozenset(params))
     ahead, later = _parted(stages, frozenset(params), constants)

@@ -61,17 +61,18 @@ class Schedule:
 
 
 def schedule(
-    func: PrimFunc, machine: Machine, constants: frozenset[Buffer] = frozenset(), in_place: bool = False
+    func: PrimFunc, machine: Machine, constants: frozenset[Buffer] = frozenset(), native: bool = False
 ) -> Schedule:
     """Return the stages of ``func`` as loops for ``machine``; the content of ``constants`` is known ahead.
 
-    With ``in_place``, stages write over operands that nobody reads after them.
+    ``native``: what the C backend alone takes. Stages write over operands that nobody reads after them, and
+    convolutions multiply less often; apache-tvm's rewriting of storage gives the temporaries of the latter away too
+    early.
     """
     params = func.buffers
     program = fuse(stages_of(func), params[len(params) - func.num_outputs :], params, constants)
-    program = with_winograd(program, machine)
-    if in_place:
-        program = write_over(program, frozenset(params), constants)
+    if native:
+        program = write_over(with_winograd(program, machine), frozenset(params), constants)
     flat = FlatViews(program.memory)
     known = {program.memory(buffer) for buffer in program.known}
     stages = [one for stage in program.stages for one in _scheduled(stage, flat, machine, known)]

@@ -54,8 +54,8 @@ def convolution(
     return replace(func, params=params, buffer_map=kept), known
 
 
-def labels(func: PrimFunc, known: tuple[Buffer, ...]) -> list[str]:
-    return [stage.label for stage in schedule(func, Machine(), frozenset(known)).stages]
+def labels(func: PrimFunc, known: tuple[Buffer, ...], native: bool = True) -> list[str]:
+    return [stage.label for stage in schedule(func, Machine(), frozenset(known), native).stages]
 
 
 def test_transformations_multiply_polynomials() -> None:
@@ -75,6 +75,10 @@ def test_large_images_of_many_channels_are_transformed(size: tuple[int, ...]) ->
 def test_others_are_not(size: tuple[int, ...]) -> None:
     """Few channels, channels that do not fill vectors, few tiles, much beyond an image, more weights than stay near."""
     assert not any("sums" in label for label in labels(*convolution("conv", *size)))
+
+
+def test_scripts_for_tvm_are_not() -> None:
+    assert not any("sums" in label for label in labels(*convolution("conv", *SIZES["even"]), native=False))
 
 
 def test_weights_that_are_arguments_are_not() -> None:
