@@ -38,21 +38,30 @@ def schedule_elementwise(stage: Stage, machine: Machine) -> Stmt:
     return parallel(outer, _pieces(inner, store), work, machine.parallel_work)
 
 
+# Rows of a product that make tiles of their own: an unknown number of images would only leave the tiles without a size.
+_ENOUGH_ROWS = 32
+
+
 def collapse(stage: Stage) -> Stage:
     """Return ``stage`` with neighbouring axes made one where every access moves through them as through one."""
     reduction = stage.reduction
     parts = [stage.indices[0], stage.value]
     if reduction is not None:
         parts += [reduction.source, reduction.identity]
-    axes, parts = _joined(stage.axes, parts)
+    axes, parts = _joined(stage.axes, parts, _ENOUGH_ROWS if reduction is not None else None)
     if reduction is not None:
         reduced, parts = _joined(reduction.axes, parts)
         reduction = replace(reduction, axes=reduced, source=parts[2], identity=parts[3])
     return Stage(axes, stage.target, (parts[0],), parts[1], reduction)
 
 
-def _joined(given: Sequence[Axis], parts: list[PrimExpr]) -> tuple[tuple[Axis, ...], list[PrimExpr]]:
-    """Return fewer axes, and an index and expressions in terms of them."""
+def _joined(
+    given: Sequence[Axis], parts: list[PrimExpr], enough: int | None = None
+) -> tuple[tuple[Axis, ...], list[PrimExpr]]:
+    """Return fewer axes, and an index and expressions in terms of them.
+
+    An axis of symbolic extent stays apart from one that has ``enough`` steps by itself.
+    """
     axes = list(given)
     bare = set().union(*(_bare_variables(part) for part in parts[1:]))
     position = len(axes) - 2
@@ -60,6 +69,8 @@ def _joined(given: Sequence[Axis], parts: list[PrimExpr]) -> tuple[tuple[Axis, .
         first, second = axes[position], axes[position + 1]
         inner = static(second.extent)
         joined = inner is not None and first.var not in bare and second.var not in bare
+        if enough is not None and inner is not None and inner >= enough and static(first.extent) is None:
+            joined = False
         for index in (parts[0], *(load.indices[0] for part in parts[1:] for load in loads(part))):
             if not joined:
                 break

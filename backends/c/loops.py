@@ -173,8 +173,8 @@ def serial(axes: Sequence[Axis], body: Stmt) -> Stmt:
 def parallel(axes: Sequence[Axis], body: Stmt, work: PrimExpr, least: int | None, enough: int = 16) -> Stmt:
     """Return loops over ``axes`` around ``body``; the outermost ones run on all cores where ``work`` is worth it.
 
-    So many are taken that there are ``enough`` steps to share out. Work of symbolic size is weighed when it runs, and
-    where ``least`` is None, none is worth it.
+    So many are taken that there are ``enough`` steps to share out, also where symbolic extents are one. Work of
+    symbolic size is weighed when it runs, and where ``least`` is None, none is worth it.
     """
     amount = static(work)
     if least is None or (amount is not None and amount < least):
@@ -183,7 +183,7 @@ def parallel(axes: Sequence[Axis], body: Stmt, work: PrimExpr, least: int | None
     steps = 1
     for axis in axes:
         kinds.append(LoopKind.PARALLEL if steps < enough else LoopKind.SERIAL)
-        steps *= static(axis.extent) or enough
+        steps *= static(axis.extent) or 1
     kept = [(axis.var, axis.extent, kind) for axis, kind in zip(axes, kinds, strict=True)]
     loops = Nest(tuple(kept)).around(body)
     if amount is None and isinstance(loops, For) and loops.kind is LoopKind.PARALLEL:
