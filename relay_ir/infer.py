@@ -12,20 +12,14 @@ The rules are those of TVM 0.18, its destructive unification included (see ``uni
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias, Union
+from dataclasses import replace
 
 from typing_extensions import assert_never
 
 from relay2relax.core.collection import collection_paused
-from relay2relax.core.errors import Diagnostic, Relay2RelaxError
-from relay2relax.core.source import SourceRange
-from relay2relax.ops.record import OpDef
-from relay2relax.ops.shapes import any_type
+from relay2relax.core.errors import Diagnostic
 from relay2relax.ops.table import relay_op
-from relay2relax.ops.types import NamedType
 from relay2relax.relay_ir import infer_errors as errors
 from relay2relax.relay_ir.declared_types import callees_first, definition_problems, type_problems
 from relay2relax.relay_ir.expr import (
@@ -53,7 +47,8 @@ from relay2relax.relay_ir.expr import (
     children,
 )
 from relay2relax.relay_ir.infer_errors import TypeInferenceError
-from relay2relax.relay_ir.infer_operator import Inferred, Signature, infer_operator
+from relay2relax.relay_ir.infer_operator import Inferred, Signature
+from relay2relax.relay_ir.infer_relations import Equations, OperatorRelation, ProjectionRelation, Relations
 from relay2relax.relay_ir.match_cases import pattern_text, unmatched_cases
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.types import (
@@ -72,12 +67,9 @@ from relay2relax.relay_ir.unify import (
     TupleTerm,
     TypeNode,
     TypeTooLarge,
-    Unifier,
     find,
     instantiate,
-    is_broken,
     to_node,
-    unknowns,
 )
 from relay2relax.tir.extent import is_symbolic
 
@@ -104,9 +96,9 @@ def infer_type(mod: IRModule, declare_results: bool = False) -> IRModule:
     for var, function in callees_first(mod.functions) if declare_results else mod.functions.items():
         inference = _Inference(mod, var.name, by_name, cache)
         inference.run(function)
-        if not problems and not inference.problems:
+        if not problems and not inference.equations.problems:
             inference.export(function, types)
-        problems += inference.problems
+        problems += inference.equations.problems
         if problems:
             continue
         found = types[function]
@@ -129,30 +121,6 @@ def infer_type(mod: IRModule, declare_results: bool = False) -> IRModule:
     return replace(mod, functions={var: functions[var] for var in mod.functions}, types=types)
 
 
-@dataclass(slots=True, eq=False)
-class _OperatorRelation:
-    """The type of an operator call follows from its arguments' types."""
-
-    call: Call
-    op: OpDef
-    args: tuple[TypeNode, ...]
-    result: TypeNode
-    done: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class _ProjectionRelation:
-    """The type of a projection is that of the tuple's field."""
-
-    expr: TupleGetItem
-    value: TypeNode
-    result: TypeNode
-    done: bool = False
-
-
-_Relation: TypeAlias = Union[_OperatorRelation, _ProjectionRelation]
-
-
 # Steps of the walk. An expression is visited before and finished after its parts; binders bind between.
 _VISIT, _BIND, _FINISH = 0, 1, 2
 
@@ -164,57 +132,34 @@ class _Inference:
         self, mod: IRModule, name: str, functions: dict[str, Function], cache: dict[Signature, Inferred]
     ) -> None:
         self.mod = mod
-        self.name = name
         self.functions = functions
         self.opaque = {var.name: function for var, function in mod.opaque_functions.items()}
-        self.cache = cache
-        self.problems: list[Diagnostic] = []
+        self.equations = Equations(mod, name)
+        self.relations = Relations(self.equations, cache)
         self.nodes: dict[Expr, TypeNode] = {}
-        self.unifier = Unifier()
-        self.queue: deque[_Relation] = deque()
         # Variables whose scope the walk has left, and the type parameters in reach.
         self.closed: set[Var] = set()
         self.type_params: set[TypeVar] = set()
         self.stack: list[tuple[int, Expr]] = []
 
     def run(self, function: Function) -> None:
-        """Infer the types of ``function`` and everything in it; mistakes end up in ``problems``."""
+        """Infer the types of ``function`` and everything in it; mistakes end up in its equations."""
         try:
             self._walk(function)
-            self._solve()
+            self.relations.solve()
         except TypeTooLarge as problem:
-            self._report(problem.diagnostics[0], function)
-        if not self.problems:
+            self.equations.report(problem.diagnostics[0], function)
+        if not self.equations.problems:
             self._report_unresolved()
 
     def export(self, function: Function, types: dict[Expr, Type]) -> None:
         """Add the types found to ``types``; one that is too large to be a type is a mistake of ``function``."""
-        freeze = self.unifier.freeze
+        freeze = self.equations.unifier.freeze
         try:
             for expr, node in self.nodes.items():
                 types[expr] = freeze(node)
         except TypeTooLarge as problem:
-            self._report(problem.diagnostics[0], function)
-
-    # Mistakes
-
-    def _report(self, problem: Diagnostic, expr: Expr | None, where: SourceRange | None = None) -> None:
-        if where is None and expr is not None:
-            where = self.mod.locations.get(expr)
-        self.problems.append(errors.located(problem, where, expr, self.name))
-
-    def _unify(
-        self, expected: TypeNode, found: TypeNode, role: str, expr: Expr, within: Expr, formal: bool = False
-    ) -> None:
-        """Make two types equal, or report that ``expr``, which stands in ``within``, has the wrong one."""
-        conflict = self.unifier.unify(expected, found, assign_right=not formal)
-        if conflict is None:
-            return
-        resolve = self.unifier.resolve
-        # A variable's place is where it is bound; the mistake is where it is used.
-        where = None if isinstance(expr, (Var, GlobalVar)) else self.mod.locations.get(expr)
-        where = where or self.mod.locations.get(within)
-        self._report(errors.mismatch(role, resolve(expected), resolve(found), conflict.reason), within, where)
+            self.equations.report(problem.diagnostics[0], function)
 
     def _report_unresolved(self) -> None:
         reported: set[TypeNode] = set()
@@ -227,7 +172,7 @@ class _Inference:
             if any(part in nodes and find(nodes[part]).head is None for part in children(expr)):
                 continue
             reported.add(root)
-            self._report(errors.unresolved(expr), expr)
+            self.equations.report(errors.unresolved(expr), expr)
 
     # The walk
 
@@ -252,7 +197,7 @@ class _Inference:
         if expr in nodes:
             if expr in self.closed:
                 assert isinstance(expr, Var)
-                self._report(errors.unbound(expr, closed=True), expr)
+                self.equations.report(errors.unbound(expr, closed=True), expr)
             return
         stack = self.stack
         match expr:
@@ -266,14 +211,14 @@ class _Inference:
                     if arg not in nodes or arg in closed:
                         stack.append((_VISIT, arg))
             case Var():
-                self._report(errors.unbound(expr, closed=False), expr)
+                self.equations.report(errors.unbound(expr, closed=False), expr)
                 nodes[expr] = TypeNode(BROKEN)
             case Let(var, value, body):
                 stack += ((_FINISH, expr), (_VISIT, body), (_BIND, expr), (_VISIT, value))
                 if isinstance(value, Function):
                     self._bind(var, expr)
             case Function(params, body, _, type_params):
-                self._solve()
+                self.relations.solve()
                 self.type_params.update(type_params)
                 for param in params:
                     self._bind(param, expr)
@@ -304,14 +249,14 @@ class _Inference:
                 return TypeNode(TupleTerm(tuple(nodes[one] for one in fields)))
             case TupleGetItem(value):
                 result = TypeNode()
-                self.queue.append(_ProjectionRelation(expr, nodes[value], result))
+                self.relations.add(ProjectionRelation(expr, nodes[value], result))
                 return result
             case Let(var, _, body):
                 self.closed.add(var)
                 return nodes[body]
             case If(condition, then, otherwise):
-                self._unify(TypeNode(_BOOL), nodes[condition], "the condition of `if`", condition, expr)
-                self._unify(nodes[then], nodes[otherwise], "the branches of `if`", otherwise, expr)
+                self.equations.unify(TypeNode(_BOOL), nodes[condition], "the condition of `if`", condition, expr)
+                self.equations.unify(nodes[then], nodes[otherwise], "the branches of `if`", otherwise, expr)
                 return nodes[then]
             case Function():
                 return self._finish_function(expr)
@@ -319,11 +264,11 @@ class _Inference:
                 return TypeNode(RefTerm(nodes[value]))
             case RefRead(ref):
                 content = TypeNode()
-                self._unify(TypeNode(RefTerm(content)), nodes[ref], "what `ref_read` reads", ref, expr)
+                self.equations.unify(TypeNode(RefTerm(content)), nodes[ref], "what `ref_read` reads", ref, expr)
                 return content
             case RefWrite(ref, value):
                 written = TypeNode(RefTerm(nodes[value]))
-                self._unify(nodes[ref], written, "what `ref_write` writes", value, expr)
+                self.equations.unify(nodes[ref], written, "what `ref_write` writes", value, expr)
                 return to_node(_UNIT)
             case Match():
                 return self._finish_match(expr)
@@ -332,7 +277,7 @@ class _Inference:
             case Constructor():
                 return self._constructor(expr)
             case Op(name):
-                self._report(errors.operator_as_value(name), expr)
+                self.equations.report(errors.operator_as_value(name), expr)
                 return TypeNode(BROKEN)
             case Var():
                 return nodes[expr]
@@ -348,12 +293,12 @@ class _Inference:
             return TypeNode(ty)
         problems = list(type_problems(self.mod, ty, self.type_params))
         for problem in problems:
-            self._report(problem, expr)
+            self.equations.report(problem, expr)
         return TypeNode(BROKEN) if problems else to_node(ty)
 
     def _bind(self, var: Var, binder: Expr) -> TypeNode:
         if var in self.nodes:
-            self._report(errors.rebound(var), binder)
+            self.equations.report(errors.rebound(var), binder)
             return self.nodes[var]
         node = self._declared(var.type_annotation, var if var in self.mod.locations else binder)
         self.nodes[var] = node
@@ -368,7 +313,7 @@ class _Inference:
             return
         else:
             declared = self._bind(let.var, let)
-        self._unify(declared, value, f"`%{let.var.name}`", let.value, let)
+        self.equations.unify(declared, value, f"`%{let.var.name}`", let.value, let)
 
     def _finish_function(self, function: Function) -> TypeNode:
         nodes = self.nodes
@@ -381,7 +326,7 @@ class _Inference:
         ret = body
         if function.ret_type is not None:
             ret = self._declared(function.ret_type, function)
-            self._unify(ret, body, "the result of the function", function.body, function)
+            self.equations.unify(ret, body, "the result of the function", function.body, function)
         self.closed.update(function.params)
         self.type_params.difference_update(function.type_params)
         return TypeNode(FunctionTerm(tuple(nodes[param] for param in function.params), ret, function.type_params))
@@ -392,19 +337,19 @@ class _Inference:
             pattern, node = work.pop()
             match pattern:
                 case PatternVar(var):
-                    self._unify(self._bind(var, expr), node, f"`%{var.name}`", expr.data, expr)
+                    self.equations.unify(self._bind(var, expr), node, f"`%{var.name}`", expr.data, expr)
                 case PatternConstructor(constructor, patterns):
                     function = self._instantiated(self._constructor(constructor))
                     if function is None:
                         continue
-                    self._unify(node, function.ret, f"the pattern `{constructor.name}`", expr.data, expr)
+                    self.equations.unify(node, function.ret, f"the pattern `{constructor.name}`", expr.data, expr)
                     if len(patterns) != len(function.args):
-                        self._report(errors.wrong_pattern(constructor, len(patterns)), expr)
+                        self.equations.report(errors.wrong_pattern(constructor, len(patterns)), expr)
                     work.extend(zip(patterns, function.args, strict=False))
                     work.extend((rest, TypeNode(BROKEN)) for rest in patterns[len(function.args) :])
                 case PatternTuple(patterns):
                     fields = tuple(TypeNode() for _ in patterns)
-                    self._unify(node, TypeNode(TupleTerm(fields)), "the tuple pattern", expr.data, expr)
+                    self.equations.unify(node, TypeNode(TupleTerm(fields)), "the tuple pattern", expr.data, expr)
                     work.extend(zip(patterns, fields, strict=True))
                 case PatternWildcard():
                     pass
@@ -415,7 +360,7 @@ class _Inference:
         nodes = self.nodes
         result = TypeNode()
         for clause in expr.clauses:
-            self._unify(result, nodes[clause.rhs], "the clauses of `match`", clause.rhs, expr)
+            self.equations.unify(result, nodes[clause.rhs], "the clauses of `match`", clause.rhs, expr)
             stack: list[Pattern] = [clause.lhs]
             while stack:
                 pattern = stack.pop()
@@ -424,10 +369,10 @@ class _Inference:
                 elif isinstance(pattern, (PatternConstructor, PatternTuple)):
                     stack.extend(pattern.patterns)
         # Cases are counted only where the patterns themselves make sense.
-        if expr.complete and not self.problems:
+        if expr.complete and not self.equations.problems:
             cases = unmatched_cases(expr, self.mod.type_definitions)
             if cases:
-                self._report(errors.unmatched([pattern_text(case) for case in cases]), expr)
+                self.equations.report(errors.unmatched([pattern_text(case) for case in cases]), expr)
         return result
 
     # Names
@@ -439,7 +384,7 @@ class _Inference:
             if opaque is not None and opaque.type is not None:
                 return self._declared(opaque.type, var)
             problem = errors.unknown_global(name, tuple(self.functions))
-            self._report(problem if opaque is None else errors.untyped_function(name, opaque.type_key), var)
+            self.equations.report(problem if opaque is None else errors.untyped_function(name, opaque.type_key), var)
             return TypeNode(BROKEN)
         unknown = IncompleteType()
         args = tuple(param.type_annotation or unknown for param in function.params)
@@ -448,7 +393,7 @@ class _Inference:
     def _constructor(self, constructor: Constructor) -> TypeNode:
         data = self.mod.type_definitions.get(constructor.belong_to)
         if data is None:
-            self._report(errors.unknown_type(constructor.belong_to.name), constructor)
+            self.equations.report(errors.unknown_type(constructor.belong_to.name), constructor)
             return TypeNode(BROKEN)
         made = TypeCall(data.header, data.type_vars)
         return to_node(FuncType(constructor.inputs, made, data.type_vars))
@@ -468,34 +413,34 @@ class _Inference:
         return FunctionTerm(args, instantiate(head.ret, values))
 
     def _call_function(self, call: Call) -> TypeNode:
-        self._solve()
+        self.relations.solve()
         nodes = self.nodes
         callee = find(nodes[call.op])
         opaque = self.opaque.get(call.op.name) if isinstance(call.op, GlobalVar) else None
         if opaque is not None:
-            self._report(errors.lowered_function(call.op, opaque.type_key), call)
+            self.equations.report(errors.lowered_function(call.op, opaque.type_key), call)
             return TypeNode(BROKEN)
         args = tuple(nodes[arg] for arg in call.args)
         if callee.head is None:
             function = FunctionTerm(args, TypeNode())
-            self._unify(callee, TypeNode(function), f"{errors.words(call.op)}", call.op, call)
+            self.equations.unify(callee, TypeNode(function), f"{errors.words(call.op)}", call.op, call)
             return function.ret
         type_params = callee.head.type_params if isinstance(callee.head, FunctionTerm) else ()
         instance = self._instantiated(callee, call.type_args)
         if instance is None:
             if callee.head is not BROKEN:
-                self._report(errors.not_a_function(call.op, self.unifier.resolve(callee)), call)
+                self.equations.report(errors.not_a_function(call.op, self.equations.unifier.resolve(callee)), call)
             return TypeNode(BROKEN)
         if len(call.type_args) > len(type_params):
             problem = errors.too_many_type_arguments(call.op, len(type_params), len(call.type_args))
-            self._report(problem, call)
+            self.equations.report(problem, call)
         if len(args) != len(instance.args):
             names = self._parameter_names(call.op)
-            self._report(errors.wrong_count(call.op, names, str(len(instance.args)), len(args)), call)
+            self.equations.report(errors.wrong_count(call.op, names, str(len(instance.args)), len(args)), call)
             return instance.ret
         for i, (formal, actual) in enumerate(zip(instance.args, args, strict=True)):
             role = f"argument {i + 1} of {errors.words(call.op)}"
-            self._unify(formal, actual, role, call.args[i], call, formal=True)
+            self.equations.unify(formal, actual, role, call.args[i], call, formal=True)
         return instance.ret
 
     def _parameter_names(self, callee: Expr) -> list[str]:
@@ -506,138 +451,16 @@ class _Inference:
     def _call_operator(self, call: Call, name: str, args: list[TypeNode]) -> TypeNode:
         op = relay_op(name)
         if op is None:
-            self._report(errors.unknown_operator(name), call)
+            self.equations.report(errors.unknown_operator(name), call)
             return TypeNode(BROKEN)
         least = len(op.inputs) - op.variadic
         if len(args) < least or (len(args) > least and not op.variadic):
             expected = f"at least {least}" if op.variadic else str(least)
-            self._report(errors.wrong_count(call.op, op.inputs, expected, len(args)), call)
+            self.equations.report(errors.wrong_count(call.op, op.inputs, expected, len(args)), call)
             return TypeNode(BROKEN)
         if not isinstance(call.attrs, op.attrs):
-            self._report(errors.wrong_attributes(op, call.attrs), call)
+            self.equations.report(errors.wrong_attributes(op, call.attrs), call)
             return TypeNode(BROKEN)
         result = TypeNode()
-        self.queue.append(_OperatorRelation(call, op, tuple(args), result))
+        self.relations.add(OperatorRelation(call, op, tuple(args), result))
         return result
-
-    # Relations
-
-    def _solve(self) -> None:
-        """Look at the queued relations, and again at those whose types became known, to the end."""
-        queue, unifier = self.queue, self.unifier
-        while True:
-            # Unification wakes relations also where none is queued.
-            if unifier.woken:
-                queue.extend(unifier.woken)
-                unifier.woken = []
-            if not queue:
-                return
-            relation = queue.popleft()
-            if not relation.done:
-                if isinstance(relation, _OperatorRelation):
-                    relation.done = self._relate_operator(relation)
-                else:
-                    relation.done = self._relate_projection(relation)
-                if not relation.done:
-                    waited = relation.args if isinstance(relation, _OperatorRelation) else (relation.value,)
-                    self._wait(relation, waited)
-
-    def _wait(self, relation: _Relation, nodes: Sequence[TypeNode]) -> None:
-        for unknown in unknowns(nodes):
-            if unknown.waiting is None:
-                unknown.waiting = [relation]
-            else:
-                unknown.waiting.append(relation)
-
-    def _relate_projection(self, relation: _ProjectionRelation) -> bool:
-        expr, value, result = relation.expr, find(relation.value), relation.result
-        match value.head:
-            case None:
-                return False
-            case TupleTerm(fields) if 0 <= expr.index < len(fields):
-                field = fields[expr.index]
-                self._unify(result, field, errors.words(expr), expr, expr)
-            case head:
-                if head is not BROKEN:
-                    found = self.unifier.resolve(value)
-                    self._report(errors.not_a_tuple(expr.tuple_value, expr.index, found), expr)
-                self.unifier.mark_broken(result)
-        return True
-
-    def _relate_operator(self, relation: _OperatorRelation) -> bool:
-        op, call = relation.op, relation.call
-        types = [self._known(node) for node in relation.args]
-        if None in types:
-            if is_broken(relation.args):
-                self.unifier.mark_broken(relation.result)
-                return True
-            if op.relay_type is any_type:
-                self._unify(relation.result, relation.args[0], errors.words(call), call, call)
-                return True
-            if op.operands is None or not self._deduce_operands(relation, op, types):
-                return False
-            types = [self._known(node) for node in relation.args]
-            if None in types:
-                return False
-        known = tuple(ty for ty in types if ty is not None)
-        key = (op, call.attrs, known)
-        inferred = self.cache.get(key)
-        before, declared = find(relation.result).head, None
-        try:
-            if inferred is None:
-                inferred = self.cache[key] = infer_operator(op, call.attrs, known)
-            if op.known_result is not None and isinstance(before, TensorType):
-                declared = op.known_result(call.attrs, before, *known)
-        except Relay2RelaxError as problem:
-            self._report(errors.refused(op, problem, call.args, known), call)
-            self.unifier.mark_broken(relation.result)
-            return True
-        node = relation.args[0] if inferred.same_as_input else to_node(self._defined(inferred.result, call))
-        self._unify(relation.result, node, errors.words(call), call, call)
-        if declared is not None:
-            self._unify(relation.result, to_node(declared), errors.words(call), call, call)
-        for index, demanded in inferred.operands:
-            self._unify_operand(relation, index, demanded)
-        return True
-
-    def _defined(self, ty: Type, call: Call) -> Type:
-        """Return ``ty``; a type that an operator's rule gives by name becomes the one that the module defines."""
-        if not isinstance(ty, NamedType):
-            return ty
-        for var in self.mod.type_definitions:
-            if var.name == ty.name:
-                return TypeCall(var)
-        self._report(errors.unknown_type(ty.name), call)
-        return IncompleteType()
-
-    def _known(self, node: TypeNode) -> Type | None:
-        """Return the type of ``node`` if all of it is known (and sound)."""
-        node = find(node)
-        head = node.head
-        if isinstance(head, TensorType):
-            return head
-        if unknowns((node,)) or is_broken((node,)):
-            return None
-        return self.unifier.resolve(node)
-
-    def _deduce_operands(self, relation: _OperatorRelation, op: OpDef, types: list[Type | None]) -> bool:
-        """Let the operator say what follows for unknown arguments; returns whether anything did."""
-        assert op.operands is not None
-        try:
-            deduced = op.operands(relation.call.attrs, tuple(types))
-        except Relay2RelaxError as problem:
-            shown = [self.unifier.resolve(node) for node in relation.args]
-            self._report(errors.refused(op, problem, relation.call.args, shown), relation.call)
-            for node in relation.args:
-                for unknown in unknowns((node,)):
-                    self.unifier.mark_broken(unknown)
-            return True
-        news = [(i, ty) for i, ty in enumerate(deduced) if ty is not None and types[i] is None]
-        for index, demanded in news:
-            self._unify_operand(relation, index, demanded)
-        return bool(news)
-
-    def _unify_operand(self, relation: _OperatorRelation, index: int, demanded: Type) -> None:
-        call = relation.call
-        role = f"argument {index + 1} of {errors.words(call.op)}"
-        self._unify(relation.args[index], to_node(demanded), role, call.args[index], call)
