@@ -37,13 +37,16 @@ from relay2relax.tir.sums import (
     add,
     atom_sum,
     build,
+    cancel,
     chain,
     constant_sum,
     flattened,
+    in_lowest_terms,
     is_constant,
     means,
     product,
     scale,
+    shared,
     sort_key,
     term_key,
     truncated,
@@ -59,6 +62,7 @@ _WIDE = ("int64", "int32")
 _LARGEST_PRODUCT = 64
 # So many minima and maxima of one sum are told apart by cases.
 _DEEPEST_CASES = 3
+_WIDEST_EXTREME = 8  # is divided operand by operand
 # So many terms are looked at for the limits that one question needs.
 _BUDGET = 8192
 
@@ -208,10 +212,10 @@ class Algebra:
         whole, rest = self.split(a, by)
         if not rest:
             return whole
-        shared, count = _shared(rest, by)
-        if shared or count > 1:
+        factors, count = shared(rest, by)
+        if factors or count > 1:
             # With a common factor gone there may be more to take out.
-            smaller = self.divided(_cancel(rest, shared, count), _cancel(by, shared, count), dtype)
+            smaller = self.divided(cancel(rest, factors, count), cancel(by, factors, count), dtype)
             return self.joined(add(whole, smaller))
         if not is_constant(by):
             if self.below(rest, by):
@@ -229,10 +233,22 @@ class Algebra:
             case [(Binary("//", x, IntImm(inner)),) as term] if inner > 0 and rest[term] == 1:
                 over = add(self.sum(x), constant_sum(rest.get((), 0) * inner))
                 return self.joined(add(whole, self.divided(over, constant_sum(inner * divisor), dtype)))
+            case [(Binary(("min" | "max"), _, _) as atom,) as term]:
+                smaller = self.shared_quotient(atom, rest[term], rest.get((), 0), by, dtype)
+                if smaller is not None:
+                    return self.joined(add(whole, smaller))
             case [(Binary("%", x, IntImm(inner)),) as term] if rest == {term: 1} and inner % divisor == 0:
                 over = self.divided(self.sum(x), by, dtype)
                 return self.joined(add(whole, self.modulo(over, constant_sum(inner // divisor), dtype)))
         return self.joined(add(whole, atom_sum(Binary("//", self.built(rest, dtype), IntImm(divisor, dtype)))))
+
+    def shared_quotient(self, extreme: Binary, count: int, shift: int, by: Sum, dtype: str) -> Sum | None:
+        """Return ``(count * extreme + shift) // by`` as an extreme of quotients, None where none of these is exact."""
+        op = extreme.op if count > 0 else "min" if extreme.op == "max" else "max"
+        over = [add(scale(self.sum(one), count), constant_sum(shift)) for one in flattened(extreme.op, extreme)]
+        if len(over) > _WIDEST_EXTREME or all(self.split(one, by)[1] for one in over):
+            return None
+        return self.extreme(op, chain(op, [self.built(self.divided(one, by, dtype), dtype) for one in over]))
 
     def modulo(self, a: Sum, by: Sum, dtype: str) -> Sum:
         """Return ``a % by``."""
@@ -243,10 +259,10 @@ class Algebra:
         rest = self.split(a, by)[1]
         if not rest:
             return {}
-        shared, count = _shared(rest, by)
-        if shared or count > 1:
-            smaller = self.modulo(_cancel(rest, shared, count), _cancel(by, shared, count), dtype)
-            return self.multiplied(smaller, {shared: count}, dtype)
+        factors, count = shared(rest, by)
+        if factors or count > 1:
+            smaller = self.modulo(cancel(rest, factors, count), cancel(by, factors, count), dtype)
+            return self.multiplied(smaller, {factors: count}, dtype)
         if not is_constant(by):
             if self.below(rest, by):
                 return rest
@@ -288,17 +304,20 @@ class Algebra:
             return atom_sum(chain(op, sorted(dict.fromkeys(operands), key=sort_key)))
         contest = Contest(self, op)
         for operand in operands:
-            match list(self.sum(operand).items()):
-                # The simplified operand may be such an extreme itself.
-                case [((Binary(inner, _, _) as atom,), 1)] if inner == op:
+            terms = self.sum(operand)
+            match [term for term in terms if term]:
+                # The simplified operand may be such an extreme itself, or multiples of one and a constant.
+                case [(Binary(inner, _, _) as atom,) as term] if inner == op and terms[term] > 0:
                     for part in flattened(op, atom):
-                        contest.enter(self.sum(part))
+                        contest.enter(add(scale(self.sum(part), terms[term]), constant_sum(terms.get((), 0))))
                 case _:
-                    contest.enter(self.sum(operand))
+                    contest.enter(terms)
         left = contest.left()
         if len(left) == 1:
             return left[0]
-        return atom_sum(chain(op, sorted((self.built(one, expr.dtype) for one in left), key=sort_key)))
+        left, factor, shift = in_lowest_terms(left)
+        atom = chain(op, sorted((self.built(one, expr.dtype) for one in left), key=sort_key))
+        return add({(atom,): factor}, constant_sum(shift))
 
     def leaves(self, terms: Sum) -> set[Any]:
         """Return the variables and other leaves in ``terms``, and those in the limits of these."""
@@ -567,25 +586,6 @@ def _extremes(terms: Sum, side: int) -> Iterator[tuple[Term, bool]]:
         match term:
             case (Binary(("min" | "max") as op, _, _),):
                 yield term, (op == "min") == ((side == 1) == (count > 0))
-
-
-def _shared(a: Sum, by: Sum) -> tuple[Term, int]:
-    """Return the factors that all terms of both sums share; without atoms, no common number is looked for."""
-    terms = [*a, *by]
-    shared: Term = ()
-    for atom in dict.fromkeys(terms[0]):
-        shared += (atom,) * min(term.count(atom) for term in terms)
-    return (shared, 1) if is_constant(by) else (shared, math.gcd(*a.values(), *by.values()))
-
-
-def _cancel(a: Sum, shared: Term, count: int) -> Sum:
-    """Return ``a`` divided by a factor that all its terms have."""
-    result: Sum = {}
-    for term, factor in a.items():
-        left = without(term, shared)
-        assert left is not None
-        result[left] = factor // count
-    return result
 
 
 def _plain(limit: Limit) -> int | None:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from relay2relax.tir.algebra import Algebra, Bounds, Limit
 from relay2relax.tir.expr import AnyExtent, FloatImm, IntImm, PrimExpr, Var, children
+from relay2relax.tir.linear import decided
 from relay2relax.tir.sums import Sum, build, is_constant
 
 __all__ = ["EXTENTS", "Bounds", "Limit", "constant_difference", "limits", "parted", "prove", "simplify"]
@@ -52,7 +53,9 @@ def prove(condition: PrimExpr, bounds: Bounds | None = None) -> bool | None:
     """Return whether ``condition`` always (True) or never (False) holds, or None where that is not known."""
     if isinstance(condition, IntImm):
         return bool(condition.value)
-    return Algebra(bounds).prove(condition)
+    algebra = Algebra(bounds)
+    answer = algebra.prove(condition)
+    return decided(algebra, condition) if answer is None else answer
 
 
 def constant_difference(a: PrimExpr, b: PrimExpr, bounds: Bounds | None = None) -> int | None:

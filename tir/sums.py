@@ -6,6 +6,7 @@ the constant. The order depends on names and on the age of variables, never on w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -140,6 +141,33 @@ def chain(op: BinaryOp, operands: Sequence[PrimExpr]) -> PrimExpr:
     for one in others:
         result = Binary(op, result, one)
     return result
+
+
+def shared(a: Sum, by: Sum) -> tuple[Term, int]:
+    """Return the factors that all terms of both sums share; without atoms, no common number is looked for."""
+    terms = [*a, *by]
+    common: Term = ()
+    for atom in dict.fromkeys(terms[0]):
+        common += (atom,) * min(term.count(atom) for term in terms)
+    return (common, 1) if is_constant(by) else (common, math.gcd(*a.values(), *by.values()))
+
+
+def cancel(a: Sum, common: Term, count: int) -> Sum:
+    """Return ``a`` divided by a factor that all its terms have."""
+    result: Sum = {}
+    for term, factor in a.items():
+        left = without(term, common)
+        assert left is not None
+        result[left] = factor // count
+    return result
+
+
+def in_lowest_terms(operands: list[Sum]) -> tuple[list[Sum], int, int]:
+    """Return ``operands`` of an extreme without the factor and the constant that can stand outside of it."""
+    shift = 0 if any(map(is_constant, operands)) else min(one.get((), 0) for one in operands)
+    shifted = [add(one, constant_sum(shift), -1) for one in operands]
+    factor = math.gcd(*(count for one in shifted for count in one.values()))
+    return [{term: count // factor for term, count in one.items()} for one in shifted], factor, shift
 
 
 def build(terms: Sum, dtype: str) -> PrimExpr:
