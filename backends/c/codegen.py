@@ -23,7 +23,7 @@ from relay2relax.backends.c.expression import (
 )
 from relay2relax.backends.c.header import C_TYPES, FUNCTIONS, HALF
 from relay2relax.backends.c.positions import Unrolled
-from relay2relax.backends.c.properties import chooses_around_loops, is_natural, is_remainder
+from relay2relax.backends.c.properties import chooses_around_loops, is_natural, is_remainder, loaded_by_choice
 from relay2relax.backends.outside_calls import math_call
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
@@ -54,7 +54,7 @@ from relay2relax.tir.stmt import (
     Stmt,
     While,
 )
-from relay2relax.tir.visit import subexpressions
+from relay2relax.tir.visit import map_expr, subexpressions
 
 # Temporaries up to this size live on the stack.
 _STACK_BYTES = 1 << 16
@@ -312,6 +312,13 @@ class _Writer:
         return f"for ({type_} {name} = 0; {render(Infix('<', Atom(name), extent))}; ++{name})"
 
     def store(self, buffer: Buffer, indices: Sequence[PrimExpr], value: PrimExpr) -> None:
+        values: dict[PrimExpr, PrimExpr] = {}
+        for load in loaded_by_choice(value):
+            values[load] = var = Var("chosen", load.dtype)
+            text = self.text(load)
+            self.line(f"const {value_type(load.dtype)} {self.named(var, 'v')} = {text};")
+        if values:
+            value = map_expr(value, values.get)
         text = render(stored(self.expr(value), buffer.dtype))
         target = render(self.element(buffer, indices))
         if buffer not in self.local:

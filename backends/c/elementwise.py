@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeGuard
 
 from relay2relax.backends.c.fusion import effort
-from relay2relax.backends.c.loops import block, coefficient, parallel, put, static
+from relay2relax.backends.c.loops import block, ceiling, coefficient, local, parallel, put, static, vectorized
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.stages import Axis, Stage
+from relay2relax.core.dtype import bits
 from relay2relax.tir.arith import prove, simplify
-from relay2relax.tir.expr import Binary, BufferLoad, Call, IntImm, PrimExpr, Select, Var, binary, children
+from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, IntImm, PrimExpr, Select, Var, binary, children
 from relay2relax.tir.stmt import BufferStore, For, If, LoopKind, Stmt
 from relay2relax.tir.visit import loads, map_expr, subexpressions
 
@@ -30,6 +32,9 @@ def schedule_elementwise(stage: Stage, machine: Machine) -> Stmt:
     inner = innermost(stage)
     outer = [axis for axis in stage.axes if axis is not inner]
     work = effort(stage)
+    other = _read_along(stage, inner)
+    if other is not None:
+        return _transposing(stage, inner, other, machine)
     if not outer:
         loop = parallel([inner], store, work, machine.parallel_work)
         if isinstance(loop, For) and loop.kind is LoopKind.SERIAL:
@@ -118,6 +123,82 @@ def innermost(stage: Stage) -> Axis:
         if coefficient(stage.indices[0], axis.var) == 1:
             return axis
     return stage.axes[-1]
+
+
+# Loops that turn matrices around
+
+# As many single-precision numbers as a line of a cache holds.
+_TILE = 16
+# A cache of the second level keeps at least so many lines of each distance from the next, of so many bytes in all.
+_WAYS, _WAY_BYTES, _LINE_BYTES = 4, 1 << 16, 64
+
+
+def _read_along(stage: Stage, inner: Axis) -> Axis | None:
+    """Return the axis along which an operand lies, if walking across it along ``inner`` would not do.
+
+    A row of the result takes a line of the cache for every element; rows that follow use these lines, too, if they are
+    still there.
+    """
+    for load in loads(stage.value):
+        place = load.indices[0]
+        stride = 0 if loads(place) else coefficient(place, inner.var)
+        if not stride or abs(stride) == 1 or _stay(inner, abs(stride) * ((bits(load.dtype) + 7) // 8)):
+            continue
+        for axis in stage.axes:
+            apart = coefficient(place, axis.var) == 1 and coefficient(stage.indices[0], axis.var) not in (None, 0)
+            if apart and axis is not inner and _fills(inner) and _fills(axis):
+                return axis
+    return None
+
+
+def _stay(inner: Axis, stride: int) -> bool:
+    """Whether the lines of a cache that elements ``stride`` bytes apart lie in have room beside each other."""
+    extent = static(inner.extent)
+    return extent is not None and extent <= _WAYS * _WAY_BYTES // max(math.gcd(stride, _WAY_BYTES), _LINE_BYTES)
+
+
+def _fills(axis: Axis) -> bool:
+    extent = static(axis.extent)
+    return extent is None or extent >= _TILE
+
+
+def _transposing(stage: Stage, inner: Axis, other: Axis, machine: Machine) -> Stmt:
+    """Return loops over square tiles: each is computed along ``other`` and stored along ``inner``.
+
+    So every line of the cache is used whole while it is there.
+    """
+    rows, columns = Axis(Var("rows"), ceiling(other.extent, _TILE)), Axis(Var("columns"), ceiling(inner.extent, _TILE))
+    begins: dict[Var, PrimExpr] = {
+        axis.var: binary("*", tile.var, IntImm(_TILE)) for axis, tile in ((other, rows), (inner, columns))
+    }
+
+    def within(axis: Axis) -> PrimExpr:
+        left = simplify(binary("-", axis.extent, begins[axis.var]))
+        whole = static(axis.extent)
+        return IntImm(_TILE) if whole is not None and whole % _TILE == 0 else binary("min", IntImm(_TILE), left)
+
+    def at(row: PrimExpr, column: PrimExpr) -> dict[Var, PrimExpr]:
+        steps = {other.var: row, inner.var: column}
+        return {var: binary("+", begin, steps[var]) for var, begin in begins.items()}
+
+    def tile(buffer: Buffer) -> Stmt:
+        column, row = Var("column"), Var("row")
+
+        def compute(row: PrimExpr) -> Stmt:
+            return BufferStore(buffer, (row, column), put(stage.value, at(row, column)))
+
+        def store(column: PrimExpr) -> Stmt:
+            place = put(stage.indices[0], at(row, column))
+            return BufferStore(stage.target, (place,), BufferLoad(buffer, (row, column)))
+
+        return block(
+            For(column, within(inner), vectorized(within(other), compute)),
+            For(row, within(other), vectorized(within(inner), store)),
+        )
+
+    axes = [*(axis for axis in stage.axes if axis not in (inner, other)), rows, columns]
+    body = local(stage.target.dtype, [_TILE, _TILE], "local", tile)
+    return parallel(axes, body, effort(stage), machine.parallel_work)
 
 
 # Loops without conditions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from relay2relax.core.dtype import is_float
-from relay2relax.tir.expr import Binary, Call, Cast, IntImm, PrimExpr, Select, Var
+from relay2relax.tir.expr import Binary, BufferLoad, Call, Cast, IntImm, PrimExpr, Select, Var, children
 from relay2relax.tir.stmt import For, If, Stmt
 from relay2relax.tir.visit import all_expressions, statements, subexpressions
 
@@ -44,3 +44,28 @@ def chooses_around_loops(body: Stmt) -> bool:
         for expr in all_expressions(body)
         for node in subexpressions(expr)
     )
+
+
+def loaded_by_choice(value: PrimExpr) -> list[BufferLoad]:
+    """Return the loads that only a branch of a ``Select`` makes.
+
+    Both branches may be evaluated. A C compiler, which does not know that, makes vectors of a choice between numbers
+    that are loaded in any case.
+    """
+    surely: set[BufferLoad] = set()
+    perhaps: dict[BufferLoad, None] = {}
+    stack = [(value, False)]
+    while stack:
+        node, chosen = stack.pop()
+        match node:
+            case BufferLoad() if chosen:
+                perhaps[node] = None
+            case BufferLoad():
+                surely.add(node)
+            case Select(condition, then, otherwise):
+                stack += [(condition, chosen), (then, True), (otherwise, True)]
+            case Call("if_then_else", (condition, _, _)):
+                stack.append((condition, chosen))
+            case _:
+                stack += [(child, chosen) for child in children(node)]
+    return [load for load in perhaps if load not in surely]
