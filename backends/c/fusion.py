@@ -5,8 +5,8 @@ memory becomes a view. Products that a recurrence repeats are done at once as fa
 element-wise stage is computed where its result is read, if that repeats no work that matters. A stage that interleaves
 several results takes each of them apart (``phases.py``). An element-wise stage over the result of a reduction is done
 when the result is stored. A tensor that is only padded or joined to others is made inside of the result
-(``placement.py``). Then images get their channels innermost (``layout.py``). Stages over the same rows become one that
-runs row by row (``rows.py``).
+(``placement.py``). Then images get their channels innermost (``layout.py``), those within groups, too (``groups.py``).
+Stages over the same rows become one that runs row by row (``rows.py``).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Optional, TypeAlias
 
 from relay2relax.backends.c.common import eliminate_common
+from relay2relax.backends.c.groups import split_groups
 from relay2relax.backends.c.layout import channels_last
 from relay2relax.backends.c.phases import split_phases
 from relay2relax.backends.c.placement import place
@@ -67,6 +68,7 @@ def fuse(
     found = split_phases(found, fixed)
     found = _fuse_epilogues(found, fixed)
     found = place(found, fixed)
+    found = split_groups(found)
     found = channels_last(found, fixed, given | apart)
     return by_rows(Program(tuple(found), views, made_of(found, constants, frozenset(params))), given)
 

@@ -7,7 +7,7 @@ conversions happen where the program begins and ends, inside stages that are the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -111,9 +111,15 @@ def _channels(stage: Stage, weights: frozenset[Buffer]) -> Iterator[_Dimension]:
         return
     image, weight = (b, a) if a.buffer in weights else (a, b)
     # An axis that is only part of an index of the weights runs over their window.
-    used, kept = {index for index in weight.indices if isinstance(index, Var)}, set(_variables(image.indices))
+    extents = {axis.var: axis.extent for axis in (*stage.axes, *reduction.axes)}
+    used = {_within_group(index, extents) for index in weight.indices}
+    kept = set(_variables(image.indices))
     reduced = {axis.var for axis in reduction.axes}
-    summed = [(image.buffer, d) for d, index in enumerate(image.indices) if index in reduced and index in used]
+    summed = [
+        (image.buffer, d)
+        for d, index in enumerate(image.indices)
+        if (channel := _within_group(index, extents)) in reduced and channel in used
+    ]
     if summed:
         yield from summed
         wanted = {axis.var for axis in stage.axes if axis.var in used and axis.var not in kept}
@@ -121,7 +127,21 @@ def _channels(stage: Stage, weights: frozenset[Buffer]) -> Iterator[_Dimension]:
         # Depthwise: one axis runs over the channels of image, weights and result.
         wanted = {axis.var for axis in stage.axes if axis.var in used and axis.var in kept}
         yield from ((image.buffer, d) for d, index in enumerate(image.indices) if index in wanted)
-    yield from ((stage.target, d) for d, index in enumerate(stage.indices) if _moved(index) in wanted)
+    yield from (
+        (stage.target, d)
+        for d, index in enumerate(stage.indices)
+        if (_moved(index) or _within_group(index, extents)) in wanted
+    )
+
+
+def _within_group(index: PrimExpr, extents: Mapping[Var, PrimExpr]) -> PrimExpr:
+    """Return the variable that runs over the channels of a group in ``index``; without groups, ``index``."""
+    match index:
+        case Binary("+", Binary("*", Var(), IntImm() as size), Var() as channel) | Binary(
+            "+", Var() as channel, Binary("*", Var(), IntImm() as size)
+        ) if extents.get(channel) == size:
+            return channel
+    return index
 
 
 def _variables(indices: Sequence[PrimExpr]) -> Iterator[Var]:

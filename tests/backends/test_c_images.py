@@ -145,3 +145,41 @@ def test_depthwise_between_products(channels: int, stride: int, size: int, bound
     v, d, w = map(tensor, weights.values())
     hidden = F.conv2d(F.conv2d(tensor(x), v).clamp(0, 6), d, stride=stride, padding=1, groups=c).clamp(0, 6)
     np.testing.assert_allclose(run(module, weights, x, bound=bound), F.conv2d(hidden, w), rtol=1e-4, atol=1e-4)
+
+
+GROUPED = """
+  %0 = nn.relu(nn.conv2d(%x, %v));
+  %1 = nn.conv2d(%0, %w, strides=[{stride}, {stride}], padding=[1, 1, 1, 1], groups={groups});
+  nn.conv2d(nn.relu(nn.bias_add(%1, %b)), %u)
+"""
+
+
+@pytest.mark.parametrize("bound", [False, True])
+@pytest.mark.parametrize(("groups", "read", "made"), [(2, 16, 32), (3, 24, 16), (4, 4, 8), (24, 1, 1), (16, 1, 2)])
+@pytest.mark.compiler
+def test_groups_between_convolutions(groups: int, read: int, made: int, bound: bool) -> None:
+    stride = 1 + groups % 2
+    c, d = groups * read, groups * made
+    weights = {
+        "v": normal(c, 3, 1, 1), "w": normal(d, read, 3, 3), "b": normal(d), "u": normal(5, d, 1, 1)
+    }  # fmt: skip
+    shapes = {name: f"({', '.join(map(str, value.shape))})" for name, value in weights.items()}
+    params = ", ".join(f"%{name}: Tensor[{shape}, float32]" for name, shape in shapes.items())
+    module = program(f"%x: Tensor[(2, 3, 7, 9), float32], {params}", GROUPED.format(stride=stride, groups=groups))
+    x = normal(2, 3, 7, 9)
+    v, w, b, u = map(tensor, weights.values())
+    hidden = F.conv2d(F.conv2d(tensor(x), v).relu(), w, b, stride=stride, padding=1, groups=groups).relu()
+    np.testing.assert_allclose(run(module, weights, x, bound=bound), F.conv2d(hidden, u), rtol=1e-4, atol=1e-3)
+
+
+def test_wide_groups_have_an_axis_of_their_own() -> None:
+    """Channels are innermost within groups, and nothing divides an index."""
+    shapes = {"v": (48, 3, 1, 1), "w": (32, 24, 3, 3), "b": (32,), "u": (5, 32, 1, 1)}
+    named = {name: f"({', '.join(map(str, shape))})" for name, shape in shapes.items()}
+    params = ", ".join(f"%{name}: Tensor[{shape}, float32]" for name, shape in named.items())
+    module = program(f"%x: Tensor[(2, 3, 7, 9), float32], {params}", GROUPED.format(stride=1, groups=2))
+    found = stages(module, {name: normal(*shape) for name, shape in shapes.items()})
+    (grouped,) = (s for s in found if s.reduction is not None and len(s.reduction.axes) == 3 and len(s.axes) == 5)
+    assert [axis.extent.value for axis in grouped.axes] == [2, 7, 9, 2, 16]  # type: ignore[attr-defined]
+    assert [extent.value for extent in grouped.target.shape] == [2, 7, 9, 32]  # type: ignore[attr-defined]
+    assert not any("//" in repr(expr) for expr in grouped.expressions())
