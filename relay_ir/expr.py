@@ -184,6 +184,22 @@ class Call(RelayExpr):
     def __post_init__(self) -> None:
         _as_tuple(self, "args")
 
+    def __getitem__(self, index: int) -> TupleGetItem:
+        """Return one result of an operator that has several, as ``op.split(x, 2)[0]``; unpacking works, too.
+
+        Raises TypeError where TVM's function of the operator does not give a tuple, IndexError beyond its fields.
+        """
+        from relay2relax.relay_ir.op_forms import count_results
+
+        count = count_results(self)
+        if count is None:
+            raise TypeError(
+                "only calls of operators with several results have fields; see TupleGetItem for other values"
+            )
+        if not -count <= index < count:
+            raise IndexError(f"field {index} of {count} results")
+        return TupleGetItem(self, index % count)
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tuple(RelayExpr):

@@ -115,3 +115,40 @@ def test_calls_whose_attributes_stand_in_the_metadata() -> None:
 def test_mistaken_arguments(build: Callable[[], Any], message: str) -> None:
     with pytest.raises(BuildError, match=message):
         build()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        op.split(m, 2),
+        op.split(m, (1, 3), axis=1),
+        op.topk(m, 2),
+        op.unique(i, return_counts=True),
+        op.unique(i),
+        op.nn.batch_norm(x, b, b, b, b),
+        op.meshgrid(relay_ir.Tuple([b, b])),
+        op.random.threefry_generate(relay_ir.var("key", shape=(10,), dtype="uint64"), (4,)),
+        op.random.uniform(relay_ir.var("key", shape=(10,), dtype="uint64"), (4,)),
+        op.vision.get_valid_counts(relay_ir.var("boxes", shape=(1, 5, 6)), 0),
+    ],
+    ids=lambda made: str(made.op.name),
+)
+def test_results_are_taken_by_index_and_unpacked(made: relay_ir.Call) -> None:
+    mod = relay_ir.infer_type(relay_ir.IRModule.from_expr(made))
+    fields = mod.types[mod["main"].body].fields
+    unpacked = list(made)
+    assert [mod_type(one) for one in unpacked] == list(fields)
+    assert mod_type(made[-1]) == fields[-1]
+    with pytest.raises(IndexError):
+        made[len(fields)]
+
+
+def mod_type(expr: relay_ir.TupleGetItem) -> object:
+    mod = relay_ir.infer_type(relay_ir.IRModule.from_expr(expr))
+    return mod.types[mod["main"].body]
+
+
+def test_one_result_has_no_fields() -> None:
+    for made in (op.nn.softmax(m), op.topk(m, 2, ret_type="values"), relay_ir.Call(relay_ir.var("f"), ())):
+        with pytest.raises(TypeError, match="several results"):
+            made[0]
