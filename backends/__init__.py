@@ -17,7 +17,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "executable": ["Executable"],
         "registry": ["register_func"],
         "relay_executor": ["create_executor", "load_executor"],
-        "scheduled": ["schedule_module"],
+        "scheduled": ["schedule_module", "transform_params"],
         "targets": ["build"],
         "vm": ["VirtualMachine"],
     },
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from relay2relax.backends.executable import Executable
     from relay2relax.backends.registry import register_func
     from relay2relax.backends.relay_executor import create_executor, load_executor
-    from relay2relax.backends.scheduled import schedule_module
+    from relay2relax.backends.scheduled import schedule_module, transform_params
     from relay2relax.backends.targets import build
     from relay2relax.backends.vm import VirtualMachine
 
@@ -43,4 +43,5 @@ __all__ = [
     "load_executor",
     "register_func",
     "schedule_module",
+    "transform_params",
 ]

@@ -2,8 +2,8 @@
 
 Runs of ``call_tir`` are put together and fused, every stage is scheduled (``backends/c/schedule.py``), and each stage
 becomes a PrimFunc again, called by ``call_tir``. Stages that write one tensor together stay together; equal PrimFuncs
-are shared. What depends on constants alone is computed here, once. What is printed is plain TVMScript, which apache-tvm
-builds with its default pipeline.
+are shared. What depends on constants alone is computed here, once; what depends on weights that are parameters becomes
+a function of its own. What is printed is plain TVMScript, which apache-tvm builds with its default pipeline.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from relay2relax.backends.c.block import merge_blocks
 from relay2relax.backends.c.compile import find_compiler
@@ -18,12 +19,20 @@ from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule import Schedule, schedule
 from relay2relax.backends.numpy_tir import evaluate_prim_func
 from relay2relax.backends.plain_loops import plain_loops
+from relay2relax.backends.targets import build
+from relay2relax.backends.vm import VirtualMachine
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import CompilerError
 from relay2relax.core.passes import Sequential
 from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir.struct_info import TensorStructInfo
-from relay2relax.relax_ir.transform import DeadCodeElimination, EliminateCommonSubexpr, FoldConstant, LegalizeOps
+from relay2relax.relax_ir.transform import (
+    DeadCodeElimination,
+    EliminateCommonSubexpr,
+    FoldConstant,
+    LegalizeOps,
+    LiftTransformParams,
+)
 from relay2relax.relax_ir.transform.rewriter import Rewriter
 from relay2relax.tir.expr import Buffer, Var
 from relay2relax.tir.stmt import (
@@ -32,7 +41,7 @@ from relay2relax.tir.stmt import (
     PrimFunc,
     Stmt,
 )
-from relay2relax.tir.visit import expressions, free_variables, loads, statements
+from relay2relax.tir.visit import expressions, free_variables, loads, shape_variables, statements
 
 
 def schedule_module(module: rx.IRModule, machine: Machine | None = None) -> rx.IRModule:
@@ -41,11 +50,30 @@ def schedule_module(module: rx.IRModule, machine: Machine | None = None) -> rx.I
     Without a ``machine`` it is this one, as the C compiler describes it; where there is no compiler, one with vectors
     of 32 bytes. The program is right on any machine. Results may differ in the last bits from those of the unscheduled
     module: sums are taken in another order. Raises UnsupportedError for an operator that no PrimFunc can compute.
+
+    Of a function with the attribute ``num_input``, parameters behind so many are weights: what depends on them alone,
+    packed matrices above all, is computed by ``main_transform_params``, and ``main`` takes its results in their place
+    (``LiftTransformParams``; :func:`transform_params` computes them).
     """
     fold = FoldConstant(evaluate=evaluate_prim_func)
     merged = merge_blocks(Sequential([LegalizeOps(), fold])(module))
     scheduler = _Scheduler(merged.module, merged.constants, machine or _this_machine())
-    return Sequential([EliminateCommonSubexpr(), fold, DeadCodeElimination()])(scheduler.module())
+    shared = Sequential([EliminateCommonSubexpr(), fold, DeadCodeElimination()])(scheduler.module())
+    return LiftTransformParams()(shared)
+
+
+def transform_params(module: rx.IRModule, weights: Sequence[Array]) -> dict[str, Array]:
+    """Return what ``main`` of ``module`` takes in place of ``weights``, by parameter.
+
+    ``weights`` are the fields of the tuple that ``main_transform_params`` takes, in order. Raises Relay2RelaxError
+    where ``module`` has no such function, or a weight does not fit it.
+    """
+    main, ahead = module["main"], module.get_global_var("main_transform_params")
+    assert isinstance(main, rx.Function)
+    alone = {var: f for var, f in module.functions.items() if var is ahead or not isinstance(f, rx.Function)}
+    only = DeadCodeElimination()(rx.IRModule(alone))
+    made = VirtualMachine(build(only, target="numpy"))[ahead.name](tuple(weights))
+    return {param.name: value for param, value in zip(main.params[main.attrs["num_input"] :], made, strict=True)}
 
 
 def _this_machine() -> Machine:
@@ -72,14 +100,22 @@ class _Scheduler(Rewriter):
         super().__init__(mod)
         self.constants = constants
         self.machine = machine
+        self.weights: set[rx.Expr] = set()
+
+    def params(self, name: str, func: rx.Function) -> tuple[Sequence[rx.Var], dict[str, Any]]:
+        params, attrs = super().params(name, func)
+        count = attrs.get("num_input")
+        self.weights.update(params[count:] if isinstance(count, int) else ())
+        return params, attrs
 
     def value(self, value: rx.Expr) -> rx.Expr:
         if not isinstance(value, rx.CallTIR):
             return value
         func = self.mod.functions[value.func]
         assert isinstance(func, PrimFunc)
-        plan = schedule(func, self.machine, frozenset(self.constants))
         held: dict[Buffer, rx.Expr] = dict(zip(func.buffers, value.args, strict=False))
+        weights = (buffer for buffer, arg in held.items() if arg in self.weights and not shape_variables([buffer]))
+        plan = schedule(func, self.machine, frozenset(self.constants).union(weights))
         results = [plan.memory(buffer) for buffer in func.buffers[len(value.args) :]]
         groups = _groups(plan)
         last = {buffer: number for number, group in enumerate(groups) for buffer in group.used}
@@ -93,7 +129,14 @@ class _Scheduler(Rewriter):
             callee = self.builder.add_func(made, _name(group.labels[-1]))
             infos = tuple(TensorStructInfo(buffer.shape, buffer.dtype) for buffer in outputs)
             scalars = tuple(param for param in made.params if param not in made.buffer_map)
-            whole = self.builder.emit(rx.CallTIR(callee, tuple(args), infos, scalars), outputs[0].name)
+            ahead = bool(args) and self.weights.issuperset(args)
+            name = outputs[0].name
+            if ahead and len(args) == 1 and isinstance(args[0], rx.Var):
+                # What is kept of a weight is called after it.
+                name = f"{args[0].name}_{name}"
+            whole = self.builder.emit(rx.CallTIR(callee, tuple(args), infos, scalars), name)
+            if ahead:
+                self.weights.add(whole)
             if len(outputs) == 1:
                 held[outputs[0]] = whole
             else:

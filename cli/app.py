@@ -84,10 +84,17 @@ def convert(
     params: Params = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")] = Path(),
     via: Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")] = Via.GRAPH,
-    bind_params: Annotated[bool, typer.Option("--bind-params", help="Make params constants of the script.")] = False,
+    bind_params: Annotated[
+        bool,
+        typer.Option("--bind-params", help="Print params into the script, as text; otherwise a file holds them."),
+    ] = False,
     schedule: Annotated[
         Optional[Schedule],
-        typer.Option("--schedule", help="Fuse PrimFuncs and give them schedules, for TVM's default pipeline to build."),
+        typer.Option(
+            "--schedule",
+            help="Fuse PrimFuncs and give them schedules, for TVM's default pipeline to build; params that are not "
+            "bound are packed ahead, as main_transform_params does it.",
+        ),
     ] = None,
     dims: Dims = None,
     as_json: AsJson = False,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
 
-from relay2relax import graph, relax_ir, relay_ir, translator
+from relay2relax import backends, graph, relax_ir, relay_ir, translator
 from relay2relax.cli import files, screen
 from relay2relax.core.dtype import Array
+
+# Bound params become text, several characters for every byte; from so many bytes on that is said.
+_MANY_BYTES = 16_000_000
 
 
 def run(
@@ -22,7 +26,12 @@ def run(
     dims: list[str],
     as_json: bool,
 ) -> None:
-    """Write ``<name>.py``, ``<name>.safetensors``, ``<name>.graph.json`` and ``<name>.summary.json`` into ``out``."""
+    """Write ``<name>.py``, ``<name>.safetensors``, ``<name>.graph.json`` and ``<name>.summary.json`` into ``out``.
+
+    Params that are not bound are parameters of ``main`` behind its inputs, and the arrays of the ``.safetensors`` file
+    have the parameters' names in the script. With a schedule they are what ``main_transform_params`` makes of the
+    params.
+    """
     from safetensors.numpy import save
 
     start = time.perf_counter()
@@ -30,16 +39,20 @@ def run(
         module = files.load_model(model)
         values = files.load_params(params)
         relay_ir.bind_params(module, values)  # refuses values that do not fit, whether they are bound or not
+    stem = files.model_stem(model)
+    size = sum(value.nbytes for value in values.values())
+    if bind_params and size > _MANY_BYTES:
+        note = f"--bind-params prints {size / 1e6:.0f} MB of params into the script, as text"
+        print(f"note: {note}; without it they are in {stem}.safetensors", file=sys.stderr)
     with screen.progress("translating"):
         named_dims = files.parse_dims(dims)
-        bound = values if bind_params else None
+        bound, weights = (values, ()) if bind_params else (None, values)
         translate = translator.lower_to_tir if via == "tir" else translator.via_graph
-        relax = translate(module, params=bound, dims=named_dims, schedule=schedule)
+        relax = translate(module, params=bound, dims=named_dims, schedule=schedule, weights=weights)
         relax_ir.check_well_formed(relax)
         lacking = translator.calls_as_tensorir(relax)
         found, _ = graph.from_relay(module, bound)
     with screen.progress("writing"):
-        stem = files.model_stem(model)
         main = relax["main"]
         assert isinstance(main, relax_ir.Function)
         names = relax_ir.script_names(main)
@@ -47,10 +60,17 @@ def run(
             out / f"{stem}.py": relax_ir.script_file(relax).encode(),
             out / f"{stem}.graph.json": graph.to_json(found).encode(),
         }
-        if values and not bind_params:
-            kept: dict[str, Array] = {names[name]: value for name, value in values.items() if name in names}
-            renamed = {names[name]: name for name in values if names.get(name, name) != name}
-            contents[out / f"{stem}.safetensors"] = save(kept, metadata=renamed)
+        kept: dict[str, Array] = {} if bind_params else values
+        packed: list[str] = []
+        if kept and schedule:
+            inputs = {param.name for param in main.params[: main.attrs["num_input"]]}
+            packed = [p.name for p in module["main"].params if p.name in values and p.name not in inputs]
+            kept = {name: value for name, value in values.items() if name in inputs}
+            kept |= backends.transform_params(relax, [values[name] for name in packed])
+        if kept:
+            stored = {names[name]: value for name, value in kept.items() if name in names}
+            renamed = {names[name]: name for name in kept if names.get(name, name) != name}
+            contents[out / f"{stem}.safetensors"] = save(stored, metadata=renamed)
         summary = {
             "model": model.name,
             "via": via,
@@ -66,6 +86,7 @@ def run(
                 }
                 for p in main.params
             ],
+            "transform_params": packed,
             "result": relax_ir.print_struct_info(main.ret),
             "as_tensorir": [asdict(one) for one in lacking],
             "files": [*sorted(path.name for path in contents), f"{stem}.summary.json"],
@@ -79,6 +100,11 @@ def run(
     counts = f"Relay calls: {summary['relay_calls']}, functions of the Relax module: {summary['functions']}"
     print(f"{model.name}: {counts}, via {via}")
     print(f"result: {summary['result']}")
+    if packed:
+        megabytes = sum(one.nbytes for one in kept.values()) / 1e6
+        print(
+            f"weights: {megabytes:.1f} MB as main takes them; main_transform_params makes them of {len(packed)} params"
+        )
     for one in lacking:
         print(one)
     for path in contents:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from relay2relax import graph, relax_ir, relay_ir
 from relay2relax.core.dtype import Array
 from relay2relax.ops.symbolic import Dims
 from relay2relax.translator.prepare import as_module, entry_of
-from relay2relax.translator.scheduling import scheduled
+from relay2relax.translator.scheduling import scheduled, weights_last
 
 
 def via_graph(
@@ -16,13 +16,14 @@ def via_graph(
     params: Mapping[str, Array] | None = None,
     dims: Dims | None = None,
     schedule: str | None = None,
+    weights: Collection[str] = (),
 ) -> relax_ir.IRModule:
     """Translate ``main`` of ``mod``, or a function alone, to Relax operators through the graph.
 
     ``params`` are bound as constants by name; ``dims`` names or unifies symbolic dimensions, as in ``lower_to_tir``.
     An operator that Relax has no name for is called as TensorIR. Branches and recursion, ``schedule`` (which makes
-    TensorIR of every operator), and what is refused, are as in ``lower_to_tir``.
+    TensorIR of every operator), ``weights``, and what is refused, are as in ``lower_to_tir``.
     """
     program = as_module(mod)
-    found, weights = graph.from_relay(program, params, entry_of(program))
-    return scheduled(graph.to_relax(found, weights, dims=dims), schedule)
+    found, bound = graph.from_relay(program, params, entry_of(program))
+    return scheduled(weights_last(graph.to_relax(found, bound, dims=dims), weights), schedule)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,37 @@ def test_stages_are_fused_and_weights_are_packed_ahead() -> None:
     (packed,) = [arg.data for arg in given if isinstance(arg, relax_ir.Constant)]
     assert packed.ndim == 1
     assert set(packed.tolist()) - {0.0} == set(weight.ravel().tolist())
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.vector_bytes} bytes")
+@pytest.mark.parametrize("name", ["dense chain with odd extents", "convolution, pooling, and a sum with a residue"])
+def test_weights_that_are_parameters_are_packed_by_a_function_of_their_own(name: str, machine: Machine) -> None:
+    mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS[name]))
+    x, *weights = arguments(mod)
+    names = [param.name for param in mod["main"].params[1:]]
+    program = backends.schedule_module(translator.via_graph(mod, weights=names), machine)
+    relax_ir.check_well_formed(program)
+    packed = backends.transform_params(program, weights)
+    bound = backends.schedule_module(translator.via_graph(mod, dict(zip(names, weights, strict=True))), machine)
+    # What main is left with is what it would be with bound weights.
+    free = relax_ir.transform.BindParams("main", packed)(program)["main"]
+    assert relax_ir.structural_equal(replace(free, attrs={}), bound["main"])
+    expected = backends.create_executor("debug", mod).evaluate()(x, *weights)
+    check(backends.VirtualMachine(backends.build(program, target="numpy"))["main"](x, *packed.values()), expected)
+
+
+def test_weights_of_unknown_extents_stay_inputs() -> None:
+    text = """
+def @main(%w: Tensor[(?, 24), float32], %x: Tensor[(5, 24), float32], %b: Tensor[(1, 1), float32]) {
+  add(nn.dense(%x, %w, units=None), exp(%b))
+}"""
+    mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + text))
+    program = translator.via_graph(mod, weights=["w", "b"], schedule="cpu")
+    assert [param.name for param in program["main"].params][:2] == ["w", "x"]
+    w, x, b = arguments(mod)
+    (packed,) = backends.transform_params(program, [b]).values()
+    found = backends.VirtualMachine(backends.build(program))["main"](w, x, packed)
+    check(found, x @ w.T + np.exp(b))
 
 
 def test_another_schedule_is_refused() -> None:

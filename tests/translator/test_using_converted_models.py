@@ -1,0 +1,55 @@
+"""docs/using-converted-models.md does what it says: its commands and its Python run as they stand there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relay2relax import relay_ir
+
+PAGE = Path(__file__).parents[2] / "docs" / "using-converted-models.md"
+MODEL = """#[version = "0.0.5"]
+def @main(%weight: Tensor[(3, 4), float32], %data: Tensor[(2, 4), float32], %bias: Tensor[(3), float32]) {
+  %0 = nn.dense(%data, %weight, units=3);
+  nn.relu(nn.bias_add(%0, %bias))
+}
+"""
+# Rows of the weight sum to 6, 22 and 38; the bias adds 1, -100 and 0.
+WEIGHT = np.arange(12, dtype=np.float32).reshape(3, 4)
+BIAS = np.array([1, -100, 0], np.float32)
+EXPECTED = np.array([[7, 0, 38]] * 2, np.float32)
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+@pytest.mark.tvm
+@pytest.mark.parametrize("options", [("--schedule", "cpu"), ("--schedule", "cpu", "--via", "tir"), ()], ids=" ".join)
+def test_the_page(tmp_path: Path, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "linear.relay").write_text(MODEL)
+    (tmp_path / "linear.params").write_bytes(relay_ir.save_params({"weight": WEIGHT, "bias": BIAS}))
+    (command,) = (line[2:].split() for block in blocks("console") for line in block.splitlines())
+    assert command[0] == "relay2relax"
+    assert command[-4:-2] == ["--schedule", "cpu"]
+    arguments = [sys.executable, "-m", *command[:-4], *options, *command[-2:]]
+    subprocess.run(arguments, cwd=tmp_path, check=True, env=os.environ)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in sys.modules if name.startswith("converted")]:
+        monkeypatch.delitem(sys.modules, name)
+    names: dict[str, np.ndarray] = {}
+    run, other_weights, from_python = blocks("python")
+    exec(run, names)  # noqa: S102
+    np.testing.assert_array_equal(names["result"], EXPECTED)
+    if options:
+        exec(other_weights, names)  # noqa: S102
+        np.testing.assert_array_equal(names["other"], [[0, 1, 2]] * 2)
+        exec(from_python, names)  # noqa: S102
+        np.testing.assert_array_equal(names["again"], EXPECTED)
