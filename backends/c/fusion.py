@@ -53,15 +53,17 @@ def fuse(
     results: Sequence[Buffer],
     params: Sequence[Buffer],
     constants: frozenset[Buffer] = frozenset(),
+    batch: bool = False,
 ) -> Program:
     """Return the program with fewer stages; ``results``, ``params`` and ``constants`` keep their memory.
 
-    What depends on constants alone stays apart: it is computed once, ahead.
+    What depends on constants alone stays apart: it is computed once, ahead. With ``batch``, what recurrences repeat is
+    done for all steps at once.
     """
     given = frozenset(params) | constants
     found, views = _make_views(eliminate_common(stages, given), set(results), set(params) | constants)
     memory = Program((), views).memory
-    found = [_through_views(stage, views) for stage in batch_steps(found, memory)]
+    found = [_through_views(stage, views) for stage in (batch_steps(found, memory) if batch else found)]
     apart = made_of(found, constants, frozenset(params)) - constants
     fixed = set(params) | constants | _seen_through_views(found, views) | _not_spread(found, apart)
     found = _inline(found, fixed, given)

@@ -65,12 +65,13 @@ def schedule(
 ) -> Schedule:
     """Return the stages of ``func`` as loops for ``machine``; the content of ``constants`` is known ahead.
 
-    ``native``: what the C backend alone takes. Stages write over operands that nobody reads after them, and
-    convolutions multiply less often; apache-tvm's rewriting of storage gives the temporaries of the latter away too
-    early.
+    ``native``: what the C backend alone takes. Stages write over operands that nobody reads after them. Recurrences
+    multiply the inputs of all steps at once, which leaves a stage of its own for every step: little work saved, and
+    twice the PrimFuncs for apache-tvm to read and build. Convolutions multiply less often; apache-tvm's rewriting of
+    storage gives the temporaries of these away too early.
     """
     params = func.buffers
-    program = fuse(stages_of(func), params[len(params) - func.num_outputs :], params, constants)
+    program = fuse(stages_of(func), params[len(params) - func.num_outputs :], params, constants, batch=native)
     if native:
         program = write_over(with_winograd(program, machine), frozenset(params), constants)
     flat = FlatViews(program.memory)
