@@ -363,7 +363,7 @@ class _Writer:
         if not isinstance(stmt.body, BufferStore) or lanes not in (2, 4, 8, 16):
             return False
         store = stmt.body
-        if store.buffer.dtype not in ("float32", "float64"):
+        if store.buffer.dtype not in ("float32", "float64", "int32"):
             return False
         target = self.vector_place(store.buffer, store.indices, stmt.var, lanes)
         value = self.vector_value(store.value, stmt.var, lanes)

@@ -27,7 +27,7 @@ from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.stages import Axis, Stage, points
 from relay2relax.core.dtype import is_float
 from relay2relax.tir.arith import simplify
-from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, FloatImm, IntImm, PrimExpr, Var, binary, const
+from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, IntImm, PrimExpr, Var, binary, const
 from relay2relax.tir.intrinsics import call
 from relay2relax.tir.stmt import BufferStore, For, If, LoopKind, Seq, Stmt
 from relay2relax.tir.visit import loads
@@ -70,7 +70,7 @@ def schedule_contraction(
     if reduction is None or reduction.op != "+" or reduction.identity != const(0, reduction.result.dtype):
         return None
     source = reduction.source
-    if not isinstance(source, Binary) or source.op != "*" or not is_float(source.dtype):
+    if not isinstance(source, Binary) or source.op != "*" or not _has_tiles(source.dtype):
         return None
     if not isinstance(source.a, BufferLoad) or not isinstance(source.b, BufferLoad):
         return None
@@ -90,6 +90,10 @@ def schedule_contraction(
     if best is None:
         return None
     return _tiled(_deepest_last(stage, best), best, machine)
+
+
+def _has_tiles(dtype: str) -> bool:
+    return is_float(dtype) or dtype == "int32"
 
 
 def _deepest_last(stage: Stage, product: _Product) -> Stage:
@@ -504,7 +508,7 @@ def _dot(stage: Stage, a: BufferLoad, b: BufferLoad, run: Axis, machine: Machine
                 lambda u: BufferStore(sums, (u,), call("vector_sum", BufferLoad(acc, (u, IntImm(0))), dtype=dtype)),
             )
             return block(
-                each(lambda u, lane: BufferStore(acc, (u, lane), FloatImm(0.0, dtype))),
+                each(lambda u, lane: BufferStore(acc, (u, lane), const(0, dtype))),
                 serial(outer, For(k, whole, each(update), LoopKind.SERIAL)),
                 total,
             )

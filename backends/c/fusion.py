@@ -1,12 +1,13 @@
 """Fewer stages: what only moves or transforms elements is done where the elements are read or made.
 
 The rules, in this order. Of equal stages one is kept (``common.py``). A stage that copies a temporary in the order of
-memory becomes a view. Products that a recurrence repeats are done at once as far as they can be (``steps.py``). An
-element-wise stage is computed where its result is read, if that repeats no work that matters. A stage that interleaves
-several results takes each of them apart (``phases.py``). An element-wise stage over the result of a reduction is done
-when the result is stored. A tensor that is only padded or joined to others is made inside of the result
-(``placement.py``). Then images get their channels innermost (``layout.py``), those within groups, too (``groups.py``).
-Stages over the same rows become one that runs row by row (``rows.py``).
+memory becomes a view. Products that a recurrence repeats are done at once as far as they can be (``steps.py``).
+Narrow integers that are multiplied often are widened once (``widening.py``). An element-wise stage is computed where
+its result is read, if that repeats no work that matters. A stage that interleaves several results takes each of them
+apart (``phases.py``). An element-wise stage over the result of a reduction is done when the result is stored. A
+tensor that is only padded or joined to others is made inside of the result (``placement.py``). Then images get their
+channels innermost (``layout.py``), those within groups, too (``groups.py``). Stages over the same rows become one
+that runs row by row (``rows.py``).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from relay2relax.backends.c.stages import (
     tidy,
 )
 from relay2relax.backends.c.steps import batch_steps
+from relay2relax.backends.c.widening import widen_factors
 from relay2relax.tir.arith import Bounds, simplify
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, Cast, FloatImm, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.reshape import size as size_of
@@ -64,6 +66,7 @@ def fuse(
     found, views = _make_views(eliminate_common(stages, given), set(results), set(params) | constants)
     memory = Program((), views).memory
     found = [_through_views(stage, views) for stage in (batch_steps(found, memory) if batch else found)]
+    found = widen_factors(found)
     apart = made_of(found, constants, frozenset(params)) - constants
     fixed = set(params) | constants | _seen_through_views(found, views) | _not_spread(found, apart)
     found = _inline(found, fixed, given)

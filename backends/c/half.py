@@ -9,13 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from relay2relax.backends.c.header import HALF
-from relay2relax.backends.c.loops import put, static
-from relay2relax.backends.c.stages import Axis, Reduction, Stage, points
-from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Cast, FloatImm, PrimExpr, Var, cast, const
-from relay2relax.tir.reshape import size as size_of
+from relay2relax.backends.c.loops import put
+from relay2relax.backends.c.stages import Reduction, Stage, points
+from relay2relax.backends.c.widening import converted
+from relay2relax.tir.expr import Binary, BufferLoad, Cast, FloatImm, PrimExpr, Var, cast, const
 
-# A converted factor is written and read once more than one that is converted where it is used.
-_LEAST_USES = 4
 _WIDE = "float32"
 
 
@@ -25,16 +23,10 @@ def widened(stage: Stage) -> list[Stage]:
     if reduction is None or reduction.result.dtype not in HALF:
         return [stage]
     before: list[Stage] = []
-    count = static(points([*stage.axes, *reduction.axes]))
+    count = points([*stage.axes, *reduction.axes])
 
     def operand(load: BufferLoad) -> PrimExpr:
-        size = static(size_of(load.buffer))
-        if count is not None and size is not None and count < _LEAST_USES * size:
-            return Cast(_WIDE, load)
-        wide, place = Buffer("wide", load.buffer.shape, _WIDE), Var("i")
-        value = Cast(_WIDE, BufferLoad(load.buffer, (place,)))
-        before.append(Stage((Axis(place, size_of(load.buffer)),), wide, (place,), value))
-        return BufferLoad(wide, load.indices)
+        return converted(load, _WIDE, count, before)
 
     match reduction.source:
         case Binary("*", BufferLoad() as a, BufferLoad() as b) if reduction.op == "+":

@@ -58,6 +58,8 @@ R2R_ORDER(uint8_t) R2R_ORDER(uint16_t) R2R_ORDER(uint32_t) R2R_ORDER(uint64_t)
 R2R_LANES(float, 2, int32_t) R2R_LANES(float, 4, int32_t) R2R_LANES(float, 8, int32_t) R2R_LANES(float, 16, int32_t)
 R2R_LANES(double, 2, int64_t) R2R_LANES(double, 4, int64_t) R2R_LANES(double, 8, int64_t)
 R2R_LANES(double, 16, int64_t)
+R2R_LANES(int32_t, 2, int32_t) R2R_LANES(int32_t, 4, int32_t) R2R_LANES(int32_t, 8, int32_t)
+R2R_LANES(int32_t, 16, int32_t)
 
 /* The sum, the least and the largest of a vector's lanes, halves put to halves. */
 #define R2R_ADD(type) R2R_INLINE type r2r_sum_##type(type a, type b) { return a + b; }
@@ -65,6 +67,7 @@ R2R_LANES(double, 16, int64_t)
   R2R_INLINE type##x##lanes r2r_sum_##type##x##lanes(type##x##lanes a, type##x##lanes b) { return a + b; }
 R2R_ADD(float) R2R_ADD_LANES(float, 2) R2R_ADD_LANES(float, 4) R2R_ADD_LANES(float, 8)
 R2R_ADD(double) R2R_ADD_LANES(double, 2) R2R_ADD_LANES(double, 4) R2R_ADD_LANES(double, 8)
+R2R_ADD(int32_t) R2R_ADD_LANES(int32_t, 2) R2R_ADD_LANES(int32_t, 4) R2R_ADD_LANES(int32_t, 8)
 #define R2R_ACROSS_TWO(op, type) \
   R2R_INLINE type r2r_across_##op##_##type##x2(type##x2 v) { return r2r_##op##_##type(v[0], v[1]); }
 #define R2R_ACROSS(op, type, lanes, half) \
@@ -76,6 +79,7 @@ R2R_ADD(double) R2R_ADD_LANES(double, 2) R2R_ADD_LANES(double, 4) R2R_ADD_LANES(
   R2R_ACROSS(op, type, 4, 2) R2R_ACROSS(op, type, 8, 4) R2R_ACROSS(op, type, 16, 8)
 R2R_ACROSS_ALL(sum, float) R2R_ACROSS_ALL(min, float) R2R_ACROSS_ALL(max, float)
 R2R_ACROSS_ALL(sum, double) R2R_ACROSS_ALL(min, double) R2R_ACROSS_ALL(max, double)
+R2R_ACROSS_ALL(sum, int32_t)
 
 /* A product that is rounded on its own: compilers do not make one operation of it and a sum. */
 R2R_INLINE float r2r_product_float(float p) { return p == p ? p : NAN; }

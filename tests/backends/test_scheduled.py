@@ -42,6 +42,16 @@ def @main(%x: Tensor[(?, 24), float32], %w: Tensor[(40, 24), float32]) {
 def @main(%x: Tensor[(40), float32], %y: Tensor[(), float32]) {
   multiply(sinh(%x), exp(negative(%y)))
 }""",
+    "convolutions of bytes, a border turned around, and a slope": """
+def @main(%x: Tensor[(1, 20, 9, 7), int8], %w: Tensor[(12, 20, 3, 3), int8], %a: Tensor[(12), float32]) {
+  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], kernel_size=[3, 3], out_dtype="int32");
+  %1 = nn.prelu(multiply(cast(%0, dtype="float32"), 0.01f), %a);
+  (%0, %1, transpose(strided_slice(%x, begin=[0, 0, 0, 0], end=[1, 20, 9, 5]), axes=[0, 2, 3, 1]))
+}""",
+    "a matrix turned by tiles": """
+def @main(%x: Tensor[(70, 1024), float32], %y: Tensor[(?, 20), float32]) {
+  (transpose(%x, axes=[1, 0]), transpose(%y, axes=[1, 0]))
+}""",
     "integers, and sorting": """
 def @main(%x: Tensor[(4, 37), int32]) {
   (sort(%x), cumsum(%x, axis=1), divide(%x, 3), cast(%x, dtype="float16"))
