@@ -12,6 +12,7 @@ from relay2relax.backends.bytecode import FunctionRef, ShapeTuple
 from relay2relax.backends.shape_heap import EQUAL, EQUAL_SLOT, LOAD, STORE
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import Diagnostic, ExecutionError
+from relay2relax.ops import inspection
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +240,14 @@ BUILTINS: Mapping[str, Callable[..., Any]] = {
         shape_of,
         tensor_to_shape,
         tuple_getitem,
+        inspection.tensor_ndim,
+        inspection.tensor_shape_i,
+        inspection.tensor_stride_i,
+        inspection.tensor_byte_offset,
+        inspection.tensor_elem_offset,
+        inspection.tensor_dtype_code,
+        inspection.tensor_dtype_bits,
+        inspection.tensor_dtype_lanes,
     )
 }
 # The machine's own business: it changes which function runs.

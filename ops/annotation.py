@@ -1,6 +1,7 @@
 """Annotations: operators that are their input, whatever its type, and tell a pass something about it.
 
-Source of the semantics: TVM 0.18 src/relay/op/annotation/annotation.cc, src/relay/op/memory and src/relay/op/debug.cc.
+``R.wrap_param`` alone changes something, the dtype. Source of the semantics: TVM 0.18
+src/relay/op/annotation/annotation.cc, src/relay/op/memory and src/relay/op/debug.cc; TVM 0.27 src/relax/op.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from relay2relax.ops.attributes import Bool, DType, EnvFunc, InlineString, Int, NoAttrs, VirtualDevice
-from relay2relax.ops.record import Emit, Expanded, OpDef, V
+from relay2relax.ops.elementwise import cast_compute, cast_numpy, cast_type
+from relay2relax.ops.record import Emit, Expanded, OpDef, Script, V
 from relay2relax.ops.types import TupleType, Type
 from relay2relax.tir import te
 
@@ -112,6 +114,27 @@ def annotation(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class WrapParamAttrs:
+    """The dtype that the program computes in, where parameters are stored in another."""
+
+    dtype: DType = "float32"
+
+
+def _relax_marker(name: str, doc: str, input_name: str) -> OpDef:
+    """Return the record of an operator of Relax that is its input."""
+    return OpDef(
+        script=Script(name),
+        doc=doc,
+        source="TVM 0.27 src/relax/op/tensor/grad.cc and src/relax/op/op.cc",
+        inputs=(input_name,),
+        infer=same_type,
+        numpy=same_numpy,
+        compute=same_compute,
+        passes_through=True,
+    )
+
+
 OPS = (
     annotation("annotation.stop_fusion", "What uses the value is not fused with what makes it."),
     annotation("annotation.checkpoint", "The gradient computes the value again instead of keeping it."),
@@ -139,5 +162,19 @@ OPS = (
     annotation(
         "debug", "TVM's interpreter calls a function with the value; here it is passed on.", DebugAttrs,
         source="TVM 0.18 src/relay/op/debug.cc", input_name="program",
+    ),
+    _relax_marker("grad.no_grad", "The input, through which no gradient is passed on.", "input"),
+    _relax_marker("grad.start_checkpoint", "From here on the gradient computes again what it needs.", "input"),
+    _relax_marker("grad.end_checkpoint", "Here ends what the gradient computes again.", "input"),
+    _relax_marker("builtin.stop_lift_params", "What uses the value is not computed ahead from parameters.", "x"),
+    OpDef(
+        script=Script("wrap_param"),
+        doc="A parameter in the dtype that the program computes in.",
+        source="TVM 0.27 src/relax/op/op.cc, wrap_param",
+        inputs=("data",),
+        attrs=WrapParamAttrs,
+        infer=cast_type,
+        numpy=cast_numpy,
+        compute=cast_compute,
     ),
 )  # fmt: skip

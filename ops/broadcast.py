@@ -257,6 +257,39 @@ where = OpDef(
 )
 
 
+def multiply_add_type(attrs: NoAttrs, x1: Type, x2: Type, x3: Type) -> Type:
+    """Return the type that all three inputs have."""
+    first = tensor(x1)
+    for argument, one in enumerate((tensor(x2, 1), tensor(x3, 2)), 1):
+        same = len(one.shape) == first.rank and all(
+            equal(a, b) is not False for a, b in zip(one.shape, first.shape, strict=True)
+        )
+        if not same or one.dtype != first.dtype:
+            raise OpError(
+                f"the operands have one type; these have {first.dtype}{show(first.shape)} and "
+                f"{one.dtype}{show(one.shape)}", argument,
+            )  # fmt: skip
+    return first
+
+
+def _multiply_add_compute(attrs: NoAttrs, out: TensorType, *x: te.Tensor) -> te.Tensor:
+    result: te.Tensor = te.compute(
+        out.shape, lambda *i: _sum_element(_product_element(x[0][i], x[1][i]), x[2][i]), name="T_ewise_fma"
+    )
+    return result
+
+
+ewise_fma = OpDef(
+    doc="``x1 * x2 + x3``, element by element, rounded after each of the two.",
+    source="TVM 0.27 src/relax/op/tensor/ternary.cc",
+    inputs=("x1", "x2", "x3"),
+    infer=multiply_add_type,
+    numpy=lambda attrs, x1, x2, x3: np.asarray(x1 * x2 + x3),
+    compute=_multiply_add_compute,
+    script=Script("ewise_fma"),
+)
+
+
 def _comparison(name: str, op: BinaryOp, function: Callable[..., Any], doc: str) -> OpDef:
     return binary_operator(name, function, _primitive(op), doc, infer=comparison_type)
 
@@ -316,4 +349,5 @@ OPS = (
     _comparison("greater", ">", np.greater, "``a > b``."),
     _comparison("greater_equal", ">=", np.greater_equal, "``a >= b``."),
     where,
+    ewise_fma,
 )  # fmt: skip

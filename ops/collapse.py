@@ -14,7 +14,7 @@ from relay2relax.core.dtype import Array, is_int
 from relay2relax.ops.attributes import NoAttrs
 from relay2relax.ops.create import InitOpAttrs
 from relay2relax.ops.dynamic_kernels import given_extents
-from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
 from relay2relax.ops.shapes import broadcast, show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
@@ -68,7 +68,7 @@ def _collapse_numpy(data: Array, shape: tuple[int, ...]) -> Array:
     return np.asarray(np.sum(data, axis=_summed(data.shape, shape), dtype=data.dtype)).reshape(shape)
 
 
-def collapse_sum_compute(attrs: Any, out: TensorType, data: te.Tensor, like: te.Tensor) -> te.Tensor:
+def collapse_sum_compute(attrs: Any, out: TensorType, data: te.Tensor, like: Any) -> te.Tensor:
     """Return the sum over the axes along which the result was broadcast."""
     axes = _summed(data.shape, out.shape)
     new = data.rank - out.rank
@@ -188,6 +188,7 @@ collapse_sum_like = OpDef(
     numpy=lambda attrs, data, like: _collapse_numpy(data, like.shape),
     compute=collapse_sum_compute,
     relax=Expanded(collapse_sum_relax),
+    script=Script("collapse_sum_like"),
 )
 
 collapse_sum_to = OpDef(
@@ -205,6 +206,16 @@ collapse_sum_to = OpDef(
     declares_attrs=False,
 )
 
+relax_collapse_sum_to = OpDef(
+    doc="The sum over the axes along which a tensor of the given shape would be broadcast to the data.",
+    source="TVM 0.27 src/relax/op/tensor/manipulate.cc, collapse_sum_to",
+    inputs=("data", "shape"),
+    infer=lambda attrs, data, shape: _collapsed(data, shape),
+    numpy=lambda attrs, data, shape: _collapse_numpy(data, shape),
+    compute=collapse_sum_compute,
+    script=Script("collapse_sum_to"),
+)
+
 strided_set = OpDef(
     relay="strided_set",
     doc="The data with a slice, whose places are inputs, replaced.",
@@ -215,4 +226,4 @@ strided_set = OpDef(
     compute=strided_set_compute,
 )
 
-OPS = (collapse_sum_like, collapse_sum_to, strided_set)
+OPS = (collapse_sum_like, collapse_sum_to, relax_collapse_sum_to, strided_set)

@@ -58,6 +58,13 @@ def loop(extent: Extent, body: Callable[[PrimExpr], Stmt], name: str = "i") -> S
     return For(var, as_prim(extent), body(var))
 
 
+def nested(loops: Sequence[Var], extents: Sequence[Extent], body: Stmt) -> Stmt:
+    """Return the loops of given indices, the first one outermost, around ``body``."""
+    for var, extent in zip(reversed(loops), reversed(extents), strict=True):
+        body = For(var, as_prim(extent), body)
+    return body
+
+
 def repeat_while(condition: PrimExpr, body: Stmt) -> Stmt:
     """Return the loop that runs while ``condition`` holds."""
     return While(condition, body)

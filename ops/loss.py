@@ -29,7 +29,7 @@ class NLLLossAttrs:
 _REDUCTIONS = ("mean", "sum", "none")
 
 
-def _class_axis(rank: int) -> int:
+def class_axis(rank: int) -> int:
     """Return the axis of the classes: the first one where there is no batch."""
     return 0 if rank == 1 else 1
 
@@ -38,7 +38,7 @@ def nll_loss_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, weights
     """Return the targets' shape, or a scalar, with the dtype of the predictions."""
     x, wanted = tensor(predictions), tensor(targets, 1)
     found = nll_loss_relay_type(attrs, predictions, targets, weights)
-    axis = _class_axis(x.rank)
+    axis = class_axis(x.rank)
     places = x.shape[:axis] + x.shape[axis + 1 :]
     if any(equal(a, b) is False for a, b in zip(places, wanted.shape, strict=True)):
         raise OpError(f"targets have shape {show(wanted.shape)}, expected {show(places)}", 1)
@@ -52,7 +52,7 @@ def nll_loss_relay_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, w
         raise OpError(f'reduction is "{attrs.reduction}", expected one of {", ".join(_REDUCTIONS)}')
     if x.rank != wanted.rank + 1:
         raise OpError(f"targets have {wanted.rank} dimensions, expected {x.rank - 1}: all but the classes", 1)
-    axis = _class_axis(x.rank)
+    axis = class_axis(x.rank)
     if weight.rank != 1 or equal(weight.shape[0], x.shape[axis]) is False:
         raise OpError(f"weights have shape {show(weight.shape)}, expected {show(x.shape[axis : axis + 1])}", 2)
     if weight.dtype != x.dtype or not is_float(x.dtype):
@@ -64,7 +64,7 @@ def nll_loss_relay_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, w
 
 def nll_loss_numpy(attrs: NLLLossAttrs, predictions: Any, targets: Array, weights: Array) -> Array:
     """Return ``-weights[t] * predictions[…, t, …]``; the mean is over the weights that count."""
-    axis = _class_axis(predictions.ndim)
+    axis = class_axis(predictions.ndim)
     counts = targets != attrs.ignore_index
     place = np.where(counts, targets, 0)
     chosen = np.take_along_axis(predictions, np.expand_dims(place, axis), axis=axis).squeeze(axis)
@@ -83,7 +83,7 @@ def nll_loss_compute(
     attrs: NLLLossAttrs, out: TensorType, predictions: te.Tensor, targets: te.Tensor, weights: te.Tensor
 ) -> Any:
     """Return the loss of each target, then its sum, and the quotient by the sum of the weights that count."""
-    axis, zero = _class_axis(predictions.rank), const(0, predictions.dtype)
+    axis, zero = class_axis(predictions.rank), const(0, predictions.dtype)
 
     def loss(*at: PrimExpr) -> PrimExpr:
         chosen = cast("int64", targets[at])
@@ -98,9 +98,9 @@ def nll_loss_compute(
     if attrs.reduction == "none":
         return losses
     if attrs.reduction == "sum":
-        return _total(losses, "nll_loss")
-    total = _total(losses, "nll_loss_sum")
-    factors = _total(te.compute(targets.shape, factor, "nll_loss_weights"), "nll_loss_weight")
+        return summed(losses, "nll_loss")
+    total = summed(losses, "nll_loss_sum")
+    factors = summed(te.compute(targets.shape, factor, "nll_loss_weights"), "nll_loss_weight")
     return te.compute((), lambda: total[()] / factors[()], "nll_loss")
 
 
@@ -113,13 +113,13 @@ def relax_nll_loss_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, *
     x = tensor(predictions)
     if not x.rank:
         raise OpError("predictions have an axis of the classes", 0)
-    ones = TensorType((x.shape[_class_axis(x.rank)],), x.dtype)
+    ones = TensorType((x.shape[class_axis(x.rank)],), x.dtype)
     return nll_loss_type(attrs, x, targets, *(weights or (ones,)))
 
 
 def relax_nll_loss_numpy(attrs: NLLLossAttrs, predictions: Any, targets: Array, *weights: Array) -> Array:
     """Return the loss with the weights, or with ones."""
-    ones = np.ones(predictions.shape[_class_axis(predictions.ndim)], predictions.dtype)
+    ones = np.ones(predictions.shape[class_axis(predictions.ndim)], predictions.dtype)
     return nll_loss_numpy(attrs, predictions, targets, *(weights or (ones,)))
 
 
@@ -127,12 +127,17 @@ def relax_nll_loss_compute(
     attrs: NLLLossAttrs, out: TensorType, predictions: te.Tensor, targets: te.Tensor, *weights: te.Tensor
 ) -> Any:
     """Return the loss with the weights, or with ones."""
-    extent = predictions.shape[_class_axis(predictions.rank)]
-    ones = te.compute((extent,), lambda i: const(1, predictions.dtype), "ones")
-    return nll_loss_compute(attrs, out, predictions, targets, *(weights or (ones,)))
+    return nll_loss_compute(attrs, out, predictions, targets, class_weights(predictions, *weights))
 
 
-def _total(values: te.Tensor, name: str) -> te.Tensor:
+def class_weights(predictions: te.Tensor, *weights: te.Tensor) -> te.Tensor:
+    """Return the weights of the classes, ones where none are given."""
+    extent = predictions.shape[class_axis(predictions.rank)]
+    return weights[0] if weights else te.compute((extent,), lambda i: const(1, predictions.dtype), "ones")
+
+
+def summed(values: te.Tensor, name: str) -> te.Tensor:
+    """Return the sum of all elements."""
     if not values.rank:
         return values
     axes = [te.reduce_axis(extent, f"k{d}") for d, extent in enumerate(values.shape)]
@@ -171,7 +176,7 @@ def cross_entropy(name: str, logarithm: bool, doc: str, in_relax: bool) -> OpDef
             value: PrimExpr = (call("log", x[at]) if logarithm else x[at]) * y[at]
             return value
 
-        total = _total(te.compute(x.shape, product, "cross_entropy_product"), "cross_entropy_sum")
+        total = summed(te.compute(x.shape, product, "cross_entropy_product"), "cross_entropy_sum")
         return te.compute((), lambda: -total[()] / cast(x.dtype, x.shape[0]), "cross_entropy")
 
     def relax(e: Emit[V], attrs: NoAttrs, x: V, y: V) -> V:

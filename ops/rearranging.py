@@ -383,6 +383,7 @@ reverse_sequence = OpDef(
     relay_type=reverse_sequence_relay_type,
     numpy=reverse_sequence_numpy,
     compute=reverse_sequence_compute,
+    script=Script("reverse_sequence"),
 )
 
 sliding_window = OpDef(

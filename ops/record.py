@@ -116,7 +116,9 @@ class OpDef:
     ``relax``    what Relax has for it; None: only ``call_tir`` of its own PrimFunc.
     ``script``   how the operator is written in Relax, None where Relax does not have it.
     ``builtin``  the function of the virtual machine that computes it, where no tensor program can: its result is a
-                 shape, which ``infer`` gives as a tuple of extents.
+                 number, or a shape, which ``infer`` gives as a tuple of extents.
+    ``scalars``  those of ``inputs`` that Relax may give a number that is no tensor; facets take it for a tensor of
+                 rank 0, but for those of a ``builtin``, which are given the number.
     ``passes_through``  whether the value is the (only) input itself, which may be of any type: an annotation. Nothing
                  is computed for it.
     ``settle``   for an operator that takes shapes or places as inputs: (attrs, numbers) -> (operator, attrs, inputs
@@ -146,6 +148,7 @@ class OpDef:
     settle: Callable[[Any, tuple[Shape | None, ...]], tuple[OpDef, Any, tuple[int, ...]] | None] | None = None
     passes_through: bool = False
     builtin: str = ""
+    scalars: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

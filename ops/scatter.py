@@ -18,6 +18,7 @@ from relay2relax.core.dtype import Array, is_float, of_array
 from relay2relax.ops.attributes import Integer, String
 from relay2relax.ops.elementwise import convert, convert_element
 from relay2relax.ops.gather import columns_last, coordinate_place, integer_places, open_grid, signed_places
+from relay2relax.ops.imperative import nested
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.shapes import normal_axis, show, tensor
 from relay2relax.ops.types import TensorType, Type
@@ -118,13 +119,7 @@ def _filled(sources: Sequence[Buffer], target: Buffer) -> Stmt:
     """Return the loops that copy the first source to ``target``."""
     loops = [Var(f"c{d}") for d in range(len(target.shape))]
     place: tuple[PrimExpr, ...] = tuple(loops)
-    return _nested(loops, target.shape, BufferStore(target, place, sources[0][place]))
-
-
-def _nested(loops: Sequence[Var], extents: Sequence[PrimExpr], body: Stmt) -> Stmt:
-    for loop, extent in zip(reversed(loops), reversed(extents), strict=True):
-        body = For(loop, extent, body)
-    return body
+    return nested(loops, target.shape, BufferStore(target, place, sources[0][place]))
 
 
 def scatter_elements_type(attrs: ScatterElementsAttrs, data: Type, indices: Type, updates: Type) -> Type:
@@ -181,7 +176,7 @@ def scatter_elements_compute(
         body: Stmt = Let(place, Select(given < 0, given + extent, given), If(inside, store))
         body = For(loops[axis], places.shape[axis], Let(given, cast("int64", places[here]), body))
         outer = [d for d in range(len(loops)) if d != axis]
-        body = _nested([loops[d] for d in outer], [places.shape[d] for d in outer], body)
+        body = nested([loops[d] for d in outer], [places.shape[d] for d in outer], body)
         return Seq((_filled(sources, target), body))
 
     return te.extern([out.shape], [out.dtype], [data, indices, updates], build, name="T_scatter_elements")[0]
@@ -282,11 +277,11 @@ def scatter_nd_compute(
         names = [Var(f"place{m}") for m in range(count)]
         at = (*names, *here[lines:])
         store: Stmt = BufferStore(target, at, update(target[at], convert_element(values[here], out.dtype)))
-        body = _nested(loops[lines:], values.shape[lines:], store)
+        body = nested(loops[lines:], values.shape[lines:], store)
         body = If(logical_and(*(c for m, v in enumerate(names) for c in (v >= 0, v < target.shape[m]))), body)
         for m, name in reversed(list(enumerate(names))):
             body = Let(name, cast("int64", places[coordinate_place(m, line, first)]), body)
-        return Seq((_filled(sources, target), _nested(loops[:lines], values.shape[:lines], body)))
+        return Seq((_filled(sources, target), nested(loops[:lines], values.shape[:lines], body)))
 
     return te.extern([out.shape], [out.dtype], [data, indices, updates], build, name="T_scatter_nd")[0]
 

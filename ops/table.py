@@ -45,6 +45,8 @@ FAMILIES = (
     "resize",
     "upsampling",
     "gradient",
+    "training",
+    "inspection",
     "bitserial",
     "sparse",
     "scan",

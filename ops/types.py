@@ -37,6 +37,13 @@ class TupleType(Type):
 
 
 @dataclass(frozen=True, slots=True)
+class ScalarType(Type):
+    """A number that is no tensor, which only Relax has."""
+
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
 class NamedType(Type):
     """A type that the module defines, by its name, as an operator's rule gives it; inference finds the definition."""
 

@@ -18,7 +18,7 @@ from typing import Any
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.walk import post_order
 from relay2relax.ops.record import OpDef, OpError
-from relay2relax.ops.types import Type
+from relay2relax.ops.types import TensorType, Type
 from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import (
     Call,
@@ -206,6 +206,8 @@ def _argument(op: OpDef, index: int, info: StructInfo) -> Type | Shape:
     name = op.inputs[min(index, len(op.inputs) - 1)].lstrip("*")
     if name in _SHAPES and not isinstance(info, ShapeStructInfo):
         raise StructInfoError(f"{spelled(op)}: argument {name!r} is {symbols.kind(info)}, expected a shape")
+    if isinstance(info, PrimStructInfo) and name in op.scalars:
+        return TensorType((), info.dtype)
     try:
         return argument_type(info)
     except TypeError as error:

@@ -52,7 +52,7 @@ from relay2relax.relax_ir.script_values import (
     tuple_text,
 )
 from relay2relax.relax_ir.struct_info import PrimStructInfo, StructInfo, TupleStructInfo
-from relay2relax.relax_ir.tvm_operators import RESULT_KEYWORDS, Argument, ForeignAttrs, ForeignOp
+from relay2relax.relax_ir.tvm_operators import RESULT_KEYWORDS, Argument, ForeignAttrs, ForeignOp, Written
 from relay2relax.relax_ir.visit import Steps, all_sequences, bindings, run
 from relay2relax.tir import expr as tir
 from relay2relax.tir.expr import FloatImm, IntImm
@@ -383,6 +383,8 @@ class _FunctionPrinter:
             match value:
                 case Argument(index):
                     text = args[index]
+                case Written(text):
+                    pass
                 case StructInfo():
                     text = self.info(value)
                 case (StructInfo(), *_):

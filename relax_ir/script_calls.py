@@ -34,6 +34,7 @@ from relay2relax.relax_ir.infer import Inference
 from relay2relax.relax_ir.script_operators import EXPRESSIONS, RESULT, OperatorReader
 from relay2relax.relax_ir.script_types import as_dimension
 from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo
+from relay2relax.relax_ir.tvm_operators import Written
 from relay2relax.relax_ir.visit import LEAVES
 from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
 from relay2relax.tir.extent import as_prim
@@ -301,13 +302,25 @@ class CallReader(OperatorReader):
             case "call_packed":
                 callee, packed = self.packed(node)
                 return Call(callee, packed)
-        args = [self.value(arg) for arg in node.args]
+        args = [self.operand(arg) for arg in node.args]
         keywords = {}
         for keyword in node.keywords:
             if keyword.arg is None:
                 raise self.source.problem(keyword, "arguments are written out", "expected name=value")
-            keywords[keyword.arg] = self.value(keyword.value)
+            keywords[keyword.arg] = self.operand(keyword.value)
         return self.operator_call(name, args, keywords, node)
+
+    def operand(self, node: ast.expr) -> Any:
+        """Return the value of an operator's argument; index maps and devices are kept as they are written."""
+        written = isinstance(node, ast.Call) and self.source.dotted(node.func) in ("T.index_map", "R.device")
+        if not written and not isinstance(node, ast.Lambda):
+            return self.value(node)
+        inside = list(ast.walk(node))
+        own = {"T", "R"} | {one.arg for one in inside if isinstance(one, ast.arg)}
+        for one in inside:
+            if isinstance(one, ast.Name) and one.id not in own:
+                raise self.source.problem(one, f"`{one.id}` is no name of this", "expected its own parameters")
+        return Written(ast.unparse(node))
 
     def one(self, node: ast.Call) -> ast.expr:
         given = self.source.arguments(node, ("value",))

@@ -94,7 +94,7 @@ grad.max_pool2d_backward(output_grad, data, pool_size=(1, 1), strides=(1, 1), pa
 grad.nll_loss_backward(output_grad, predictions, targets, weights=None, reduction='mean', ignore_index=-100)
 grad.no_grad(input)
 grad.start_checkpoint(input)
-grad.take_backward(output_grad, x, indices, axis=None)
+grad.take_backward(output_grad, x, indices, axis=None, mode='')
 greater(x1, x2)
 greater_equal(x1, x2)
 hamming_window(window_size, periodic, alpha, beta, dtype)
@@ -241,7 +241,7 @@ std(x, axis=None, keepdims=False)
 strided_slice(x, axes, begin, end, strides=None, assume_inbound=False)
 subtract(x1, x2)
 sum(x, axis=None, keepdims=False)
-take(x, indices, axis=None, mode='fast')
+take(x, indices, axis=None, mode='')
 tan(x)
 tanh(x)
 tensor_to_shape(expr)
@@ -338,6 +338,13 @@ class Argument:
     """The place of an argument that is an expression, in the layout of a foreign operator's call."""
 
     index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An argument that has no form here, an index map or a device, as its text."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

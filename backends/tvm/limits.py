@@ -38,6 +38,8 @@ class _Limited(Rewriter):
         match value:
             case Call(ForeignOp() as op) if why:
                 raise UnsupportedError(f"R.{op.name} has no record to lower it by: {why}")
+            case Call(OpDef(passes_through=True), (arg,)) if why:
+                return arg
             case Call(OpDef() as op, args, attrs, span) if why:
                 return self.emitter.tir_call(op, attrs, args, span, why)
         return value

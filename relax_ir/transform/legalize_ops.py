@@ -43,6 +43,8 @@ class _Legalizer(Rewriter):
                 return value
             case Call(_, (_, shape)) if viewed(value) is not None and not isinstance(shape, ShapeExpr):
                 return value
+            case Call(OpDef(passes_through=True) as op, (arg,), attrs) if self.only(op, attrs):
+                return arg
             case Call(OpDef() as op, args, attrs, span) if not op.builtin and self.only(op, attrs):
                 return self.emitter.tir_call(op, attrs, args, span)
         return value

@@ -9,6 +9,7 @@ import pytest
 
 from relay2relax import backends
 from relay2relax import relax_ir as rx
+from relay2relax.backends.runtime_functions import RUNTIME_FUNCTIONS
 from relay2relax.core.errors import ExecutionError
 
 X = np.array([[1, 0, 2], [2, 1, 0]], "float32")
@@ -105,3 +106,28 @@ def main(ok: R.Tensor((), dtype="bool"), x: R.Tensor((2,), dtype="int64")):
     assert capsys.readouterr().out == "x: [3 4]\n"
     with pytest.raises(ExecutionError, match=r"\[3 4\] is not enough" if form else r"Assertion Failed: \[3 4\]"):
         run(text, np.array(False), x)
+
+
+@pytest.mark.tvm
+@pytest.mark.parametrize("ascending", [True, False])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_sorting_functions_do_what_those_of_tvm_do(axis: int, ascending: bool) -> None:
+    tvm = pytest.importorskip("tvm")
+    data = np.random.default_rng(3).integers(-3, 4, (4, 5)).astype("float32")
+    other = data.shape[1 - axis % 2]
+    taken = (2, 5) if axis == 0 else (4, 2)
+    calls: list[tuple[str, list[np.ndarray], list[np.ndarray], tuple[Any, ...]]] = [
+        ("sort", [data], [np.empty_like(data)], (axis, ascending)),
+        ("argsort", [data], [np.empty(data.shape, "int32")], (axis, ascending)),
+        ("argsort", [data], [np.empty(data.shape, "float32")], (axis, ascending)),
+        ("argsort_nms", [data, np.arange(other, dtype="int32")], [np.empty(data.shape, "int32")], (axis, ascending)),
+        ("topk", [data], [np.empty(taken, "float32"), np.empty(taken, "int64")], (2, axis, "both", ascending)),
+        ("topk", [data], [np.empty(taken, "int32")], (2, axis, "indices", ascending)),
+        ("topk", [data], [np.empty(data.shape, "float32")], (0, axis, "values", ascending)),
+    ]
+    for name, inputs, results, rest in calls:
+        theirs = [*map(tvm.runtime.tensor, (*inputs, *results))]
+        tvm.get_global_func(f"tvm.contrib.sort.{name}")(*theirs, *rest)
+        RUNTIME_FUNCTIONS[f"tvm.contrib.sort.{name}"](*inputs, *results, *rest)
+        for ours, one in zip(results, theirs[len(inputs) :], strict=True):
+            np.testing.assert_array_equal(ours, one.numpy(), err_msg=name)

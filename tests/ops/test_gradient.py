@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relay2relax.ops import OpError, TensorType, relay_op
+from relay2relax.ops import OpError, TensorType, relax_op, relay_op
 
 RANDOM = np.random.default_rng(15)
 POOLS = [((2, 2), (2, 2), (0, 0)), ((3, 2), (1, 2), (1, 1)), ((3, 3), (2, 2), (1, 1)), ((2, 3), (3, 1), (0, 1))]
@@ -84,3 +84,43 @@ def test_the_size_of_the_kernel_is_needed():
     op = relay_op("nn.conv2d_backward_weight")
     with pytest.raises(OpError, match="kernel_size"):
         op.infer(op.attrs(), TensorType((1, 2, 3, 3)), TensorType((1, 2, 5, 5)))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("places", [(), (3, 2), None])
+def test_gradient_of_a_loss(run_op, agrees, torch, reduction, weighted, places):
+    shape, targets = ((4,), ()) if places is None else ((5, 4, *places), (5, *places))
+    logs = torch.tensor(normal(*shape), requires_grad=True)
+    wanted = torch.tensor(RANDOM.integers(0, 4, targets))
+    weights = torch.tensor(np.abs(normal(4)) + 1)
+    # No batch at all: the one target counts.
+    ignored = int(wanted.reshape(-1)[0]) if places is not None else -100
+    options = {"reduction": reduction, "ignore_index": ignored}
+    loss = torch.nn.functional.nll_loss(logs, wanted, weights if weighted else None, **options)
+    grad = normal(*loss.shape)
+    loss.backward(torch.tensor(grad))
+    given = [grad, logs.detach().numpy(), wanted.numpy(), *([weights.numpy()] if weighted else [])]
+    agrees(run_op("grad.nll_loss_backward", options, *given, reduction=40), logs.grad.numpy(), 40)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("places", [(), (4,), (2, 3)])
+def test_gradient_of_taken_slices(run_op, agrees, torch, axis, places):
+    data = torch.tensor(normal(3, 5, 2), requires_grad=True)
+    indices = torch.tensor(RANDOM.integers(0, 2, places))
+    line = 0 if axis is None else axis % 3
+    shape = places if axis is None else (*data.shape[:line], *places, *data.shape[line + 1 :])
+    lines = data.reshape(-1) if axis is None else data
+    taken = torch.index_select(lines, line, indices.reshape(-1)).reshape(shape)
+    grad = normal(*shape)
+    taken.backward(torch.tensor(grad))
+    given = [grad, data.detach().numpy(), indices.numpy()]
+    agrees(run_op("grad.take_backward", {"axis": axis}, *given, reduction=6), data.grad.numpy(), 6)
+
+
+def test_gradients_of_lookups_have_the_shape_of_what_was_taken():
+    record = relax_op("grad.take_backward")
+    types = TensorType((3, 1)), TensorType((5, 2)), TensorType((3,), "int32")
+    with pytest.raises(OpError, match="output_grad has shape"):
+        record.infer(record.attrs(0), *types)

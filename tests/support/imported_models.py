@@ -9,6 +9,7 @@ for model in models():
 
 from __future__ import annotations
 
+import ast
 import io
 import warnings
 from collections import Counter
@@ -16,10 +17,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch_modules import torch_modules
+from torch_modules import direct_modules, torch_modules
 
 from relay2relax import relax_ir as rx
 from relay2relax import translator
@@ -31,6 +33,8 @@ from relay2relax.tir.extent import equal
 _MOST = 6
 # Families that have no tensors, or whose results are random.
 _WITHOUT = ("Bernoulli", "Optional", "Random", "Sequence", "String", "Multinomial")
+# Operators whose further inputs the importer takes for what they are by default, where they are no constants.
+_READ = ("NonMaxSuppression",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +55,36 @@ def models() -> Iterator[Model]:
     yield from onnx_models()
     yield from torch_models()
     yield from traced_models()
+    yield from particular_models()
+
+
+def particular_models() -> Iterator[Model]:
+    """Yield models of operators that the importers emit and that none of the others calls."""
+    import onnx
+    from onnx.helper import make_graph, make_model, make_node, make_tensor_value_info
+
+    real, shapes = onnx.TensorProto.FLOAT, {"x": (1, 2, 6, 6), "rois": (2, 5), "y": (2, 2, 2, 3)}
+    image = np.random.default_rng(0).standard_normal(shapes["x"], np.float32)
+    regions = np.array([[0, 0, 0, 5, 5], [0, 1, 2, 4, 4]], np.float32)
+    x, rois, y = (make_tensor_value_info(name, real, shape) for name, shape in shapes.items())
+    node = make_node("MaxRoiPool", ["x", "rois"], ["y"], pooled_shape=[2, 3], spatial_scale=1.0)
+    model = make_model(make_graph([node], "pooled", [x, rois], [y]), opset_imports=[onnx.helper.make_opsetid("", 22)])
+
+    def by_hand() -> Any:
+        # The edges of the bins as the original of Fast R-CNN has them, both inclusive.
+        found = np.empty(shapes["y"], np.float32)
+        for number, (_, left, top, right, bottom) in enumerate(regions.astype(int)):
+            height, width = (bottom - top + 1) / 2, (right - left + 1) / 3
+            for i, j in np.ndindex(2, 3):
+                rows = slice(top + int(np.floor(i * height)), top + int(np.ceil((i + 1) * height)))
+                columns = slice(left + int(np.floor(j * width)), left + int(np.ceil((j + 1) * width)))
+                found[number, :, i, j] = image[0, :, rows, columns].max((1, 2))
+        return (found,)
+
+    yield Model("regions pooled", "MaxRoiPool", partial(_load_onnx, model, [image, regions]), by_hand)
+    for name, module, arguments in direct_modules():
+        load = partial(_load_exported, module, arguments, run_ep_decomposition=False)
+        yield Model(f"direct {name}", name, load, partial(_eager, module, arguments))
 
 
 def traced_models() -> Iterator[Model]:
@@ -72,16 +106,18 @@ def traced_models() -> Iterator[Model]:
 def torch_models() -> Iterator[Model]:
     """Yield the modules of :mod:`torch_modules`, which are exported and imported."""
     for name, module, arguments in torch_modules():
+        yield Model(
+            f"torch {name}", name, partial(_load_exported, module, arguments), partial(_eager, module, arguments)
+        )
 
-        def load(module: Any = module, arguments: Any = arguments) -> tuple[Any, Sequence[Any]]:
-            import torch
-            from tvm.relax.frontend.torch import from_exported_program
 
-            with _silence(), torch.no_grad():
-                found = from_exported_program(torch.export.export(module, arguments))
-            return found, [one.numpy() for one in arguments]
+def _load_exported(module: Any, arguments: Any, **options: Any) -> tuple[Any, Sequence[Any]]:
+    import torch
+    from tvm.relax.frontend.torch import from_exported_program
 
-        yield Model(f"torch {name}", name, load, partial(_eager, module, arguments))
+    with _silence(), torch.no_grad():
+        found = from_exported_program(torch.export.export(module, arguments), **options)
+    return found, [one.numpy() for one in arguments]
 
 
 def _eager(module: Any, arguments: Any) -> Any:
@@ -118,11 +154,19 @@ def _load_onnx(model: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
     from tvm.relax.frontend.onnx import from_onnx
 
     with _silence():
+        if model.graph.node[0].op_type in _READ:
+            return _import_with_constants(model, inputs)
         try:
             return from_onnx(model), inputs
         except Exception:  # noqa: BLE001 - importers raise whatever they like
-            given, arguments = _with_constants(model, inputs)
-            return from_onnx(given), arguments
+            return _import_with_constants(model, inputs)
+
+
+def _import_with_constants(model: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    from tvm.relax.frontend.onnx import from_onnx
+
+    given, arguments = _with_constants(model, inputs)
+    return from_onnx(given), arguments
 
 
 def _with_constants(model: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
@@ -190,7 +234,7 @@ def run_in_tvm(module: Any, arguments: Sequence[Any]) -> Any:
 def _arrays(value: Any) -> Any:
     if hasattr(value, "numpy"):
         return value.numpy()
-    if isinstance(value, (int, float)):
+    if value is None or isinstance(value, (int, float)):
         return value
     return tuple(_arrays(one) for one in value)
 
@@ -255,3 +299,33 @@ def is_well_formed(module: Any) -> bool:
     from tvm import relax
 
     return bool(relax.analysis.check_well_formed(module))
+
+
+# What the importers are made of
+
+
+def emitted_operators() -> set[str]:
+    """Return the operators, without ``relax.``, that the sources of the ONNX and PyTorch importers name."""
+    from tvm.relax import frontend
+
+    root = Path(frontend.__file__).parent
+    files = [path for folder in ("onnx", "torch") for path in sorted((root / folder).glob("*.py"))]
+    assert len(files) > 4
+    named = {name for path in files for node in ast.walk(ast.parse(path.read_text())) for name in _operator(node)}
+    return named & registered_operators()
+
+
+def _operator(node: ast.AST) -> Iterator[str]:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    if isinstance(node, ast.Name) and [node.id, *parts[:1]] == ["relax", "op"] and parts[1:]:
+        yield ".".join(parts[1:])
+
+
+def registered_operators() -> set[str]:
+    """Return the names of the operators that the installed TVM registers, without ``relax.``."""
+    import tvm
+
+    return {str(name)[6:] for name in tvm.ir.Op.list_op_names() if str(name).startswith("relax.")}

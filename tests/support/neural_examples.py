@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -375,6 +376,22 @@ def relax_nll_loss(d: Draw) -> Call:
     return attrs, [logs, targets]
 
 
+def nll_loss_backward(d: Draw) -> Call:
+    attrs, (logs, targets, weights) = nll_loss(d)
+    grad = d.array(targets.shape if attrs["reduction"] == "none" else (), logs.dtype.name)
+    return attrs, [grad, logs, targets, *([weights] if d.flag() else [])]
+
+
+def take_backward(d: Draw) -> Call:
+    shape, dtype = d.shape(1, 3, 1), d.dtype(("float32", "float64", "int32"))
+    axis = d.pick((None, *range(-len(shape), len(shape))))
+    extent = math.prod(shape) if axis is None else shape[axis]
+    places = d.places(d.shape(0, 2), extent, d.pick(("int32", "int64")))
+    place = 0 if axis is None else axis % len(shape)
+    taken = places.shape if axis is None else (*shape[:place], *places.shape, *shape[place + 1 :])
+    return {"axis": axis}, [d.array(taken, dtype), d.array(shape, dtype), places]
+
+
 def cross_entropy(d: Draw) -> Call:
     shape, dtype = (d.extent(1), d.extent(1)), d.dtype(("float32", "float64"))
     return {}, [d.array(shape, dtype, 0.125, 2), d.array(shape, dtype)]
@@ -571,6 +588,8 @@ NEURAL_EXAMPLES: dict[str, Example] = {
     "nn.prelu": prelu,
     "nn.nll_loss": nll_loss,
     "R.nn.nll_loss": relax_nll_loss,
+    "R.grad.nll_loss_backward": nll_loss_backward,
+    "R.grad.take_backward": take_backward,
     "nn.pad": pad,
     "R.nn.pad": relax_pad,
     "nn.mirror_pad": mirror_pad,

@@ -14,6 +14,7 @@ from relay2relax.core.dtype import of_array
 from relay2relax.ops import OpDef, TensorType, TupleType, Type
 from relay2relax.ops.refusal import Refusal
 from relay2relax.ops.table import all_ops
+from relay2relax.ops.types import ScalarType
 
 EXAMPLES = {**TENSOR_EXAMPLES, **PLACING_EXAMPLES, **NEURAL_EXAMPLES, **IMAGE_EXAMPLES}
 
@@ -43,9 +44,9 @@ def arrays(value: Any) -> list[np.ndarray]:
 
 
 def tensors(type_: Type) -> list[TensorType]:
-    """Return the tensor types of a result; a shape has none."""
+    """Return the tensor types of a result; a shape and a number have none."""
     match type_:
-        case tuple():
+        case tuple() | ScalarType():
             return []
         case TensorType():
             return [type_]

@@ -190,6 +190,11 @@ def collapse_sum_to(d: Draw) -> Call:
     return {"shape": like.shape}, [data, np.array(like.shape, np.int32)]
 
 
+def relax_collapse_sum_to(d: Draw) -> Call:
+    _, (data, like) = collapse_sum_like(d)
+    return {}, [data, like.shape]
+
+
 def strided_set(d: Draw) -> Call:
     shape, dtype = d.shape(1, 3, 2), d.dtype()
     begin = [d.number(0, extent - 1) for extent in shape]
@@ -396,6 +401,7 @@ PLACING_EXAMPLES: dict[str, Example] = {
     "sparse_fill_empty_rows": sparse_fill_empty_rows,
     "collapse_sum_like": collapse_sum_like,
     "collapse_sum_to": collapse_sum_to,
+    "R.collapse_sum_to": relax_collapse_sum_to,
     "strided_set": strided_set,
     "einsum": einsum,
     "dft": spectrum,

@@ -56,6 +56,20 @@ def shift(d: Draw) -> Call:
     return attrs, [a, np.asarray(b % b.dtype.type(bits(b.dtype.name)))]
 
 
+def multiply_add(d: Draw) -> Call:
+    shape, dtype = d.shape(), d.dtype(NUMBERS)
+    return {}, [d.array(shape, dtype) for _ in range(3)]
+
+
+def inspected(d: Draw) -> Call:
+    return {}, [d.array(d.shape(), d.dtype())]
+
+
+def inspected_axis(d: Draw) -> Call:
+    shape = d.shape(1)
+    return {}, [d.array(shape, d.dtype()), np.array(d.number(0, len(shape) - 1))]
+
+
 def comparison(d: Draw) -> Call:
     return binary(ALL, special=d.flag())(d)
 
@@ -418,6 +432,13 @@ TENSOR_EXAMPLES: dict[str, Example] = {
     "arange": arange,
     "R.arange": relax_arange,
     "shape_of": lambda d: ({"dtype": d.pick(PLACES)}, [d.array(d.shape(), d.dtype())]),
+    "R.ewise_fma": multiply_add,
+    "R.wrap_param": lambda d: ({"dtype": d.pick(FLOATS)}, [d.array(d.shape(), d.dtype(FLOATS))]),
+    **{f"R.inspect.tensor_{what}": inspected_axis for what in ("shape_i", "stride_i")},
+    **{
+        f"R.inspect.tensor_{what}": inspected
+        for what in ("ndim", "byte_offset", "elem_offset", "dtype_code", "dtype_bits", "dtype_lanes")
+    },
     "vm.shape_of": lambda d: ({"dtype": d.pick(PLACES)}, [d.array(d.shape(), d.dtype())]),
     "R.shape_to_tensor": lambda d: ({}, [d.shape()]),
     "ndarray_size": lambda d: ({"dtype": d.pick(PLACES)}, [d.array(d.shape(), d.dtype())]),

@@ -26,6 +26,22 @@ def torch_modules() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
         yield name, module.eval(), arguments
 
 
+def direct_modules() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+    """Yield (name, module, arguments) of what the importer reads in another way where nothing is decomposed before."""
+    import torch
+
+    torch.manual_seed(0)
+    x, row = torch.randn(2, 3, 4), torch.randn(3)
+    cases: tuple[tuple[str, Callable[..., Any], tuple[Any, ...]], ...] = (
+        ("logaddexp", torch.logaddexp, (x, x + 1)),
+        ("meshgrid", lambda a, b: torch.meshgrid(a, b, indexing="ij"), (row, torch.randn(4))),
+        ("eye", lambda a: a + torch.eye(3, 4, dtype=torch.float32), (x,)),
+        ("nothing", lambda a: (a + a, None), (x,)),
+    )
+    for name, function, arguments in cases:
+        yield name, _module(torch, function, len(arguments)).eval(), arguments
+
+
 def _module(torch: Any, function: Callable[..., Any], count: int) -> Any:
     """Return ``function`` of ``count`` arguments as a module; a tracer wants them by name."""
 
@@ -174,6 +190,10 @@ def _functions(torch: Any) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
     yield "pools of lines", lambda a: (f.max_pool1d(a, 2), f.avg_pool1d(a, 2)), (x,)
     yield "adaptive pool", lambda a: f.adaptive_avg_pool2d(a, (2, 3)), (image,)
     yield "adaptive pool to one", lambda a: f.adaptive_avg_pool2d(a, 1), (image,)
+    volume = torch.linspace(-1, 1, 240).reshape(1, 2, 4, 6, 5)
+    yield "adaptive pool of volumes", lambda a: f.adaptive_avg_pool3d(a, (2, 3, 2)), (volume,)
+    yield "trilinear", lambda a: f.interpolate(a, size=(3, 4, 5), mode="trilinear"), (volume,)
+    yield "shift", lambda a: a >> 1, (integers,)
     yield "adaptive pool of lines", lambda a: f.adaptive_avg_pool1d(a, 2), (x,)
     yield "cross_entropy", lambda a, b: f.cross_entropy(a, b), (torch.randn(3, 5), torch.tensor([0, 4, 2]))
     yield "mse_loss", lambda a, b: f.mse_loss(a, b), (x, y)
