@@ -278,8 +278,8 @@ class BlockBuilder:
 
     def begin_sequence(self) -> None:
         """Begin a sequence of its own: a branch of an If, or the body of a local function."""
-        if self._current.dataflow:
-            raise BuilderError("a dataflow block has neither branches nor local functions")
+        if not self._stack:
+            raise BuilderError("bindings are made inside of a function")
         self._stack.append(_Sequence())
 
     def end_sequence(self, value: Expr) -> SeqExpr:
@@ -320,9 +320,12 @@ class BlockBuilder:
         value = self._normalised(expr)
         return self._bind(value, name_hint, self.struct_info(value), output=True)
 
-    def new_var(self, name_hint: str, info: StructInfo) -> Var:
-        """Return a variable to be bound later by :meth:`bind`: a local function that calls itself needs its own."""
-        return self._fresh(name_hint, info, False, None)
+    def new_var(self, name_hint: str, info: StructInfo, output: bool = False) -> Var:
+        """Return a variable to be bound later by :meth:`bind`: a local function that calls itself needs its own.
+
+        In a dataflow block, ``output`` says that it is used after the block.
+        """
+        return self._fresh(name_hint, info, output, None)
 
     def bind(self, var: Var, expr: Expr) -> None:
         """Bind ``var``, which :meth:`new_var` made, to ``expr``."""
@@ -342,8 +345,8 @@ class BlockBuilder:
         return self._inference.of(expr)
 
     def _bind(self, value: Expr, hint: str, info: StructInfo, output: bool) -> Var:
-        if self._current.dataflow and isinstance(value, (If, Function)):
-            raise BuilderError("a dataflow block has neither branches nor local functions")
+        if self._current.dataflow and isinstance(value, If):
+            raise BuilderError("a dataflow block has no branches")
         span = value.span if isinstance(value, (Call, CallTIR, CallDPSPacked)) else None
         var = self._fresh(hint, info, output, span)
         self._current.pending.append(Binding(var, value))

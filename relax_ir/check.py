@@ -37,7 +37,8 @@ from relay2relax.relax_ir.visit import Steps, is_argument, operands, run, variab
 from relay2relax.tir import expr as tir
 from relay2relax.tir.check import check_prim_func
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.extent import Extent
+from relay2relax.tir.expr import PrimExpr
+from relay2relax.tir.extent import Extent, is_any
 from relay2relax.tir.stmt import PrimFunc
 
 
@@ -62,6 +63,9 @@ def find_mistakes(mod: IRModule, place: Places | None = None) -> list[Diagnostic
     checker = _Checker(mod, place)
     for var, func in mod.functions.items():
         checker.where, checker.binding = var.name, None
+        symbol = func.attrs.get("global_symbol", var.name)
+        if symbol != var.name:
+            checker.report(f"the function has the name {var.name}, and the attribute global_symbol {symbol}")
         if isinstance(func, Function):
             run(checker.function(func))
             continue
@@ -84,8 +88,10 @@ class _Checker:
         self.bound: set[Var] = set()  # everywhere in the module
         self.visible: set[Var] = set()
         self.dimensions: set[tir.Var] = set()
+        self.owners: dict[tir.Var, str] = {}  # the function of the module that defines a dimension
         self.pure = True
         self.forced = False
+        self.dataflow = False
 
     def report(self, title: str) -> None:
         place = f"in {self.where}" + (f", where {self.binding.name} is bound" if self.binding is not None else "")
@@ -96,22 +102,25 @@ class _Checker:
     # Scopes.
 
     def function(self, func: Function) -> Steps:
-        outer = set(self.dimensions), self.pure, self.forced
-        self.dimensions |= symbols.defined(param.info for param in func.params)
+        outer = set(self.dimensions), self.pure, self.forced, self.dataflow
+        self.define_dimensions(param.info for param in func.params)
         self.pure = func.pure
         # Set by passes that bring effects into functions which are pure as a whole.
-        self.forced = self.forced or bool(func.attrs.get("relax.force_pure"))
+        self.forced = bool(func.attrs.get("relax.force_pure"))
+        if self.forced and not self.pure:
+            self.report("the function is said to be impure, and relax.force_pure to be pure")
         for param in func.params:
             self.define(param)
             if param.dataflow:
                 self.report(f"the parameter {param.name} is a dataflow variable")
         known = set(self.dimensions)
+        self.dataflow = False
         yield self.sequence(func.body)
         self.binding = None
         self.claim("the result", func.ret, self.info(func.body.body))
         self.known_dimensions(func.ret, known)
         self.visible -= set(func.params)
-        self.dimensions, self.pure, self.forced = outer
+        self.dimensions, self.pure, self.forced, self.dataflow = outer
 
     def sequence(self, seq: SeqExpr) -> Steps:
         outer = set(self.dimensions)
@@ -128,19 +137,22 @@ class _Checker:
         self.dimensions = outer
 
     def block(self, block: BindingBlock) -> Steps:
+        self.dataflow = block.dataflow
         for binding in block.bindings:
             self.binding = binding.var
             if binding.var.dataflow and not block.dataflow:
                 self.report(f"the dataflow variable {binding.var.name} is bound outside of a dataflow block")
             yield self.one_binding(binding, block.dataflow)
+            self.dataflow = block.dataflow
             self.binding = binding.var
             self.define(binding.var)
         self.visible -= {binding.var for binding in block.bindings if binding.var.dataflow}
+        self.dataflow = False
 
     def one_binding(self, binding: Binding | MatchCast, dataflow: bool) -> Steps:
         value = binding.value
-        if dataflow and isinstance(value, (If, Function)):
-            self.report(f"a dataflow block contains a {'branch' if isinstance(value, If) else 'local function'}")
+        if dataflow and isinstance(value, If):
+            self.report("a dataflow block contains a branch")
         self.uses(value)
         match value:
             case If(condition, then, otherwise):
@@ -154,14 +166,14 @@ class _Checker:
                 self.binding = binding.var
             case CallTIR():
                 self.call_tir(value)
-        if (dataflow or self.pure) and not self.forced and not self.inference.is_pure(value):
+        if (dataflow or (self.pure and not self.forced)) and not self.inference.is_pure(value):
             where = "dataflow block" if dataflow else "pure function"
             self.report(f"a {where} contains a call that may have effects")
         actual = self.info(value)
         if isinstance(binding, MatchCast):
             if actual is not None and (reason := symbols.mismatch(binding.info, actual)):
                 self.report(f"the match_cast cannot succeed: {reason}")
-            self.dimensions |= symbols.defined((binding.info,))
+            self.define_dimensions((binding.info,))
             actual = binding.info
         self.claim(binding.var.name, binding.var.info, actual)
 
@@ -173,6 +185,12 @@ class _Checker:
         self.bound.add(var)
         self.visible.add(var)
         self.known_dimensions(var.info, self.dimensions)
+
+    def define_dimensions(self, infos: Iterable[StructInfo]) -> None:
+        for var in symbols.defined(infos):
+            if self.owners.setdefault(var, self.where) != self.where:
+                self.report(f"the symbolic dimension {var.name} is one of {self.owners[var]}, too")
+            self.dimensions.add(var)
 
     def info(self, expr: Expr) -> StructInfo | None:
         try:
@@ -194,6 +212,12 @@ class _Checker:
 
     def known_dimensions(self, info: StructInfo, known: set[tir.Var]) -> None:
         self.dimensions_of(symbols.extents(info), known)
+        self.integers(symbols.extents(info, scalars=False))
+
+    def integers(self, extents: Iterable[Extent]) -> None:
+        for extent in extents:
+            if isinstance(extent, PrimExpr) and not is_any(extent) and extent.dtype != "int64":
+                self.report(f"an extent has dtype {extent.dtype}, expected int64")
 
     def dimensions_of(self, extents: Iterable[Extent], known: set[tir.Var]) -> None:
         for extent in extents:
@@ -205,7 +229,7 @@ class _Checker:
 
     def uses(self, expr: Expr) -> None:
         for var in variables(expr):
-            if var not in self.visible:
+            if var not in self.visible or (var.dataflow and not self.dataflow):
                 known = "out of reach here" if var in self.bound else "not defined"
                 kind = "dataflow variable" if var.dataflow else "variable"
                 self.report(f"the {kind} {var.name} is {known}")
@@ -215,6 +239,7 @@ class _Checker:
             match one:
                 case ShapeExpr(values):
                     self.dimensions_of(values, self.dimensions)
+                    self.integers(values)
                 case PrimValue(value):
                     self.dimensions_of([value], self.dimensions)
                 case GlobalVar(name) if one not in self.mod.functions:

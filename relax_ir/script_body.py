@@ -542,16 +542,15 @@ class FunctionReader(CallReader):
             self.bind(name, self.as_value(found, info, value), value, info)
 
     def local_function(self, node: ast.FunctionDef) -> None:
-        if self.sequence.dataflow:
-            raise self.source.problem(node, "a dataflow block has no local functions", "inside of a dataflow block")
         signature = self.head(node)
         if signature.ret is None:
             func = self.body(node, signature)
             if func is None:
                 raise FollowsError(self.source.problems[-1])
-            var = Var(node.name, FuncStructInfo(signature.info().params, func.ret, signature.pure))
+            info = FuncStructInfo(signature.info().params, func.ret, signature.pure)
+            var = Var(node.name, info, self.is_inner(node.name))
         else:
-            var = Var(node.name, signature.info())
+            var = Var(node.name, signature.info(), self.is_inner(node.name))
             # It may call itself.
             self.define(node.name, var)
             func = self.body(node, signature)

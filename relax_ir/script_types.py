@@ -223,18 +223,21 @@ class TypeReader:
 
     def callable(self, node: ast.Call) -> FuncStructInfo:
         given = self.source.arguments(node, ("params", "ret", "purity", "derive_func"))
-        ret = self.info(given["ret"]) if "ret" in given else ObjectStructInfo()
         purity = bool(self.source.literal(given["purity"])) if "purity" in given else True
-        if "params" not in given or _is_none(given["params"]):
-            return FuncStructInfo(None, ret, purity)
-        params = given["params"]
-        parts = params.elts if isinstance(params, (ast.Tuple, ast.List)) else [params]
-        infos: list[StructInfo] = []
+        params = given.get("params")
         with self.scope():
-            # The dimensions of a function type are its own.
-            infos += [self.info(part) for part in parts]
-            ret = self.info(given["ret"]) if "ret" in given else ret
-        return FuncStructInfo(tuple(infos), ret, purity)
+            infos = None if params is None or _is_none(params) else self.callable_params(params)
+            ret = self.info(given["ret"]) if "ret" in given else ObjectStructInfo()
+        return FuncStructInfo(None if infos is None else tuple(infos), ret, purity)
+
+    def callable_params(self, node: ast.expr) -> list[StructInfo]:
+        """Return the parameters of a function type, which define dimensions of its own."""
+        outer, self.in_signature = self.in_signature, True
+        try:
+            parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
+            return [self.info(part) for part in parts]
+        finally:
+            self.in_signature = outer
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -18,8 +18,11 @@ from relay2relax.tir.expr import AnyExtent, Binary, Cast, PrimExpr, Var, binary,
 from relay2relax.tir.extent import ANY, Extent, as_prim, canonical, equal, is_any, static
 
 
-def extents(info: StructInfo) -> Iterator[Extent]:
-    """Yield every extent of ``info``, in order; those inside function infos are not among them."""
+def extents(info: StructInfo, scalars: bool = True) -> Iterator[Extent]:
+    """Yield every extent of ``info``, in order; those inside function infos are not among them.
+
+    ``scalars`` says whether the values of scalars count as extents, which they may become.
+    """
     match info:
         case TensorStructInfo(shape) if shape is not None:
             yield from shape
@@ -27,8 +30,8 @@ def extents(info: StructInfo) -> Iterator[Extent]:
             yield from values
         case TupleStructInfo(fields):
             for one in fields:
-                yield from extents(one)
-        case PrimStructInfo(_, value) if value is not None:
+                yield from extents(one, scalars)
+        case PrimStructInfo(_, value) if scalars and value is not None:
             yield value
 
 
@@ -129,7 +132,16 @@ def join(a: StructInfo, b: StructInfo) -> StructInfo:
             return TupleStructInfo(tuple(map(join, first, second)))
         case PrimStructInfo(dtype), PrimStructInfo(other) if dtype == other:
             return PrimStructInfo(dtype)
+        case FuncStructInfo(), FuncStructInfo() if renamed(b, a) == a:
+            return a
     return ObjectStructInfo()
+
+
+def renamed(info: FuncStructInfo, like: FuncStructInfo) -> StructInfo:
+    """Return ``info`` with the names that ``like`` has for the dimensions which the parameters define."""
+    pairs = zip(info.params or (), like.params or (), strict=False)
+    dimensions = (both for one, other in pairs for both in zip(extents(one), extents(other), strict=False))
+    return substitute(info, {own: said for own, said in dimensions if isinstance(own, Var) and isinstance(said, Var)})
 
 
 def mismatch(expected: StructInfo, actual: StructInfo) -> str:

@@ -17,7 +17,6 @@ from relay2relax.relax_ir.expr import (
     Expr,
     ExternFunc,
     Function,
-    GlobalVar,
     IRModule,
     MatchCast,
     PrimValue,
@@ -52,10 +51,9 @@ class CallTIRRewrite(RelaxPass):
 
 
 class _Rewriter(Mutator):
-    def function(self, var: GlobalVar, func: Function) -> Function:
-        self.changed = False
-        made = super().function(var, func)
-        if not self.changed or not func.pure:
+    def local(self, func: Function) -> Function:
+        made = super().local(func)
+        if made is func or not func.pure:
             return made
         return replace(made, attrs={**made.attrs, "relax.force_pure": True})
 
@@ -87,7 +85,6 @@ class _Rewriter(Mutator):
 
         ``held`` are the arguments that results are written into.
         """
-        self.changed = True
         memory: list[Expr] = []
         own: list[Expr] = []
         for index, (info, argument) in enumerate(zip_longest(out, held)):

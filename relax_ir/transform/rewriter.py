@@ -95,7 +95,8 @@ class Rewriter:
 
     def _local(self, var: Var, func: Function) -> Steps:
         # A local function may call itself, so its variable is there before its body.
-        own = self.builder.new_var(var.name, symbols.substitute(var.info, self.extents))
+        info = symbols.substitute(var.info, self.extents)
+        own = self.builder.new_var(var.name, info, output=not var.dataflow)
         self.values[var] = own
         params = func.params
         if self.extents:

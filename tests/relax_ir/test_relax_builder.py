@@ -124,8 +124,9 @@ def test_steps_out_of_order() -> None:
     bb.begin_dataflow()
     with pytest.raises(BuilderError, match="do not nest"):
         bb.begin_dataflow()
-    with pytest.raises(BuilderError, match="neither branches nor local functions"):
-        bb.begin_sequence()
+    condition = Var("flag", TensorStructInfo((), "bool"))
+    with pytest.raises(BuilderError, match="has no branches"):
+        bb.emit(rx.If(condition, rx.SeqExpr((), data), rx.SeqExpr((), data)))
     with pytest.raises(BuilderError, match="use emit_output"):
         bb.emit_func_output(data)
     bb.end_dataflow()
