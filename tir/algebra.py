@@ -234,9 +234,9 @@ class Algebra:
                 over = add(self.sum(x), constant_sum(rest.get((), 0) * inner))
                 return self.joined(add(whole, self.divided(over, constant_sum(inner * divisor), dtype)))
             case [(Binary(("min" | "max"), _, _) as atom,) as term]:
-                smaller = self.shared_quotient(atom, rest[term], rest.get((), 0), by, dtype)
-                if smaller is not None:
-                    return self.joined(add(whole, smaller))
+                shares = self.shared_quotient(atom, rest[term], rest.get((), 0), by, dtype)
+                if shares is not None:
+                    return self.joined(add(whole, shares))
             case [(Binary("%", x, IntImm(inner)),) as term] if rest == {term: 1} and inner % divisor == 0:
                 over = self.divided(self.sum(x), by, dtype)
                 return self.joined(add(whole, self.modulo(over, constant_sum(inner // divisor), dtype)))
@@ -316,8 +316,8 @@ class Algebra:
         if len(left) == 1:
             return left[0]
         left, factor, shift = in_lowest_terms(left)
-        atom = chain(op, sorted((self.built(one, expr.dtype) for one in left), key=sort_key))
-        return add({(atom,): factor}, constant_sum(shift))
+        lowest = chain(op, sorted((self.built(one, expr.dtype) for one in left), key=sort_key))
+        return add({(lowest,): factor}, constant_sum(shift))
 
     def leaves(self, terms: Sum) -> set[Any]:
         """Return the variables and other leaves in ``terms``, and those in the limits of these."""
