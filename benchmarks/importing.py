@@ -4,6 +4,8 @@ ONNX for the importer.
 
 from __future__ import annotations
 
+import importlib.util
+
 from common import Case, Options, model_cases, table, timed
 
 from relay2relax import relay_ir, translator
@@ -43,6 +45,10 @@ def measure(case: Case) -> dict[str, float]:
 
 def run(options: Options) -> dict[str, dict[str, float]]:
     """Print seconds per thousand operators, ours and apache-tvm's."""
+    absent = [one for one in ("tvm", "onnx") if importlib.util.find_spec(one) is None]
+    if absent:
+        print(f"\nimporting: {' and '.join(absent)} not installed: section skipped")
+        return {}
     results = {case.name: measure(case) for case in model_cases(options)}
     rows = [[name, *(f"{value:.3g}" for value in found.values())] for name, found in results.items()]
     if rows:

@@ -84,14 +84,15 @@ def _of_six(verdict: Callable[..., Verdict], promise: str, values: Mapping[str, 
     missing = [name for name in MARKS if name not in values]
     if not values or not missing:
         return found
-    return replace(found, seen=f"{found.seen}, without {', '.join(missing)}", holds=None if found.holds else False)
+    others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    return replace(found, seen=f"{found.seen}, without {missing[0]}{others}", holds=None if found.holds else False)
 
 
 def best_peer(name: str, row: Mapping[str, Any]) -> tuple[str, float] | None:
     """Return who of ONNX Runtime and PyTorch, in this run, and TVM 0.18, by its mark, is fastest; and its seconds."""
     times = {peer: row[peer]["run"] for peer in ("onnxruntime", "pytorch") if "run" in row.get(peer, {})}
     if name in MARKS:
-        times["relay mark"] = MARKS[name].relay
+        times["mark"] = MARKS[name].relay
     return min(times.items(), key=lambda one: one[1], default=None)
 
 

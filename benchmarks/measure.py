@@ -60,7 +60,9 @@ def _outputs(case: Case) -> Any:
 
 
 def peer(name: str, case: Case, seconds: float) -> dict[str, Any]:
-    """Return what building took, the median seconds of a run, and whether the outputs are right."""
+    """Return what building took, the median seconds of a run, and the bytes by which the process grew at most; outputs
+    that are not right are a failure.
+    """
     from peers import PEERS, Model
 
     from relay2relax import backends
@@ -69,14 +71,29 @@ def peer(name: str, case: Case, seconds: float) -> dict[str, Any]:
     small = warm_up()
     if name == "c":
         backends.build(small, target="c")
-    ready = PEERS[name](Model(case))
+    model, before = Model(case), resident("VmRSS", reset=True)
+    ready = PEERS[name](model)
     found, wanted = ready.arrays(ready.run()), _outputs(case)
     differences = [difference(one, other, MODEL_REDUCTION) for one, other in zip(found, wanted, strict=True)]
     wrong = [one.reason for one in differences if not one.agrees]
     if wrong:
         return {"failed": f"another result: {wrong[0]}"}
     digest = hashlib.sha256(b"".join(one.tobytes() for one in found)).hexdigest()
-    return {**ready.seconds, "run": median_seconds(ready.run, seconds), "digest": digest}
+    run = median_seconds(ready.run, seconds)
+    return {**ready.seconds, "run": run, "digest": digest, "grown": resident("VmHWM") - before}
+
+
+def resident(what: str, reset: bool = False) -> int:
+    """Return bytes of memory that this process holds, ``VmRSS``, or held at most, ``VmHWM`` since that was ``reset``.
+
+    On Linux; zero elsewhere.
+    """
+    status, peak = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    if not peak.exists():
+        return 0
+    if reset:
+        peak.write_text("5")
+    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith(what)) * 1024
 
 
 def _dynamic(case: Case, seconds: float) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import machine
 import numpy as np
 from common import Case, Options, shown, table
 from measure import ask
+from speed import HEADS
 
 MICRO_PEERS = ("c", "onnxruntime", "pytorch")
 FLOAT_BYTES = 4
@@ -110,10 +111,15 @@ def run(options: Options) -> dict[str, Any]:
         for peer in peers:
             seconds = found[peer][name].get("run")
             results[name][peer] = found[peer][name]
-            share = f"{work / seconds / most:.0%}" if seconds else found[peer][name]["failed"]
-            cells += [shown(seconds, 1e3), shown(work / seconds, 1e-9) if seconds else "", share]
+            if seconds:
+                cells += [shown(seconds, 1e3), shown(work / seconds, 1e-9), f"{work / seconds / most:.0%}"]
+            else:
+                cells += 3 * ["–"]
         unit = "GFLOP/s" if chosen.operations else "GB/s"
         rows.append([name, unit, shown(most, 1e-9), *cells])
-    head = ["program", "unit", "most", *(f"{peer} {one}" for peer in peers for one in ("ms", "rate", "share"))]
+    head = ["program", "unit", "most", *(one for peer in peers for one in (f"{HEADS[peer]} ms", "rate", "share"))]
     table("Single operators: milliseconds, rate, and share of the most that was measured", head, rows)
+    failed = {f"  {peer}: {one['failed']}": None for peer in peers for one in found[peer].values() if "failed" in one}
+    if failed:
+        print("\nnot measured, and why:", *failed, sep="\n")
     return {"peak FLOP/s": flops, "bytes/s in memory": far, "programs": results}

@@ -17,9 +17,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib.metadata
 import json
 import os
 import platform
+import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -70,9 +73,19 @@ def main() -> None:
         parser.error(f"unknown peer {unknown[0]!r}; there are: {', '.join(PEERS)}")
     options = Options(given.models, given.peers, given.seconds, given.limit)
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {THREADS} threads")
-    start, results = time.perf_counter(), {}
+    print(", ".join(map(_version, ("numpy", "apache-tvm", "onnxruntime", "torch"))))
+    start, results, stopped = time.perf_counter(), {}, False
+    # Whoever stops the run gets the tables and the JSON of what was measured until then.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     for name in given.sections or SECTIONS:
-        results[name] = SECTIONS[name](options)
+        try:
+            results[name] = SECTIONS[name](options)
+            stopped = bool(results[name].get("stopped"))
+        except KeyboardInterrupt:
+            stopped = True
+        if stopped:
+            print(f"\nstopped in section {name}")
+            break
     verdicts = marks.verdicts(results)
     if verdicts:
         print("\nWhat is promised, and what was seen:\n", *verdicts, sep="\n")
@@ -81,6 +94,16 @@ def main() -> None:
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(json.dumps(results, indent=2) + "\n")
     print(f"\nwrote {given.out} after {seconds / 60:.1f} min")
+    if stopped:
+        sys.exit(130)
+
+
+def _version(name: str) -> str:
+    """Return which release of a package is compared with."""
+    try:
+        return f"{name} {importlib.metadata.version(name)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"{name} absent"
 
 
 if __name__ == "__main__":

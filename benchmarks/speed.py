@@ -14,13 +14,14 @@ from marks import MARKS, best_peer, building
 from measure import MEASUREMENTS, ask
 from peers import PEERS
 
+# Who is who in tables.
+HEADS = {"numpy": "numpy", "c": "c", "tvm": "tvm", "tvm_scheduled": "script", "onnxruntime": "ort", "pytorch": "torch"}
 # What is measured of a model beside its peers: C once more from the cache and on one thread, any batch, peak memory.
 EXTRAS = ("c_cached", *MEASUREMENTS)
 
 
-def measure(name: str, options: Options) -> dict[str, dict[str, Any]]:
-    """Return what everybody who was asked for took for the model ``name``."""
-    found = {}
+def measure(name: str, options: Options, found: dict[str, dict[str, Any]]) -> None:
+    """Put into ``found`` what everybody who was asked for took for the model ``name``."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {"RELAY2RELAX_CACHE": cache}
         for what in chosen(options):
@@ -32,7 +33,6 @@ def measure(name: str, options: Options) -> dict[str, dict[str, Any]]:
                 found[what] = ask(what, [name], options.seconds, options.limit, environment)[name]
             seen = found[what].get("failed") or shown(found[what].get("run"), 1e3) or "measured"
             print(f"  {name}, {what}: {seen} ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
-    return found
 
 
 def chosen(options: Options) -> list[str]:
@@ -43,11 +43,18 @@ def chosen(options: Options) -> list[str]:
 
 def run(options: Options) -> dict[str, Any]:
     """Print the tables of all models, the six of the marks named; return all that was measured."""
-    rows = {name: measure(name, options) for name in model_names(options)}
+    rows: dict[str, Any] = {}
+    stopped = False
+    try:
+        for name in model_names(options):
+            measure(name, options, rows.setdefault(name, {}))
+    except KeyboardInterrupt:
+        stopped = True
     if not rows:
-        return {}
+        return {"stopped": True, "models": {}} if stopped else {}
     peers = [one for one in PEERS if not options.peers or one in options.peers]
     _runs(rows, peers)
+    _grown(rows, peers)
     if "c" in peers:
         _builds(rows)
         _memory(rows)
@@ -56,13 +63,13 @@ def run(options: Options) -> dict[str, Any]:
               if "failed" in one]  # fmt: skip
     if failed:
         print("\nnot measured, and why:", *failed, sep="\n")
-    return {"models": rows}
+    return {"models": rows, "stopped": stopped}
 
 
 def _runs(rows: Mapping[str, Any], peers: list[str]) -> None:
     lines = []
     for name, row in rows.items():
-        runs = {peer: row[peer].get("run") for peer in peers}
+        runs = {peer: row.get(peer, {}).get("run") for peer in peers}
         best, ours = best_peer(name, row), runs.get("c")
         mark = MARKS.get(name)
         lines.append(
@@ -71,15 +78,23 @@ def _runs(rows: Mapping[str, Any], peers: list[str]) -> None:
                 *("–" if one is None else shown(one, 1e3) for one in runs.values()),
                 shown(mark.relay, 1e3) if mark else "",
                 shown(ours / best[1]) if ours and best else "",
-                best[0] if ours and best else "",
+                HEADS.get(best[0], best[0]) if ours and best else "",
                 _ratio(runs, "tvm", "tvm_scheduled"),
                 _ratio(runs, "tvm", "c"),
             ]
         )
-    head = ["model", *peers, "relay mark", "c / best", "the best", "tvm / scheduled", "tvm / c"]
-    table(
-        "Milliseconds per run on two threads, medians (best of ONNX Runtime, PyTorch, the mark of Relay)", head, lines
-    )
+    head = ["model", *(HEADS[one] for one in peers), "mark", "c/best", "best", "tvm/script", "tvm/c"]
+    title = "Milliseconds per run on two threads, medians (script: TVM with our schedules; ort: ONNX Runtime;"
+    table(f"{title}\nmark: Relay in TVM 0.18, recorded; best: of ort, torch and mark)", head, lines)
+
+
+def _grown(rows: Mapping[str, Any], peers: list[str]) -> None:
+    lines = [
+        [name, *(shown(row.get(one, {}).get("grown") or None, 1e-6) or "–" for one in peers)]
+        for name, row in rows.items()
+    ]
+    title = "Megabytes by which a process grew at most, from the typed model to its last run: libraries, building, runs"
+    table(title, ["model", *(HEADS[one] for one in peers)], lines)
 
 
 def _ratio(runs: Mapping[str, float | None], one: str, other: str) -> str:
@@ -94,15 +109,17 @@ def _builds(rows: Mapping[str, Any]) -> None:
         third = mark.relay_build / 3 if mark else None
         built = [building(row[one]) if "build" in row.get(one, {}) else None for one in
                  ("c", "c_cached", "tvm", "tvm_scheduled")]  # fmt: skip
-        lines.append([name, *(shown(one) for one in (*built[:2], third, *built[2:]))])
-    head = ["model", "c cold", "c cached", "mark / 3", "tvm", "tvm_scheduled"]
+        cold, theirs = built[0], built[2]
+        ratio = shown(theirs / cold) if theirs and cold else ""
+        lines.append([name, *(shown(one) for one in (*built[:2], third, *built[2:])), ratio])
+    head = ["model", "c cold", "c cached", "mark/3", "tvm", "script", "tvm/c cold"]
     table("Seconds from a typed Relay module with weights to machine code (a third of relay.build's mark)", head, lines)
 
 
 def _memory(rows: Mapping[str, Any]) -> None:
     lines = []
     for name, row in rows.items():
-        memory, batch = row["memory"], row["dynamic"]
+        memory, batch = row.get("memory", {}), row.get("dynamic", {})
         megabytes = [shown(memory.get(one), 1e-6) for one in ("weights", "alive", "bound", "peak", "loading")]
         ratio = shown(memory["peak"] / memory["bound"]) if "bound" in memory else ""
         times = [shown(batch.get(one), 1e3) for one in ("dynamic", "fixed")]

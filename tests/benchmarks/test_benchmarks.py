@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,3 +134,31 @@ def test_a_mean_over_some_of_the_models_does_not_hold_yet(parts: SimpleNamespace
     found = list(parts.marks.verdicts({"speed": {"models": {"mlp": _row(1e-6, 1e-3)}}}))
     assert found[0].holds is None
     assert "without unet_128" in found[0].seen
+
+
+def test_who_is_not_installed_is_named(parts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(parts.importing.importlib.util, "find_spec", lambda name: None)
+    assert parts.importing.run(parts.common.Options()) == {}
+    assert "tvm and onnx not installed: section skipped" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_who_stops_a_run_has_what_was_measured(tmp_path: Path, recorded_tiny: Path) -> None:
+    """The second model takes so long that there is time to stop."""
+    models = tmp_path / "models"
+    shutil.copytree(recorded_tiny / "models" / "tiny", models / "a")
+    shutil.copytree(recorded_tiny / "models" / "tiny", models / "b")
+    shutil.copy(recorded_tiny / "seeded.py", tmp_path)
+    command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "speed", "translate", "--peers", "numpy"]
+    command += ["--seconds", "2", "--out", str(tmp_path / "bench.json")]
+    environment = {**os.environ, "PYTHONPATH": "", "RELAY2RELAX_GOLDEN": str(tmp_path)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as run:
+        assert run.stderr is not None
+        assert "a, numpy" in run.stderr.readline()
+        run.send_signal(signal.SIGTERM)
+        output, _ = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "stopped in section speed" in output
+    found = json.loads((tmp_path / "bench.json").read_text())
+    assert list(found["speed"]["models"]) == ["a"]
+    assert "translate" not in found
