@@ -18,6 +18,7 @@ from relay2relax.backends.c.block import merge_blocks
 from relay2relax.backends.c.compile import find_compiler
 from relay2relax.backends.c.export_sets import levels, set_name, sets_text
 from relay2relax.backends.c.export_text import header_text, library_text, main_text, makefile_text
+from relay2relax.backends.c.header import with_includes
 from relay2relax.backends.c.library import MARK_BYTES, Block, Weights, c_name, describe
 from relay2relax.backends.c.program import generate
 from relay2relax.core.dtype import of_array
@@ -71,7 +72,8 @@ def export_c(
     texts = {"main.c": main_text(whole)}
     files: dict[str, list[str]] = {}
     for part, (units, _), compiler in zip(parts, made.values(), compilers.values(), strict=True):
-        units = [re.sub(r"\br2r_(?=entry_|stage_|parallel\b|set_threads\b)", f"{part.name}_", unit) for unit in units]
+        own_names = re.compile(r"\br2r_(?=entry_|stage_|parallel\b|set_threads\b)")
+        units = [own_names.sub(f"{part.name}_", with_includes(unit)) for unit in units]
         sources = {f"{part.name}_kernels{number}.c": unit for number, unit in enumerate(units[:-1])}
         sources[f"{part.name}.c"] = library_text(part, units[-1])
         files[" ".join(compiler.target_flags)] = list(sources)

@@ -42,7 +42,9 @@ def schedule_reduction(stage: Stage, machine: Machine) -> Stmt:
     work = effort(stage)
     run = _unit_axis(reduction)
     if run is not None:
-        body = _lanes(stage, reduction, run, machine)
+        extent = static(run.extent)
+        few = extent is not None and extent < machine.lanes(reduction.result.dtype)
+        body = _scalar(stage, reduction) if few else _lanes(stage, reduction, run, machine)
         return parallel(stage.axes, body, work, machine.parallel_work)
     if stage.axes:
         inner = innermost(stage)
