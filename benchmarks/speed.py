@@ -89,10 +89,8 @@ def _runs(rows: Mapping[str, Any], peers: list[str]) -> None:
 
 
 def _grown(rows: Mapping[str, Any], peers: list[str]) -> None:
-    lines = [
-        [name, *(shown(row.get(one, {}).get("grown") or None, 1e-6) or "–" for one in peers)]
-        for name, row in rows.items()
-    ]
+    grown = {name: [row.get(one, {}).get("grown") or None for one in peers] for name, row in rows.items()}
+    lines = [[name, *(shown(one, 1e-6) or "–" for one in found)] for name, found in grown.items()]
     title = "Megabytes by which a process grew at most, from the typed model to its last run: libraries, building, runs"
     table(title, ["model", *(HEADS[one] for one in peers)], lines)
 
