@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, Union
 
-from relay2relax.backends.c.lower import lower_blocks
 from relay2relax.tir import reshape
 from relay2relax.tir.arith import Bounds, simplify
 from relay2relax.tir.expr import Binary, BinaryOp, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.stmt import Allocate, Block, BlockRealize, BufferStore, For, IterKind, PrimFunc, Seq, Stmt
-from relay2relax.tir.visit import all_expressions, loads, map_expr, statements
+from relay2relax.tir.visit import all_expressions, loads, map_expr, statements, substitute_stmt
 
 _REDUCTIONS = ("+", "*", "min", "max", "and", "or")
 
@@ -147,12 +146,24 @@ class Program:
 
 def stages_of(func: PrimFunc) -> list[AnyStage]:
     """Return the stages of ``func`` in order."""
+    # Temporaries of the whole function lie in one memory, whichever a script asks for.
+    elsewhere = {buffer: replace(buffer, scope="global") for buffer in func.root_buffers if buffer.scope != "global"}
+    if elsewhere:
+        temporaries = tuple(elsewhere.get(buffer, buffer) for buffer in func.root_buffers)
+        func = replace(func, body=substitute_stmt(func.body, {}, elsewhere), root_buffers=temporaries)
     body = func.body
     found: list[AnyStage] = []
     for stmt in body.stmts if isinstance(body, Seq) else (body,):
         stage = _stage(stmt)
-        found.append(stage if stage is not None else Opaque(lower_blocks(stmt)))
+        found.append(stage if stage is not None else _opaque(func, stmt))
     return found
+
+
+def _opaque(func: PrimFunc, stmt: Stmt) -> Opaque:
+    # Few programs come with schedules of their own: most builds need nothing of these modules.
+    from relay2relax.tir.schedule.private import lowered_stage
+
+    return Opaque(lowered_stage(func, stmt))
 
 
 def _stage(stmt: Stmt) -> Stage | None:

@@ -8,75 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from schedule_examples import PROGRAMS, argmax, convolution, data, dense, on_numpy, random_schedule
 
-from relay2relax.backends.numpy_tir import evaluate_prim_func
 from relay2relax.tir import PrimFunc, TIRError, check_prim_func, te
-from relay2relax.tir.expr import Select, Var, binary, const, maximum
-from relay2relax.tir.intrinsics import call, min_value
+from relay2relax.tir.expr import Var, const, maximum
+from relay2relax.tir.intrinsics import call
 from relay2relax.tir.schedule import Schedule
 from relay2relax.tir.stmt import Block, BlockRealize, BufferStore, For, LoopKind
 from relay2relax.tir.visit import statements
-
-random = np.random.default_rng(0)
-
-
-def dense(rows: object = 7, inner: int = 10, columns: int = 9) -> PrimFunc:
-    """relu(x @ w + b), the bias and the relu as stages of their own."""
-    x = te.placeholder((rows, inner), "float32", "x")
-    w, b = te.placeholder((inner, columns), "float32", "w"), te.placeholder((columns,), "float32", "b")
-    k = te.reduce_axis(inner, "k")
-    product = te.compute((rows, columns), lambda i, j: te.sum(x[i, k] * w[k, j], axis=k), "product")
-    shifted = te.compute((rows, columns), lambda i, j: product[i, j] + b[j], "shifted")
-    out = te.compute((rows, columns), lambda i, j: maximum(shifted[i, j], const(0, "float32")), "out")
-    return te.create_prim_func([x, w, b], [out], "dense")
-
-
-def convolution() -> PrimFunc:
-    """A padded 3x3 convolution with stride 2 and a relu."""
-    x, w = te.placeholder((1, 3, 7, 7), "float32", "x"), te.placeholder((4, 3, 3, 3), "float32", "w")
-
-    def padded(n: Var, c: Var, h: Var, v: Var) -> object:
-        inside = binary("and", binary("and", h >= 1, h < 8), binary("and", v >= 1, v < 8))
-        return call("if_then_else", inside, x[n, c, h - 1, v - 1], const(0, "float32"), dtype="float32")
-
-    pad = te.compute((1, 3, 9, 9), padded, "pad")
-    c, p, q = te.reduce_axis(3, "c"), te.reduce_axis(3, "p"), te.reduce_axis(3, "q")
-    conv = te.compute(
-        (1, 4, 4, 4),
-        lambda n, o, h, v: te.sum(pad[n, c, h * 2 + p.var, v * 2 + q.var] * w[o, c, p, q], axis=(c, p, q)),
-        "conv",
-    )
-    out = te.compute((1, 4, 4, 4), lambda *i: maximum(conv[i], const(0, "float32")), "out")
-    return te.create_prim_func([x, w], [out], "convolution")
-
-
-def argmax() -> PrimFunc:
-    x = te.placeholder((5, 6), "float32", "x")
-    k = te.reduce_axis(6, "k")
-
-    def combine(best, new):
-        return Select(best[1] >= new[1], best[0], new[0]), Select(best[1] >= new[1], best[1], new[1])
-
-    identity = (const(-1, "int64"), min_value("float32"))
-    index, _ = te.compute((5,), lambda i: te.Reduce(combine, identity, (k.var, x[i, k]), (k,)), "argmax")
-    return te.create_prim_func([x], [index], "argmax")
-
-
-def data(func: PrimFunc, rows: int = 7) -> list[np.ndarray]:
-    """Return inputs for ``func``; symbolic extents are ``rows``."""
-    inputs = func.buffers[: len(func.buffers) - func.num_outputs]
-    return [random.standard_normal(shape_of(buffer, rows)).astype(buffer.dtype) for buffer in inputs]
-
-
-def shape_of(buffer, rows: int) -> tuple[int, ...]:
-    return tuple(getattr(extent, "value", rows) for extent in buffer.shape)
-
-
-def on_numpy(func: PrimFunc, inputs: list[np.ndarray], rows: int = 7) -> np.ndarray:
-    output = func.buffers[-1]
-    result = np.full(shape_of(output, rows), 7, output.dtype)
-    evaluate_prim_func(func, inputs, [result])
-    return result
 
 
 def dense_reference(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -255,7 +194,7 @@ def test_moves_are_refused_where_something_is_not_ready() -> None:
     s.reorder(k, i, j)
     with refused("not ready"):
         s.reverse_compute_at("out", i)
-    with refused("does not come before"):
+    with refused("lie within each other"):
         s.reverse_compute_at("out", s.get_loops("out")[0])
     with refused("runs over a reduction axis"):
         s.decompose_reduction("product", j)
@@ -265,46 +204,6 @@ def test_moves_are_refused_where_something_is_not_ready() -> None:
     # The init is outside of the loop now, so nothing is ready within it.
     with refused("written outside"):
         s.reverse_compute_at("out", k)
-
-
-STEPS = ("split", "fuse", "reorder", "parallel", "vectorize", "unroll", "decompose", "inline", "move")
-
-
-def random_schedule(func: PrimFunc, draw) -> tuple[PrimFunc, list[str]]:
-    """Return ``func`` after some random steps; steps that are refused are left out."""
-    s = Schedule(func)
-    done = []
-    for _ in range(draw(st.integers(1, 10))):
-        block = draw(st.sampled_from(s.get_blocks()))
-        loops = s.get_loops(block)
-        if not loops:
-            continue
-        loop = draw(st.sampled_from(loops))
-        step = draw(st.sampled_from(STEPS))
-        try:
-            if step == "split":
-                s.split(loop, draw(st.sampled_from([[None, 2], [None, 3], [2, None], [None, 2, 2]])))
-            elif step == "fuse":
-                place = loops.index(loop)
-                s.fuse(*loops[place : place + draw(st.integers(2, 3))])
-            elif step == "reorder":
-                s.reorder(*draw(st.permutations(loops)))
-            elif step == "decompose":
-                s.decompose_reduction(block, loop)
-            elif step == "inline":
-                s.compute_inline(block)
-            elif step == "move":
-                others = [one for name in s.get_blocks() for one in s.get_loops(name)]
-                s.reverse_compute_at(block, draw(st.sampled_from(others)))
-            else:
-                getattr(s, step)(loop)
-            done.append(step)
-        except TIRError:
-            continue
-    return s.func, done
-
-
-PROGRAMS = [dense(), dense(Var("n")), convolution(), argmax()]
 
 
 @settings(max_examples=100, deadline=None)

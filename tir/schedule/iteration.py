@@ -41,10 +41,14 @@ def block_kind(block: Block) -> BlockKind:
     stores = [node for node in nodes if isinstance(node, BufferStore)]
     spatial = {a.var for a in block.iter_vars if a.kind is IterKind.SPATIAL and a.extent != IntImm(1)}
     reduced = {a.var for a in block.iter_vars if a.kind is IterKind.REDUCE}
+    extents = {a.var: a.extent for a in block.iter_vars}
     places: dict[object, tuple[PrimExpr, ...]] = {}
     for store in stores:
-        # Every iteration has its own place: each spatial axis is an index, and nothing else varies.
-        if not spatial <= set(store.indices) or places.setdefault(store.buffer, store.indices) != store.indices:
+        # Every iteration has its own place: each spatial axis is an index, or its digits are, and nothing else varies.
+        bounds = {var: (0, binary("-", extent, 1)) for var, extent in extents.items()}
+        if any(not separates(store.indices, axis, extents, bounds) for axis in spatial - set(store.indices)):
+            return BlockKind.OPAQUE
+        if places.setdefault(store.buffer, store.indices) != store.indices:
             return BlockKind.OPAQUE
         if reduced.intersection(v for index in store.indices for v in variables(index)):
             return BlockKind.OPAQUE
@@ -202,6 +206,14 @@ def _decodable(parts: Sequence[Piece]) -> bool:
     return True
 
 
+def reduces(realize: BlockRealize, var: Var) -> bool:
+    """Whether a reduction axis of a block depends on the loop over ``var``."""
+    return any(
+        axis.kind is IterKind.REDUCE and var in variables(value)
+        for axis, value in zip(realize.block.iter_vars, realize.values, strict=True)
+    )
+
+
 def independent(realize: BlockRealize, loop: Var, loops: Sequence[For], bounds: Bounds) -> str:
     """Return why iterations of ``loop`` may not run at the same time for this block, "" where they may."""
     block = realize.block
@@ -209,12 +221,10 @@ def independent(realize: BlockRealize, loop: Var, loops: Sequence[For], bounds: 
     if kind is BlockKind.OPAQUE:
         return f"the block {block.name} is opaque"
     extents = {one.var: one.extent for one in loops}
-    spatial: list[PrimExpr] = []
-    for axis, value in zip(block.iter_vars, realize.values, strict=True):
-        if axis.kind is IterKind.SPATIAL:
-            spatial.append(value)
-        elif loop in variables(value):
-            return f"the block {block.name} reduces over it"
+    if reduces(realize, loop):
+        return f"the block {block.name} reduces over it"
+    axes = zip(block.iter_vars, realize.values, strict=True)
+    spatial = [value for axis, value in axes if axis.kind is IterKind.SPATIAL]
     if extents[loop] != IntImm(1) and not separates(spatial, loop, extents, bounds):
         return f"its iterations are not seen to write different places in the block {block.name}"
     return ""

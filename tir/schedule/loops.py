@@ -5,25 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relay2relax.tir.arith import prove, simplify
+from relay2relax.tir.arith import Bounds, prove, simplify
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.expr import IntImm, PrimExpr, Var, binary, const
-from relay2relax.tir.schedule.iteration import BlockKind, block_kind, independent, keeps_to
+from relay2relax.tir.inline import renewed
+from relay2relax.tir.schedule.blocks import all_of, block_names, conjuncts, fresh_name
+from relay2relax.tir.schedule.independence import require_independent
+from relay2relax.tir.schedule.iteration import BlockKind, block_kind, reduces
 from relay2relax.tir.schedule.tree import (
-    blocks_in,
     bounds_of,
     guard,
+    limit,
     loop_at,
     loops_in,
     loops_of,
+    path_to_block,
     path_to_loop,
     put,
     rebind,
     require_serial,
-    touched,
 )
-from relay2relax.tir.stmt import Allocate, BlockRealize, For, IterKind, LoopKind, PrimFunc, Stmt
-from relay2relax.tir.visit import statements, variables
+from relay2relax.tir.stmt import BlockRealize, For, LoopKind, PrimFunc, Seq, Stmt
+from relay2relax.tir.visit import map_parts, variables
 
 
 def split(func: PrimFunc, var: Var, factors: Sequence[int | None]) -> tuple[PrimFunc, tuple[Var, ...]]:
@@ -136,7 +139,7 @@ def reorder(func: PrimFunc, order: Sequence[Var]) -> PrimFunc:
     if kind is BlockKind.OPAQUE:
         raise TIRError(f"the block {inner.block.name} is opaque: its iterations keep their order")
     if kind is BlockKind.ORDERED:
-        reducing = [loop.var for loop in old if _reduces(inner, loop.var)]
+        reducing = [loop.var for loop in old if reduces(inner, loop.var)]
         if [loop.var for loop in new if loop.var in reducing] != reducing:
             raise TIRError(f"the reduction in the block {inner.block.name} depends on the order of its iterations")
     body = old[-1].body
@@ -147,13 +150,6 @@ def reorder(func: PrimFunc, order: Sequence[Var]) -> PrimFunc:
     return put(func, top, body)
 
 
-def _reduces(realize: BlockRealize, var: Var) -> bool:
-    return any(
-        axis.kind is IterKind.REDUCE and var in variables(value)
-        for axis, value in zip(realize.block.iter_vars, realize.values, strict=True)
-    )
-
-
 def _change_kind(func: PrimFunc, var: Var, kind: LoopKind) -> PrimFunc:
     path = path_to_loop(func, var)
     loop = loop_at(path)
@@ -161,36 +157,9 @@ def _change_kind(func: PrimFunc, var: Var, kind: LoopKind) -> PrimFunc:
     return put(func, path, replace(loop, kind=kind))
 
 
-def _check_independent(func: PrimFunc, var: Var, what: str) -> For:
-    """Raise TIRError unless the iterations of a loop can run at the same time."""
-    path = path_to_loop(func, var)
-    loop = loop_at(path)
-    inside = [*loops_of(path), loop, *loops_in(loop.body)]
-    bounds = bounds_of(func, inside)
-    blocks = blocks_in(loop.body)
-    if not blocks:
-        raise TIRError(f"cannot {what} the loop {var.name}: it holds no block")
-    for realize in blocks:
-        reason = independent(realize, var, inside, bounds)
-        if reason:
-            raise TIRError(f"cannot {what} the loop {var.name}: {reason}")
-    private = {node.buffer for node in statements(loop.body) if isinstance(node, Allocate)}
-    own = {one.var: one.extent for one in loops_in(loop.body)}
-    for writer, reader in ((w, r) for w in blocks for r in blocks if w is not r):
-        written = touched([writer])[1] - private
-        read, also_written = touched([reader])
-        for buffer in (written & read) | (written & also_written):
-            if not keeps_to(buffer, writer, reader, own, bounds):
-                raise TIRError(
-                    f"cannot {what} the loop {var.name}: the block {reader.block.name} is not seen to keep to what "
-                    f"the same iteration of {writer.block.name} wrote"
-                )
-    return loop
-
-
 def parallel(func: PrimFunc, var: Var) -> PrimFunc:
     """Return ``func`` with the iterations of a loop spread over threads; such loops are not nested."""
-    loop = _check_independent(func, var, "run in parallel")
+    loop = require_independent(func, var, "run in parallel")
     for one in (*loops_of(path_to_loop(func, var)), *loops_in(loop.body)):
         if one.kind is LoopKind.PARALLEL:
             raise TIRError(f"cannot run in parallel the loop {var.name}: {one.var.name} is parallel already")
@@ -199,7 +168,7 @@ def parallel(func: PrimFunc, var: Var) -> PrimFunc:
 
 def vectorize(func: PrimFunc, var: Var) -> PrimFunc:
     """Return ``func`` with a loop as vector instructions; it must be innermost and of constant extent."""
-    loop = _check_independent(func, var, "vectorize")
+    loop = require_independent(func, var, "vectorize")
     if not isinstance(loop.extent, IntImm) or not isinstance(loop.body, BlockRealize):
         raise TIRError(f"cannot vectorize the loop {var.name}: it is not an innermost loop of constant extent")
     return _change_kind(func, var, LoopKind.VECTORIZED)
@@ -210,3 +179,61 @@ def unroll(func: PrimFunc, var: Var) -> PrimFunc:
     if not isinstance(loop_at(path_to_loop(func, var)).extent, IntImm):
         raise TIRError(f"cannot unroll the loop {var.name}: its extent is not constant")
     return _change_kind(func, var, LoopKind.UNROLLED)
+
+
+def loop_partition(func: PrimFunc, var: Var, factors: Sequence[int | None]) -> tuple[PrimFunc, tuple[Var, ...]]:
+    """Return ``func`` with a loop as several that run one after the other, of extents ``factors``; and their variables.
+
+    One factor may be None: it is what the others leave. Conditions that hold for all of a part vanish from it, so that
+    a split with a rest, cut behind its last whole step, tests in the rest only. Blocks of later parts are named anew.
+    """
+    path = path_to_loop(func, var)
+    loop = loop_at(path)
+    require_serial(loop, "cut")
+    if len(factors) < 2 or sum(factor is None for factor in factors) > 1:
+        raise TIRError("a partition takes at least two factors, of which at most one is None")
+    if any(factor is not None and factor < 1 for factor in factors):
+        raise TIRError(f"a partition takes positive factors, not {list(factors)}")
+    bounds = bounds_of(func, loops_of(path))
+    left = simplify(loop.extent - sum(factor or 0 for factor in factors), bounds)
+    if prove(left >= 0 if None in factors else left.equal(0), bounds) is not True:
+        raise TIRError(f"the factors {list(factors)} do not add up to the extent of the loop {var.name}")
+    names = block_names(func)
+    begin: PrimExpr = const(0, var.dtype)
+    parts: list[For] = []
+    for number, factor in enumerate(factors):
+        extent = left if factor is None else const(factor, var.dtype)
+        step = Var(f"{var.name}_{number}", var.dtype)
+        part = For(step, extent, loop.body)
+        known = bounds_of(func, [*loops_of(path), part])
+        body = _decided(rebind(loop.body, {var: simplify(begin + step, known)}, known), known)
+        parts.append(replace(part, body=renewed(body, lambda name: _another(names, name)) if parts else body))
+        begin = simplify(begin + extent, bounds)
+    return put(func, path, Seq(tuple(parts))), tuple(part.var for part in parts)
+
+
+def _another(names: list[str], name: str) -> str:
+    names.append(fresh_name(names, name))
+    return names[-1]
+
+
+def _decided(stmt: Stmt, bounds: Bounds) -> Stmt:
+    """Return ``stmt`` without the conditions of its outermost blocks that always hold."""
+    known = dict(bounds)
+
+    def change(node: Stmt) -> Stmt:
+        if isinstance(node, For):
+            known[node.var] = limit(node.extent)
+        if isinstance(node, BlockRealize):
+            left = [part for part in conjuncts(node.predicate) if prove(part, known) is not True]
+            return replace(node, predicate=all_of(left))
+        return map_parts(node, change, lambda expr: expr)
+
+    return change(stmt)
+
+
+def add_unit_loop(func: PrimFunc, target: Var | str) -> tuple[PrimFunc, Var]:
+    """Return ``func`` with a loop of one step around a loop or a block, and its variable."""
+    path = path_to_loop(func, target) if isinstance(target, Var) else path_to_block(func, target)
+    unit = Var("u", "int64")
+    return put(func, path, For(unit, const(1, unit.dtype), path[-1])), unit

@@ -193,3 +193,33 @@ def touched(stmts: Iterable[Stmt]) -> tuple[set[Buffer], set[Buffer]]:
 def stages(func: PrimFunc) -> Sequence[Stmt]:
     """Return the statements that ``func`` runs one after the other."""
     return func.body.stmts if isinstance(func.body, Seq) else (func.body,)
+
+
+def stage_of(path: Path) -> Stmt:
+    """Return the statement of the function's sequence that ``path`` goes through."""
+    return path[1] if isinstance(path[0], Seq) else path[0]
+
+
+def meet(first: Path, second: Path) -> int:
+    """Return how many statements the two paths, which lead to different places, have in common."""
+    common = 0
+    while first[common] is second[common]:
+        common += 1
+        if common in (len(first), len(second)):
+            break
+    return common
+
+
+def require_outermost(path: Path, what: str) -> None:
+    """Raise TIRError where ``path`` leads through a block: what that says of buffers would no longer be true."""
+    around = next((stmt.block.name for stmt in path[:-1] if isinstance(stmt, BlockRealize)), None)
+    if around is not None:
+        raise TIRError(f"{what} lies in the block {around}")
+
+
+def nest_of(path: Path) -> Path:
+    """Return the part of ``path`` down to the outermost loop from which nothing but loops leads to its end."""
+    length = len(path)
+    while length > 1 and isinstance(path[length - 2], For):
+        length -= 1
+    return path[:length]

@@ -1,0 +1,77 @@
+"""Whether the iterations of a loop may run at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+
+from relay2relax.tir.arith import Bounds
+from relay2relax.tir.errors import TIRError
+from relay2relax.tir.expr import Buffer, PrimExpr, Var
+from relay2relax.tir.schedule.iteration import BlockKind, block_kind, independent, keeps_to, reduces
+from relay2relax.tir.schedule.positions import accesses
+from relay2relax.tir.schedule.tree import blocks_in, bounds_of, loop_at, loops_in, loops_of, path_to_loop, touched
+from relay2relax.tir.stmt import Allocate, BlockRealize, For, LoopKind, PrimFunc, Stmt
+from relay2relax.tir.visit import statements
+
+
+def require_independent(func: PrimFunc, var: Var, what: str) -> For:
+    """Return the loop over ``var``; raises TIRError unless its iterations can run at the same time.
+
+    They can where each writes places of its own, or temporaries that only it needs: every thread then has its own.
+    """
+    path = path_to_loop(func, var)
+    loop = loop_at(path)
+    inside = [*loops_of(path), loop, *loops_in(loop.body)]
+    bounds = bounds_of(func, inside)
+    blocks = blocks_in(loop.body)
+    if not blocks:
+        raise TIRError(f"cannot {what} the loop {var.name}: it holds no block")
+    own = {one.var: one.extent for one in loops_in(loop.body)}
+    private = {node.buffer for node in statements(loop.body) if isinstance(node, Allocate)}
+    private |= private_buffers(func, loop, own, bounds)
+    for realize in blocks:
+        reason = independent(realize, var, inside, bounds)
+        if reason and (touched([realize])[1] - private or reduces(realize, var)):
+            raise TIRError(f"cannot {what} the loop {var.name}: {reason}")
+    for writer, reader in permutations(blocks, 2):
+        written = touched([writer])[1] - private
+        read, also_written = touched([reader])
+        for buffer in (written & read) | (written & also_written):
+            if not keeps_to(buffer, writer, reader, own, bounds):
+                raise TIRError(
+                    f"cannot {what} the loop {var.name}: the block {reader.block.name} is not seen to keep to what "
+                    f"the same iteration of {writer.block.name} wrote"
+                )
+    return loop
+
+
+def private_buffers(func: PrimFunc, loop: For, inner: Mapping[Var, PrimExpr], bounds: Bounds) -> set[Buffer]:
+    """Return the temporaries that every iteration of ``loop`` makes and uses by itself.
+
+    Nothing outside of the loop touches them, and within an iteration all keep to what its first block wrote.
+    """
+    blocks = blocks_in(loop.body)
+    found: set[Buffer] = set()
+    for buffer in func.root_buffers:
+        users = [one for one in blocks if any(buffer in part for part in touched([one]))]
+        if not users or len(accesses(loop.body, buffer).found) != len(accesses(func.body, buffer).found):
+            continue
+        first, *others = users
+        if _begins(first, buffer) and all(keeps_to(buffer, first, one, inner, bounds) for one in others):
+            found.add(buffer)
+    return found
+
+
+def _begins(realize: BlockRealize, buffer: Buffer) -> bool:
+    """Whether a block writes ``buffer`` without need of what was there."""
+    kind = block_kind(realize.block)
+    fresh = kind is BlockKind.COMPLETE or (kind is not BlockKind.OPAQUE and realize.block.init is not None)
+    return fresh and buffer in touched([realize])[1]
+
+
+def require_parallel_loops_independent(func: PrimFunc, path: Sequence[Stmt]) -> None:
+    """Raise TIRError unless the parallel loops among the statements ``path`` may still be parallel."""
+    for stmt in path:
+        if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
+            require_independent(func, stmt.var, "run in parallel")
