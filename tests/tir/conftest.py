@@ -8,19 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tensor_scripts import module_text
 
-from relay2relax.tir.printer import print_prim_func
 from relay2relax.tir.stmt import PrimFunc
 
 RunInTVM = Callable[..., list[np.ndarray]]
-
-
-def module_text(*funcs: PrimFunc, dialect: str = "tvm") -> str:
-    """Return the script of a module that holds ``funcs``."""
-    lines = ["@I.ir_module", "class Module:"]
-    for func in funcs:
-        lines += [*print_prim_func(func, dialect=dialect, indent=1), ""]
-    return "\n".join(lines)
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,8 @@ from relay2relax.tir.expr import Buffer, PrimExpr, Var
 from relay2relax.tir.schedule.iteration import BlockKind, block_kind, independent, keeps_to, reduces
 from relay2relax.tir.schedule.positions import accesses
 from relay2relax.tir.schedule.tree import blocks_in, bounds_of, loop_at, loops_in, loops_of, path_to_loop, touched
-from relay2relax.tir.stmt import Allocate, BlockRealize, For, LoopKind, PrimFunc, Stmt
-from relay2relax.tir.visit import statements
+from relay2relax.tir.stmt import Allocate, BlockRealize, For, IterKind, LoopKind, PrimFunc, Stmt
+from relay2relax.tir.visit import statements, variables
 
 
 def require_independent(func: PrimFunc, var: Var, what: str) -> For:
@@ -58,16 +58,21 @@ def private_buffers(func: PrimFunc, loop: For, inner: Mapping[Var, PrimExpr], bo
         if not users or len(accesses(loop.body, buffer).found) != len(accesses(func.body, buffer).found):
             continue
         first, *others = users
-        if _begins(first, buffer) and all(keeps_to(buffer, first, one, inner, bounds) for one in others):
+        if _begins(first, buffer, inner) and all(keeps_to(buffer, first, one, inner, bounds) for one in others):
             found.add(buffer)
     return found
 
 
-def _begins(realize: BlockRealize, buffer: Buffer) -> bool:
-    """Whether a block writes ``buffer`` without need of what was there."""
+def _begins(realize: BlockRealize, buffer: Buffer, inner: Mapping[Var, PrimExpr]) -> bool:
+    """Whether a block writes ``buffer`` without need of what was there before the loops ``inner``."""
     kind = block_kind(realize.block)
-    fresh = kind is BlockKind.COMPLETE or (kind is not BlockKind.OPAQUE and realize.block.init is not None)
-    return fresh and buffer in touched([realize])[1]
+    if kind is not BlockKind.COMPLETE:
+        # A sum that goes on beyond these loops is begun outside of them.
+        axes = zip(realize.block.iter_vars, realize.values, strict=True)
+        folded = {v for axis, value in axes if axis.kind is IterKind.REDUCE for v in variables(value)}
+        if kind is BlockKind.OPAQUE or realize.block.init is None or not folded <= inner.keys():
+            return False
+    return buffer in touched([realize])[1]
 
 
 def require_parallel_loops_independent(func: PrimFunc, path: Sequence[Stmt]) -> None:

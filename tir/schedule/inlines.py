@@ -21,6 +21,7 @@ from relay2relax.tir.schedule.blocks import (
 )
 from relay2relax.tir.schedule.iteration import axis_values
 from relay2relax.tir.schedule.tree import (
+    beside,
     bounds_of,
     guard,
     loops_of,
@@ -111,7 +112,9 @@ def reverse_compute_inline(func: PrimFunc, name: str) -> PrimFunc:
     first = next(i for i, stage in enumerate(order) if stage is stage_of(producer_path))
     if first >= mine:
         raise TIRError(f"the block {name} and its producer {producer.block.name} lie in one nest of loops")
-    _require_movable(order[first : mine + 1], realize, buffer, mine - first)
+    if buffer in touched([beside(func.body, realize)])[0]:
+        raise TIRError(f"{buffer.name} is read by other blocks than {name}")
+    _require_movable([*order[first:mine], beside(order[mine], realize)], realize, buffer)
     places = dict(zip(axes, value.indices, strict=True))
 
     def inline(expr: PrimExpr) -> PrimExpr:
@@ -139,16 +142,13 @@ def _without_buffer(func: PrimFunc, buffer: Buffer) -> PrimFunc:
     return replace(func, root_buffers=tuple(one for one in func.root_buffers if one is not buffer))
 
 
-def _require_movable(between: Sequence[Stmt], realize: BlockRealize, buffer: Buffer, mine: int) -> None:
-    """Raise TIRError unless what ``realize`` does, last of the stages, may be done where the first one is."""
-    name = realize.block.name
+def _require_movable(between: Sequence[Stmt], realize: BlockRealize, buffer: Buffer) -> None:
+    """Raise TIRError unless ``realize`` may run where the first of the stages before it, which makes ``buffer``, is."""
     read, written = touched([realize])
-    for place, stage in enumerate(between):
+    for stage in between:
         stage_read, stage_written = touched([stage])
-        if place != mine and buffer in stage_read:
-            raise TIRError(f"{buffer.name} is read by other blocks than {name}")
-        if place != mine and (stage_written & (read - {buffer}) or written & (stage_read | stage_written)):
-            raise TIRError(f"the block {name} cannot move before a stage that it depends on")
+        if stage_written & (read - {buffer}) or written & (stage_read | stage_written):
+            raise TIRError(f"the block {realize.block.name} cannot move before a stage that it depends on")
 
 
 def _reads_at_axes(realize: BlockRealize, buffer: Buffer) -> list[Var] | None:

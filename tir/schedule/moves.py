@@ -29,6 +29,7 @@ from relay2relax.tir.schedule.iteration import BlockKind, boxes, independent, pl
 from relay2relax.tir.schedule.positions import Box, Range, accesses, box_of
 from relay2relax.tir.schedule.tree import (
     Path,
+    beside,
     blocks_in,
     bounds_of,
     limit,
@@ -68,7 +69,7 @@ def compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops: bool = 
     require_temporary(func, buffer, name)
     axes = plain_axes(realize, only_store(realize))
     require_writes_all(func, path, buffer)
-    _require_unchanged(realize, between[1:], common)
+    _require_unchanged(realize, [beside(between[0], realize), *between[1:]], common)
     rest = without(func, path)
     loop_path = path_to_loop(rest, var)
     loop = loop_at(loop_path)
@@ -107,7 +108,7 @@ def reverse_compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops:
     made = read & touched([loop])[1] - written
     if not made:
         raise TIRError(f"the block {name} reads nothing that the loop {var.name} makes")
-    for place, stage in enumerate(between[:-1]):
+    for place, stage in enumerate([*between[:-1], beside(between[-1], realize)]):
         stage_read, stage_written = touched([stage])
         if stage_written & (read - made) or written & (stage_read | stage_written):
             raise TIRError(f"the block {name} cannot move before a stage that it depends on")

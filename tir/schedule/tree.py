@@ -80,6 +80,9 @@ def put(func: PrimFunc, path: Path, new: Stmt) -> PrimFunc:
     """Return ``func`` with ``new`` at the end of ``path``; where the function came from is no longer said."""
     for parent, child in zip(reversed(path[:-1]), reversed(path), strict=False):
         new = map_parts(parent, _swap(child, new), lambda expr: expr)
+        if isinstance(new, Seq):
+            # One sequence within another would hide what runs between two of its statements.
+            new = sequence(new.stmts)
     return replace(func, body=new, origin=None)
 
 
@@ -188,6 +191,11 @@ def touched(stmts: Iterable[Stmt]) -> tuple[set[Buffer], set[Buffer]]:
             for expr in expressions(node):
                 read.update(load.buffer for load in loads(expr))
     return read, written
+
+
+def beside(stmt: Stmt, part: Stmt) -> Stmt:
+    """Return ``stmt`` with nothing in the place of ``part``."""
+    return Seq(()) if stmt is part else map_parts(stmt, lambda inner: beside(inner, part), lambda expr: expr)
 
 
 def stages(func: PrimFunc) -> Sequence[Stmt]:
