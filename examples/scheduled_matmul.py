@@ -13,15 +13,15 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-THREADS = 2
-# Both read these when they are loaded.
-os.environ.setdefault("TVM_NUM_THREADS", str(THREADS))
-os.environ.setdefault("OPENBLAS_NUM_THREADS", str(THREADS))
+if __name__ == "__main__":
+    # Both read these when they are loaded.
+    os.environ.setdefault("TVM_NUM_THREADS", "2")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "2")
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-from relay2relax.tir import PrimFunc, print_prim_func, te  # noqa: E402
-from relay2relax.tir.schedule import Schedule  # noqa: E402
+from relay2relax.tir import PrimFunc, print_prim_func, te
+from relay2relax.tir.schedule import Schedule
 
 SIZE = 512
 # A tile of results: so many rows, and as many columns as a few vectors have lanes.
@@ -93,8 +93,8 @@ def main() -> int:
         built = tvm.compile(tvm.script.from_source(script), target=target)
         given = [tvm.runtime.tensor(array) for array in (a, b, np.zeros((SIZE, SIZE), np.float32))]
         kernel = built["matmul"]
-        repeats = 30 if name == "scheduled" else 2
-        print(f"apache-tvm, {name}: {rate(lambda kernel=kernel, given=given: kernel(*given), repeats=repeats):.1f} GFLOP/s")
+        fastest = rate(lambda kernel=kernel, given=given: kernel(*given), repeats=30 if name == "scheduled" else 2)
+        print(f"apache-tvm, {name}: {fastest:.1f} GFLOP/s")
         print(f"  furthest from numpy: {np.abs(given[2].numpy() - a @ b).max():.1e}")
     out = np.empty_like(a)
     print(f"numpy: {rate(lambda: np.matmul(a, b, out=out)):.1f} GFLOP/s")
