@@ -33,6 +33,7 @@ from relay2relax.tir.expr import (
     StringImm,
     Var,
     children,
+    conjuncts,
 )
 from relay2relax.tir.visit import subexpressions
 
@@ -306,7 +307,7 @@ class Grid:
         """
         ranges: dict[int, tuple[int, int]] = {}
         masks: list[PrimExpr] = []
-        for part in _conjuncts(condition):
+        for part in conjuncts(condition):
             axes = self.depends(part)
             value = np.asarray(self._value(part))
             if len(axes) > 1:
@@ -351,12 +352,3 @@ class Grid:
     def _branch(self, otherwise: PrimExpr, ranges: Mapping[int, tuple[int, int]]) -> Any:
         # Where the condition holds somewhere, the other branch is evaluated at points that do not ask for it.
         return self.restricted({}, clip=bool(ranges)).evaluate(otherwise)
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    match condition:
-        case Binary("and", a, b):
-            return [*_conjuncts(a), *_conjuncts(b)]
-        case Call("likely", (value,), _):
-            return _conjuncts(value)
-    return [condition]

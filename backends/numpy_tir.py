@@ -22,7 +22,7 @@ from relay2relax.backends.outside_calls import outside_statements
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ExecutionError
 from relay2relax.ops.reduce import extreme
-from relay2relax.tir.expr import Binary, Buffer, BufferLoad, PrimExpr, Var
+from relay2relax.tir.expr import Binary, Buffer, BufferLoad, PrimExpr, Var, conjuncts
 from relay2relax.tir.integers import integer
 from relay2relax.tir.stmt import (
     Allocate,
@@ -222,7 +222,7 @@ class _Frame:
         Split and fused loops do; whether they do is counted, for each group of axes that share loops.
         """
         grid = Grid(self.buffers, self.scope, loops)
-        values = [*stmt.values] + ([] if stmt.predicate is None else _conjuncts(stmt.predicate))
+        values = [*stmt.values, *conjuncts(stmt.predicate)]
         groups: list[tuple[set[int], list[int]]] = []
         for number, value in enumerate(values):
             if any(isinstance(node, BufferLoad) for node in subexpressions(value)):
@@ -431,12 +431,6 @@ def _factors(value: PrimExpr) -> list[PrimExpr]:
     if isinstance(value, Binary) and value.op == "*":
         return [*_factors(value.a), *_factors(value.b)]
     return [value]
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    if isinstance(condition, Binary) and condition.op == "and":
-        return [*_conjuncts(condition.a), *_conjuncts(condition.b)]
-    return [condition]
 
 
 def _size(axes: Sequence[Axis]) -> int:

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from relay2relax.tir.algebra import Algebra, Bounds, Limit
-from relay2relax.tir.expr import AnyExtent, FloatImm, IntImm, PrimExpr, Var, children
+from relay2relax.tir.expr import AnyExtent, FloatImm, IntImm, PrimExpr, Var, binary, children, convert
 from relay2relax.tir.linear import decided
 from relay2relax.tir.sums import Sum, build, is_constant
 
-__all__ = ["EXTENTS", "Bounds", "Limit", "constant_difference", "limits", "parted", "prove", "simplify"]
+__all__ = ["EXTENTS", "Bounds", "Limit", "ceiling", "constant_difference", "limits", "parted", "prove", "simplify"]
 
 
 class _Extents(Mapping[Var, tuple[Limit, Limit]]):
@@ -56,6 +56,11 @@ def prove(condition: PrimExpr, bounds: Bounds | None = None) -> bool | None:
     algebra = Algebra(bounds)
     answer = algebra.prove(condition)
     return decided(algebra, condition) if answer is None else answer
+
+
+def ceiling(extent: PrimExpr, size: int | PrimExpr, bounds: Bounds | None = None) -> PrimExpr:
+    """Return how many pieces of ``size`` cover ``extent``."""
+    return simplify(binary("//", binary("+", extent, binary("-", convert(size, extent.dtype), 1)), size), bounds)
 
 
 def constant_difference(a: PrimExpr, b: PrimExpr, bounds: Bounds | None = None) -> int | None:

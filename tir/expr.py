@@ -456,6 +456,18 @@ def logical_and(*parts: PrimExpr) -> PrimExpr:
     return result
 
 
+def conjuncts(condition: PrimExpr | None) -> list[PrimExpr]:
+    """Return the conditions that together are ``condition``; None is no condition."""
+    match condition:
+        case None:
+            return []
+        case Binary("and", a, b):
+            return [*conjuncts(a), *conjuncts(b)]
+        case Call("likely", (value,), _):
+            return conjuncts(value)
+    return [condition]
+
+
 def if_then_else(condition: PrimExpr, then: PrimLike, otherwise: PrimLike) -> PrimExpr:
     """Return the lazy conditional: only the chosen branch is evaluated, so it may guard a load."""
     if isinstance(condition, IntImm):

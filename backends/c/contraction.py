@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.loops import (
     block,
-    ceiling,
     clamp_start,
     coefficient,
     local,
@@ -26,7 +25,7 @@ from relay2relax.backends.c.loops import (
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.stages import Axis, Stage, points
 from relay2relax.core.dtype import is_float
-from relay2relax.tir.arith import simplify
+from relay2relax.tir.arith import ceiling, simplify
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, IntImm, PrimExpr, Var, binary, const
 from relay2relax.tir.intrinsics import call
 from relay2relax.tir.stmt import BufferStore, For, If, LoopKind, Seq, Stmt

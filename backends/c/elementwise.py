@@ -9,12 +9,24 @@ from itertools import pairwise
 from typing import TypeGuard
 
 from relay2relax.backends.c.fusion import effort
-from relay2relax.backends.c.loops import block, ceiling, coefficient, local, parallel, put, static, vectorized
+from relay2relax.backends.c.loops import block, coefficient, local, parallel, put, static, vectorized
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.stages import Axis, Stage
 from relay2relax.core.dtype import bits
-from relay2relax.tir.arith import prove, simplify
-from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, IntImm, PrimExpr, Select, Var, binary, children
+from relay2relax.tir.arith import ceiling, prove, simplify
+from relay2relax.tir.expr import (
+    Binary,
+    Buffer,
+    BufferLoad,
+    Call,
+    IntImm,
+    PrimExpr,
+    Select,
+    Var,
+    binary,
+    children,
+    conjuncts,
+)
 from relay2relax.tir.stmt import BufferStore, For, If, LoopKind, Stmt
 from relay2relax.tir.visit import loads, map_expr, subexpressions
 
@@ -234,7 +246,7 @@ def _hoisted(axis: Axis, store: BufferStore, depth: int = 0) -> Stmt:
     test = None
     if depth < _DEEPEST_CONDITIONS:
         guards = (node.args[0] for node in subexpressions(store.value) if _is_guard(node))
-        test = next((part for guard in guards for part in _conjuncts(guard) if _is_fixed(part, axis.var)), None)
+        test = next((part for guard in guards for part in conjuncts(guard) if _is_fixed(part, axis.var)), None)
     if test is None:
         return For(axis.var, axis.extent, store, LoopKind.VECTORIZED)
     branches = [
@@ -251,12 +263,6 @@ def _is_guard(node: PrimExpr) -> TypeGuard[Call]:
 def _is_fixed(condition: PrimExpr, var: Var) -> bool:
     nodes = list(subexpressions(condition))
     return not any(node is var for node in nodes) and not isinstance(condition, IntImm)
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    if isinstance(condition, Binary) and condition.op == "and":
-        return [*_conjuncts(condition.a), *_conjuncts(condition.b)]
-    return [condition]
 
 
 def _decided(value: PrimExpr, known: Mapping[PrimExpr, PrimExpr]) -> PrimExpr:

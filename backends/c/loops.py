@@ -226,8 +226,3 @@ def clamp_start(step: PrimExpr, size: int, extent: PrimExpr) -> PrimExpr:
     if count is not None and count % size == 0:
         return start
     return binary("min", start, binary("-", extent, IntImm(size)))
-
-
-def ceiling(extent: PrimExpr, size: int) -> PrimExpr:
-    """Return how many pieces of ``size`` cover ``extent``."""
-    return simplify(binary("//", binary("+", extent, IntImm(size - 1)), IntImm(size)))

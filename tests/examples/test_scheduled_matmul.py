@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from relay2relax.backends.numpy_tir import evaluate_prim_func
-from relay2relax.tir import PrimFunc, check_prim_func
+from relay2relax.tir import PrimFunc, check_prim_func, structural_equal
 from relay2relax.tir.stmt import For, LoopKind
 from relay2relax.tir.visit import statements
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "scheduled_matmul.py"
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "scheduled_matmul.py"
 A, B = (np.random.default_rng(seed).standard_normal((64, 64)).astype(np.float32) for seed in (1, 2))
 
 
@@ -32,6 +33,13 @@ def test_numbers_and_loops() -> None:
     result = np.full((64, 64), 7, np.float32)
     evaluate_prim_func(func, [A, B], [result])
     np.testing.assert_allclose(result, A @ B, rtol=1e-4, atol=1e-4)
+
+
+def test_the_documentation_schedules_it_so(tmp_path: Path) -> None:
+    example, page = runpy.run_path(str(EXAMPLE)), (ROOT / "docs" / "schedules.md").read_text()
+    code = tmp_path / "page.py"
+    code.write_text(page.split("```python\n")[1].split("```")[0])
+    assert structural_equal(runpy.run_path(str(code))["s"].func, example["scheduled"](example["matmul"]()))
 
 
 @pytest.mark.compiler

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from relay2relax.tir.arith import Bounds, constant_difference, prove, simplify
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary, cast
+from relay2relax.tir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary, cast, conjuncts
 from relay2relax.tir.regions import block_regions
 from relay2relax.tir.schedule.iteration import BlockKind, block_kind, boxes
 from relay2relax.tir.schedule.positions import accesses, box_of
@@ -163,16 +163,6 @@ def require_writes_all(func: PrimFunc, path: Path, buffer: Buffer) -> None:
     )
     if not whole:
         raise TIRError(f"the block {realize.block.name} is not seen to write all of {buffer.name}")
-
-
-def conjuncts(condition: PrimExpr | None) -> list[PrimExpr]:
-    """Return the conditions that together are ``condition``; None is no condition."""
-    match condition:
-        case None:
-            return []
-        case Binary("and", a, b):
-            return [*conjuncts(a), *conjuncts(b)]
-    return [condition]
 
 
 def is_tail(condition: PrimExpr, realize: BlockRealize) -> bool:

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import TypeAlias, Union
 
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Buffer
+from relay2relax.tir.expr import Buffer, conjuncts
 from relay2relax.tir.schedule.blocks import (
     block_names,
-    conjuncts,
     copy_block,
     fresh_name,
     inserted,

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from relay2relax.tir.arith import Bounds, parted, prove, simplify
 from relay2relax.tir.blockless import lower_blocks
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Var, binary, conjuncts
 from relay2relax.tir.inline import renewed
 from relay2relax.tir.schedule.blocks import (
     Moved,
     block_names,
-    conjuncts,
     fresh_name,
     require_dataflow,
     with_accesses,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from relay2relax.tir.arith import Bounds, parted, prove, simplify
+from relay2relax.tir.arith import Bounds, ceiling, parted, prove, simplify
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.stmt import Block, BlockRealize, BufferStore, For, If, IterKind, Let, Seq, Stmt
@@ -163,7 +163,7 @@ def _piece(factor: int, atom: PrimExpr, loops: Mapping[Var, PrimExpr]) -> Piece 
         case Var() if atom in loops:
             return Piece(factor, atom, one, loops[atom], True)
         case Binary("//", Var() as loop, below) if loop in loops:
-            count = simplify(binary("//", loops[loop] + below - 1, below))
+            count = ceiling(loops[loop], below)
             return Piece(factor, loop, below, count, True)
         case Binary("%", Var() as loop, extent) if loop in loops:
             return Piece(factor, loop, one, extent, False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relay2relax.tir.arith import Bounds, prove, simplify
+from relay2relax.tir.arith import Bounds, ceiling, prove, simplify
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import IntImm, PrimExpr, Var, binary, const
+from relay2relax.tir.expr import IntImm, PrimExpr, Var, conjuncts, const
 from relay2relax.tir.inline import renewed
-from relay2relax.tir.schedule.blocks import all_of, block_names, conjuncts, fresh_name
+from relay2relax.tir.schedule.blocks import all_of, block_names, fresh_name
 from relay2relax.tir.schedule.independence import require_independent
 from relay2relax.tir.schedule.iteration import BlockKind, block_kind, reduces
 from relay2relax.tir.schedule.tree import (
@@ -47,9 +47,7 @@ def split(func: PrimFunc, var: Var, factors: Sequence[int | None]) -> tuple[Prim
     for factor in factors:
         known *= factor or 1
     extents: list[PrimExpr] = [
-        const(factor, loop.var.dtype)
-        if factor is not None
-        else simplify(binary("//", loop.extent + (known - 1), const(known, loop.var.dtype)), bounds)
+        const(factor, loop.var.dtype) if factor is not None else ceiling(loop.extent, known, bounds)
         for factor in factors
     ]
     if None not in factors and prove(loop.extent <= known, bounds) is not True:

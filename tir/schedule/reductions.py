@@ -14,6 +14,7 @@ from relay2relax.tir.expr import (
     PrimExpr,
     Var,
     binary,
+    conjuncts,
     const,
     if_then_else,
 )
@@ -21,7 +22,6 @@ from relay2relax.tir.intrinsics import max_value, min_value
 from relay2relax.tir.schedule.blocks import (
     all_of,
     block_names,
-    conjuncts,
     fresh_name,
     only_store,
     require_whole,
