@@ -55,6 +55,7 @@ from relay2relax.relax_ir.transform import (
     CallTIRRewrite,
     KillAfterLastUse,
     LowerAllocTensor,
+    RemoveIdentities,
     RewriteDataflowReshape,
     StaticPlanBlockMemory,
 )
@@ -67,7 +68,14 @@ from relay2relax.tir.visit import variables
 
 # From calls that return their results to calls that write into memory, which is shared and released.
 LOWERING = Sequential(
-    (RewriteDataflowReshape(), CallTIRRewrite(), StaticPlanBlockMemory(), LowerAllocTensor(), KillAfterLastUse()),
+    (
+        RemoveIdentities(),
+        RewriteDataflowReshape(),
+        CallTIRRewrite(),
+        StaticPlanBlockMemory(),
+        LowerAllocTensor(),
+        KillAfterLastUse(),
+    ),
     name="lower_to_vm",
 )
 

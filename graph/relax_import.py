@@ -97,6 +97,8 @@ def graph_of(
 ) -> tuple[MSCGraph, dict[str, Array]]:
     """Do what :func:`from_relax` does with canonical bindings; ``names`` are those of the nodes of each graph."""
     main = mod.get_global_var(entry)
+    if mod.global_infos:
+        raise UnsupportedError("a graph has no place for the devices of a module (I.module_global_infos)")
     builder = _Builder(mod, weights, names)
     graphs = {var: builder.function(var.name, f) for var, f in mod.functions.items() if isinstance(f, Function)}
     if main not in graphs:

@@ -15,7 +15,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
 from typing import Annotated, Any, Optional, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from relay2relax.tir.expr import FloatImm
+from relay2relax.tir.expr import FloatImm, IntImm
 from relay2relax.tir.extent import Extent
 
 
@@ -55,6 +55,8 @@ FloatImmArray: TypeAlias = Annotated[Optional[tuple[FloatImm, ...]], Kind("Array
 OptionalFloatImm: TypeAlias = Annotated[Optional[FloatImm], Kind("FloatImm")]
 PadWidth: TypeAlias = Annotated[tuple[tuple[int, ...], ...], Kind("Array<Array<Integer>>")]
 IndexExprPairs: TypeAlias = Annotated[tuple[tuple[Extent, ...], ...], Kind("Array<Array<IndexExpr>>")]
+# A number whose dtype is that of the data, or its own.
+Number: TypeAlias = Annotated[Union[int, float, IntImm, FloatImm, None], Kind("IndexExpr")]
 # ``split``: a section count, or the places to cut at.
 Sections: TypeAlias = Annotated[Union[int, tuple[int, ...]], Kind("BoxInt|Array<BoxInt>")]
 

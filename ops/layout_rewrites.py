@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array
-from relay2relax.ops.attributes import IndexMapping, InlineString
-from relay2relax.ops.record import OpDef, OpError
+from relay2relax.ops.attributes import IndexMapping, InlineString, Number, OptionalIntegerArray
+from relay2relax.ops.create import static_shape
+from relay2relax.ops.record import OpDef, OpError, Script
 from relay2relax.ops.shapes import show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import Binary, Buffer, Cast, IntImm, PrimExpr, Var, const
-from relay2relax.tir.extent import Shape, as_prim, static
+from relay2relax.tir.expr import Binary, Buffer, Cast, FloatImm, IntImm, PrimExpr, Var, const
+from relay2relax.tir.extent import ANY, Extent, Shape, add, as_prim, ceildiv, is_any, mul, static, sub
 from relay2relax.tir.intrinsics import call
 from relay2relax.tir.stmt import BufferStore, For, Seq, Stmt
 from relay2relax.tir.visit import substitute
@@ -41,6 +42,17 @@ class MetaScheduleLayoutTransformAttrs:
     """From the indices of an element to those of its place in the result."""
 
     index_map: IndexMapping
+
+
+@dataclass(frozen=True, slots=True)
+class IndexMapAttrs:
+    """``index_map`` is as that of ``meta_schedule_layout_transform``; ``pad_value`` stands where no element goes to,
+    None for any value. Separators divide the axes into those of physical memory, which has one axis here."""
+
+    index_map: IndexMapping
+    pad_value: Number = None
+    axis_separators: OptionalIntegerArray = None
+    input_axis_separators: OptionalIntegerArray = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,48 +132,48 @@ def auto_scheduler_compute(attrs: AutoSchedulerLayoutTransformAttrs, out: Tensor
 # meta_schedule_layout_transform
 
 
-def _largest(expr: PrimExpr, extents: dict[Var, int]) -> tuple[int, int]:
-    """Return the bounds of an index expression."""
+def _reach(expr: PrimExpr, extents: dict[Var, Extent]) -> tuple[int, Extent]:
+    """Return the smallest value of an index expression, and the extent after the largest."""
     match expr:
         case IntImm(value):
-            return value, value
+            return value, value + 1
         case Var() if expr in extents:
-            return 0, extents[expr] - 1
+            return 0, extents[expr]
         case Cast(_, value):
-            return _largest(value, extents)
+            return _reach(value, extents)
         case Binary(("+" | "-" | "*" | "//" | "%" | "truncdiv" | "truncmod") as op, a, b):
-            (low, high), (least, most) = _largest(a, extents), _largest(b, extents)
+            (low, end), (least, bound) = _reach(a, extents), _reach(b, extents)
+            known_end, known_bound = static(end), static(bound)
             match op:
                 case "+":
-                    return low + least, high + most
-                case "-":
-                    return low - most, high - least
-                case "*":
-                    corners = [x * y for x in (low, high) for y in (least, most)]
-                    return min(corners), max(corners)
-            if least == most > 0 and low >= 0:
-                if op in ("//", "truncdiv"):
-                    return low // least, high // least
-                return (low, high) if high < least else (0, least - 1)
-    raise OpError(f"the index map holds an expression whose bounds cannot be found: {expr!r}")
+                    return low + least, sub(add(end, bound), 1)
+                case "-" if known_bound is not None:
+                    return low - known_bound + 1, sub(end, least)
+                case "*" if known_bound == least + 1 and least >= 0:
+                    return low * least, add(mul(sub(end, 1), least), 1)
+                case "*" if known_end == low + 1 and low >= 0:
+                    return low * least, add(mul(sub(bound, 1), low), 1)
+                case "//" | "truncdiv" if known_bound == least + 1 and least > 0 and low >= 0:
+                    return low // least, ceildiv(end, least)
+                case "%" | "truncmod" if known_bound == least + 1 and least > 0 and low >= 0:
+                    return 0, least
+    raise OpError("an index map consists of sums, and of products, quotients and remainders by numbers")
 
 
-def _extents(attrs: MetaScheduleLayoutTransformAttrs, shape: Shape) -> tuple[int, ...]:
-    """Return the shape that the map sends ``shape`` to."""
-    mapping = attrs.index_map
-    sizes = [static(extent) for extent in shape]
-    if len(mapping.initial_indices) != len(sizes):
+def _extents(mapping: IndexMap, shape: Shape) -> Shape:
+    """Return the shape that ``mapping`` sends ``shape`` to."""
+    if len(mapping.initial_indices) != len(shape):
         raise OpError(f"the index map takes {len(mapping.initial_indices)} indices, the data has {show(shape)}", 0)
-    if any(size is None for size in sizes):
-        raise OpError(f"the data's extents must be known, they are {show(shape)}", 0)
-    known = {var: size or 0 for var, size in zip(mapping.initial_indices, sizes, strict=True)}
-    return tuple(_largest(expr, known)[1] + 1 for expr in mapping.final_indices)
+    known = dict(zip(mapping.initial_indices, shape, strict=True))
+    return tuple(_reach(expr, known)[1] for expr in mapping.final_indices)
 
 
 def meta_schedule_type(attrs: MetaScheduleLayoutTransformAttrs, data: Type) -> TensorType:
     """Return the extents that the indices of the result reach."""
     found = tensor(data)
-    return TensorType(_extents(attrs, found.shape), found.dtype)
+    if any(static(extent) is None for extent in found.shape):
+        raise OpError(f"the data's extents must be known, they are {show(found.shape)}", 0)
+    return TensorType(_extents(attrs.index_map, found.shape), found.dtype)
 
 
 def _place(expr: PrimExpr, values: dict[Var, Any]) -> Any:
@@ -188,34 +200,69 @@ def _place(expr: PrimExpr, values: dict[Var, Any]) -> Any:
     raise OpError(f"the index map holds an expression that cannot be evaluated: {expr!r}")
 
 
-def meta_schedule_numpy(attrs: MetaScheduleLayoutTransformAttrs, data: Array) -> Array:
-    """Return the elements at their new places; places that none goes to are 0."""
-    result = np.zeros(_extents(attrs, data.shape), data.dtype)
-    values = dict(zip(attrs.index_map.initial_indices, np.ogrid[tuple(map(slice, data.shape))], strict=True))
-    result[tuple(_place(expr, values) for expr in attrs.index_map.final_indices)] = data
+def _moved(mapping: IndexMap, data: Array, filler: float) -> Array:
+    """Return the elements at their new places; places that none goes to hold ``filler``."""
+    result = np.full(static_shape(_extents(mapping, data.shape)), filler, data.dtype)
+    values = dict(zip(mapping.initial_indices, np.ogrid[tuple(map(slice, data.shape))], strict=True))
+    result[tuple(_place(expr, values) for expr in mapping.final_indices)] = data
     return result
 
 
-def meta_schedule_compute(attrs: MetaScheduleLayoutTransformAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
-    """Return zeros, and the elements written to their new places."""
-    mapping = attrs.index_map
+def _moved_compute(mapping: IndexMap, out: TensorType, data: te.Tensor, filler: PrimExpr) -> te.Tensor:
+    """Return ``filler`` everywhere, and the elements written to their new places."""
 
     def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         (source,), (target,) = inputs, outputs
         places = [Var(f"j{d}") for d in range(len(target.shape))]
-        zeros: Stmt = BufferStore(target, tuple(places), const(0, data.dtype))
+        filled: Stmt = BufferStore(target, tuple(places), filler)
         for var, extent in zip(reversed(places), reversed(target.shape), strict=True):
-            zeros = For(var, extent, zeros)
+            filled = For(var, extent, filled)
         loops = [Var(f"i{d}") for d in range(data.rank)]
         values: dict[Var, PrimExpr] = dict(zip(mapping.initial_indices, loops, strict=True))
         final = tuple(_as_index(substitute(expr, values)) for expr in mapping.final_indices)
         moved: Stmt = BufferStore(target, final, source[tuple(loops)])
         for var, extent in zip(reversed(loops), reversed(source.shape), strict=True):
             moved = For(var, extent, moved)
-        return Seq((zeros, moved))
+        return Seq((filled, moved))
 
     (result,) = te.extern([out.shape], [data.dtype], [data], build, "T_layout_transform")
     return result
+
+
+def meta_schedule_numpy(attrs: MetaScheduleLayoutTransformAttrs, data: Array) -> Array:
+    """Return the elements at their new places; places that none goes to are 0."""
+    return _moved(attrs.index_map, data, 0)
+
+
+def meta_schedule_compute(attrs: MetaScheduleLayoutTransformAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
+    """Return zeros, and the elements written to their new places."""
+    return _moved_compute(attrs.index_map, out, data, const(0, data.dtype))
+
+
+# R.layout_transform
+
+
+def index_map_type(attrs: IndexMapAttrs, data: Type) -> TensorType:
+    """Return the extents that the indices of the result reach."""
+    found = tensor(data)
+    if any(map(is_any, found.shape)):
+        return TensorType((ANY,) * len(attrs.index_map.final_indices), found.dtype)
+    return TensorType(_extents(attrs.index_map, found.shape), found.dtype)
+
+
+def _padding(attrs: IndexMapAttrs) -> float:
+    value = attrs.pad_value.value if isinstance(attrs.pad_value, (IntImm, FloatImm)) else attrs.pad_value
+    return 0 if value is None else value
+
+
+def index_map_numpy(attrs: IndexMapAttrs, data: Array) -> Array:
+    """Return the elements at their new places; places that none goes to hold ``pad_value``."""
+    return _moved(attrs.index_map, data, _padding(attrs))
+
+
+def index_map_compute(attrs: IndexMapAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
+    """Return ``pad_value`` everywhere, and the elements written to their new places."""
+    return _moved_compute(attrs.index_map, out, data, const(_padding(attrs), data.dtype))
 
 
 def _as_index(expr: PrimExpr) -> PrimExpr:
@@ -252,5 +299,15 @@ OPS = (
         infer=meta_schedule_type,
         numpy=meta_schedule_numpy,
         compute=meta_schedule_compute,
+    ),
+    OpDef(
+        doc="The elements at the places that an index map sends them to.",
+        source="TVM 0.27 src/relax/op/tensor/manipulate.cc, relax.layout_transform",
+        inputs=("x",),
+        attrs=IndexMapAttrs,
+        infer=index_map_type,
+        numpy=index_map_numpy,
+        compute=index_map_compute,
+        script=Script("layout_transform"),
     ),
 )

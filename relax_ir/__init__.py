@@ -7,6 +7,7 @@ info of every expression, ``printer.py`` writes TVMScript.
 from relay2relax.relax_ir import transform
 from relay2relax.relax_ir.builder import BlockBuilder, BuilderError, call_op
 from relay2relax.relax_ir.check import WellFormedError, check_well_formed
+from relay2relax.relax_ir.devices import VDevice
 from relay2relax.relax_ir.expr import (
     Binding,
     BindingBlock,
@@ -14,6 +15,7 @@ from relay2relax.relax_ir.expr import (
     CallDPSPacked,
     CallTIR,
     Constant,
+    DataTypeImm,
     Expr,
     ExternFunc,
     Function,
@@ -61,6 +63,7 @@ __all__ = [
     "CallDPSPacked",
     "CallTIR",
     "Constant",
+    "DataTypeImm",
     "Expr",
     "ExternFunc",
     "FuncStructInfo",
@@ -83,6 +86,7 @@ __all__ = [
     "Tuple",
     "TupleGetItem",
     "TupleStructInfo",
+    "VDevice",
     "Var",
     "WellFormedError",
     "call_op",

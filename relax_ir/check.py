@@ -200,9 +200,13 @@ class _Checker:
             return None
 
     def claim(self, what: str, claimed: StructInfo, actual: StructInfo | None) -> None:
-        """Report a claim that does not follow from what is inferred; claiming less is allowed."""
+        """Report a claim that does not follow from what is inferred; claiming less is allowed.
+
+        On which device a tensor lies is a wish until ``RealizeVDevice`` has seen to it.
+        """
         if actual is None or claimed == actual:
             return
+        claimed, actual = symbols.unplaced(claimed), symbols.unplaced(actual)
         reason = symbols.mismatch(claimed, actual)
         if not reason and symbols.join(claimed, actual) != claimed and not symbols.is_opaque(actual):
             reason = "that does not follow"

@@ -24,6 +24,7 @@ from relay2relax.relax_ir.builder import BlockBuilder, call_op
 from relay2relax.relax_ir.expr import Call, CallTIR, Constant, Expr, GlobalVar, ShapeExpr, Tuple, TupleGetItem
 from relay2relax.relax_ir.infer import argument_type
 from relay2relax.relax_ir.struct_info import (
+    PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
@@ -64,8 +65,11 @@ class OpEmitter:
         return self._operator(made.op, made.attrs, args)
 
     def type_of(self, value: Expr) -> Type:
-        """Return the type of ``value``."""
-        return to_type(self.builder.struct_info(value))
+        """Return the type of ``value``; raises UnsupportedError for a scalar, which is in no buffer."""
+        info = self.builder.struct_info(value)
+        if isinstance(info, PrimStructInfo):
+            raise UnsupportedError("an operand that is a scalar cannot be lowered; target numpy takes it as it is")
+        return to_type(info)
 
     def const(self, value: int | float | bool | Array, dtype: str) -> Expr:
         """Return a constant."""

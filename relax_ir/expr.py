@@ -1,6 +1,7 @@
 """Relax: expressions, bindings, functions and modules.
 
-    expr    ::= Var | Constant | ShapeExpr(extent*) | PrimValue(expr) | StringImm | GlobalVar | ExternFunc(name)
+    expr    ::= Var | Constant | ShapeExpr(extent*) | PrimValue(expr) | StringImm | DataTypeImm | GlobalVar
+              | ExternFunc(name)
               | Call(op | GlobalVar | Var | ExternFunc, expr*, attrs) | CallTIR(GlobalVar, expr*, info*)
               | CallDPSPacked(name, expr*, info*) | Tuple(expr*) | TupleGetItem(expr, int) | If(expr, Seq, Seq)
               | Function(var*, Seq)
@@ -23,6 +24,7 @@ from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.source import Span
 from relay2relax.ops.attributes import NoAttrs
 from relay2relax.ops.record import OpDef
+from relay2relax.relax_ir.devices import GlobalInfo
 from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo
 from relay2relax.tir.expr import PrimExpr
 from relay2relax.tir.extent import Extent
@@ -71,6 +73,11 @@ class StringImm:
     """A string value."""
 
     value: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataTypeImm(StringImm):
+    """A dtype as a value; to functions that are given one it is its name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,10 +205,11 @@ Expr: TypeAlias = Union[
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IRModule:
-    """Relax functions and PrimFuncs by name."""
+    """Relax functions and PrimFuncs by name; ``global_infos`` are lists by name, ``"vdevice"`` that of its devices."""
 
     functions: Mapping[GlobalVar, Function | PrimFunc]
     attrs: Mapping[str, Any] = field(default_factory=dict)
+    global_infos: Mapping[str, tuple[GlobalInfo, ...]] = field(default_factory=dict)
 
     def get_global_var(self, name: str) -> GlobalVar:
         """Return the global variable ``name``; raises Relay2RelaxError where the module has none."""

@@ -51,6 +51,7 @@ def structural_hash(program: IRModule | Function) -> int:
         run(hasher.function(program))
         return hasher.result()
     hasher.value(program.attrs)
+    hasher.value(program.global_infos)
     for var in sorted(program.functions, key=lambda one: one.name):
         func = program.functions[var]
         hasher.say("function", var.name)

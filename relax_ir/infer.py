@@ -12,7 +12,8 @@ Variables carry their info, so nothing is walked but the expression itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
@@ -41,7 +42,7 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.memory import memory_info
-from relay2relax.relax_ir.runtime_calls import read_inplace_call
+from relay2relax.relax_ir.runtime_calls import arguments, identity, read_inplace_call
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -116,6 +117,9 @@ class Inference:
             case Var() | Constant():
                 return expr.info
             case Call(ForeignOp() as op, args, attrs):
+                if identity(expr) is not None:
+                    destination = arguments("to_vdevice", args, attrs)[1] if op.name == "to_vdevice" else ""
+                    return _placed(info(args[0]), destination) if destination else info(args[0])
                 inplace = read_inplace_call(expr)
                 return inplace.info if inplace else memory_info(op.name, args, attrs) or op.result(attrs)
             case Call(OpDef() as op, args, attrs):
@@ -164,6 +168,13 @@ class Inference:
 
     def _operator(self, op: OpDef, attrs: Any, args: tuple[StructInfo, ...]) -> StructInfo:
         check_arity(op, len(args))
+        result = self._result(op, attrs, args)
+        places = {place for info in args for place in _places(info)}
+        return _placed(result, places.pop()) if len(places) == 1 else result
+
+    def _result(self, op: OpDef, attrs: Any, args: tuple[StructInfo, ...]) -> StructInfo:
+        if any(map(_is_vague, args)):
+            return self._vague_result(op, attrs, args)
         key = (op, attrs, tuple(_argument(op, index, info) for index, info in enumerate(args)))
         try:
             known = self._known.get(key)
@@ -176,6 +187,71 @@ class Inference:
                 raise StructInfoError(f"{spelled(op)}: {error.message}") from error
             self._known[key] = known
         return known
+
+    def _vague_result(self, op: OpDef, attrs: Any, args: tuple[StructInfo, ...]) -> StructInfo:
+        """Return what the results have in common for every rank and dtype that the vague ``args`` may have."""
+        dtypes = {info.dtype: None for info in args if isinstance(info, TensorStructInfo) and info.dtype}
+        found: StructInfo | None = None
+        error: StructInfoError | None = None
+        for dtype in (*dtypes, *_SOME_DTYPES):
+            for rank in _SOME_RANKS:
+                try:
+                    result = self._result(op, attrs, tuple(_settled(info, rank, dtype) for info in args))
+                except StructInfoError as refused:
+                    error = error or refused
+                    continue
+                found = result if found is None else symbols.join(found, result)
+        if found is None:
+            assert error is not None
+            raise error
+        return found
+
+
+# What stands for all that a tensor of unknown rank or dtype may be.
+_SOME_RANKS = (1, 2, 3, 4, 5, 0)
+_SOME_DTYPES = ("float32", "float16", "int32", "bool")
+
+
+def _is_vague(info: StructInfo) -> bool:
+    """Whether rank or dtype of a tensor in ``info`` is unknown."""
+    match info:
+        case TensorStructInfo(_, dtype, ndim):
+            return ndim < 0 or not dtype
+        case TupleStructInfo(fields):
+            return any(map(_is_vague, fields))
+    return isinstance(info, ShapeStructInfo) and info.ndim < 0
+
+
+def _settled(info: StructInfo, rank: int, dtype: str) -> StructInfo:
+    """Return ``info`` with ``rank`` and ``dtype`` where they are unknown."""
+    match info:
+        case TensorStructInfo(_, known, ndim):
+            return replace(info, dtype=known or dtype, ndim=ndim if ndim >= 0 else rank)
+        case ShapeStructInfo(_, ndim) if ndim < 0:
+            return ShapeStructInfo(None, rank)
+        case TupleStructInfo(fields):
+            return TupleStructInfo(tuple(_settled(one, rank, dtype) for one in fields))
+    return info
+
+
+def _places(info: StructInfo) -> Iterator[str]:
+    """Yield the devices on which tensors of ``info`` are."""
+    match info:
+        case TensorStructInfo(vdevice=vdevice) if vdevice:
+            yield vdevice
+        case TupleStructInfo(fields):
+            for one in fields:
+                yield from _places(one)
+
+
+def _placed(info: StructInfo, vdevice: str) -> StructInfo:
+    """Return ``info`` with its tensors on ``vdevice``, as what an operator makes of tensors there."""
+    match info:
+        case TensorStructInfo():
+            return replace(info, vdevice=vdevice)
+        case TupleStructInfo(fields):
+            return TupleStructInfo(tuple(_placed(one, vdevice) for one in fields))
+    return info
 
 
 def spelled(op: OpDef) -> str:
@@ -192,10 +268,13 @@ def check_arity(op: OpDef, count: int) -> None:
 
 
 def argument_type(info: StructInfo) -> Type | Shape:
-    """Return ``info`` as operators take it: a type, or the extents of a shape; TypeError for others."""
+    """Return ``info`` as operators take it: a type, or the extents of a shape; TypeError for others.
+
+    A scalar is a tensor of rank 0 to them.
+    """
     if isinstance(info, ShapeStructInfo) and info.ndim >= 0:
         return info.values if info.values is not None else (ANY,) * info.ndim
-    return to_type(info)
+    return TensorType((), info.dtype) if isinstance(info, PrimStructInfo) else to_type(info)
 
 
 # Inputs of operators that are shapes.

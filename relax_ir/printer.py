@@ -19,6 +19,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.ops.attributes import attr_fields
 from relay2relax.ops.record import OpDef
+from relay2relax.relax_ir.devices import DummyGlobalInfo, GlobalInfo
 from relay2relax.relax_ir.expr import (
     Binding,
     BindingBlock,
@@ -26,6 +27,7 @@ from relay2relax.relax_ir.expr import (
     CallDPSPacked,
     CallTIR,
     Constant,
+    DataTypeImm,
     Expr,
     ExternFunc,
     Function,
@@ -41,6 +43,7 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
+from relay2relax.relax_ir.infer import Inference, StructInfoError
 from relay2relax.relax_ir.names import NameSupply
 from relay2relax.relax_ir.script_dialect import Dialect, find_dialect
 from relay2relax.relax_ir.script_values import (
@@ -51,8 +54,8 @@ from relay2relax.relax_ir.script_values import (
     is_weak,
     tuple_text,
 )
-from relay2relax.relax_ir.struct_info import PrimStructInfo, StructInfo, TupleStructInfo
-from relay2relax.relax_ir.tvm_operators import RESULT_KEYWORDS, Argument, ForeignAttrs, ForeignOp, Written
+from relay2relax.relax_ir.struct_info import ObjectStructInfo, PrimStructInfo, StructInfo, TupleStructInfo
+from relay2relax.relax_ir.tvm_operators import RESULT_KEYWORDS, Argument, ForeignAttrs, ForeignOp
 from relay2relax.relax_ir.visit import Steps, all_sequences, bindings, run
 from relay2relax.tir import expr as tir
 from relay2relax.tir.expr import FloatImm, IntImm
@@ -86,7 +89,7 @@ def script_file(mod: IRModule, dialect: str = "tvm") -> str:
 
 def print_function(func: Function, name: str = "main", dialect: str = "tvm") -> str:
     """Return one function as TVMScript; functions that it calls are named ``Module.<name>``."""
-    printer = _FunctionPrinter(find_dialect(dialect), lambda var: identifier(var.name), None, depth=0)
+    printer = _FunctionPrinter(find_dialect(dialect), lambda var: identifier(var.name), None, 0, Inference())
     return "\n".join(printer.lines_of(func, identifier(name)))
 
 
@@ -130,6 +133,7 @@ def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) 
     names = global_names(mod)
     parts: list[list[str]] = []
     functions: list[list[str]] = []
+    inference = Inference(mod)
     scalars_last = _given_scalars(mod) if dialect.scalars_last else frozenset()
     for var, name in names.items():
         func = mod.functions[var]
@@ -138,11 +142,15 @@ def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) 
                 func = _with_scalars_last(func)
             parts.append(print_prim_func(func, name=name, dialect=dialect.prim_funcs, indent=1))
         else:
-            printer = _FunctionPrinter(dialect, names.__getitem__, name_constant, depth=1)
+            printer = _FunctionPrinter(dialect, names.__getitem__, name_constant, 1, inference)
             functions.append(printer.lines_of(func, name))
     lines = ["@I.ir_module", "class Module:"]
     if mod.attrs:
         lines.append(f"{_INDENT}I.module_attrs({attribute_text(mod.attrs, _no_symbols)})")
+    if mod.global_infos:
+        infos = [f"{string_literal(name)}: [{', '.join(map(_global_info, row))}]"
+                 for name, row in sorted(mod.global_infos.items())]  # fmt: skip
+        lines.append(f"{_INDENT}I.module_global_infos({{{', '.join(infos)}}})")
     for part in parts + functions:
         lines += [*part, ""]
     if not mod.functions:
@@ -162,6 +170,13 @@ def _with_scalars_last(func: PrimFunc) -> PrimFunc:
     return replace(func, params=(*(param for param in func.params if param in func.buffer_map), *scalars))
 
 
+def _global_info(info: GlobalInfo) -> str:
+    if isinstance(info, DummyGlobalInfo):
+        return "I.dummy_global_info()"
+    target = attribute_text(info.target, _no_symbols)
+    return f"I.vdevice({target}, {info.index}, {string_literal(info.memory_scope)})"
+
+
 def _no_symbols(var: tir.Var) -> str:
     raise UnsupportedError(f"a module attribute cannot use the dimension {var.name}")
 
@@ -175,7 +190,9 @@ class _FunctionPrinter:
         global_name: Callable[[GlobalVar], str],
         name_constant: NameConstant | None,
         depth: int,
+        inference: Inference,
     ) -> None:
+        self.inference = inference
         self.dialect = dialect
         self.global_name = global_name
         self.name_constant = name_constant
@@ -273,11 +290,16 @@ class _FunctionPrinter:
                     yield self.branch(otherwise, name, var.info)
                 case Binding(var, Function() as local):
                     yield self.function(local, self.define(var))
-                case Binding(Var("_", TupleStructInfo(())), Call() as value):
-                    self.line(self.expr(value))  # An effect, as the reader names it.
+                case Binding(Var("_", TupleStructInfo(())), (Call() | Tuple()) as value) if self.is_plain_effect(value):
+                    self.line(self.expr(value, TupleStructInfo()))  # As the reader names it.
                 case Binding(var, value):
-                    text = self.expr(value)
+                    text = self.expr(value, var.info)
                     self.line(f"{self.define(var)}{self.annotation(var.info, value)} = {text}")
+
+    def is_plain_effect(self, value: Expr) -> bool:
+        """Whether a call, or an empty tuple, may stand alone: a packed function's only where it says its result."""
+        packed = isinstance(value, Call) and isinstance(value.op, ExternFunc)
+        return not packed or self.dialect.result is not None
 
     def branch(self, seq: SeqExpr, name: str, info: StructInfo) -> Steps:
         self.depth += 1
@@ -293,18 +315,26 @@ class _FunctionPrinter:
     def annotation(self, info: StructInfo, value: Expr) -> str:
         """Return the annotation of a variable bound to ``value``.
 
-        An annotation replaces what TVM infers, so one that says less is left out; but of a packed function,
-        and of an operator without a record, nothing can be inferred.
+        An annotation replaces what TVM infers, so where little is known of a value it is left out, unless it says less
+        than we infer. Of a packed function, and of an operator without a record, nothing can be inferred.
         """
         if isinstance(value, Call) and isinstance(value.op, (ExternFunc, ForeignOp)):
             return f": {self.info(info)}"
-        if isinstance(value, (CallTIR, CallDPSPacked)) or is_weak(info):
+        if isinstance(value, (CallTIR, CallDPSPacked)) or (is_weak(info) and self.follows(info, value)):
             return ""
         return f": {self.info(info)}"
 
+    def follows(self, info: StructInfo, value: Expr) -> bool:
+        """Whether ``info`` is what is inferred of ``value``, rather than what somebody wanted to be known of it."""
+        try:
+            return self.inference.of(value) == info
+        except StructInfoError:
+            return False
+
     # Expressions.
 
-    def expr(self, expr: Expr) -> str:
+    def expr(self, expr: Expr, info: StructInfo | None = None) -> str:
+        """Return the text of ``expr``; ``info`` is what the variable that it is bound to is said to be."""
         match expr:
             case Var(name):
                 if expr not in self.names:
@@ -317,6 +347,8 @@ class _FunctionPrinter:
                 return f"R.shape([{', '.join(extent_text(value, self.symbol) for value in values)}])"
             case PrimValue(value):
                 return f"R.prim_value({extent_text(value, self.symbol)})"
+            case DataTypeImm(value):
+                return f"R.dtype({string_literal(value)})"
             case StringImm(value):
                 return f"R.str({string_literal(value)})"
             case GlobalVar():
@@ -331,7 +363,7 @@ class _FunctionPrinter:
             case Call(OpDef() as op, args, attrs):
                 return self.operator(op, args, attrs)
             case Call(ExternFunc(name), args):
-                return f"R.call_packed({', '.join([string_literal(name), *map(self.expr, args)])})"
+                return self.call_packed(name, args, info)
             case Call(GlobalVar() | Var() as callee, args):
                 return f"{self.expr(callee)}({', '.join(map(self.expr, args))})"
             case CallTIR(func, args, out, tir_args) if tir_args and self.dialect.scalars_last:
@@ -343,6 +375,13 @@ class _FunctionPrinter:
             case CallDPSPacked(name, args, out):
                 return f"R.call_dps_packed({string_literal(name)}, {self.destination(args, out)})"
         raise UnsupportedError(f"TVMScript cannot say {type(expr).__name__} as part of an expression")
+
+    def call_packed(self, name: str, args: Sequence[Expr], info: StructInfo | None) -> str:
+        """Return a call of a packed function, with what it returns where the dialect has one word for that."""
+        texts = [string_literal(name), *map(self.expr, args)]
+        if self.dialect.result is not None and info is not None and not isinstance(info, ObjectStructInfo):
+            texts.append(f"{self.dialect.result}=[{self.info(info)}]")
+        return f"R.call_packed({', '.join(texts)})"
 
     def tuple(self, fields: Sequence[Expr]) -> str:
         return tuple_text([self.expr(field) for field in fields]) if fields else "R.tuple()"
@@ -383,8 +422,6 @@ class _FunctionPrinter:
             match value:
                 case Argument(index):
                     text = args[index]
-                case Written(text):
-                    pass
                 case StructInfo():
                     text = self.info(value)
                 case (StructInfo(), *_):

@@ -18,6 +18,8 @@ from relay2relax.tir.expr import IntImm
 
 # What the virtual machine does with functions.
 _CLOSURES = frozenset({"make_closure", "invoke_closure", "invoke_pure_closure"})
+# What says where its first argument lies, and is that argument: there is one device here.
+_IDENTITIES = frozenset({"to_vdevice", "hint_on_device"})
 # What calls PrimFuncs that write into memory.
 _INTO_MEMORY = frozenset({"call_tir_inplace", "call_tir_with_grad"})
 
@@ -47,6 +49,13 @@ def runs_itself(expr: Expr) -> bool:
             named = op.name in _CLOSURES or packed_call(op, attrs) is not None
             return named or read_inplace_call(expr) is not None
     return False
+
+
+def identity(expr: Expr) -> Expr | None:
+    """Return the value that the call ``expr`` passes through, None for anything else."""
+    if isinstance(expr, Call) and isinstance(expr.op, ForeignOp) and expr.op.name in _IDENTITIES:
+        return expr.args[0]
+    return None
 
 
 def packed_call(op: ForeignOp, attrs: ForeignAttrs) -> tuple[str, tuple[Any, ...]] | None:

@@ -32,7 +32,8 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.names import NameSupply
-from relay2relax.relax_ir.script_calls import PYTHON, CallReader, ModuleName
+from relay2relax.relax_ir.script_calls import PYTHON, ModuleName
+from relay2relax.relax_ir.script_signature import Signature, SignatureReader
 from relay2relax.relax_ir.script_values import print_struct_info
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
@@ -45,7 +46,6 @@ from relay2relax.relax_ir.visit import LEAVES, operands
 from relay2relax.tir import expr as tir
 from relay2relax.tir.expr import PrimExpr
 from relay2relax.tir.script_expr import is_dtype
-from relay2relax.tir.script_names import declared_symbols
 
 # What may stand in a script besides namespaces and defined names.
 _WORDS = frozenset(
@@ -69,30 +69,13 @@ class _Sequence:
         self.dataflow = dataflow
 
 
-@dataclass(slots=True)
-class Signature:
-    """What a function's head says; ``scope`` holds its parameters and dimensions."""
-
-    params: tuple[Var, ...]
-    ret: StructInfo | None
-    scope: dict[str, Any]
-    private: bool
-    pure: bool
-
-    def info(self) -> FuncStructInfo:
-        """Return the struct info that the head gives the function."""
-        ret = self.ret if self.ret is not None else ObjectStructInfo()
-        return FuncStructInfo(tuple(param.info for param in self.params), ret, self.pure)
-
-
-class FunctionReader(CallReader):
+class FunctionReader(SignatureReader):
     """Reads one function of the module, and those inside it."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.sequence: _Sequence = _Sequence()
         self.supply = NameSupply()
-        self.places: dict[Var, ast.AST] = {}
         # Names of dataflow blocks that are over.
         self.hidden: set[str] = set()
 
@@ -103,74 +86,6 @@ class FunctionReader(CallReader):
                 node, title, "not seen here", help=f"let the block output it: `R.output({name})`"
             )
         return self.source.undefined(node, name, [*self.names(), *self.globals], "variable")
-
-    # Heads.
-
-    def head(self, node: ast.FunctionDef) -> Signature:
-        """Read decorators, parameters and result of ``node`` in a scope of its own."""
-        options = self.options(node)
-        arguments = node.args
-        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
-            raise self.source.problem(node, "a function of Relax has plain parameters only", "expected name: type")
-        self.scopes.append({})
-        self.declared = declared_symbols(self.source, node)
-        self.in_signature = True
-        try:
-            scalars = self.dimension_parameters(node)
-            params = []
-            for argument in arguments.args:
-                if argument.annotation is None:
-                    raise self.source.problem(argument, f"the parameter `{argument.arg}` has no struct info",
-                                              "expected R.Tensor(…) or other struct info")  # fmt: skip
-                info = self.info(argument.annotation)
-                if argument.arg in scalars and isinstance(info, PrimStructInfo):
-                    info = PrimStructInfo(info.dtype, scalars[argument.arg])
-                var = Var(argument.arg, info)
-                self.places[var] = argument
-                params.append(var)
-            for name, dtype in self.declared.items():
-                if self.find(name) is None:
-                    self.define(name, tir.Var(name, dtype))
-            self.in_signature = False
-            ret = self.annotation(node.returns) if node.returns is not None else None
-        finally:
-            self.in_signature = False
-            scope = self.scopes.pop()
-        # A dimension named like a parameter is meant where a dimension is meant only.
-        dimensions = {name: item for name, item in scope.items() if name not in {p.name for p in params}}
-        return Signature(tuple(params), ret, {**dimensions, **{p.name: p for p in params}}, *options)
-
-    def dimension_parameters(self, node: ast.FunctionDef) -> dict[str, tir.Var]:
-        """Return the scalar parameters that are dimensions of others, defined as such."""
-        used: set[str] = set()
-        for argument in node.args.args:
-            for one in ast.walk(argument.annotation) if argument.annotation else ():
-                match one:
-                    case ast.Constant(str() as text):
-                        used.add(text)
-                    case ast.Name(name):
-                        used.add(name)
-        found = {a.arg: tir.Var(a.arg, "int64") for a in node.args.args if a.arg in used and _is_scalar(self, a)}
-        self.scopes[-1].update(found)
-        return found
-
-    def options(self, node: ast.FunctionDef) -> tuple[bool, bool]:
-        """Return whether the function is private, and whether it is pure."""
-        private, pure = False, True
-        for decorator in node.decorator_list:
-            for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
-                value = bool(self.source.literal(keyword.value))
-                match keyword.arg:
-                    case "private":
-                        private = value
-                    case "pure":
-                        pure = value
-                    case "check_well_formed":
-                        pass
-                    case _:
-                        raise self.source.problem(keyword, f"R.function has no option `{keyword.arg}`",
-                                                  "expected private, pure or check_well_formed")  # fmt: skip
-        return private, pure
 
     def body(self, node: ast.FunctionDef, signature: Signature) -> Function | None:
         """Read the body of ``node``; None where mistakes prevent that."""
@@ -229,28 +144,6 @@ class FunctionReader(CallReader):
     def outer_dimensions(self) -> set[tir.Var]:
         return {item for scope in self.scopes for item in scope.values() if isinstance(item, tir.Var)}
 
-    def function_attributes(self, call: ast.expr) -> dict[str, Any]:
-        assert isinstance(call, ast.Call)
-        if len(call.args) != 1 or not isinstance(call.args[0], ast.Dict):
-            raise self.source.problem(call, "R.func_attr takes a dictionary", "expected one dictionary")
-        found = self.attribute(call.args[0])
-        assert isinstance(found, dict)
-        return found
-
-    def attribute(self, node: ast.expr) -> Any:
-        """Return the value of an attribute: literals, and expressions over dimensions."""
-        match node:
-            case ast.Dict(keys, values):
-                return {
-                    self.source.string(key or node, "a key"): self.attribute(value)
-                    for key, value in zip(keys, values, strict=True)
-                }
-            case ast.List(items) | ast.Tuple(items):
-                return [self.attribute(item) for item in items]
-            case ast.Name() | ast.BinOp():
-                return self.exprs.value(node)
-        return self.source.literal(node)
-
     def returned(self, node: ast.Return) -> Expr | None:
         if node.value is None:
             return Tuple(())
@@ -302,6 +195,8 @@ class FunctionReader(CallReader):
                 self.assign(name, self.annotation(annotation), value, node)
             case ast.Expr(ast.Constant(str())) | ast.Pass():
                 pass
+            case ast.AnnAssign(ast.Name(name), annotation, None) if self.is_void(annotation):
+                self.bind(name, Tuple(()), node)
             case ast.Expr(value):
                 self.effect(value, node)
             case ast.With([item], body) if self.source.called(item.context_expr) == "R.dataflow":
@@ -322,6 +217,10 @@ class FunctionReader(CallReader):
                 kind = type(node).__name__.lower()
                 raise self.source.problem(node, f"a function of Relax has no `{kind}` statement of this form",
                                           "expected a binding, R.dataflow(), if or a local function")  # fmt: skip
+
+    def is_void(self, annotation: ast.expr) -> bool:
+        """Whether a name without value is bound to the empty tuple, of which TVM prints the struct info only."""
+        return self.kind(annotation) == "R.Tuple" and self.annotation(annotation) == TupleStructInfo(())
 
     def assign(self, name: str, info: StructInfo | None, value: ast.expr, node: ast.stmt) -> None:
         called = self.source.called(value)
@@ -379,6 +278,8 @@ class FunctionReader(CallReader):
         var = Var(name, actual if info is None else _with_values(info, actual), self.is_inner(name))
         self.places[var] = node
         self.sequence.pending.append(Binding(var, value))
+        if isinstance(value, ExternFunc):
+            self.externs[var] = value
         (scope if scope is not None else self.scopes[-1])[name] = var
         return var
 
@@ -440,9 +341,8 @@ class FunctionReader(CallReader):
                 value, "R.output is the last statement of a dataflow block", "not at the end of one"
             )
         found = self.value(value)
-        if called == "R.tuple" and isinstance(found, Tuple) and not found.fields:
-            return  # As TVM prints a binding of nothing.
-        if not isinstance(found, Call):
+        # A tuple of nothing is bound to nothing as well.
+        if not isinstance(found, Call) and not (called == "R.tuple" and isinstance(found, Tuple) and not found.fields):
             raise self.source.problem(value, "this has no effect", "expected a binding: name = …")
         self.bind(self.supply.fresh("_"), found, value, scope={})
 
@@ -569,10 +469,6 @@ def _with_values(info: StructInfo, actual: StructInfo) -> StructInfo:
         case TupleStructInfo(first), TupleStructInfo(second):
             return TupleStructInfo(tuple(map(_with_values, first, second)))
     return info
-
-
-def _is_scalar(reader: FunctionReader, argument: ast.arg) -> bool:
-    return argument.annotation is not None and reader.kind(argument.annotation) == "R.Prim"
 
 
 def _assigned_names(node: ast.stmt) -> Iterator[str]:

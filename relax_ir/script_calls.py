@@ -20,6 +20,7 @@ from relay2relax.relax_ir.expr import (
     CallDPSPacked,
     CallTIR,
     Constant,
+    DataTypeImm,
     Expr,
     ExternFunc,
     GlobalVar,
@@ -31,10 +32,10 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.infer import Inference
-from relay2relax.relax_ir.script_operators import EXPRESSIONS, RESULT, OperatorReader
+from relay2relax.relax_ir.script_operators import EXPRESSIONS, RESULT
+from relay2relax.relax_ir.script_placement import PlacementReader
 from relay2relax.relax_ir.script_types import as_dimension
-from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo
-from relay2relax.relax_ir.tvm_operators import Written
+from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.visit import LEAVES
 from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
 from relay2relax.tir.extent import as_prim
@@ -71,7 +72,7 @@ class ModuleName:
     """What ``Module`` and ``cls`` stand for."""
 
 
-class CallReader(OperatorReader):
+class CallReader(PlacementReader):
     """Reads expressions of one function; ``globals`` are the functions of the module."""
 
     def __init__(
@@ -85,6 +86,9 @@ class CallReader(OperatorReader):
         self.globals = globals_
         self.inference = inference
         self.constants = constants
+        # Functions that are looked up by name, by the variables and names that stand for them.
+        self.externs: dict[Var, ExternFunc] = {}
+        self.module_externs: Mapping[str, ExternFunc] = {}
         # Callees that were called with ``tir_vars``, whose scalars come after the results.
         self.scalars_last: set[GlobalVar] = set()
 
@@ -160,6 +164,8 @@ class CallReader(OperatorReader):
 
     def attribute_of(self, node: ast.Attribute, owner: ast.expr, attribute: str) -> Any:
         if isinstance(owner, ast.Name) and isinstance(self.lookup(owner.id), ModuleName):
+            if attribute in self.module_externs:
+                return self.module_externs[attribute]
             if attribute not in self.globals:
                 raise self.source.undefined(node, attribute, self.globals, "function")
             return self.globals[attribute]
@@ -260,7 +266,7 @@ class CallReader(OperatorReader):
         if self.kind(node) is not None:
             return self.info(node)
         if name is not None and name.startswith("R.") and self.find("R") is None:
-            return self.of_namespace(name[2:], node)
+            return self.of_namespace(name[2:].removeprefix("op."), node)
         if name is not None and name.startswith("T."):
             return self.exprs.value(node)
         if name == "float":
@@ -290,11 +296,23 @@ class CallReader(OperatorReader):
             case "str":
                 return StringImm(self.source.string(self.one(node), "the value"))
             case "dtype":
-                return self.exprs.dtype(self.one(node))
+                return DataTypeImm(self.exprs.dtype(self.one(node)))
             case "tuple":
                 return Tuple(tuple(self.argument(arg) for arg in node.args))
+            case "ShapeExpr":
+                return self.of_namespace("shape", node)
+            case "TupleGetItem":
+                given = self.source.arguments(node, ("tuple_value", "index"))
+                place = self.integer(self.needed(node, given, "index"), "the number of a field")
+                return TupleGetItem(self.argument(self.needed(node, given, "tuple_value")), place)
             case "ExternFunc":
                 return ExternFunc(self.source.string(node.args[0], "a function's name"))
+            case "to_vdevice":
+                return self.to_vdevice(node)
+            case "hint_on_device":
+                return self.hint_on_device(node)
+            case "layout_transform":
+                return self.layout_transform(node)
             case "call_tir":
                 return self.call_tir(node)
             case "call_dps_packed":
@@ -302,25 +320,13 @@ class CallReader(OperatorReader):
             case "call_packed":
                 callee, packed = self.packed(node)
                 return Call(callee, packed)
-        args = [self.operand(arg) for arg in node.args]
+        args = [self.value(arg) for arg in node.args]
         keywords = {}
         for keyword in node.keywords:
             if keyword.arg is None:
                 raise self.source.problem(keyword, "arguments are written out", "expected name=value")
-            keywords[keyword.arg] = self.operand(keyword.value)
+            keywords[keyword.arg] = self.value(keyword.value)
         return self.operator_call(name, args, keywords, node)
-
-    def operand(self, node: ast.expr) -> Any:
-        """Return the value of an operator's argument; index maps and devices are kept as they are written."""
-        written = isinstance(node, ast.Call) and self.source.dotted(node.func) in ("T.index_map", "R.device")
-        if not written and not isinstance(node, ast.Lambda):
-            return self.value(node)
-        inside = list(ast.walk(node))
-        own = {"T", "R"} | {one.arg for one in inside if isinstance(one, ast.arg)}
-        for one in inside:
-            if isinstance(one, ast.Name) and one.id not in own:
-                raise self.source.problem(one, f"`{one.id}` is no name of this", "expected its own parameters")
-        return Written(ast.unparse(node))
 
     def one(self, node: ast.Call) -> ast.expr:
         given = self.source.arguments(node, ("value",))
@@ -349,11 +355,19 @@ class CallReader(OperatorReader):
         """Return callee and arguments of ``R.call_packed``; result types are left to the binding."""
         if not node.args:
             raise self.source.problem(node, "a packed function has a name", "expected the name first")
-        first = self.value(node.args[0])
-        callee = ExternFunc(first) if isinstance(first, str) else first
-        if not isinstance(callee, ExternFunc):
-            raise self.source.problem(node.args[0], "a packed function has a name", "expected a string")
+        callee = self.extern(node.args[0])
         return callee, tuple(self.argument(arg) for arg in node.args[1:])
+
+    def extern(self, node: ast.expr) -> ExternFunc:
+        """Return the function that ``node`` names: a string, ``R.ExternFunc``, or a variable bound to that."""
+        found = self.value(node)
+        if isinstance(found, Var):
+            found = self.externs.get(found)
+        if isinstance(found, str):
+            return ExternFunc(found)
+        if not isinstance(found, ExternFunc):
+            raise self.source.problem(node, "a packed function has a name", "expected a string")
+        return found
 
     def packed_result(self, node: ast.AST) -> StructInfo | None:
         """Return what ``sinfo_args=`` or ``ty_args=`` says of a call of a packed function."""
@@ -393,19 +407,13 @@ class CallReader(OperatorReader):
 
     def call_dps_packed(self, node: ast.Call) -> CallDPSPacked:
         given = self.source.arguments(node, ("func", "args", "out", "dtype", *RESULT))
-        callee = self.value(self.needed(node, given, "func"))
-        name = callee.name if isinstance(callee, ExternFunc) else callee
-        if not isinstance(name, str):
-            raise self.source.problem(given["func"], "a packed function has a name", "expected a string")
+        name = self.extern(self.needed(node, given, "func")).name
         return CallDPSPacked(name, tuple(self.tuple_of(self.needed(node, given, "args"))), self.results(node, given))
-
-    def needed(self, node: ast.AST, given: Mapping[str, ast.expr], name: str) -> ast.expr:
-        if name not in given:
-            raise self.source.problem(node, f"the argument `{name}` is missing", f"expected `{name}`")
-        return given[name]
 
     def tuple_of(self, node: ast.expr) -> list[Expr]:
         found = self.value(node)
+        if isinstance(found, Var) and isinstance(found.info, TupleStructInfo):
+            found = self.fields_of(found, node)
         parts: Any = found.fields if isinstance(found, Tuple) else found
         return [self.leaf(one, node) for one in (parts if isinstance(parts, (tuple, list)) else (parts,))]
 

@@ -56,12 +56,15 @@ class Dialect:
         )
 
 
+# Axes of physical memory, which R.layout_transform does not name any more since 0.26.
+_NO_SEPARATORS = {("layout_transform", "axis_separators"): None, ("layout_transform", "input_axis_separators"): None}
+
 DIALECTS = {
     dialect.name: dialect
     for dialect in (
-        Dialect("tvm", tir="tirx"),
+        Dialect("tvm", tir="tirx", implied=_NO_SEPARATORS),
         Dialect("tvm-0.25", tir="tirx", result="sinfo_args"),
-        Dialect("tvm-0.27", tir="tirx", result="ty_args"),
+        Dialect("tvm-0.27", tir="tirx", result="ty_args", implied=_NO_SEPARATORS),
         Dialect(
             "tvm-0.18",
             tir="tir",

@@ -32,7 +32,7 @@ from relay2relax.relax_ir.expr import (
 )
 from relay2relax.relax_ir.script_dialect import DIALECTS
 from relay2relax.relax_ir.script_types import TypeReader
-from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo
+from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.tvm_operators import (
     RENAMED,
     REQUIRED,
@@ -83,7 +83,23 @@ class OperatorReader(TypeReader, ABC):
             given = self.by_name(op, form, args, keywords, node)
         except TypeError as error:
             raise self.source.problem(node, f"R.{name}: {error}", "expected other arguments") from None
+        if form is not None and self.says_more(op, form, given):
+            return self.foreign(name, args, keywords, node)
         return self.by_record(op, given, form, node)
+
+    def says_more(self, op: OpDef, form: Signature, given: Mapping[str, Any]) -> bool:
+        """Whether an argument that the record of ``op`` has no place for is another than what TVM takes for it.
+
+        The call is then kept as it is written, as that of an operator without a record.
+        """
+        assert op.script is not None
+        if form.star is not None or op.variadic:
+            return False
+        fields = [field for field in attr_fields(op.attrs) if field.name not in op.script.omit]
+        known = {op.script.rename.get(field.name, field.name) for field in fields}
+        places = len(op.inputs) + len(op.script.positional)
+        others = [name for place, name in enumerate(form.params) if name not in known and place >= places]
+        return any(_plain(given[name]) != form.default(name) for name in others if name in given)
 
     def by_name(
         self, op: OpDef, form: Signature | None, args: Sequence[Any], keywords: Mapping[str, Any], node: ast.AST
@@ -138,15 +154,13 @@ class OperatorReader(TypeReader, ABC):
             if field is not None:
                 if name in given:
                     values[field.name] = self.attribute_value(given[name], field, node, f"R.{script.name}")
-            elif name in given and (op.variadic or len(inputs) < len(op.inputs)):
-                # One more input that may be left out, as the bias of an attention.
-                if given[name] is not None or not op.variadic:
-                    inputs.append(given[name])
-            elif name in given and form is not None and _plain(given[name]) != form.default(name):
-                raise self.source.problem(
-                    self.keyword(node, name), f"R.{script.name} with this `{name}` has no form here",
-                    f"expected {form.default(name)!r}",
-                )  # fmt: skip
+            elif (
+                name in given
+                and (op.variadic or len(inputs) < len(op.inputs))
+                # One more input may be left out, as the bias of an attention.
+                and not (given[name] is None and op.variadic)
+            ):
+                inputs.append(given[name])
         for field in fields:
             if field.required and field.name not in values:
                 spelled = script.rename.get(field.name, field.name)
@@ -243,6 +257,8 @@ class OperatorReader(TypeReader, ABC):
         """Return the call of an operator without a record, as it is written."""
         op = foreign_op(name)
         assert op is not None
+        if name in ("call_tir_inplace", "call_tir_with_grad") and len(args) > 1 and isinstance(args[1], Var):
+            args = [args[0], self.fields_of(args[1], node), *args[2:]]
         params = set(op.inputs) | set(RESULT)
         for keyword in keywords:
             if keyword not in params and name != "call_builtin_with_ctx":
@@ -250,7 +266,7 @@ class OperatorReader(TypeReader, ABC):
                                           f"expected {', '.join(op.inputs)}")  # fmt: skip
         found: list[Expr] = []
         layout: list[tuple[str, Any]] = []
-        for keyword, value in [*(("", arg) for arg in args), *keywords.items()]:
+        for keyword, value in [*(("", arg) for arg in args), *_in_today_s_words(keywords).items()]:
             plain = isinstance(value, StringImm) and name.startswith("memory.")
             if self.is_expression(value) and not plain:
                 layout.append((keyword, Argument(len(found))))
@@ -259,10 +275,21 @@ class OperatorReader(TypeReader, ABC):
                 layout.append((keyword, _plain(value)))
         return Call(op, tuple(found), ForeignAttrs(tuple(layout)))
 
+    def fields_of(self, value: Var, node: ast.AST) -> Expr:
+        """Return a tuple that is a variable as a tuple of its fields."""
+        if not isinstance(value.info, TupleStructInfo):
+            return value
+        return Tuple(tuple(self.bound(TupleGetItem(value, place), node) for place in range(len(value.info.fields))))
+
     def is_expression(self, value: Any) -> bool:
         if isinstance(value, (tuple, list)):
             return any(self.is_expression(one) for one in value)
         return isinstance(value, EXPRESSIONS) and not isinstance(value, PrimValue)
+
+
+def _in_today_s_words(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``keywords`` with today's names of the results' struct info."""
+    return {{"sinfo_args": "ty_args", "out_sinfo": "out_ty"}.get(name, name): v for name, v in keywords.items()}
 
 
 def _holds_struct_info(value: Any) -> bool:

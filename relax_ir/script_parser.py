@@ -19,11 +19,13 @@ from relay2relax.core.errors import Diagnostic, ParseError
 from relay2relax.core.script_source import FollowsError, ScriptProblem, ScriptSource
 from relay2relax.core.source import SourceRange
 from relay2relax.relax_ir.check import WellFormedError, find_mistakes
-from relay2relax.relax_ir.expr import CallTIR, Function, GlobalVar, IRModule, Var
+from relay2relax.relax_ir.devices import DummyGlobalInfo, GlobalInfo
+from relay2relax.relax_ir.expr import CallTIR, ExternFunc, Function, GlobalVar, IRModule, Var
 from relay2relax.relax_ir.infer import Inference, function_info
-from relay2relax.relax_ir.script_body import FunctionReader, Signature
+from relay2relax.relax_ir.script_body import FunctionReader
 from relay2relax.relax_ir.script_calls import ModuleName
 from relay2relax.relax_ir.script_metadata import metadata_of
+from relay2relax.relax_ir.script_signature import Signature
 from relay2relax.relax_ir.visit import all_sequences, bindings
 from relay2relax.tir.script_parser import is_prim_func, read_prim_func
 from relay2relax.tir.stmt import PrimFunc
@@ -71,6 +73,10 @@ class _ModuleReader:
         self.reading: set[GlobalVar] = set()
         self.functions: dict[GlobalVar, Function | PrimFunc | None] = {}
         self.attrs: dict[str, Any] = {}
+        self.global_infos: dict[str, tuple[GlobalInfo, ...]] = {}
+        self.is_alone = True
+        # Functions that the module knows by a name of its own; calls name them as they are registered.
+        self.externs: dict[str, ExternFunc] = {}
         self.inference = Inference()
         self.places: dict[Var, ast.AST] = {}
         self.scalars_last: set[GlobalVar] = set()
@@ -113,6 +119,7 @@ class _ModuleReader:
         if not modules:
             return self.source.tree.body
         module = modules[0]
+        self.is_alone = False
         self.names[module.name] = ModuleName()
         for node in module.body:
             match node:
@@ -120,6 +127,10 @@ class _ModuleReader:
                     pass
                 case ast.Expr(ast.Call() as call):
                     self.module_call(call)
+                case ast.Assign([ast.Name(name)], ast.Call(args=[ast.Constant(str() as symbol)]) as call) if (
+                    self.source.called(call) == "R.ExternFunc"
+                ):
+                    self.externs[name] = ExternFunc(symbol)
                 case _:
                     problem = self.source.problem(node, "a module consists of functions", "expected a function")
                     self.source.put_down(problem)
@@ -138,10 +149,36 @@ class _ModuleReader:
         if called == "I.module_attrs" and len(call.args) == 1 and isinstance(call.args[0], ast.Dict):
             self.attrs = self.reader().attribute(call.args[0])
         elif called == "I.module_global_infos":
-            self.source.put_down(self.source.problem(call, "devices of a module have no form here", "leave this out"))
+            self.read_global_infos(call)
         else:
             problem = self.source.problem(call, "this has no place in a module", "expected I.module_attrs({…})")
             self.source.put_down(problem)
+
+    def read_global_infos(self, call: ast.Call) -> None:
+        """Read ``I.module_global_infos({"vdevice": [I.vdevice("llvm"), …]})``."""
+        if len(call.args) != 1 or not isinstance(call.args[0], ast.Dict):
+            self.source.put_down(self.source.problem(call, "I.module_global_infos takes a dictionary of lists",
+                                                     'expected {"vdevice": [I.vdevice("llvm")]}'))  # fmt: skip
+            return
+        try:
+            for key, value in zip(call.args[0].keys, call.args[0].values, strict=True):
+                name = self.source.string(key or value, "a key")
+                if not isinstance(value, (ast.List, ast.Tuple)):
+                    raise self.source.problem(value, "global infos come in lists", "expected a list")
+                self.global_infos[name] = tuple(map(self.global_info, value.elts))
+        except ScriptProblem as problem:
+            self.source.put_down(problem)
+
+    def global_info(self, node: ast.expr) -> GlobalInfo:
+        match self.source.called(node):
+            case "I.dummy_global_info":
+                return DummyGlobalInfo()
+            case "R.device_mesh" | "R.dist.device_mesh":
+                raise self.source.problem(node, "a mesh of devices has no form here",
+                                          "programs run on one machine")  # fmt: skip
+        if not isinstance(node, ast.Call):
+            raise self.source.problem(node, "this is no device", 'expected I.vdevice("llvm", 0, "global")')
+        return self.reader().vdevice(node)
 
     def declare(self, node: ast.FunctionDef) -> None:
         decorators = [self.source.dotted(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list]
@@ -163,6 +200,8 @@ class _ModuleReader:
         reader.owner = self
         reader.scopes = [self.names]
         reader.places = self.places
+        reader.module_externs = self.externs
+        reader.devices = None if self.is_alone else self.global_infos.get("vdevice", ())
         reader.scalars_last = self.scalars_last
         return reader
 
@@ -199,7 +238,7 @@ class _ModuleReader:
     def module(self) -> IRModule:
         functions = {var: func for var, func in self.functions.items() if func is not None}
         ordered = {var: functions[var] for var in self.nodes}
-        return IRModule(_called_as(ordered, self.scalars_last), self.attrs)
+        return IRModule(_called_as(ordered, self.scalars_last), self.attrs, self.global_infos)
 
     def place(self, function: str, var: Var | None) -> SourceRange | None:
         """Return where ``var``, or the function, is defined."""

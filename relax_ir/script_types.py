@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from relay2relax.core.script_source import Poison, ScriptSource
+from relay2relax.relax_ir.devices import DeviceError, GlobalInfo, VDevice, device_name, full_name
 from relay2relax.relax_ir.expr import Var as RelaxVar
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
@@ -51,6 +52,8 @@ class TypeReader:
         self.in_signature = False
         # The dtypes of dimensions that a body declares, for its signature.
         self.declared: dict[str, str] = {}
+        # The devices of the module; None where the text is a function alone, which is read without them.
+        self.devices: Sequence[GlobalInfo] | None = None
 
     # Names.
 
@@ -134,6 +137,9 @@ class TypeReader:
         if isinstance(node, ast.Constant) and node.value is None:
             return TupleStructInfo(())
         kind = self.kind(node)
+        if self.source.called(node) in ("R.DTensor", "R.dist.DTensor"):
+            raise self.source.problem(node, "a tensor spread over a mesh of devices has no form here",
+                                      "programs run on one machine")  # fmt: skip
         if kind is None:
             raise self.source.problem(
                 node, "this is no struct info", "expected R.Tensor(…), R.Shape, R.Tuple, R.Prim …"
@@ -158,18 +164,43 @@ class TypeReader:
         if isinstance(shape, ast.Constant) and isinstance(shape.value, str) and "dtype" not in given:
             given["dtype"] = given.pop("shape")
             shape = None
-        if "vdevice" in given and not _is_none(given["vdevice"]):
-            raise self.source.problem(given["vdevice"], "a tensor placed on a device has no form here",
-                                      "leave `vdevice` out")  # fmt: skip
+        placed = given.get("vdevice")
+        vdevice = "" if placed is None or _is_none(placed) else self.device(placed)
         known = self.known_shape(shape)
         if known is not None:
-            return TensorStructInfo(known.values, self.dtype(given["dtype"]) if "dtype" in given else "", known.ndim)
+            dtype = self.dtype(given["dtype"]) if "dtype" in given else ""
+            return TensorStructInfo(known.values, dtype, known.ndim, vdevice)
         extents = None if shape is None or _is_none(shape) else self.row(self.shape_of(shape))
         dtype = self.dtype(given["dtype"]) if "dtype" in given else ""
         ndim = self.integer(given["ndim"], "ndim") if "ndim" in given else -1
         if extents is not None and ndim not in (-1, len(extents)):
             raise self.source.problem(given["ndim"], f"ndim is {ndim}", f"expected {len(extents)}, as the shape has")
-        return TensorStructInfo(extents, dtype, ndim)
+        return TensorStructInfo(extents, dtype, ndim, vdevice)
+
+    def device(self, node: ast.expr) -> str:
+        """Return the full name of the device that ``node`` means: by name, or written out as the module has it."""
+        try:
+            if not isinstance(node, ast.Call):
+                return device_name(self.source.string(node, "a device"), self.devices)
+            found = self.vdevice(node)
+        except DeviceError as error:
+            raise self.source.problem(node, error.diagnostics[0].title, "no such device") from None
+        for one in self.devices or ():
+            if one == found:
+                return full_name(one, self.devices or ())
+        raise self.source.problem(node, "this device is none of the module's", "expected one of I.module_global_infos")
+
+    def vdevice(self, node: ast.Call) -> VDevice:
+        """Return the device that ``I.vdevice(target, index, memory)`` describes."""
+        if self.source.called(node) not in ("I.vdevice", "tvm.ir.VDevice"):
+            raise self.source.problem(node, "this is no device", 'expected I.vdevice("llvm", 0, "global") or a name')
+        given = self.source.arguments(node, ("target", "vdevice_id", "memory_scope"))
+        target = self.source.literal(given["target"]) if "target" in given else None
+        if not isinstance(target, (str, dict)):
+            raise self.source.problem(node, "a device has a target", 'expected "llvm" or {"kind": "llvm"}')
+        index = self.integer(given["vdevice_id"], "the number of a device") if "vdevice_id" in given else 0
+        scope = self.source.string(given["memory_scope"], "a memory") if "memory_scope" in given else "global"
+        return VDevice(target, index, scope)
 
     def known_shape(self, node: ast.expr | None) -> ShapeStructInfo | None:
         """Return what is known of the shape value that ``node`` names; None where it names none."""

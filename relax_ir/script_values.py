@@ -10,6 +10,8 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.layout_rewrites import IndexMap
+from relay2relax.relax_ir.devices import Device
 from relay2relax.relax_ir.names import NameSupply
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
@@ -77,9 +79,10 @@ def info_text(info: StructInfo, names: Names, known: Set[Var] | None = None) -> 
     In a signature, where names are not defined yet, extents are quoted unless all their variables are ``known``.
     """
     match info:
-        case TensorStructInfo(shape, dtype, ndim):
+        case TensorStructInfo(shape, dtype, ndim, vdevice):
             parts = [] if shape is None else [tuple_text(_row(shape, names, known))]
             parts += [f"dtype={string_literal(dtype)}"] if dtype else []
+            parts += [f"vdevice={string_literal(vdevice)}"] if vdevice else []
             parts += [f"ndim={ndim}"] if shape is None and ndim >= 0 else []
             return f"R.Tensor({', '.join(parts)})" if parts else "R.Tensor"
         case ShapeStructInfo(values, _) if values is not None:
@@ -172,6 +175,12 @@ def attribute_text(value: Any, names: Names) -> str:
             return string_literal(value)
         case PrimExpr():
             return extent_text(value, names)
+        case IndexMap(initial, final):
+            own = {var: f"i{number}" for number, var in enumerate(initial)}
+            places = tuple_text([extent_text(expr, own.__getitem__) for expr in final])
+            return f"T.index_map(lambda {', '.join(own.values())}: {places})"
+        case Device(type_, index):
+            return f"R.device({type_}, {index})"
         case list() | tuple():
             return f"[{', '.join(attribute_text(one, names) for one in value)}]"
         case Mapping():

@@ -1,10 +1,10 @@
 """Struct info: what is known of a Relax value when the program is written.
 
-    info ::= Tensor(shape?, dtype, ndim) | Shape(extent*?, ndim) | Tuple(info*) | Prim(dtype, value?)
+    info ::= Tensor(shape?, dtype, ndim, device?) | Shape(extent*?, ndim) | Tuple(info*) | Prim(dtype, value?)
            | Object | Func(info*, info, purity)
 
 Struct info are values; symbolic extents are ``tir.Var`` and expressions over them. An unknown shape is ``None``, an
-unknown rank is ``ndim == -1``, an unknown dtype is "".
+unknown rank is ``ndim == -1``, an unknown dtype is "", and so is the device of a tensor that is placed nowhere.
 """
 
 from __future__ import annotations
@@ -25,11 +25,16 @@ class StructInfo:
 
 @dataclass(frozen=True, slots=True)
 class TensorStructInfo(StructInfo):
-    """A tensor; ``ndim`` follows from ``shape`` where that is known."""
+    """A tensor; ``ndim`` follows from ``shape`` where that is known.
+
+    ``vdevice`` names a device of the module, as ``devices.Devices`` writes it: ``cuda:0:global``. Operators do not
+    look at it.
+    """
 
     shape: tuple[Extent, ...] | None = None
     dtype: str = ""
     ndim: int = -1
+    vdevice: str = ""
 
     def __post_init__(self) -> None:
         if self.shape is not None:

@@ -73,6 +73,8 @@ def _modules(a: IRModule, b: IRModule) -> None:
         raise _DifferenceError(f"functions on one side only: {', '.join(only)}")
     if dict(a.attrs) != dict(b.attrs):
         raise _DifferenceError(f"module attributes {dict(a.attrs)} and {dict(b.attrs)}")
+    if dict(a.global_infos) != dict(b.global_infos):
+        raise _DifferenceError(f"global infos {dict(a.global_infos)} and {dict(b.global_infos)}")
     for name, func in first.items():
         other = second[name]
         match func, other:
@@ -182,7 +184,7 @@ class _Comparison:
             case PrimValue(value), PrimValue(other_value):
                 self.value(value, other_value)
             case (StringImm(text), StringImm(other_text)) | (ExternFunc(text), ExternFunc(other_text)):
-                self.require(text == other_text, f"{text!r} and {other_text!r}")
+                self.require(type(a) is type(b) and text == other_text, f"{text!r} and {other_text!r}")
             case _:
                 raise _DifferenceError(f"{self.place}: a {type(a).__name__} and a {type(b).__name__}")
 
@@ -220,9 +222,21 @@ def plain(value: Any) -> Any:
 
 
 def said(attrs: Any) -> Any:
-    """Return ``attrs`` without an ``out_layout`` that repeats the layout: TVM writes it down, and it says nothing."""
+    """Return ``attrs`` without what TVM writes down although it says nothing, or leaves out although it is meant.
+
+    That is an ``out_layout`` that repeats the layout, padding of both sides where they are alike, and corners of an
+    affine grid that are aligned.
+    """
+    changes: dict[str, Any] = {}
     layout = getattr(attrs, "data_layout", getattr(attrs, "layout", None))
-    return replace(attrs, out_layout="") if layout and getattr(attrs, "out_layout", None) == layout else attrs
+    if layout and getattr(attrs, "out_layout", None) == layout:
+        changes["out_layout"] = ""
+    padding, rank = getattr(attrs, "padding", None), len(getattr(attrs, "strides", None) or ())
+    if isinstance(padding, tuple) and len(padding) in (1, rank) and len(padding) != 2 * rank:
+        changes["padding"] = (padding if len(padding) == rank else padding * rank) * 2
+    if getattr(attrs, "align_corners", True) is None:
+        changes["align_corners"] = True
+    return replace(attrs, **changes) if changes else attrs
 
 
 def _both(a: Any, b: Any) -> str:

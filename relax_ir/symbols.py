@@ -84,8 +84,8 @@ def _map(info: StructInfo, change: Mapping[Var, Extent] | Set[Var]) -> StructInf
         return None if any(is_any(extent) for extent in new) else new
 
     match info:
-        case TensorStructInfo(shape, dtype, ndim) if shape is not None:
-            return TensorStructInfo(row(shape), dtype, ndim)
+        case TensorStructInfo(shape) if shape is not None:
+            return replace(info, shape=row(shape))
         case ShapeStructInfo(values, ndim) if values is not None:
             return ShapeStructInfo(row(values), ndim)
         case TupleStructInfo(fields):
@@ -124,7 +124,8 @@ def join(a: StructInfo, b: StructInfo) -> StructInfo:
         case TensorStructInfo(), TensorStructInfo():
             shape = a.shape if _same_shape(a.shape, b.shape) else None
             ndim = a.ndim if a.ndim == b.ndim else -1
-            return TensorStructInfo(shape, a.dtype if a.dtype == b.dtype else "", ndim)
+            vdevice = a.vdevice if a.vdevice == b.vdevice else ""
+            return TensorStructInfo(shape, a.dtype if a.dtype == b.dtype else "", ndim, vdevice)
         case ShapeStructInfo(), ShapeStructInfo():
             values = a.values if _same_shape(a.values, b.values) else None
             return ShapeStructInfo(values, a.ndim if a.ndim == b.ndim else -1)
@@ -152,6 +153,8 @@ def mismatch(expected: StructInfo, actual: StructInfo) -> str:
         case TensorStructInfo(), TensorStructInfo():
             if expected.dtype and actual.dtype and expected.dtype != actual.dtype:
                 return f"dtype {actual.dtype}, expected {expected.dtype}"
+            if expected.vdevice and actual.vdevice and expected.vdevice != actual.vdevice:
+                return f"on {actual.vdevice}, expected {expected.vdevice}"
             return _rows(expected.shape, actual.shape, expected.ndim, actual.ndim)
         case ShapeStructInfo(), ShapeStructInfo():
             return _rows(expected.values, actual.values, expected.ndim, actual.ndim)
@@ -180,6 +183,16 @@ def _rows(expected: tuple[Extent, ...] | None, actual: tuple[Extent, ...] | None
         if equal(one, other) is False:
             return f"dimension {axis} is {other}, expected {one}"
     return ""
+
+
+def unplaced(info: StructInfo) -> StructInfo:
+    """Return ``info`` without the devices on which its tensors are."""
+    match info:
+        case TensorStructInfo(vdevice=vdevice) if vdevice:
+            return replace(info, vdevice="")
+        case TupleStructInfo(fields):
+            return TupleStructInfo(tuple(map(unplaced, fields)))
+    return info
 
 
 def is_opaque(info: StructInfo) -> bool:

@@ -122,7 +122,7 @@ invoke_pure_closure(closure, args, ty_args)
 isfinite(x)
 isinf(x)
 isnan(x)
-layout_transform(x, index_map, pad_value=None)
+layout_transform(x, index_map, pad_value=None, axis_separators=None, input_axis_separators=None)
 left_shift(x1, x2)
 less(x1, x2)
 less_equal(x1, x2)
@@ -338,13 +338,6 @@ class Argument:
     """The place of an argument that is an expression, in the layout of a foreign operator's call."""
 
     index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """An argument that has no form here, an index map or a device, as its text."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

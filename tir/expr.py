@@ -387,6 +387,10 @@ def _fold_number(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     match op, a, b:
         case _, FloatImm(x), FloatImm(y) if op in ("+", "-", "*", "/") and (op != "/" or y != 0):
             return _float_result(op, a.dtype, x, y)
+        case "max", FloatImm(x), FloatImm(y):
+            return b if x < y else a
+        case "min", FloatImm(x), FloatImm(y):
+            return b if y < x else a
         case "+", (IntImm(0) | FloatImm(0.0)), _:
             return b
         case (("+" | "-"), _, (IntImm(0) | FloatImm(0.0))):

@@ -44,7 +44,7 @@ def merge_blocks(module: rx.IRModule) -> Merged:
             functions[var] = _Merger(module, functions, constants, supply, var.name).function(func)
     called = _called(functions.values())
     functions |= {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc) and v in called}
-    return Merged(rx.IRModule(functions, module.attrs), constants)
+    return Merged(replace(module, functions=functions), constants)
 
 
 def _called(functions: Iterable[rx.Function | PrimFunc]) -> set[rx.GlobalVar]:

@@ -30,6 +30,7 @@ from relay2relax.relax_ir.transform.kill_after_last_use import KillAfterLastUse
 from relay2relax.relax_ir.transform.legalize_ops import LegalizeOps
 from relay2relax.relax_ir.transform.lift_transform_params import LiftTransformParams
 from relay2relax.relax_ir.transform.plan_memory import LowerAllocTensor, StaticPlanBlockMemory
+from relay2relax.relax_ir.transform.remove_identities import RemoveIdentities
 from relay2relax.relax_ir.transform.rewrite_dataflow_reshape import RewriteDataflowReshape
 from relay2relax.relax_ir.transform.to_non_dataflow import ToNonDataflow
 
@@ -55,6 +56,7 @@ __all__ = [
     "PassInstrument",
     "PassPrintingInstrument",
     "PassTimingInstrument",
+    "RemoveIdentities",
     "RewriteDataflowReshape",
     "Sequential",
     "StaticPlanBlockMemory",

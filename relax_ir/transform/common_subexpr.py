@@ -15,6 +15,7 @@ from relay2relax.relax_ir.expr import (
     CallDPSPacked,
     CallTIR,
     Constant,
+    DataTypeImm,
     Expr,
     GlobalVar,
     IRModule,
@@ -113,6 +114,8 @@ def _leaf(expr: Expr) -> Hashable:
             return ("shape", values)
         case PrimValue(value):
             return ("scalar", value)
+        case DataTypeImm(text):
+            return ("dtype", text)
         case StringImm(text):
             return ("string", text)
         case Tuple(fields):

@@ -10,7 +10,7 @@ from relay2relax.core.passes import Pass
 from relay2relax.ops.record import OpDef
 from relay2relax.relax_ir.expr import Call, Expr, IRModule, ShapeExpr
 from relay2relax.relax_ir.memory import is_memory_call, viewed
-from relay2relax.relax_ir.runtime_calls import runs_itself
+from relay2relax.relax_ir.runtime_calls import identity, runs_itself
 from relay2relax.relax_ir.transform.rewriter import Rewriter
 
 
@@ -38,7 +38,10 @@ class _Legalizer(Rewriter):
         self.only = only
 
     def value(self, value: Expr) -> Expr:
+        source = identity(value)
         match value:
+            case Call() if source is not None:
+                return source
             case Call() if is_memory_call(value) or runs_itself(value):
                 return value
             case Call(_, (_, shape)) if viewed(value) is not None and not isinstance(shape, ShapeExpr):

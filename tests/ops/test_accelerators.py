@@ -12,6 +12,7 @@ from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops import TensorType, relay_op
 from relay2relax.ops.layout_rewrites import IndexMap
 from relay2relax.ops.record import OpError
+from relay2relax.ops.table import relax_op
 from relay2relax.tir.expr import Var
 
 SCALES = {"ifm_scale": 0.5, "ifm_zero_point": 0, "ofm_scale": 0.5, "ofm_zero_point": 0}
@@ -112,6 +113,15 @@ def test_layouts_of_the_meta_scheduler(check: Any) -> None:
     wide = np.zeros((3, 16), np.int32)
     wide[:, 1::2] = data
     check("meta_schedule_layout_transform", [data], wide, symbols=False, index_map=padded)
+
+
+def test_layouts_of_relax(check: Any) -> None:
+    record = relax_op("layout_transform")
+    i, j = Var("i"), Var("j")
+    data = np.arange(3 * 8, dtype=np.float32).reshape(3, 8)
+    check(record, [data], data.reshape(3, 2, 4).transpose(1, 0, 2), index_map=IndexMap((i, j), (j // 4, i, j % 4)))
+    padded = np.pad(data, [(0, 0), (0, 1)], constant_values=2.5).reshape(3, 3, 3)
+    check(record, [data], padded, index_map=IndexMap((i, j), (i, j // 3, j % 3)), pad_value=2.5)
 
 
 def test_index_maps_are_written_and_read() -> None:

@@ -64,7 +64,6 @@ SAMPLES = {
     "ccl.scatter_from_worker0": (X, "R.ccl.scatter_from_worker0(x, num_workers=2, axis=0)"),
     "hint_on_device": (X, 'R.hint_on_device(x, R.device(device_type=1, index=0), "global")'),
     "invoke_pure_closure": (X, f"R.invoke_pure_closure(R.make_closure(cls.inner, (x,)), (), ty_args=({SHAPED},))"),
-    "layout_transform": (X, "R.layout_transform(x, index_map=T.index_map(lambda i, j: (j, i)), pad_value=None)"),
     "make_closure": (X, "R.make_closure(cls.inner, (x,))"),
     "memory.alloc_storage": ("", 'R.memory.alloc_storage(R.shape([24]), 0, "global", "uint8")'),
     "memory.ensure_zero_offset": (X, "R.memory.ensure_zero_offset(x)"),
@@ -98,7 +97,8 @@ SAMPLES = {
 # Samples that the machine carries out, or would with the functions that they name.
 CARRIED_OUT = {
     "assert_op", "call_dps_packed", "call_inplace_packed", "call_pure_packed", "call_tir", "call_tir_inplace",
-    "call_tir_with_grad", "invoke_pure_closure", "make_closure", "memory.alloc_storage", "memory.ensure_zero_offset",
+    "call_tir_with_grad", "hint_on_device",
+    "invoke_pure_closure", "make_closure", "memory.alloc_storage", "memory.ensure_zero_offset",
     "memory.kill_tensor", "memory.view", "null_value", "print", "vm.alloc_storage", "vm.kill_object",
 }  # fmt: skip
 # Those without a sample, and why.
@@ -107,7 +107,7 @@ ELSEWHERE = {
     "dist.call_tir_local_view": "as dist.annotate_sharding",
     "dist.redistribute": "as dist.annotate_sharding",
     "dist.redistribute_replica_to_shard": "as dist.annotate_sharding",
-    "to_vdevice": "it names a device of the module, which modules do not have here",
+    "to_vdevice": "it names a device of the module: tests/relax_ir/test_relax_placement.py",
     "invoke_closure": "as invoke_pure_closure, in impure functions",
     "memory.alloc_tensor": "it takes a storage: tests/relax_ir/test_relax_passes_memory.py",
     "memory.kill_storage": "as memory.alloc_tensor",

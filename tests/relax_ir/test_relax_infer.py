@@ -30,8 +30,15 @@ def test_unknown_shapes_stay_unknown() -> None:
     infer = Inference()
     data = Var("x", TensorStructInfo(None, "float32", 2))
     assert infer.of(call_op("negative", data)) == TensorStructInfo(None, "float32", 2)
-    with pytest.raises(StructInfoError, match="is a tensor of unknown rank"):
-        infer.of(call_op("negative", Var("y", TensorStructInfo())))
+    vague = Var("y", TensorStructInfo())
+    assert infer.of(call_op("negative", vague)) == TensorStructInfo()
+    # What holds for every rank and dtype is known.
+    row, other = Var("r", TensorStructInfo((3,), "float32")), Var("o", TensorStructInfo(dtype="float32"))
+    assert infer.of(call_op("add", row, other)) == TensorStructInfo(None, "float32", -1)
+    assert infer.of(call_op("reshape", vague, rx.ShapeExpr((N, 2)))) == TensorStructInfo((N, 2))
+    assert infer.of(call_op("argmax", other, axis=0, keepdims=False)).dtype == "int64"
+    with pytest.raises(StructInfoError, match="axis"):
+        infer.of(call_op("nn.softmax", other, axis=9))
     with pytest.raises(StructInfoError, match="is an object"):
         infer.of(call_op("negative", Var("y", rx.ObjectStructInfo())))
 

@@ -204,11 +204,11 @@ def test_an_operator_without_record_is_kept_and_refused_when_run() -> None:
 class Module:
     @R.function
     def main(x: R.Tensor((2, 4), dtype="float32")) -> R.Tensor((2, 4), dtype="float32"):
-        gv: R.Tensor((2, 4), dtype="float32") = R.hint_on_device(x, 0, memory_scope="global")
+        gv: R.Tensor((2, 4), dtype="float32") = R.ccl.allreduce(x, op_type="sum", in_group=True)
         return gv"""
     mod = rx.parse(text)
     assert mod.script() == text
-    with pytest.raises(UnsupportedError, match=r"R\.hint_on_device cannot be run"):
+    with pytest.raises(UnsupportedError, match=r"R\.ccl\.allreduce cannot be run"):
         backends.VirtualMachine(backends.build(mod))["main"](np.zeros((2, 4), "float32"))
 
 

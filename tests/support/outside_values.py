@@ -307,5 +307,8 @@ ELSEWHERE: dict[str, str] = {
         "test_quantised.py",
     ),
     **dict.fromkeys(("vm.shape_of", "vm.reshape_tensor"), "test_annotation.py"),
-    **dict.fromkeys(("auto_scheduler_layout_transform", "meta_schedule_layout_transform"), "test_accelerators.py"),
+    **dict.fromkeys(
+        ("auto_scheduler_layout_transform", "meta_schedule_layout_transform", "R.layout_transform"),
+        "test_accelerators.py",
+    ),
 }  # fmt: skip

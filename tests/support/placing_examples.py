@@ -422,7 +422,7 @@ PLACING_EXAMPLES: dict[str, Example] = {
     "R.index_put": index_put,
     "R.slice_scatter": slice_scatter,
     "auto_scheduler_layout_transform": scheduled_layout,
-    "meta_schedule_layout_transform": mapped_layout,
+    **dict.fromkeys(("meta_schedule_layout_transform", "R.layout_transform"), mapped_layout),
     "random.threefry_generate": lambda d: ({"out_shape": d.shape(1, 2, 1)}, [random_key(d)]),
     "random.threefry_split": lambda d: ({}, [random_key(d)]),
     "random.multinomial": multinomial,

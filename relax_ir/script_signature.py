@@ -1,0 +1,159 @@
+"""Heads of Relax functions out of TVMScript: decorators, parameters, result, and attributes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from relay2relax.relax_ir.expr import Var
+from relay2relax.relax_ir.script_calls import CallReader
+from relay2relax.relax_ir.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    StructInfo,
+)
+from relay2relax.tir import expr as tir
+from relay2relax.tir.script_names import declared_symbols
+
+# Calls whose arguments are scalars, or whose strings hold extents.
+_OF_SCALARS = frozenset({"R.Tensor", "R.Shape", "R.Prim", "R.shape", "R.prim_value", "Tensor", "Shape"})
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(slots=True)
+class Signature:
+    """What a function's head says; ``scope`` holds its parameters and dimensions."""
+
+    params: tuple[Var, ...]
+    ret: StructInfo | None
+    scope: dict[str, Any]
+    private: bool
+    pure: bool
+
+    def info(self) -> FuncStructInfo:
+        """Return the struct info that the head gives the function."""
+        ret = self.ret if self.ret is not None else ObjectStructInfo()
+        return FuncStructInfo(tuple(param.info for param in self.params), ret, self.pure)
+
+
+class SignatureReader(CallReader):
+    """Reads what a function says of itself."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.places: dict[Var, ast.AST] = {}
+
+    def head(self, node: ast.FunctionDef) -> Signature:
+        """Read decorators, parameters and result of ``node`` in a scope of its own."""
+        options = self.options(node)
+        arguments = node.args
+        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
+            raise self.source.problem(node, "a function of Relax has plain parameters only", "expected name: type")
+        self.scopes.append({})
+        self.declared = declared_symbols(self.source, node)
+        self.in_signature = True
+        try:
+            scalars = self.dimension_parameters(node)
+            params = []
+            for argument in arguments.args:
+                if argument.annotation is None:
+                    raise self.source.problem(argument, f"the parameter `{argument.arg}` has no struct info",
+                                              "expected R.Tensor(…) or other struct info")  # fmt: skip
+                info = self.info(argument.annotation)
+                if argument.arg in scalars and isinstance(info, PrimStructInfo):
+                    info = PrimStructInfo(info.dtype, scalars[argument.arg])
+                var = Var(argument.arg, info)
+                self.places[var] = argument
+                params.append(var)
+            for name, dtype in self.declared.items():
+                if self.find(name) is None:
+                    self.define(name, tir.Var(name, dtype))
+            self.in_signature = False
+            ret = self.annotation(node.returns) if node.returns is not None else None
+        finally:
+            self.in_signature = False
+            scope = self.scopes.pop()
+        # A dimension named like a parameter is meant where a dimension is meant only.
+        dimensions = {name: item for name, item in scope.items() if name not in {p.name for p in params}}
+        return Signature(tuple(params), ret, {**dimensions, **{p.name: p for p in params}}, *options)
+
+    def dimension_parameters(self, node: ast.FunctionDef) -> dict[str, tir.Var]:
+        """Return the scalar parameters that the function computes with, defined as dimensions."""
+        scalars = [argument for argument in node.args.args if _is_scalar(self, argument)]
+        used = self.names_in_scalars(node) if scalars else set()
+        found = {}
+        for argument in scalars:
+            if argument.arg in used and argument.annotation is not None:
+                info = self.prim(argument.annotation)
+                if info.value is None:
+                    found[argument.arg] = tir.Var(argument.arg, info.dtype)
+        self.scopes[-1].update(found)
+        return found
+
+    def names_in_scalars(self, node: ast.FunctionDef) -> set[str]:
+        """Return the names that stand in extents or take part in arithmetic, anywhere in the function."""
+        found: set[str] = set()
+        for one in ast.walk(node):
+            match one:
+                case ast.BinOp() | ast.Compare():
+                    pass
+                case ast.Call():
+                    called = self.source.called(one) or ""
+                    if called not in _OF_SCALARS and not called.startswith("T."):
+                        continue
+                case _:
+                    continue
+            for inner in ast.walk(one):
+                match inner:
+                    case ast.Name(name):
+                        found.add(name)
+                    case ast.Constant(str() as text):
+                        found.update(_WORD.findall(text))
+        return found
+
+    def options(self, node: ast.FunctionDef) -> tuple[bool, bool]:
+        """Return whether the function is private, and whether it is pure."""
+        private, pure = False, True
+        for decorator in node.decorator_list:
+            for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
+                value = bool(self.source.literal(keyword.value))
+                match keyword.arg:
+                    case "private":
+                        private = value
+                    case "pure":
+                        pure = value
+                    case "check_well_formed":
+                        pass
+                    case _:
+                        raise self.source.problem(keyword, f"R.function has no option `{keyword.arg}`",
+                                                  "expected private, pure or check_well_formed")  # fmt: skip
+        return private, pure
+
+    def function_attributes(self, call: ast.expr) -> dict[str, Any]:
+        assert isinstance(call, ast.Call)
+        if len(call.args) != 1 or not isinstance(call.args[0], ast.Dict):
+            raise self.source.problem(call, "R.func_attr takes a dictionary", "expected one dictionary")
+        found = self.attribute(call.args[0])
+        assert isinstance(found, dict)
+        return found
+
+    def attribute(self, node: ast.expr) -> Any:
+        """Return the value of an attribute: literals, and expressions over dimensions."""
+        match node:
+            case ast.Dict(keys, values):
+                return {
+                    self.source.string(key or node, "a key"): self.attribute(value)
+                    for key, value in zip(keys, values, strict=True)
+                }
+            case ast.List(items) | ast.Tuple(items):
+                return [self.attribute(item) for item in items]
+            case ast.Name() | ast.BinOp():
+                return self.exprs.value(node)
+        return self.source.literal(node)
+
+
+def _is_scalar(reader: SignatureReader, argument: ast.arg) -> bool:
+    return argument.annotation is not None and reader.kind(argument.annotation) == "R.Prim"
