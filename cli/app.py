@@ -49,6 +49,13 @@ class Backend(str, Enum):
     TVM = "tvm"
 
 
+class Library(str, Enum):
+    """What computes products and convolutions in place of our own kernels."""
+
+    OPENBLAS = "openblas"
+    TORCH = "torch"
+
+
 class GraphFormat(str, Enum):
     """How a graph is shown."""
 
@@ -158,6 +165,10 @@ def run(
     inputs: Inputs = None,
     via: Annotated[RunVia, typer.Option("--via", help="Relay itself, or one of its translations.")] = RunVia.RELAY,
     backend: Annotated[Backend, typer.Option("--backend", "-b", help="What runs the program.")] = Backend.NUMPY,
+    library: Annotated[
+        Optional[Library],
+        typer.Option("--library", help="Let this library compute products and convolutions (--via graph; numpy, c)."),
+    ] = None,
     seed: Seed = 0,
     out: Annotated[Optional[Path], typer.Option("--out", "-o", help="Write outputs to this .npz file.")] = None,
     profile: Annotated[bool, typer.Option("--profile", help="Show time and rates of every C kernel.")] = False,
@@ -166,7 +177,7 @@ def run(
     """Run MODEL and print or save its outputs."""
     from relay2relax.cli import run as command
 
-    command.run(model, params, inputs, via.value, backend.value, seed, out, profile, as_json)
+    command.run(model, params, inputs, via.value, backend.value, library and library.value, seed, out, profile, as_json)
 
 
 @app.command()

@@ -12,6 +12,7 @@ import numpy as np
 from relay2relax import backends, translator
 from relay2relax.cli import files, screen
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.relax_ir.transform import DispatchCalls, FoldConstant, Sequential
 
 if TYPE_CHECKING:
     from relay2relax.backends.c.module import KernelTime
@@ -21,13 +22,16 @@ _PROFILE_SECONDS = 1.0
 
 
 def run(
-    model: Path, params: Path | None, inputs: Path | None, via: str, backend: str, seed: int, out: Path | None,
-    profile: bool, as_json: bool,
+    model: Path, params: Path | None, inputs: Path | None, via: str, backend: str, library: str | None, seed: int,
+    out: Path | None, profile: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Run and print a line per output, or write the outputs to ``out``; with ``profile`` also what each kernel took.
 
     Translations have the params that are given bound, so that what depends on them alone is not computed when they run.
+    Products and convolutions of Relax operators go to ``library`` where one is named.
     """
+    if library and (backend == "tvm" or via != "graph"):
+        raise UnsupportedError("libraries compute Relax operators on numpy and c: add --via graph, and --backend c")
     if profile and (backend != "c" or via == "relay"):
         raise UnsupportedError(
             "kernels are measured where there are any: add --backend c, and --via tir or --via graph"
@@ -43,7 +47,11 @@ def run(
             result = backends.create_executor("debug", module, backend=backend).evaluate()(*arguments)
         else:
             translate = translator.lower_to_tir if via == "tir" else translator.via_graph
-            executable = backends.build(translate(module, bound), target=backend)
+            program = translate(module, bound)
+            if library:
+                # Weights that are turned for a product are turned once: what a library is given is made on every call.
+                program = Sequential([FoldConstant(), DispatchCalls(getattr(backends.libraries, library)())])(program)
+            executable = backends.build(program, target=backend)
             names = [param.name for param in module["main"].params]
             given = [value for name, value in zip(names, arguments, strict=True) if name not in bound]
             main = backends.VirtualMachine(executable)["main"]
@@ -65,8 +73,9 @@ def run(
         print(f"output {index}: {array.dtype}{list(array.shape)}")
         print(np.array2string(array, threshold=64))
     if profile:
-        print(f"\n{runs} runs, the mean of each kernel")
-        print(screen.kernel_table(_rows(kernels, runs)))
+        total = sum(one.seconds for one in kernels)
+        print(f"\nruns: {runs}, calls of kernels in each: {len(kernels)}; means")
+        print(screen.kernel_table([*_rows(kernels, runs), _row("all", kernels, runs, total)]))
 
 
 def _profile(native: Any, main: Any, given: list[Any]) -> tuple[list[KernelTime], int]:
@@ -79,16 +88,22 @@ def _profile(native: Any, main: Any, given: list[Any]) -> tuple[list[KernelTime]
 
 
 def _rows(kernels: list[KernelTime], runs: int) -> list[dict[str, Any]]:
-    """Return one row per kernel, the slowest first: microseconds per run, and rates."""
+    """Return one row per kernel, the slowest first: microseconds per run, and rates. Those of one name are one row."""
+    alike: dict[str, list[KernelTime]] = {}
+    for one in kernels:
+        alike.setdefault(one.label, []).append(one)
     total = sum(one.seconds for one in kernels)
-    return [
-        {
-            "kernel": one.label,
-            "microseconds": 1e6 * one.seconds / runs,
-            "share": one.seconds / total,
-            "gflops": one.operations / one.seconds / 1e9,
-            "gbytes": one.bytes / one.seconds / 1e9,
-        }
-        for one in sorted(kernels, key=lambda one: -one.seconds)
-        if one.seconds
-    ]
+    rows = [_row(label, found, runs, total) for label, found in alike.items() if any(one.seconds for one in found)]
+    return sorted(rows, key=lambda row: -row["microseconds"])
+
+
+def _row(label: str, kernels: list[KernelTime], runs: int, total: float) -> dict[str, Any]:
+    seconds = sum(one.seconds for one in kernels)
+    return {
+        "kernel": label,
+        "calls": len(kernels),
+        "microseconds": 1e6 * seconds / runs,
+        "share": seconds / total,
+        "gflops": sum(one.operations for one in kernels) / seconds / 1e9,
+        "gbytes": sum(one.bytes for one in kernels) / seconds / 1e9,
+    }

@@ -49,10 +49,11 @@ def report_table(report: Report) -> str:
 
 def kernel_table(kernels: Sequence[Mapping[str, Any]]) -> str:
     """Return what kernels took as a table of plain text."""
-    head = ("kernel", "µs", "share", "GFLOP/s", "GB/s")
+    head = ("kernel", "calls", "µs", "share", "GFLOP/s", "GB/s")
     rows = [
         (
             one["kernel"],
+            str(one["calls"]),
             f"{one['microseconds']:.1f}",
             f"{one['share']:.1%}",
             f"{one['gflops']:.1f}",
@@ -60,11 +61,13 @@ def kernel_table(kernels: Sequence[Mapping[str, Any]]) -> str:
         )
         for one in kernels
     ]
-    return _table(head, rows)
+    return _table(head, rows, numbers=range(1, len(head)))
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: range = range(0)) -> str:
+    """Return a table of plain text; the columns ``numbers`` stand to the right."""
     widths = [max(len(line[column]) for line in [head, *rows]) for column in range(len(head))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in [head, *rows]]
+    aligned = [f"{'>' if column in numbers else '<'}{width}" for column, width in enumerate(widths)]
+    lines = ["  ".join(f"{cell:{how}}" for cell, how in zip(line, aligned, strict=True)) for line in [head, *rows]]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(line.rstrip() for line in lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -120,6 +121,18 @@ def test_run_gives_the_numbers(model: Path, params: Path, tmp_path: Path) -> Non
             np.testing.assert_array_equal(stored["out0"], [[7, 0, 38]])
 
 
+def test_a_library_computes_the_products(model: Path, params: Path, tmp_path: Path) -> None:
+    pytest.importorskip("scipy_openblas32")
+    np.savez(tmp_path / "in.npz", data=np.ones((1, 4), np.float32))
+    given = ("run", model, "--params", params, "--inputs", tmp_path / "in.npz", "--library", "openblas", "--json")
+    done = command(*given, "--via", "graph", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[0]["values"] == [7.0, 0.0, 38.0]
+    refused = command(*given, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "--via graph" in refused.stderr
+
+
 @pytest.mark.parametrize(("form", "sign"), [("text", "main <INPUTS: "), ("json", '"nodes"'), ("dot", "digraph")])
 def test_inspect(model: Path, tmp_path: Path, form: str, sign: str) -> None:
     done = command("inspect", model, "--format", form, cwd=tmp_path)
@@ -234,8 +247,10 @@ def test_profile_shows_every_kernel(model: Path, params: Path, tmp_path: Path) -
     assert document["runs"] > 1
     assert all(kernel["microseconds"] > 0 for kernel in document["kernels"])
     assert sum(kernel["share"] for kernel in document["kernels"]) == pytest.approx(1)
+    assert sum(kernel["calls"] for kernel in document["kernels"]) >= len(document["kernels"])
     table = command(*given, cwd=tmp_path, env=environment).stdout
     assert "GFLOP/s" in table
+    assert re.search(r"^all +\d+ +[\d.]+ +100.0% ", table, re.MULTILINE)
     refused = command("run", model, "--profile", cwd=tmp_path)
     assert refused.returncode == 1
     assert "--backend c" in refused.stderr
