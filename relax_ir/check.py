@@ -117,7 +117,7 @@ class _Checker:
         self.dataflow = False
         yield self.sequence(func.body)
         self.binding = None
-        self.claim("the result", func.ret, self.info(func.body.body))
+        self.claim("the result", func.ret, self.info(func.body.body), follows=False)
         self.known_dimensions(func.ret, known)
         self.visible -= set(func.params)
         self.dimensions, self.pure, self.forced, self.dataflow = outer
@@ -199,16 +199,14 @@ class _Checker:
             self.report(error.diagnostics[0].title)
             return None
 
-    def claim(self, what: str, claimed: StructInfo, actual: StructInfo | None) -> None:
-        """Report a claim that does not follow from what is inferred; claiming less is allowed.
-
-        On which device a tensor lies is a wish until ``RealizeVDevice`` has seen to it.
+        On which device a tensor lies is a wish until ``RealizeVDevice`` has seen to it. Where it need not follow, a
+        claim is wrong only if it cannot be right: TVM lets a function say more of its result than inference knows.
         """
         if actual is None or claimed == actual:
             return
         claimed, actual = symbols.unplaced(claimed), symbols.unplaced(actual)
         reason = symbols.mismatch(claimed, actual)
-        if not reason and symbols.join(claimed, actual) != claimed and not symbols.is_opaque(actual):
+        if follows and not reason and symbols.join(claimed, actual) != claimed and not symbols.is_opaque(actual):
             reason = "that does not follow"
         if reason:
             said, found = print_struct_info(claimed), print_struct_info(actual)

@@ -85,24 +85,31 @@ class _Rewriter(Mutator):
 
         ``held`` are the arguments that results are written into.
         """
-        memory: list[Expr] = []
         own: list[Expr] = []
-        for index, (info, argument) in enumerate(zip_longest(out, held)):
-            if argument is not None:
-                memory.append(argument)
-                continue
-            if info.shape is None or not info.dtype:
-                raise UnsupportedError(f"{var.name} has no known shape; its memory cannot be allocated beforehand")
-            place = var if len(out) == 1 else Var(f"{var.name}_{index}", info)
-            self.keep(Binding(place, memory_call(AllocTensor(info.shape, info.dtype))))
-            memory.append(place)
-            own.append(place)
+        memory = [
+            self.memory(var if len(out) == 1 else Var(f"{var.name}_{index}", info), own)
+            if argument is None
+            else argument
+            for index, (info, argument) in enumerate(zip_longest(out, held))
+        ]
         # Tuples of tensors are passed field by field.
         self.keep(Binding(Var("_", result), replace(call, args=(*_flat(call.args), *own))))
         if len(out) > 1:
             self.values[var] = Tuple(tuple(memory))
-        elif not own:
+        elif memory[0] is not var:
             self.values[var] = memory[0]
+
+    def memory(self, place: Var, own: list[Expr]) -> Expr:
+        """Allocate ``place``, a tensor or a tuple of such; the tensors are added to ``own``."""
+        match place.info:
+            case TupleStructInfo(fields):
+                parts = [Var(f"{place.name}_{index}", field) for index, field in enumerate(fields)]
+                return Tuple(tuple(self.memory(part, own) for part in parts))
+            case TensorStructInfo(shape, dtype) if shape is not None and dtype:
+                self.keep(Binding(place, memory_call(AllocTensor(shape, dtype))))
+                own.append(place)
+                return place
+        raise UnsupportedError(f"{place.name} has no known shape; its memory cannot be allocated beforehand")
 
 
 def _flat(args: tuple[Expr, ...]) -> list[Expr]:

@@ -69,12 +69,15 @@ class _Fuser(Mutator):
         # The members of the group that a binding ends, and the bindings that wait for the end of theirs.
         self.ending: dict[Var, list[Binding]] = {}
         self.waiting: set[Var] = set()
+        self.weights: set[Var] = set()
 
     def module(self) -> IRModule:
         changed = super().module()
         return replace(changed, functions={**changed.functions, **self.added}) if self.added else changed
 
     def function(self, var: GlobalVar, func: Function) -> Function:
+        # Parameters behind the inputs are weights, which a tuple may hold together.
+        self.weights = set(func.params[func.attrs.get("num_input", len(func.params)) :])
         return func if func.attrs.get("Primitive") else super().function(var, func)
 
     def block(self, block: BindingBlock) -> None:
@@ -82,10 +85,18 @@ class _Fuser(Mutator):
         if not block.dataflow:
             return
         members: dict[int, list[Binding]] = {}
-        for binding, group in zip(block.bindings, groups_of(self.graph(block), self.most), strict=True):
+        nodes = self.graph(block)
+        groups = groups_of(nodes, self.most)
+        for binding, group in zip(block.bindings, groups, strict=True):
             if isinstance(binding, Binding):
                 members.setdefault(group, []).append(binding)
-        for bound in members.values():
+        used = {groups[at] for at, node in enumerate(nodes) if node.shown}
+        used |= {g for g, node in zip(groups, nodes, strict=True) for user, _ in node.users if groups[user] != g}
+        for group, bound in members.items():
+            if len(bound) > 1 and group not in used:
+                # Nothing needs what these compute.
+                self.waiting.update(binding.var for binding in bound)
+                continue
             inside = {binding.var for binding in bound}
             # Fields of a tuple from outside are taken there, so that the function gets what it needs only.
             computed = [one for one in bound if not _is_field(one) or not inside.isdisjoint(variables(one.value))]
@@ -111,7 +122,7 @@ class _Fuser(Mutator):
                 if callee not in self.patterns:
                     self.patterns[callee] = _pattern(func) if isinstance(func, PrimFunc) else OpPattern.OPAQUE
                 return self.patterns[callee]
-            case Binding(_, TupleGetItem(Var())):
+            case Binding(_, TupleGetItem(Var() as source)) if source not in self.weights:
                 return OpPattern.INJECTIVE
         return OpPattern.OPAQUE
 

@@ -196,7 +196,7 @@ class _Caller(Mutator):
         match binding:
             case Binding(var, Call(GlobalVar() as callee, args, _, span)) if callee in self.merged:
                 merged = self.merged[callee]
-                tensors = tuple(leaf for arg in args if not isinstance(arg, ShapeExpr) for leaf in self.leaves(arg))
+                tensors = tuple(leaf for arg in args for leaf in self.leaves(arg))
                 scalars = tuple(as_prim(_extent(args[place], index)) for place, index in merged.scalars)
                 results = tuple(_tensors(var.info))
                 self.keep(Binding(var, CallTIR(callee, tensors, results, scalars, span)))
@@ -204,8 +204,10 @@ class _Caller(Mutator):
                 self.keep(binding)
 
     def leaves(self, arg: Expr) -> Iterator[Expr]:
-        """Yield the tensors of an argument; fields of a tuple are taken one by one."""
+        """Yield the tensors of an argument; fields of a tuple are taken one by one, a shape holds none."""
         match arg:
+            case ShapeExpr() | Var(_, ShapeStructInfo()):
+                return
             case Tuple(fields):
                 for field in fields:
                     yield from self.leaves(field)

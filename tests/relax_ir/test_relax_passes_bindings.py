@@ -17,6 +17,7 @@ from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.relax_ir.transform import (
     BindSymbolicVars,
     CanonicalizeBindings,
+    DeadCodeElimination,
     DispatchCalls,
     EliminateCommonSubexpr,
     FoldConstant,
@@ -151,6 +152,63 @@ def test_canonical_bindings(name: str) -> None:
 
     body, result, returns = CANONICAL[name]
     check(module(body, result, returns), CanonicalizeBindings(), relax.transform.CanonicalizeBindings())
+
+
+@pytest.mark.tvm
+def test_dimensions_of_casts_are_those_known_before() -> None:
+    from tvm import relax
+
+    mod = rx.parse("""
+@R.function
+def main(x: R.Tensor(("m", "n"), "float32"), t: R.Tuple(R.Tensor(("m", 4), "float32"))):
+    m, n, o, p, q = T.int64(), T.int64(), T.int64(), T.int64(), T.int64()
+    y = R.match_cast(x, R.Tensor((o, p), "float32"))
+    z = R.add(y, x)
+    u = R.match_cast(t, R.Tuple(R.Tensor((q, 4), "float32")))
+    v = R.match_cast(z, R.Tensor((q, p), "float32"))
+    w = R.add(v, R.broadcast_to(R.const(1.0, "float32"), R.shape([o, p])))
+    return (w, u)
+""")
+    ours = CanonicalizeBindings()(mod)
+    assert rx.first_difference(ours, rx.from_tvm(relax.transform.CanonicalizeBindings()(rx.to_tvm(mod)))) is None
+    assert "match_cast" not in rx.print_module(ours)
+    x, field = normal(2, 3), normal(2, 4)
+    for one, other in zip(_flat(run(ours, x, (field,))), _flat(run(mod, x, (field,))), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_casts_that_disagree_stay() -> None:
+    mod = rx.parse("""
+@R.function
+def main(x: R.Tensor(("m",), "float32"), y: R.Tensor(("n",), "float32")):
+    k = T.int64()
+    a = R.match_cast(x, R.Tensor((k,), "float32"))
+    b = R.match_cast(y, R.Tensor((k,), "float32"))
+    return (a, b)
+""")
+    ours = CanonicalizeBindings()(mod)
+    assert rx.structural_equal(ours, mod)
+    with pytest.raises(Relay2RelaxError):
+        run(ours, normal(2), normal(3))
+
+
+@pytest.mark.tvm
+def test_constants_take_the_place_of_their_names() -> None:
+    from tvm import relax
+
+    mod = module(
+        """
+c = R.const([[1.0, 2.0, 3.0]], "float32")
+t = (c, x)
+d = R.add(t[0], y)
+""",
+        "(d, c)",
+        f'R.Tuple({TENSOR}, R.Tensor((1, 3), dtype="float32"))',
+    )
+    both = Sequential([CanonicalizeBindings(), DeadCodeElimination()])
+    check(
+        mod, both, lambda it: relax.transform.DeadCodeElimination()(relax.transform.CanonicalizeBindings()(it))
+    )  # TVM leaves ``c = constant`` behind.
 
 
 @pytest.mark.tvm

@@ -100,6 +100,21 @@ def test_kinds_are_those_of_tvm(kind: OpPattern) -> None:
 
 
 CHAINS = {
+    "what nothing needs, and weights in a tuple": (
+        'x: R.Tensor((4, 6), "float32"), w: R.Tuple(R.Tensor((6, 6), "float16"), R.Tensor((6, 6), "float32"))',
+        """
+R.func_attr({"num_input": 1})
+with R.dataflow():
+    a = w[0]
+    b = R.astype(a, "float32")
+    c = R.matmul(x, b)
+    d = R.nn.relu(c)
+    e = R.matmul(x, w[1])
+    f = R.exp(e)
+    R.output(f)
+""",
+        "f",
+    ),
     "everything": (
         'x: R.Tensor(("n", 4, 6), dtype="float32"), w: R.Tensor((6, 6), dtype="float32"), s: R.Shape(["m"])',
         """
@@ -233,12 +248,7 @@ def test_fused_programs_compute_the_same(name: str, target: str) -> None:
     mod = module(body, result, params)
     main = mod["main"]
     assert isinstance(main, rx.Function)
-    args: list[Any] = []
-    for param in main.params:
-        if isinstance(param.info, rx.TensorStructInfo):
-            args.append(normal(*(extent if isinstance(extent, int) else 3 for extent in param.info.shape or ())))
-        else:
-            args.append(ShapeTuple((5,)))
+    args = [value_of(param.info) for param in main.params]
     expected = backends.VirtualMachine(backends.build(mod))["main"](*args)
     fused = Sequential([LegalizeOps(), FuseOps(), FuseTIR()])(mod)
     assert rx.structural_equal(rx.parse(fused.script()), fused)
@@ -248,8 +258,55 @@ def test_fused_programs_compute_the_same(name: str, target: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+def value_of(info: rx.StructInfo) -> Any:
+    match info:
+        case rx.TensorStructInfo(shape, dtype):
+            return normal(*(extent if isinstance(extent, int) else 3 for extent in shape or ())).astype(dtype)
+        case rx.TupleStructInfo(fields):
+            return tuple(map(value_of, fields))
+    return ShapeTuple((5,))
+
+
 def _flat(value: Any) -> list[Any]:
     return [leaf for one in value for leaf in _flat(one)] if isinstance(value, tuple) else [value]
+
+
+def test_a_shape_that_is_passed_on_is_no_tensor() -> None:
+    """Dimensions that no tensor tells come in a shape, which may be a variable of the caller."""
+    mod = rx.parse("""
+@I.ir_module
+class Module:
+    @T.prim_func
+    def rows(y: T.handle, n: T.int64, z: T.handle):
+        Y = T.match_buffer(y, (n - 1,))
+        Z = T.match_buffer(z, (n - 1,))
+        for i in range(n - 1):
+            with T.sblock("b"):
+                v = T.axis.spatial(n - 1, i)
+                Z[v] = Y[v] + T.float32(1)
+
+    @R.function(private=True)
+    def fused(y: R.Tensor(("n - 1",), "float32"), s: R.Shape(["n"])) -> R.Tensor(("n - 1",), "float32"):
+        R.func_attr({"Primitive": True})
+        n = T.int64()
+        with R.dataflow():
+            a = R.call_tir(Module.rows, (y,), R.Tensor((n - 1,), "float32"), tir_vars=R.shape([n]))
+            b = R.call_tir(Module.rows, (a,), R.Tensor((n - 1,), "float32"), tir_vars=R.shape([n]))
+            R.output(b)
+        return b
+
+    @R.function
+    def main(y: R.Tensor(("n - 1",), "float32"), s: R.Shape(["n"])) -> R.Tensor(("n - 1",), "float32"):
+        with R.dataflow():
+            a = Module.fused(y, s)
+            R.output(a)
+        return a
+""")
+    merged = FuseTIR()(mod)
+    rx.check_well_formed(merged)
+    assert {var.name for var in merged.functions} == {"fused", "main"}
+    machine = backends.VirtualMachine(backends.build(merged, "numpy"))
+    np.testing.assert_array_equal(machine["main"](np.float32([1, 2]), (3,)), [3, 4])
 
 
 def test_a_group_has_a_limit() -> None:

@@ -213,6 +213,24 @@ def test_an_impure_function_says_so_itself() -> None:
     assert not impure.attrs
 
 
+def test_results_may_be_tuples_in_tuples() -> None:
+    mod = parse("""
+    def main(x: R.Tensor((2,), dtype="float32")):
+        a = R.call_dps_packed("test.nested_results", (x,), (R.Tensor((2,), "float32"),
+                              R.Tuple(R.Tensor((4,), "int32"), R.Tensor((1,), "float32"))))
+        return a
+""")
+    assert 'R.call_packed("test.nested_results", x, a_0, a_1_0, a_1_1)' in CallTIRRewrite()(mod).script()
+
+    @backends.register_func("test.nested_results", override=True)
+    def _(x: Any, first: Any, second: Any, third: Any) -> None:
+        first[:], second[:], third[:] = x + 1, 7, x.sum()
+
+    for target in ("numpy", "c"):
+        first, (second, third) = backends.VirtualMachine(backends.build(mod, target))["main"](np.float32([1, 2]))
+        assert (list(first), list(second), list(third)) == ([2, 3], [7, 7, 7, 7], [3])
+
+
 def test_results_of_unknown_shape_are_refused() -> None:
     info = rx.TensorStructInfo(None, "float32", 2)
     x = rx.Var("x", info)
