@@ -199,6 +199,9 @@ class _Checker:
             self.report(error.diagnostics[0].title)
             return None
 
+    def claim(self, what: str, claimed: StructInfo, actual: StructInfo | None, follows: bool = True) -> None:
+        """Report a claim that does not follow from what is inferred; claiming less is allowed.
+
         On which device a tensor lies is a wish until ``RealizeVDevice`` has seen to it. Where it need not follow, a
         claim is wrong only if it cannot be right: TVM lets a function say more of its result than inference knows.
         """
