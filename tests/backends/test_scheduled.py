@@ -10,7 +10,7 @@ import pytest
 
 from relay2relax import backends, relax_ir, relay_ir, translator
 from relay2relax.backends.c.machine import Machine
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.core.tolerance import difference
 
 RANDOM = np.random.default_rng(11)
@@ -148,6 +148,8 @@ def test_weights_that_are_parameters_are_packed_by_a_function_of_their_own(name:
     program = backends.schedule_module(translator.via_graph(mod, weights=names), machine)
     relax_ir.check_well_formed(program)
     packed = backends.transform_params(program, weights)
+    with pytest.raises(Relay2RelaxError, match="model_params"):
+        backends.transform_params(program, weights[::-1])
     bound = backends.schedule_module(translator.via_graph(mod, dict(zip(names, weights, strict=True))), machine)
     # What main is left with is what it would be with bound weights.
     free = relax_ir.transform.BindParams("main", packed)(program)["main"]

@@ -77,6 +77,18 @@ def test_bound_params_leave_the_signature(model: Path, params: Path, tmp_path: P
     assert not (tmp_path / "o" / "linear.safetensors").exists()
 
 
+def test_many_params_in_the_script_are_spoken_of(
+    model: Path, params: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from relay2relax.cli import convert
+
+    monkeypatch.setattr(convert, "_MANY_BYTES", 59)
+    convert.run(model, params, tmp_path, "graph", True, None, [], as_json=False)
+    assert "without it they are in linear.safetensors" in capsys.readouterr().err
+    convert.run(model, params, tmp_path, "graph", False, None, [], as_json=False)
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.compiler
 @pytest.mark.parametrize("bound", [False, True])
 def test_export_writes_a_library(model: Path, params: Path, tmp_path: Path, bound: bool) -> None:
