@@ -15,6 +15,7 @@ from tensor_scripts import module_text
 
 from relay2relax.tir import PrimFunc, TIRError, check_prim_func
 from relay2relax.tir.schedule import Schedule
+from relay2relax.tir.stmt import For
 from relay2relax.tir.visit import statements
 
 Steps = Callable[[Any], object]
@@ -137,10 +138,24 @@ def test_the_loops_are_those_of_tvm(name: str) -> None:
     def extents(schedule: Any, block: Any) -> list[int]:
         return [int(schedule.get(loop).extent) for loop in schedule.get_loops(block)]
 
-    by_var = {node.var: node.extent for node in statements(ours.func.body) if hasattr(node, "var")}
+    by_var = {node.var: node.extent for node in statements(ours.func.body) if isinstance(node, For)}
     for block in ours.get_blocks():
         own = [by_var[var] for var in ours.get_loops(block)]
         assert [getattr(one, "value", None) for one in own] == extents(theirs, theirs.get_sblock(block)), block
+    temporaries = theirs.mod["main"].body.block.alloc_buffers
+    shapes = sorted((buffer.name, [int(extent) for extent in buffer.shape], buffer.scope()) for buffer in temporaries)
+    assert shapes == sorted(
+        (buffer.name, [getattr(extent, "value", None) for extent in buffer.shape], buffer.scope)
+        for buffer in ours.func.root_buffers
+    )
+
+
+def test_who_makes_and_who_reads() -> None:
+    s = Schedule(softmax())
+    assert s.get_producers("out") == ["power", "total"]
+    assert s.get_consumers("power") == ["total", "out"]
+    assert s.get_consumers("out") == []
+    assert s.get_output_blocks() == ["out"]
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from relay2relax.tir.expr import Var
+from relay2relax.tir.expr import Buffer, Var
 from relay2relax.tir.schedule import caches, inlines, intrinsics, layouts, loops, moves, reductions
 from relay2relax.tir.schedule.blocks import block_names
 from relay2relax.tir.schedule.caches import WhichBuffer
@@ -73,9 +73,9 @@ class Schedule:
         """Return the names of the blocks that write a parameter, in program order."""
         return self._others("", lambda own: bool(own[1] & set(self.func.buffers)))
 
-    def _others(self, block: str, wanted: Callable[[tuple[set[object], set[object]]], bool]) -> list[str]:
+    def _others(self, block: str, wanted: Callable[[tuple[set[Buffer], set[Buffer]]], bool]) -> list[str]:
         outermost = [one for one in blocks_in(self.func.body) if one.block.name != block]
-        return [one.block.name for one in outermost if wanted(touched([one]))]  # type: ignore[arg-type]
+        return [one.block.name for one in outermost if wanted(touched([one]))]
 
     # Loops
 

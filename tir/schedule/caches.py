@@ -106,13 +106,9 @@ def set_scope(func: PrimFunc, name: str, which: WhichBuffer, scope: str) -> Prim
     """Return ``func`` with a temporary that the block ``name`` writes in another scope, ``local`` say."""
     buffer = chosen(realize_at(path_to_block(func, name)), which, "write")
     require_temporary(func, buffer, name)
-    return with_buffer_replaced(func, buffer, replace(buffer, scope=scope))
-
-
-def with_buffer_replaced(func: PrimFunc, old: Buffer, new: Buffer) -> PrimFunc:
-    """Return ``func`` with a temporary replaced, its accesses being as they were."""
-    temporaries = tuple(new if one is old else one for one in func.root_buffers)
-    return replace(func, body=substitute_stmt(func.body, {}, {old: new}), root_buffers=temporaries, origin=None)
+    new = replace(buffer, name=f"{buffer.name}_{scope}", scope=scope)
+    temporaries = tuple(new if one is buffer else one for one in func.root_buffers)
+    return replace(func, body=substitute_stmt(func.body, {}, {buffer: new}), root_buffers=temporaries, origin=None)
 
 
 def chosen(realize: BlockRealize, which: WhichBuffer, how: str) -> Buffer:

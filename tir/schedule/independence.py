@@ -51,13 +51,15 @@ def private_buffers(func: PrimFunc, loop: For, inner: Mapping[Var, PrimExpr], bo
 
     Nothing outside of the loop touches them, and within an iteration all keep to what its first block wrote.
     """
-    blocks = blocks_in(loop.body)
+    users: dict[Buffer, list[BlockRealize]] = {}
+    for realize in blocks_in(loop.body):
+        for buffer in set().union(*touched([realize])):
+            users.setdefault(buffer, []).append(realize)
     found: set[Buffer] = set()
-    for buffer in func.root_buffers:
-        users = [one for one in blocks if any(buffer in part for part in touched([one]))]
-        if not users or len(accesses(loop.body, buffer).found) != len(accesses(func.body, buffer).found):
+    for buffer in users.keys() & set(func.root_buffers):
+        if len(accesses(loop.body, buffer).found) != len(accesses(func.body, buffer).found):
             continue
-        first, *others = users
+        first, *others = users[buffer]
         if _begins(first, buffer, inner) and all(keeps_to(buffer, first, one, inner, bounds) for one in others):
             found.add(buffer)
     return found

@@ -176,7 +176,7 @@ def rfactor(func: PrimFunc, var: Var, factor_axis: int) -> tuple[PrimFunc, str]:
     own = BufferLoad(buffer, store.indices)
     source = update.b if update.a == own else update.a
     extent = next(loop.extent for loop in loops if loop.var is var)
-    parts = Buffer(f"{buffer.name}_rf", (*buffer.shape[:at], extent, *buffer.shape[at:]), buffer.dtype)
+    parts = Buffer(f"{buffer.name}.rf", (*buffer.shape[:at], extent, *buffer.shape[at:]), buffer.dtype)
     first_name = fresh_name(block_names(func), f"{name}_rf")
 
     # The first block: every loop over reduction axes is an axis, the one over ``var`` a spatial one.
