@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from relay2relax.tir import PrimFunc, TIRError, check_prim_func, te
 from relay2relax.tir.expr import IntImm, Var
 from relay2relax.tir.schedule import Intrinsic, Schedule
 from relay2relax.tir.schedule.private import lowered_stage
-from relay2relax.tir.stmt import Allocate, For, LoopKind
-from relay2relax.tir.visit import statements
+from relay2relax.tir.stmt import Allocate, BlockRealize, For, If, LoopKind, Seq
+from relay2relax.tir.visit import map_stmt, statements
 
 
 def tiled(rows: int = 4, columns: int = 8, inner: int = 4) -> tuple[Schedule, Var]:
@@ -97,6 +98,20 @@ def test_what_parts_make_for_themselves_is_their_own() -> None:
     s.reorder(k, i, j)
     s.parallel(i)
     assert not any(isinstance(node, Allocate) for node in statements(lowered_stage(s.func, s.func.body.stmts[0])))
+
+
+def test_what_is_made_once_for_all_iterations_is_nobodys_own() -> None:
+    s = Schedule(chain())
+    loop = s.get_loops("turned")[0]
+    s.compute_at("double", loop)
+    stage = s.func.body.stmts[0]
+    assert any(isinstance(node, Allocate) for node in statements(lowered_stage(s.func, stage)))
+    producer = next(node for node in statements(stage) if isinstance(node, BlockRealize))
+    once = replace(producer, predicate=loop.equal(0))
+    for other in (once, If(loop.equal(0), producer)):
+        changed = map_stmt(stage, lambda expr: expr, lambda node, other=other: other if node is producer else None)
+        func = replace(s.func, body=Seq((changed, *s.func.body.stmts[1:])))
+        assert not any(isinstance(node, Allocate) for node in statements(lowered_stage(func, changed)))
 
 
 def in_c(func: PrimFunc, inputs: list[np.ndarray], shape: tuple[int, ...], dtype: str) -> np.ndarray:

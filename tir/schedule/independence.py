@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 
-from relay2relax.tir.arith import Bounds
+from relay2relax.tir.arith import Bounds, constant_difference
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Buffer, PrimExpr, Var
+from relay2relax.tir.expr import Binary, Buffer, PrimExpr, Var, binary, conjuncts
+from relay2relax.tir.schedule.blocks import is_tail
 from relay2relax.tir.schedule.iteration import BlockKind, block_kind, independent, keeps_to, reduces
 from relay2relax.tir.schedule.positions import accesses
 from relay2relax.tir.schedule.tree import blocks_in, bounds_of, loop_at, loops_in, loops_of, path_to_loop, touched
-from relay2relax.tir.stmt import Allocate, BlockRealize, For, IterKind, LoopKind, PrimFunc, Stmt
+from relay2relax.tir.stmt import Allocate, BlockRealize, For, If, IterKind, LoopKind, PrimFunc, Stmt, While
 from relay2relax.tir.visit import statements, variables
 
 
@@ -55,18 +56,26 @@ def private_buffers(func: PrimFunc, loop: For, inner: Mapping[Var, PrimExpr], bo
     for realize in blocks_in(loop.body):
         for buffer in set().union(*touched([realize])):
             users.setdefault(buffer, []).append(realize)
+    branches = [node for node in statements(loop.body) if isinstance(node, (If, While))]
+    perhaps = {realize for branch in branches for realize in blocks_in(branch)}
     found: set[Buffer] = set()
     for buffer in users.keys() & set(func.root_buffers):
         if len(accesses(loop.body, buffer).found) != len(accesses(func.body, buffer).found):
             continue
         first, *others = users[buffer]
-        if _begins(first, buffer, inner) and all(keeps_to(buffer, first, one, inner, bounds) for one in others):
+        if (
+            first not in perhaps
+            and _begins(first, buffer, inner)
+            and all(keeps_to(buffer, first, one, inner, bounds) for one in others)
+        ):
             found.add(buffer)
     return found
 
 
 def _begins(realize: BlockRealize, buffer: Buffer, inner: Mapping[Var, PrimExpr]) -> bool:
     """Whether a block writes ``buffer`` without need of what was there before the loops ``inner``."""
+    if not all(_is_within(condition, realize) for condition in conjuncts(realize.predicate)):
+        return False
     kind = block_kind(realize.block)
     if kind is not BlockKind.COMPLETE:
         # A sum that goes on beyond these loops is begun outside of them.
@@ -75,6 +84,14 @@ def _begins(realize: BlockRealize, buffer: Buffer, inner: Mapping[Var, PrimExpr]
         if kind is BlockKind.OPAQUE or realize.block.init is None or not folded <= inner.keys():
             return False
     return buffer in touched([realize])[1]
+
+
+def _is_within(condition: PrimExpr, realize: BlockRealize) -> bool:
+    """Whether a condition leaves out only what lies before or behind all that an axis of a block runs through."""
+    match condition:
+        case Binary(">=", a, b) | Binary("<=", b, a):
+            return any(constant_difference(binary("-", a, b), value) == 0 for value in realize.values)
+    return is_tail(condition, realize)
 
 
 def require_parallel_loops_independent(func: PrimFunc, path: Sequence[Stmt]) -> None:
