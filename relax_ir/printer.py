@@ -84,7 +84,10 @@ def print_module(mod: IRModule, dialect: str = "tvm", name_constant: NameConstan
 def script_file(mod: IRModule, dialect: str = "tvm") -> str:
     """Return ``mod`` as a Python file; importing it where TVM is installed gives ``Module``, an IRModule."""
     chosen = find_dialect(dialect)
-    return "\n".join([*chosen.imports, "", "", *_class(_in_words_of(chosen, mod), chosen, None), ""])
+    lines = _class(_in_words_of(chosen, mod), chosen, None)
+    # Scripts that TVM's reader is given know the package by its name.
+    package = ["import tvm"] if any(f"{chosen.empty}(" in line for line in lines) else []
+    return "\n".join([*package, *chosen.imports, "", "", *lines, ""])
 
 
 def print_function(func: Function, name: str = "main", dialect: str = "tvm") -> str:
@@ -342,7 +345,7 @@ class _FunctionPrinter:
                 return self.names[expr]
             case Constant(data):
                 given = self.name_constant(expr) if self.name_constant is not None else None
-                return given if given is not None else constant_text(data)
+                return given if given is not None else constant_text(data, self.dialect.empty)
             case ShapeExpr(values):
                 return f"R.shape([{', '.join(extent_text(value, self.symbol) for value in values)}])"
             case PrimValue(value):

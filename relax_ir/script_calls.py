@@ -338,6 +338,9 @@ class CallReader(PlacementReader):
         given = self.source.arguments(node, ("value", "dtype"))
         if "value" not in given:
             raise self.source.problem(node, "a constant has a value", "expected R.const(value, dtype)")
+        called = self.source.called(given["value"])
+        if called in ("tvm.runtime.empty", "tvm.nd.empty"):
+            return self.empty(given["value"])
         value = self.source.literal(given["value"])
         if "dtype" in given:
             dtype = self.dtype(given["dtype"])
@@ -350,6 +353,19 @@ class CallReader(PlacementReader):
             with suppress(ValueError):
                 value = float(value)
         return self.numbers(value, dtype, given["value"])
+
+    def empty(self, node: ast.expr) -> Constant:
+        """Return ``tvm.runtime.empty((0, 4), "float32")``: an array that has no elements, for it says none."""
+        assert isinstance(node, ast.Call)
+        given = self.source.arguments(node, ("shape", "dtype"))
+        shape = self.source.literal(self.needed(node, given, "shape"))
+        dtype = self.dtype(given["dtype"]) if "dtype" in given else "float32"
+        extents = shape if isinstance(shape, (list, tuple)) else [shape]
+        if not all(isinstance(extent, int) and extent >= 0 for extent in extents) or 0 not in extents:
+            raise self.source.problem(
+                node, "this array has elements, which nothing says", "expected an extent of 0"
+            )
+        return self.numbers(np.empty(extents), dtype, node)
 
     def packed(self, node: ast.Call) -> tuple[ExternFunc, tuple[Expr, ...]]:
         """Return callee and arguments of ``R.call_packed``; result types are left to the binding."""

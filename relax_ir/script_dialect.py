@@ -22,7 +22,7 @@ class Dialect:
     ``prim_funcs`` is the dialect of its TensorIR. ``scalars_last`` says that ``call_tir`` takes scalars as
     ``tir_vars``, and its PrimFuncs after their results. ``result`` is the keyword of a packed call's result, None where
     its releases do not agree about one; ``missing`` are operators that the dialect's releases do not have, ``implied``
-    are keywords that they do not have, with the value that is built into their operator.
+    are keywords that they do not have, with the value that is built into their operator. ``empty`` makes arrays.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Dialect:
     result: str | None = None
     missing: frozenset[str] = frozenset()
     implied: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+    empty: str = "tvm.runtime.empty"
 
     def lacks(self, op: OpDef, attrs: Any) -> str:
         """Return what keeps a call of ``op`` from being written in this dialect, nothing where it can be."""
@@ -69,6 +70,7 @@ DIALECTS = {
             "tvm-0.18",
             tir="tir",
             prim_funcs="tvm-0.18",
+            empty="tvm.nd.empty",
             call_tir_out="out_sinfo=",
             scalars_last=True,
             result="sinfo_args",

@@ -146,12 +146,15 @@ def number_text(value: Any) -> str:
     return repr(number)
 
 
-def constant_text(data: Array) -> str:
-    """Return ``R.const`` of a scalar or nested lists; raises UnsupportedError for what lists cannot say."""
-    dtype = of_array(data)
-    if data.ndim and data.size == 0 and data.shape[-1] != 0:
-        raise UnsupportedError(f"TVMScript has no constant of shape {data.shape}: nested lists cannot say it")
-    return f"R.const({_nested(data)}, {string_literal(dtype)})"
+def constant_text(data: Array, empty: str = "tvm.runtime.empty") -> str:
+    """Return ``R.const`` of a scalar or nested lists; ``empty`` is the function of TVM that makes arrays by shape.
+
+    Lists say no extents behind one that is 0, so TVM is asked for an array without elements.
+    """
+    dtype = string_literal(of_array(data))
+    if data.size == 0 and 0 in data.shape[:-1]:
+        return f"R.const({empty}({tuple_text([str(extent) for extent in data.shape])}, {dtype}), {dtype})"
+    return f"R.const({_nested(data)}, {dtype})"
 
 
 def _nested(data: Array) -> str:

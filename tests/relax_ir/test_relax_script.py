@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from relay2relax import backends
 from relay2relax import relax_ir as rx
-from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
+from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
 from relay2relax.relax_ir import BlockBuilder, TensorStructInfo, Var, call_op
 from relay2relax.relax_ir.script_values import attribute_text, constant_text, extent_text, number_text
 from relay2relax.tir import expr as tir
@@ -179,8 +180,35 @@ def test_constants() -> None:
     assert constant_text(np.array([[1, 2]], "int8")) == 'R.const([[1, 2]], "int8")'
     assert constant_text(np.array(True)) == 'R.const(True, "bool")'
     assert constant_text(np.zeros((2, 0), "float32")) == 'R.const([[], []], "float32")'
-    with pytest.raises(UnsupportedError, match=r"no constant of shape \(0, 3\)"):
-        constant_text(np.zeros((0, 3), "float32"))
+    assert constant_text(np.zeros(0, "int8")) == 'R.const([], "int8")'
+
+
+def test_constants_without_elements() -> None:
+    text = """
+@R.function
+def main(x: R.Tensor((2, 3), dtype="float32")):
+    return R.concat((x, R.const(tvm.runtime.empty((0, 3), "float32"), "float32")), axis=0)
+"""
+    mod = rx.parse(text)
+    assert 'R.const(tvm.runtime.empty((0, 3), "float32"), "float32")' in mod.script()
+    assert 'R.const(tvm.nd.empty((0, 3), "float32"), "float32")' in mod.script("tvm-0.18")
+    for dialect in ("tvm", "tvm-0.18"):
+        assert rx.first_difference(rx.parse(mod.script(dialect)), mod) is None
+    assert rx.script_file(mod).startswith("import tvm\n")
+    assert not rx.script_file(rx.parse("@R.function\ndef main(x: R.Object):\n    return x\n")).startswith("import tvm")
+    with pytest.raises(ParseError, match="has elements"):
+        rx.parse(text.replace("(0, 3)", "(1, 3)"))
+
+
+@pytest.mark.tvm
+def test_tvm_reads_constants_without_elements() -> None:
+    from tvm.script import from_source
+
+    builder = rx.BlockBuilder()
+    with builder.function("main", []):
+        builder.emit_func_output(builder.emit(rx.Constant(np.zeros((0, 3), "int8"))))
+    mod = builder.get()
+    assert rx.first_difference(rx.from_tvm(from_source(mod.script())), mod) is None
 
 
 def test_attributes() -> None:
@@ -265,3 +293,38 @@ def test_pure_packed_functions_reach_the_installed_tvm() -> None:
     main = again["main"]
     assert isinstance(main, rx.Function)
     assert main.body.blocks[0].bindings[0].var.info == rx.TensorStructInfo((2, 3), "float32")
+
+
+SCALARS = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(k: R.Prim("int64"), x: R.Tensor((4,), dtype="float32"), unused: R.Prim("int64")):
+        a = R.zeros(R.shape([k, 2]), "float32")
+        b = R.prim_value(k + 1)
+        c = R.ones(R.shape([b * 2]), "float32")
+        return (a, b, c, R.broadcast_to(x, R.shape([k, 4])))
+"""
+
+
+@pytest.mark.parametrize("dialect", ["tvm", "tvm-0.18"])
+def test_scalars_that_are_extents_in_the_body_only(dialect: str) -> None:
+    mod = rx.parse(SCALARS)
+    text = mod.script(dialect)
+    assert rx.first_difference(rx.parse(text), mod) is None
+    main = mod["main"]
+    assert isinstance(main, rx.Function)
+    k, _, unused = (param.info for param in main.params)
+    assert isinstance(k, rx.PrimStructInfo)
+    assert k.value is not None
+    assert unused == rx.PrimStructInfo("int64")
+    result = backends.VirtualMachine(backends.build(mod))["main"](3, np.ones(4, "float32"), 0)
+    assert [np.shape(one) for one in result] == [(3, 2), (), (8,), (3, 4)]
+    assert int(result[1]) == 4
+
+
+@pytest.mark.tvm
+def test_tvm_reads_scalars_that_are_extents() -> None:
+    mod = rx.parse(SCALARS)
+    back = rx.from_tvm(rx.to_tvm(mod))
+    assert rx.first_difference(back, mod) is None
