@@ -11,7 +11,7 @@ import ast
 import difflib
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -64,6 +64,33 @@ def stored_names(node: ast.AST) -> Iterator[str]:
                 yield name
 
 
+def is_plain(value: Any) -> bool:
+    """Whether a Python value can be written as a literal: a number, a string, None, lists and dictionaries of those."""
+    match value:
+        case bool() | int() | float() | str() | None:
+            return True
+        case list() | tuple():
+            return all(map(is_plain, value))
+        case dict():
+            return all(isinstance(key, str) for key in value) and all(map(is_plain, value.values()))
+    return False
+
+
+class _FillIn(ast.NodeTransformer):
+    """Puts literals in the place of names."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load) or node.id not in self.values:
+            return node
+        literal = ast.parse(repr(self.values[node.id]), mode="eval").body
+        for one in ast.walk(literal):
+            ast.copy_location(one, node)
+        return literal
+
+
 class ScriptSource:
     """A script and its syntax tree.
 
@@ -90,6 +117,14 @@ class ScriptSource:
         for node in self.tree.body:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._import(node)
+
+    def fill_in(self, values: Mapping[str, Any]) -> None:
+        """Let names mean the plain ``values`` where the text does not define them itself."""
+        own = {*stored_names(self.tree), *self.aliases}
+        own |= {one.arg for one in ast.walk(self.tree) if isinstance(one, ast.arg)}
+        free = {name: value for name, value in values.items() if name not in own}
+        if free:
+            self.tree = _FillIn(free).visit(self.tree)
 
     def _syntax(self, error: SyntaxError) -> Diagnostic:
         line, column = error.lineno or 1, error.offset or 1

@@ -248,10 +248,11 @@ class _FunctionPrinter:
         names = [self.define(param) for param in func.params]
         for param, own in zip(func.params, names, strict=True):
             # A scalar that is a dimension of what follows has one name as both; TVM reads that since 0.26.
-            if isinstance(param.info, PrimStructInfo) and isinstance(param.info.value, tir.Var):
-                self.symbols.setdefault(param.info.value, own)
+            value = param.info.value if isinstance(param.info, PrimStructInfo) else None
+            if isinstance(value, tir.Var) and not self.dialect.names_scalars:
+                self.symbols.setdefault(value, own)
         known = set(self.symbols)
-        infos = [info_text(param.info, self.symbol, known) for param in func.params]
+        infos = [self.parameter_info(param, known) for param in func.params]
         params = [f"{own}: {info}" for own, info in zip(names, infos, strict=True)]
         self.line(f"def {name}({', '.join(params)}) -> {info_text(func.ret, self.symbol, known)}:")
         self.depth += 1
@@ -266,6 +267,11 @@ class _FunctionPrinter:
         self.lines[start:start] = [_INDENT * self.depth + line for line in head]
         self.depth -= 1
         self.declared, self.calls_module = outer_declared, outer_calls
+
+    def parameter_info(self, param: Var, known: set[tir.Var]) -> str:
+        if self.dialect.names_scalars and isinstance(param.info, PrimStructInfo) and param.info.value is not None:
+            return f"R.Prim(value={string_literal(extent_text(param.info.value, self.symbol))})"
+        return info_text(param.info, self.symbol, known)
 
     def sequence(self, seq: SeqExpr) -> Steps:
         for block in seq.blocks:

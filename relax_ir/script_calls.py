@@ -362,9 +362,7 @@ class CallReader(PlacementReader):
         dtype = self.dtype(given["dtype"]) if "dtype" in given else "float32"
         extents = shape if isinstance(shape, (list, tuple)) else [shape]
         if not all(isinstance(extent, int) and extent >= 0 for extent in extents) or 0 not in extents:
-            raise self.source.problem(
-                node, "this array has elements, which nothing says", "expected an extent of 0"
-            )
+            raise self.source.problem(node, "this array has elements, which nothing says", "expected an extent of 0")
         return self.numbers(np.empty(extents), dtype, node)
 
     def packed(self, node: ast.Call) -> tuple[ExternFunc, tuple[Expr, ...]]:

@@ -23,6 +23,7 @@ class Dialect:
     ``tir_vars``, and its PrimFuncs after their results. ``result`` is the keyword of a packed call's result, None where
     its releases do not agree about one; ``missing`` are operators that the dialect's releases do not have, ``implied``
     are keywords that they do not have, with the value that is built into their operator. ``empty`` makes arrays.
+    ``names_scalars`` says that a scalar and the dimension that it is have two names, as in ``k: R.Prim(value="k_1")``.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Dialect:
     missing: frozenset[str] = frozenset()
     implied: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     empty: str = "tvm.runtime.empty"
+    names_scalars: bool = False
 
     def lacks(self, op: OpDef, attrs: Any) -> str:
         """Return what keeps a call of ``op`` from being written in this dialect, nothing where it can be."""
@@ -64,13 +66,14 @@ DIALECTS = {
     dialect.name: dialect
     for dialect in (
         Dialect("tvm", tir="tirx", implied=_NO_SEPARATORS),
-        Dialect("tvm-0.25", tir="tirx", result="sinfo_args"),
+        Dialect("tvm-0.25", tir="tirx", result="sinfo_args", names_scalars=True),
         Dialect("tvm-0.27", tir="tirx", result="ty_args", implied=_NO_SEPARATORS),
         Dialect(
             "tvm-0.18",
             tir="tir",
             prim_funcs="tvm-0.18",
             empty="tvm.nd.empty",
+            names_scalars=True,
             call_tir_out="out_sinfo=",
             scalars_last=True,
             result="sinfo_args",

@@ -16,7 +16,7 @@ from typing import Any
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic, ParseError
-from relay2relax.core.script_source import FollowsError, ScriptProblem, ScriptSource
+from relay2relax.core.script_source import FollowsError, ScriptProblem, ScriptSource, is_plain
 from relay2relax.core.source import SourceRange
 from relay2relax.relax_ir.check import WellFormedError, find_mistakes
 from relay2relax.relax_ir.devices import DummyGlobalInfo, GlobalInfo
@@ -37,16 +37,20 @@ def parse(
 ) -> IRModule:
     """Return the module that ``text`` describes; a function alone makes a module of its own.
 
-    ``name`` is what messages call the text. ``constants`` are arrays and numbers for free names of the text, and under
-    ``"metadata"`` the lists of arrays that ``metadata[key][index]`` refers to where the text does not hold them.
+    ``name`` is what messages call the text. ``constants`` are arrays and plain values for free names of the text, and
+    under ``"metadata"`` the lists of arrays that ``metadata[key][index]`` refers to where the text does not hold them.
     Raises ParseError with every mistake of the text, and WellFormedError for a program that reads well but is none.
     """
     source = ScriptSource(text, name)
     reader = _ModuleReader(source)
     try:
         given = constants or {}
-        source.values = {name: value for name, value in given.items() if isinstance(value, (bool, int, float))}
-        reader.constants = {**metadata_of(source), **given}
+        plain = {name: value for name, value in given.items() if is_plain(value)}
+        source.fill_in(plain)
+        # What stands in quotes, as extents do, is not filled in.
+        source.values = {name: value for name, value in plain.items() if isinstance(value, (bool, int, float))}
+        arrays = {name: value for name, value in given.items() if name not in plain or name in source.values}
+        reader.constants = {**metadata_of(source), **arrays}
         reader.read()
     except ScriptProblem as problem:
         source.put_down(problem)

@@ -10,15 +10,17 @@
             return R.nn.relu(x)
 
 ``Module`` is a :class:`relay2relax.relax_ir.IRModule`; a function alone becomes a relax_ir Function or a tir PrimFunc.
-The source is found by ``inspect`` and read by ``relax_ir.parse``; the decorated code itself never runs. Numbers and
-arrays of the surrounding Python code may be used by name. With ``from __future__ import annotations`` annotations are
-not evaluated by Python; without it the names in them have to exist.
+The source is found by ``inspect`` and read by ``relax_ir.parse``; the decorated code itself never runs. Numbers,
+strings, lists and arrays of the surrounding Python code may be used by name. With
+``from __future__ import annotations`` Python does not evaluate annotations; without it the names in them have to
+exist.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -26,6 +28,7 @@ import numpy as np
 
 from relay2relax import relax_ir
 from relay2relax.core.errors import ParseError
+from relay2relax.core.script_source import is_plain
 from relay2relax.relax_ir.script_parser import parse
 from relay2relax.tir.stmt import PrimFunc
 
@@ -106,13 +109,27 @@ def _read(item: type | Callable[..., Any], functions: list[FunctionType]) -> rel
 
 
 def _values(functions: list[FunctionType]) -> dict[str, Any]:
-    """Return the numbers and arrays that the functions can see around them."""
-    found: dict[str, Any] = {}
+    """Return the plain values and arrays that the functions can see around them.
+
+    Those that stand in annotations alone are no part of a function's closure; they are looked up where it is decorated.
+    """
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    found = _usable(frame.f_locals)
     for func in functions:
         cells = zip(func.__code__.co_freevars, func.__closure__ or (), strict=True)
         known = {**func.__globals__, **{name: cell.cell_contents for name, cell in cells if _is_filled(cell)}}
-        found.update((n, v) for n, v in known.items() if isinstance(v, (bool, int, float, np.ndarray, np.generic)))
+        found |= _usable(known)
     return found
+
+
+def _usable(names: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in names.items()
+        if not name.startswith("__") and (is_plain(value) or isinstance(value, (np.ndarray, np.generic)))
+    }
 
 
 def _is_filled(cell: Any) -> bool:

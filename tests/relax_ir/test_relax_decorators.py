@@ -70,6 +70,46 @@ def test_arrays_of_the_surrounding_code() -> None:
     assert call.args[1].data is weight
 
 
+def test_plain_values_of_the_surrounding_code() -> None:
+    class Maker:
+        @staticmethod
+        def module(width: int, dtype: str) -> rx.IRModule:
+            axes, shape, options = [1, 0], (width, 2), {"width": width, "names": ["a", None]}
+
+            @I.ir_module(check_well_formed=True)
+            class Made:
+                I.module_attrs(options)
+
+                @R.function(private=False, pure=True)
+                def main(x: R.Tensor(shape, dtype)) -> R.Tensor((2, width), dtype):
+                    R.func_attr({"num_input": 1, "made": options})
+                    turned = R.permute_dims(x, axes=axes)
+                    return R.add(turned, R.const(width, dtype))
+
+            return Made
+
+    made = Maker.module(3, "float16")
+    main = made["main"]
+    assert isinstance(main, rx.Function)
+    assert rx.print_struct_info(main.ret) == 'R.Tensor((2, 3), dtype="float16")'
+    assert made.attrs == {"width": 3, "names": ["a", None]}
+    assert main.attrs["made"] == made.attrs
+    result = backends.VirtualMachine(backends.build(made))["main"](np.zeros((3, 2), "float16"))
+    np.testing.assert_array_equal(result, np.full((2, 3), 3, "float16"))
+
+
+def test_names_of_the_script_come_before_those_around_it() -> None:
+    y = "a string"
+
+    @R.function
+    def doubled(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+        y = R.add(x, x)
+        return y
+
+    assert y == "a string"
+    assert isinstance(doubled, rx.Function)
+
+
 def test_mistakes_are_pointed_at_in_the_file() -> None:
     with pytest.raises(ParseError) as caught:
 

@@ -311,6 +311,7 @@ class Module:
 def test_scalars_that_are_extents_in_the_body_only(dialect: str) -> None:
     mod = rx.parse(SCALARS)
     text = mod.script(dialect)
+    assert ('k: R.Prim(value="k_1")' in text) == (dialect == "tvm-0.18")  # two names, as releases before 0.26 want
     assert rx.first_difference(rx.parse(text), mod) is None
     main = mod["main"]
     assert isinstance(main, rx.Function)
