@@ -59,11 +59,15 @@ class _Product:
 
 
 def schedule_contraction(
-    stage: Stage, machine: Machine, is_constant: Callable[[Buffer], bool] = lambda buffer: False
+    stage: Stage,
+    machine: Machine,
+    is_constant: Callable[[Buffer], bool] = lambda buffer: False,
+    around: frozenset[Var] = frozenset(),
 ) -> list[Stmt] | None:
     """Return the stages of a sum of products of two loads, or None where the stage is something else.
 
-    Packing factors for which ``is_constant`` holds costs nothing: it is done ahead.
+    Packing factors for which ``is_constant`` holds costs nothing: it is done ahead. Loops over the axes ``around`` are
+    the caller's, who shares their work out: the last stage has the other axes only.
     """
     reduction = stage.reduction
     if reduction is None or reduction.op != "+" or reduction.identity != const(0, reduction.result.dtype):
@@ -75,20 +79,20 @@ def schedule_contraction(
         return None
     if loads(source.a.indices[0]) or loads(source.b.indices[0]):
         return None
-    found = _candidates(stage, source.a, source.b, machine, is_constant)
+    found = [one for one in _candidates(stage, source.a, source.b, machine, is_constant) if one.along.var not in around]
     best = max(found, key=lambda one: one.score, default=None)
     if best is None or best.score < 0.45:
         for a, b in ((source.a, source.b), (source.b, source.a)):
             run = _dot_axis(stage, a, b)
             if run is not None:
-                return [_dot(stage, a, b, run, machine)]
+                return [_dot(stage, a, b, run, machine, around)]
             run = _run_axis(stage, a, b) if is_constant(b.buffer) else None
             if run is not None:
                 turned, pack = _turned(stage, b, run, machine)
-                return [pack, _dot(stage, a, turned, run, machine)]
+                return [pack, _dot(stage, a, turned, run, machine, around)]
     if best is None:
         return None
-    return _tiled(_deepest_last(stage, best), best, machine)
+    return _tiled(_deepest_last(stage, best), best, machine, around)
 
 
 def _has_tiles(dtype: str) -> bool:
@@ -149,8 +153,10 @@ def _can_pack(stage: Stage, vector: BufferLoad) -> bool:
     reduction = stage.reduction
     assert reduction is not None
     axes = (*stage.axes, *reduction.axes)
-    return all(_stride(vector, axis) is not None for axis in axes) and all(
-        static(axis.extent) is not None for axis in axes if _stride(vector, axis) != 0
+    return (
+        vector.buffer.scope != "local"
+        and all(_stride(vector, axis) is not None for axis in axes)
+        and all(static(axis.extent) is not None for axis in axes if _stride(vector, axis) != 0)
     )
 
 
@@ -188,7 +194,7 @@ def _tile_shape(columns: int, rows: int | None, width: int, registers: int) -> t
     return shape
 
 
-def _tiled(stage: Stage, product: _Product, machine: Machine) -> list[Stmt]:
+def _tiled(stage: Stage, product: _Product, machine: Machine, around: frozenset[Var]) -> list[Stmt]:
     reduction = stage.reduction
     assert reduction is not None
     dtype, along = product.vector.dtype, product.along
@@ -196,7 +202,7 @@ def _tiled(stage: Stage, product: _Product, machine: Machine) -> list[Stmt]:
     assert columns is not None
     lanes = machine.lanes(dtype)
     width = lanes if product.packed and not product.paired else _width(columns, lanes)
-    rows_axis = _rows_axis(stage, product)
+    rows_axis = _rows_axis(stage, product, around)
     extent = 1 if rows_axis is None else static(rows_axis.extent)
     symbolic = extent is None
     vectors, rows = _tile_shape(columns, extent, width, machine.registers)
@@ -209,7 +215,7 @@ def _tiled(stage: Stage, product: _Product, machine: Machine) -> list[Stmt]:
     panel = Var("panel")
     panels = ceiling(along.extent, size)
     before: list[Stmt] = []
-    others = [axis for axis in stage.axes if axis is not along and axis is not rows_axis]
+    others = [axis for axis in stage.axes if axis not in (along, rows_axis) and axis.var not in around]
     packed = None
     start = clamp_start(panel, size, along.extent) if clamped else binary("*", panel, IntImm(size))
     if product.packed:
@@ -233,7 +239,7 @@ def _tiled(stage: Stage, product: _Product, machine: Machine) -> list[Stmt]:
         step = Var("tile")
         axes.append(Axis(step, ceiling(rows_axis.extent, rows)))
         body = tile.body(rows_axis, clamp_start(step, rows, rows_axis.extent), rows)
-    return [*before, parallel(axes, body, work, machine.parallel_work)]
+    return [*before, parallel(axes, body, work, None if around else machine.parallel_work)]
 
 
 def _any_rows(tile: _Tile, rows_axis: Axis, rows: int) -> Stmt:
@@ -247,7 +253,7 @@ def _any_rows(tile: _Tile, rows_axis: Axis, rows: int) -> Stmt:
     return block(*parts)
 
 
-def _rows_axis(stage: Stage, product: _Product) -> Axis | None:
+def _rows_axis(stage: Stage, product: _Product, around: frozenset[Var]) -> Axis | None:
     """Return the axis that a tile also spans: one whose points share the vectors, else one that shares the numbers.
 
     It is the longest such, and the last of those.
@@ -255,7 +261,9 @@ def _rows_axis(stage: Stage, product: _Product) -> Axis | None:
     for shared, other in ((product.vector, product.single), (product.single, product.vector)):
         best, size = None, 1
         for axis in stage.axes:
-            if axis is product.along or _stride(shared, axis) != 0 or _stride(other, axis) is None:
+            if axis is product.along or axis.var in around:
+                continue
+            if _stride(shared, axis) != 0 or _stride(other, axis) is None:
                 continue
             extent = static(axis.extent)
             if extent is None:
@@ -468,10 +476,13 @@ def _turned(stage: Stage, load: BufferLoad, run: Axis, machine: Machine) -> tupl
     return turned, parallel([*axes, run], BufferStore(turned.buffer, turned.indices, load), size, machine.parallel_work)
 
 
-def _dot(stage: Stage, a: BufferLoad, b: BufferLoad, run: Axis, machine: Machine) -> Stmt:
+def _dot(
+    stage: Stage, a: BufferLoad, b: BufferLoad, run: Axis, machine: Machine, around: frozenset[Var] = frozenset()
+) -> Stmt:
     """Return the schedule in which the lanes share out the reduced axis ``run``."""
     reduction = stage.reduction
     assert reduction is not None
+    stage = replace(stage, axes=tuple(axis for axis in stage.axes if axis.var not in around))
     dtype = reduction.result.dtype
     lanes = _width(static(run.extent) or machine.lanes(dtype), machine.lanes(dtype))
     whole = simplify(binary("//", run.extent, IntImm(lanes)))
@@ -536,7 +547,7 @@ def _dot(stage: Stage, a: BufferLoad, b: BufferLoad, run: Axis, machine: Machine
     if start is not None and columns is not None:
         axes.append(Axis(step, ceiling(columns.extent, size)))
     work = simplify(binary("//", points([*stage.axes, *reduction.axes]), IntImm(_FASTER)))
-    return parallel(axes, body, work, machine.parallel_work)
+    return parallel(axes, body, work, None if around else machine.parallel_work)
 
 
 def _longest(stage: Stage, moving: BufferLoad, still: BufferLoad) -> Axis | None:

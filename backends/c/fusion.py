@@ -7,7 +7,7 @@ its result is read, if that repeats no work that matters. A stage that interleav
 apart (``phases.py``). An element-wise stage over the result of a reduction is done when the result is stored. A
 tensor that is only padded or joined to others is made inside of the result (``placement.py``). Then images get their
 channels innermost (``layout.py``), those within groups, too (``groups.py``). Stages over the same rows become one
-that runs row by row (``rows.py``).
+that runs row by row (``rows.py``), and products around such rows one that runs by blocks of them (``blocks.py``).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Optional, TypeAlias
 
+from relay2relax.backends.c.blocks import by_blocks
 from relay2relax.backends.c.common import eliminate_common
 from relay2relax.backends.c.groups import split_groups
 from relay2relax.backends.c.layout import channels_last
@@ -33,10 +34,12 @@ from relay2relax.backends.c.stages import (
     mapped,
     points,
     tidy,
+    unflatten,
+    with_digits,
 )
 from relay2relax.backends.c.steps import batch_steps
 from relay2relax.backends.c.widening import widen_factors
-from relay2relax.tir.arith import Bounds, simplify
+from relay2relax.tir.arith import simplify
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, Cast, FloatImm, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.reshape import size as size_of
 from relay2relax.tir.visit import loads, map_expr, subexpressions, substitute
@@ -75,7 +78,8 @@ def fuse(
     found = place(found, fixed)
     found = split_groups(found)
     found = channels_last(found, fixed, given | apart)
-    return by_rows(Program(tuple(found), views, made_of(found, constants, frozenset(params))), given)
+    program = Program(tuple(found), views, made_of(found, constants, frozenset(params)))
+    return by_blocks(by_rows(program, given), given)
 
 
 def made_of(stages: Sequence[AnyStage], constants: frozenset[Buffer], params: frozenset[Buffer]) -> frozenset[Buffer]:
@@ -187,17 +191,6 @@ def _seen_through_views(stages: Sequence[AnyStage], views: dict[Buffer, Buffer])
             found |= {buffer, views[buffer]}
             buffer = views[buffer]
     return found
-
-
-def unflatten(buffer: Buffer, position: PrimExpr, bounds: Bounds) -> tuple[PrimExpr, ...]:
-    """Return the indices of the element of ``buffer`` at a row-major position."""
-    indices: list[PrimExpr] = []
-    for extent in reversed(buffer.shape[1:]):
-        indices.append(simplify(binary("%", position, extent), bounds))
-        position = simplify(binary("//", position, extent), bounds)
-    if buffer.shape:
-        indices.append(position)
-    return tuple(reversed(indices))
 
 
 def _divides(expr: PrimExpr) -> bool:
@@ -388,6 +381,8 @@ def _finished(stage: Stage, consumer: Stage) -> Stage | None:
     reads = [load for load in loads(consumer.value) if load.buffer is stage.target]
     if not reads or any(load != reads[0] for load in reads):
         return None
+    consumer = with_digits(consumer, reads[0].indices)
+    reads = [load for load in loads(consumer.value) if load.buffer is stage.target]
     if points(stage.axes) != points(consumer.axes) or stage.indices != tuple(axis.var for axis in stage.axes):
         return None
     values = _inverse(stage.axes, reads[0].indices, consumer.axes)

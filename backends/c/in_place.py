@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from relay2relax.backends.c.stages import AnyStage, Program, Rows, Stage
+from relay2relax.backends.c.stages import Part, Program, Rows, Stage
 from relay2relax.tir.expr import Buffer
 from relay2relax.tir.visit import loads
 
@@ -36,7 +36,7 @@ def write_over(program: Program, params: frozenset[Buffer], constants: frozenset
     return program
 
 
-def _pairs(stage: AnyStage | Rows) -> Iterator[tuple[Buffer, Buffer]]:
+def _pairs(stage: Part) -> Iterator[tuple[Buffer, Buffer]]:
     """Yield what a stage stores to, and what it reads nowhere else than where it stores."""
     match stage:
         case Stage(reduction=None):

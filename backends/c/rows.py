@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from relay2relax.backends.c.header import HALF
 from relay2relax.backends.c.loops import coefficient, static
-from relay2relax.backends.c.stages import AnyStage, Axis, Program, Rows, Stage, flat_index, mapped, points, tidy
+from relay2relax.backends.c.stages import Axis, Part, Program, Rows, Stage, flat_index, mapped, points, renamed
 from relay2relax.core.dtype import bits
 from relay2relax.tir.arith import simplify
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
@@ -33,9 +33,9 @@ _FURTHEST = 64
 def by_rows(program: Program, kept: frozenset[Buffer]) -> Program:
     """Return ``program`` with stages over the same rows as one; the buffers ``kept`` are wanted by others, too."""
     still = kept.union(*(set(pair) for pair in program.views.items()))
-    work: list[AnyStage | Rows] = list(program.stages)
+    work: list[Part] = list(program.stages)
     number = 0
-    users = _Users(program)
+    users = Users(program)
     while number < len(work):
         group = _group(number, work, users)
         if group is not None:
@@ -45,20 +45,25 @@ def by_rows(program: Program, kept: frozenset[Buffer]) -> Program:
             first, last = min(group.members), max(group.members)
             rows = group.rows_of(still, users)
             work[first : last + 1] = [*(work[n] for n in before), rows, *(work[n] for n in after)]
-            users = _Users(replace(program, stages=tuple(work)))
+            users = Users(replace(program, stages=tuple(work)))
             number = first + len(before)
         number += 1
     return replace(program, stages=tuple(work))
 
 
-class _Users:
-    """Which stages read and write each memory."""
+class Users:
+    """Which stages read and write each memory, and as what."""
 
     def __init__(self, program: Program) -> None:
         self.memory = program.memory
         self.known = program.known
         self.reads = [frozenset(map(program.memory, stage.reads())) for stage in program.stages]
         self.writes = [frozenset(map(program.memory, stage.writes())) for stage in program.stages]
+        # By which names stages call each memory.
+        self.seen: dict[Buffer, set[Buffer]] = {}
+        for stage in program.stages:
+            for buffer in stage.reads() | stage.writes():
+                self.seen.setdefault(program.memory(buffer), set()).add(buffer)
         self.readers: dict[Buffer, list[int]] = {}
         self.writers: dict[Buffer, list[int]] = {}
         for number, (read, written) in enumerate(zip(self.reads, self.writes, strict=True)):
@@ -76,7 +81,7 @@ class _Group:
     """
 
     rows: tuple[Axis, ...]
-    users: _Users
+    users: Users
     members: dict[int, Stage] = field(default_factory=dict)
     places: dict[Buffer, tuple[int, ...]] = field(default_factory=dict)
 
@@ -165,14 +170,7 @@ class _Group:
                 within[own] = Axis(Var(own.name), IntImm(count))
                 values[own] = binary("+", binary("*", row, IntImm(count)), within[own].var)
         inner = [within.get(axis.var, axis) for axis in stage.axes if axis.var not in values or axis.var in within]
-        renamed = replace(stage, axes=(*self.rows, *inner))
-        bounds = renamed.bounds
-        changed = mapped(renamed, lambda node: values.get(node) if isinstance(node, Var) else None)
-        reduction = changed.reduction
-        if reduction is not None:
-            reduction = replace(reduction, source=tidy(reduction.source, bounds))
-        indices = tuple(simplify(index, bounds) for index in changed.indices)
-        return replace(changed, indices=indices, value=tidy(changed.value, bounds), reduction=reduction)
+        return renamed(stage, (*self.rows, *inner), values)
 
     def is_sound(self) -> bool:
         """Whether the members can run together, and no row of them touches what another row does."""
@@ -195,7 +193,7 @@ class _Group:
             load.indices[dimension] is axis.var for axis, dimension in zip(self.rows, place, strict=True)
         )
 
-    def rows_of(self, still: frozenset[Buffer], users: _Users) -> Rows:
+    def rows_of(self, still: frozenset[Buffer], users: Users) -> Rows:
         """Return the members as one; what only they use, and is not in ``still``, becomes memory of a row."""
         numbers = sorted(self.members)
         local: dict[Buffer, Buffer] = {}
@@ -233,7 +231,7 @@ class _Group:
         return replace(changed, target=local[stage.target], indices=(place(stage.target, stage.indices),))
 
 
-def _group(number: int, work: Sequence[AnyStage | Rows], users: _Users) -> _Group | None:
+def _group(number: int, work: Sequence[Part], users: Users) -> _Group | None:
     """Return the stages that belong to the rows of the reduction ``number``, None where there are none."""
     seed = work[number]
     if not isinstance(seed, Stage) or seed.reduction is None or not _eligible(seed, users):
@@ -281,7 +279,7 @@ def _loads(stage: Stage) -> Iterator[BufferLoad]:
         yield from loads(expr)
 
 
-def _eligible(stage: Stage, users: _Users) -> bool:
+def _eligible(stage: Stage, users: Users) -> bool:
     """Whether a stage can run row by row: constants are computed ahead, products of tensors have tiles of their own."""
     if users.memory(stage.target) in users.known:
         return False

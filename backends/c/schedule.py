@@ -17,7 +17,7 @@ from relay2relax.backends.c.in_place import write_over
 from relay2relax.backends.c.loops import FlatViews, parallel, static
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.reduction import schedule_reduction
-from relay2relax.backends.c.stages import AnyStage, Axis, Opaque, Rows, Stage, points, stages_of
+from relay2relax.backends.c.stages import Axis, Blocks, Opaque, Part, Rows, Stage, points, stages_of
 from relay2relax.backends.c.winograd import with_winograd
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.tir.arith import simplify
@@ -80,14 +80,22 @@ def schedule(
     return Schedule(tuple(stages), {**program.views, **flat.views}, flat.begin)
 
 
-def _scheduled(stage: AnyStage | Rows, flat: FlatViews, machine: Machine, known: set[Buffer]) -> list[Scheduled]:
+def _scheduled(stage: Part, flat: FlatViews, machine: Machine, known: set[Buffer]) -> list[Scheduled]:
+
+    def is_constant(buffer: Buffer) -> bool:
+        return flat.views.get(buffer) in known
+
     match stage:
         case Opaque():
             return [Scheduled(stage.stmt, _names(stage), IntImm(0), _bytes(stage), stage.anew)]
         case Rows():
-            return [Scheduled(_rows(stage, flat, machine), _names(stage), _operations(stage), _bytes(stage))]
-    (plain,) = flat.flatten([stage])
-    *before, (what, main) = _loops(plain, machine, lambda buffer: flat.views.get(buffer) in known)
+            loops = _rows(stage, stage.axes, flat.flatten(stage.stages), machine)
+            return [Scheduled(loops, _names(stage), _operations(stage), _bytes(stage))]
+        case Blocks():
+            *before, (what, main) = _blocks(stage, flat, machine, is_constant)
+        case Stage():
+            (plain,) = flat.flatten([stage])
+            *before, (what, main) = _loops(plain, machine, is_constant)
     named = _names(stage)
     ahead = [Scheduled(one, f"{named}, {earlier}", IntImm(0), IntImm(0)) for earlier, one in before]
     return [*ahead, Scheduled(main, f"{named}, {what}" if what else named, _operations(stage), _bytes(stage))]
@@ -108,28 +116,69 @@ def _loops(
     return [*before, *(("packing", one) for one in packing), ("product", main)]
 
 
-def _rows(rows: Rows, flat: FlatViews, machine: Machine) -> Stmt:
-    """Return the loops over rows, in each of which the stages run one after the other."""
+def _rows(
+    rows: Rows,
+    axes: Sequence[Axis],
+    stages: Sequence[Stage],
+    machine: Machine,
+    shared: frozenset[Buffer] = frozenset(),
+) -> Stmt:
+    """Return the loops over rows, in each of which the flattened stages run one after the other.
+
+    The loops are those over ``axes``: the others of the rows are the caller's, and so is the memory ``shared``.
+    """
     own = {axis.var for axis in rows.axes}
     within = replace(machine, parallel_work=None)
     parts: list[Stmt] = []
     work: PrimExpr = IntImm(0)
-    for stage in flat.flatten(rows.stages):
+    for stage in stages:
         work = binary("+", work, effort(stage))
         inner = replace(stage, axes=tuple(axis for axis in stage.axes if axis.var not in own))
         parts += (one for _, one in _loops(inner, within))
     body: Stmt = Seq(tuple(parts))
     for stage in rows.stages:
-        if stage.target.scope == "local":
+        if stage.target.scope == "local" and stage.target not in shared:
             body = Allocate(stage.target, body)
-    return parallel(rows.axes, body, simplify(work), machine.parallel_work)
+    return parallel(axes, body, simplify(work), machine.parallel_work)
 
 
-def _names(stage: AnyStage | Rows) -> str:
+def _blocks(
+    blocks: Blocks, flat: FlatViews, machine: Machine, is_constant: Callable[[Buffer], bool]
+) -> list[tuple[str, Stmt]]:
+    """Return the loops over blocks of rows, behind those that pack for all of them."""
+    flattened = iter(flat.flatten(blocks.stages()))
+    own = frozenset(axis.var for axis in blocks.axes)
+    shared = blocks.shared()
+    before: list[tuple[str, Stmt]] = []
+    parts: list[Stmt] = []
+    work: PrimExpr = IntImm(0)
+    for member in blocks.members:
+        stages = [next(flattened) for _ in (member.stages if isinstance(member, Rows) else (member,))]
+        for stage in stages:
+            work = binary("+", work, effort(stage))
+        if isinstance(member, Rows):
+            axes = [axis for axis in member.axes if axis.var not in own]
+            parts.append(_rows(member, axes, stages, replace(machine, parallel_work=None), shared))
+        else:
+            (stage,) = stages
+            tiled = schedule_contraction(stage, machine, is_constant, own)
+            assert tiled is not None
+            *packing, main = tiled
+            before += (("packing", one) for one in packing)
+            parts.append(main)
+    body: Stmt = Seq(tuple(parts))
+    for buffer in shared:
+        body = Allocate(buffer, body)
+    return [*before, ("", parallel(blocks.axes, body, simplify(work), machine.parallel_work))]
+
+
+def _names(stage: Part) -> str:
     if isinstance(stage, Opaque):
         return " ".join(sorted({buffer.name for buffer in stage.writes()}))
     if isinstance(stage, Rows):
         return f"{_names(stage.stages[-1])}, {len(stage.stages)} stages by rows of {_shape(stage.axes)}"
+    if isinstance(stage, Blocks):
+        return f"{_names(stage.members[-1])}, {len(stage.stages())} stages by blocks of {_shape(stage.axes)}"
     reduced = "" if stage.reduction is None else f" over {_shape(stage.reduction.axes)}"
     return f"{stage.target.name} {_shape(stage.axes)}{reduced}"
 
@@ -138,10 +187,10 @@ def _shape(axes: Sequence[Axis]) -> str:
     return "x".join(str(static(axis.extent) or "?") for axis in axes)
 
 
-def _operations(stage: Stage | Rows) -> PrimExpr:
-    if isinstance(stage, Rows):
+def _operations(stage: Stage | Rows | Blocks) -> PrimExpr:
+    if not isinstance(stage, Stage):
         total: PrimExpr = IntImm(0)
-        for one in stage.stages:
+        for one in stage.stages() if isinstance(stage, Blocks) else stage.stages:
             total = binary("+", total, _operations(one))
         return simplify(total)
     reduction = stage.reduction
@@ -157,7 +206,7 @@ def _arithmetic(expr: PrimExpr) -> int:
     return sum(is_float(node.dtype) and getattr(node, "name", "") != "if_then_else" for node in nodes)
 
 
-def _bytes(stage: AnyStage | Rows) -> PrimExpr:
+def _bytes(stage: Part) -> PrimExpr:
     """Return the memory that a stage touches at most: of each tensor all, or as much as it has points."""
     most = None
     if isinstance(stage, Stage):

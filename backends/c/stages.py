@@ -4,6 +4,7 @@
             | Stage(spatial axes, reduced axes, result = op over source, target[indices] = value of result)
             | Opaque(statement)
             | Rows(axes, stages)
+            | Blocks(axes, stages and Rows)
 
 A block that is one store over its own axes becomes a Stage; whatever else there is stays a statement.
 """
@@ -126,6 +127,39 @@ class Rows:
         return frozenset(b for stage in self.stages for b in stage.writes() if b.scope != "local")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Products of matrices, and what happens to their rows, at every point of ``axes``: one block of rows at a time.
+
+    All members have the axes, first among their own. Buffers of scope ``local`` hold what one point leaves for the
+    members behind.
+    """
+
+    axes: tuple[Axis, ...]
+    members: tuple[Stage | Rows, ...]
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Return the stages of all members, in order."""
+        return tuple(s for member in self.members for s in (member.stages if isinstance(member, Rows) else (member,)))
+
+    def shared(self) -> frozenset[Buffer]:
+        """Return the local buffers by which members hand on what they compute."""
+        read = {b for member in self.members if isinstance(member, Stage) for b in member.reads() | member.writes()}
+        return frozenset(b for b in read if b.scope == "local")
+
+    def reads(self) -> frozenset[Buffer]:
+        """Return the buffers in memory that the members load from."""
+        return frozenset(b for stage in self.stages() for b in stage.reads() if b.scope != "local")
+
+    def writes(self) -> frozenset[Buffer]:
+        """Return the buffers in memory that the members store to."""
+        return frozenset(b for stage in self.stages() for b in stage.writes() if b.scope != "local")
+
+
+# What a program is made of in the end.
+Part: TypeAlias = Union[Stage, Opaque, Rows, Blocks]
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """Stages in order; ``views`` are buffers that are another buffer's memory in another shape.
@@ -133,7 +167,7 @@ class Program:
     ``known`` are the buffers whose content depends on constants alone.
     """
 
-    stages: tuple[AnyStage | Rows, ...]
+    stages: tuple[Part, ...]
     views: Mapping[Buffer, Buffer]
     known: frozenset[Buffer] = frozenset()
 
@@ -211,6 +245,17 @@ def flat_index(buffer: Buffer, indices: Sequence[PrimExpr], bounds: Bounds | Non
     return simplify(reshape.flat_index(buffer, indices), bounds)
 
 
+def unflatten(buffer: Buffer, position: PrimExpr, bounds: Bounds) -> tuple[PrimExpr, ...]:
+    """Return the indices of the element of ``buffer`` at a row-major position."""
+    indices: list[PrimExpr] = []
+    for extent in reversed(buffer.shape[1:]):
+        indices.append(simplify(binary("%", position, extent), bounds))
+        position = simplify(binary("//", position, extent), bounds)
+    if buffer.shape:
+        indices.append(position)
+    return tuple(reversed(indices))
+
+
 def points(axes: Iterable[Axis]) -> PrimExpr:
     """Return the number of points of the axes' product."""
     count: PrimExpr = IntImm(1)
@@ -240,3 +285,33 @@ def mapped(stage: Stage, rewrite: Callable[[PrimExpr], PrimExpr | None]) -> Stag
     value = map_expr(stage.value, rewrite)
     indices = tuple(map_expr(index, rewrite) for index in stage.indices)
     return replace(stage, value=value, indices=indices, reduction=reduction)
+
+
+def renamed(stage: Stage, axes: Sequence[Axis], values: Mapping[Var, PrimExpr]) -> Stage:
+    """Return ``stage`` over ``axes``, with ``values`` for the axes that are no more."""
+    bounds = replace(stage, axes=tuple(axes)).bounds
+    changed = mapped(stage, lambda node: values.get(node) if isinstance(node, Var) else None)
+    reduction = changed.reduction
+    if reduction is not None:
+        reduction = replace(reduction, source=tidy(reduction.source, bounds))
+    indices = tuple(simplify(index, bounds) for index in changed.indices)
+    return Stage(tuple(axes), changed.target, indices, tidy(changed.value, bounds), reduction)
+
+
+def with_digits(stage: Stage, indices: Sequence[PrimExpr]) -> Stage:
+    """Return ``stage`` with an axis of which quotient and remainder stand among ``indices`` as two axes.
+
+    So ``heads * batch`` rows of a product are ``heads`` rows of each of the ``batch`` where somebody wants those.
+    """
+    values: dict[Var, PrimExpr] = {}
+    axes: list[Axis] = []
+    for axis in stage.axes:
+        counts = [i.b for i in indices if isinstance(i, Binary) and i.op == "%" and i.a is axis.var]
+        parts = [axis]
+        if counts and binary("//", axis.var, counts[0]) in indices:
+            quotient = simplify(binary("//", axis.extent, counts[0]))
+            if simplify(binary("*", quotient, counts[0])) == simplify(axis.extent):
+                parts = [Axis(Var(axis.var.name), quotient), Axis(Var(axis.var.name), counts[0])]
+                values[axis.var] = binary("+", binary("*", parts[0].var, counts[0]), parts[1].var)
+        axes += parts
+    return renamed(stage, axes, values) if values else stage

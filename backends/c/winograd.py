@@ -29,7 +29,7 @@ from relay2relax.backends.c.loops import (
     vectorized,
 )
 from relay2relax.backends.c.machine import Machine
-from relay2relax.backends.c.stages import AnyStage, Axis, Opaque, Program, Reduction, Rows, Stage, flat_index, points
+from relay2relax.backends.c.stages import AnyStage, Axis, Opaque, Part, Program, Reduction, Stage, flat_index, points
 from relay2relax.tir.arith import simplify
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, FloatImm, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.reshape import size as size_of
@@ -101,7 +101,7 @@ class _Convolution:
 
 def with_winograd(program: Program, machine: Machine) -> Program:
     """Return ``program`` with convolutions of constant weights in fewer multiplications, where that pays."""
-    stages: list[AnyStage | Rows] = []
+    stages: list[Part] = []
     known = set(program.known)
     for stage in program.stages:
         found = _convolution(stage, program) if isinstance(stage, Stage) else None

@@ -34,6 +34,10 @@ def @main(%x: Tensor[(2, 3, 70), float32], %y: Tensor[(2, 5, 70), float32]) {
   %1 = transpose(reshape(%0, newshape=[16, 70]), axes=[1, 0]);
   (%1, sum(%1, axis=[0]), argmax(%0, axis=[1]))
 }""",
+    "attention": """
+def @main(%q: Tensor[(2, 33, 8), float32], %k: Tensor[(2, 40, 8), float32], %v: Tensor[(2, 12, 40), float32]) {
+  nn.batch_matmul(nn.softmax(nn.batch_matmul(%q, %k, transpose_b=True)), %v, transpose_b=True)
+}""",
     "a batch that is not known": """
 def @main(%x: Tensor[(?, 24), float32], %w: Tensor[(40, 24), float32]) {
   tanh(nn.dense(%x, %w, units=40))
