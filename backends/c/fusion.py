@@ -4,10 +4,11 @@ The rules, in this order. Of equal stages one is kept (``common.py``). A stage t
 memory becomes a view. Products that a recurrence repeats are done at once as far as they can be (``steps.py``).
 Narrow integers that are multiplied often are widened once (``widening.py``). An element-wise stage is computed where
 its result is read, if that repeats no work that matters. A stage that interleaves several results takes each of them
-apart (``phases.py``). An element-wise stage over the result of a reduction is done when the result is stored. A
-tensor that is only padded or joined to others is made inside of the result (``placement.py``). Then images get their
-channels innermost (``layout.py``), those within groups, too (``groups.py``). Stages over the same rows become one
-that runs row by row (``rows.py``), and products around such rows one that runs by blocks of them (``blocks.py``).
+apart (``phases.py``). An element-wise stage over the result of a reduction is done when the result is stored.
+Products of one input by several constant matrices become one (``shared_inputs.py``). A tensor that is only padded or
+joined to others is made inside of the result (``placement.py``). Then images get their channels innermost
+(``layout.py``), those within groups, too (``groups.py``). Stages over the same rows become one that runs row by row
+(``rows.py``), and products around such rows one that runs by blocks of them (``blocks.py``).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from relay2relax.backends.c.layout import channels_last
 from relay2relax.backends.c.phases import split_phases
 from relay2relax.backends.c.placement import place
 from relay2relax.backends.c.rows import by_rows
+from relay2relax.backends.c.shared_inputs import share_inputs
 from relay2relax.backends.c.stages import (
     AnyStage,
     Axis,
@@ -75,6 +77,7 @@ def fuse(
     found = _inline(found, fixed, given)
     found = split_phases(found, fixed)
     found = _fuse_epilogues(found, fixed)
+    found = share_inputs(found, made_of(found, constants, frozenset(params)), fixed)
     found = place(found, fixed)
     found = split_groups(found)
     found = channels_last(found, fixed, given | apart)

@@ -7,7 +7,7 @@ number becomes a stage of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional, TypeAlias
 
@@ -22,7 +22,7 @@ _MOST_BOXES = 600
 _Range: TypeAlias = tuple[int, Optional[int]]
 _Box: TypeAlias = tuple[_Range, ...]
 # Where a buffer lies in another: for each dimension of that one, which of its own it is (None: none), and its begin.
-_Place: TypeAlias = tuple[tuple[Optional[int], int], ...]
+Place: TypeAlias = tuple[tuple[Optional[int], int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def place(stages: Sequence[AnyStage], fixed: set[Buffer]) -> list[AnyStage]:
             continue
         if any(stage.target in other.writes() for n in users[stage.target] if n != number for other in work[n]):
             continue
-        moved: dict[Buffer, _Place] = {}
+        moved: dict[Buffer, Place] = {}
         rest: list[AnyStage] = []
         for piece in pieces:
             source = _source(stage, piece)
@@ -71,7 +71,7 @@ def place(stages: Sequence[AnyStage], fixed: set[Buffer]) -> list[AnyStage]:
         work[number] = rest
         for buffer in moved:
             for user in users.pop(buffer):
-                work[user] = [_relocated(one, moved, stage.target) for one in work[user]]
+                work[user] = [relocated(one, moved, stage.target) for one in work[user]]
                 users[stage.target].add(user)
     return [stage for parts in work for stage in parts]
 
@@ -83,6 +83,19 @@ def _is_made_before(work: Sequence[Sequence[AnyStage]], users: set[int], number:
         return False
     writers = [n for n, stage in stages if buffer in stage.writes()]
     return bool(writers) and max(writers) < number
+
+
+def side_by_side(
+    index: Var, begins: Sequence[int], piece: Callable[[int], PrimExpr], begin: int = 0, end: int | None = None
+) -> PrimExpr:
+    """Return the choice of ``piece(n)`` where ``index`` lies behind ``begins[n]`` and before the next of them."""
+    end = len(begins) if end is None else end
+    if end - begin == 1:
+        return piece(begin)
+    middle = (begin + end) // 2
+    first = side_by_side(index, begins, piece, begin, middle)
+    rest = side_by_side(index, begins, piece, middle, end)
+    return Call("if_then_else", (binary("<", index, IntImm(begins[middle])), first, rest), first.dtype)
 
 
 def pieces_of(stage: Stage) -> list[Piece] | None:
@@ -173,7 +186,7 @@ def _source(stage: Stage, piece: Piece) -> Buffer | None:
     return piece.value.buffer
 
 
-def _whole(stage: Stage, piece: Piece) -> _Place | None:
+def _whole(stage: Stage, piece: Piece) -> Place | None:
     """Return where in the result the buffer lies of which a piece is a copy; None where it is not a copy of all of it.
 
     Its dimensions must be those of the result, in order; dimensions of one element may be missing on either side.
@@ -228,12 +241,12 @@ def _part(stage: Stage, piece: Piece) -> Stage:
     return Stage(tuple(axes), stage.target, tuple(values[axis.var] for axis in stage.axes), value)
 
 
-def _relocated(stage: AnyStage, moved: Mapping[Buffer, _Place], target: Buffer) -> AnyStage:
+def relocated(stage: AnyStage, moved: Mapping[Buffer, Place], target: Buffer) -> AnyStage:
     """Return ``stage`` with the buffers ``moved`` as parts of ``target``."""
     if isinstance(stage, Opaque) or not moved.keys() & (stage.reads() | stage.writes()):
         return stage
 
-    def shifted(indices: Sequence[PrimExpr], place_: _Place) -> tuple[PrimExpr, ...]:
+    def shifted(indices: Sequence[PrimExpr], place_: Place) -> tuple[PrimExpr, ...]:
         own = (IntImm(0) if dimension is None else indices[dimension] for dimension, _ in place_)
         return tuple(simplify(binary("+", index, IntImm(low))) for index, (_, low) in zip(own, place_, strict=True))
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from relay2relax.backends.c.placement import Piece, pieces_of
+from relay2relax.backends.c.placement import Piece, pieces_of, side_by_side
 from relay2relax.backends.c.stages import AnyStage, Axis, Reduction, Stage, tidy
 from relay2relax.tir.arith import simplify
-from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, FloatImm, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.expr import Binary, Buffer, BufferLoad, FloatImm, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.visit import loads, map_expr, substitute
 
 # Fewer products are not worth being put together.
@@ -176,20 +176,15 @@ def _together(group: Sequence[_Step], side: int) -> tuple[list[AnyStage], list[S
         indices[other.dimension] = simplify(binary("+", run, IntImm(low)))
         return other.pieces[side].at(indices)
 
-    def choice(begin: int, end: int) -> PrimExpr:
-        if end - begin == 1:
-            return operand(begin)
-        middle = (begin + end) // 2
-        first = binary("<", step, IntImm(middle))
-        return Call("if_then_else", (first, choice(begin, middle), choice(middle, end)), dtype)
-
     axes = (
         Axis(step, IntImm(count)),
         *(Axis(p, a.extent) for p, a in zip(places, kept, strict=True)),
         Axis(run, extent),
     )
     bounds = {axis.var: (0, binary("-", axis.extent, 1)) for axis in axes}
-    gather = Stage(axes, rows, tuple(axis.var for axis in axes), tidy(choice(0, count), bounds))
+    gather = Stage(
+        axes, rows, tuple(axis.var for axis in axes), tidy(side_by_side(step, range(count), operand), bounds)
+    )
     # Their product with the matrix.
     mine = {axis.var: Var(axis.var.name) for axis in one.stage.axes}
     result, k, t = Var("result", dtype), Var("k"), Var("step")
