@@ -7,7 +7,7 @@ behind the function's own, and the arguments of a call a list of register number
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,8 @@ class VirtualMachine:
         self._foreign = None if isinstance(executable, Executable) else executable
         if not isinstance(executable, Executable):
             return
-        self.executable = executable
+        # Weights as they came are what a file needs, not a machine: its kernels have their own, packed where they pack.
+        self.executable = replace(executable, weights={}, complete=None)
         self._callables: list[Callable[..., Any] | None] = [self._resolve(e) for e in executable.functions]
         self._functions = [
             self._prepare(entry) if isinstance(entry, bc.VMFunction) else None for entry in executable.functions

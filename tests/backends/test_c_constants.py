@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from relay2relax import backends, relay_ir, translator
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.module import compile_prim_funcs, generate
 from relay2relax.tir import te
@@ -62,6 +67,25 @@ def test_products_with_constants() -> None:
     result = np.empty((33, 40), np.float32)
     module.call("main", x, result)
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.compiler
+def test_a_machine_does_not_hold_what_its_kernels_have_packed(tmp_path: Path) -> None:
+    """Who keeps the machine alone has each weight once; who keeps the executable can still save it."""
+    text = """#[version = "0.0.5"]
+def @main(%x: Tensor[(33, 24), float32], %w: Tensor[(40, 24), float32]) { nn.relu(nn.dense(%x, %w, units=40)) }"""
+    weight, data = normal(40, 24), normal(33, 24)
+    expected = np.maximum(data @ weight.T, 0)
+    executable = backends.build(translator.via_graph(relay_ir.infer_type(relay_ir.parse(text)), {"w": weight}), "c")
+    machine = backends.VirtualMachine(executable)
+    held = weakref.ref(weight)
+    executable.save(tmp_path / "saved.r2r")
+    again = backends.VirtualMachine(backends.Executable.load(tmp_path / "saved.r2r"))
+    del executable, weight
+    gc.collect()
+    assert held() is None
+    for one in (machine, again):
+        np.testing.assert_allclose(one["main"](data), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_code_is_the_same_for_other_constants() -> None:
