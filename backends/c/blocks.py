@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from relay2relax.backends.c.loops import ceiling, clamp_start, static
+from relay2relax.backends.c.loops import clamp_start, static
 from relay2relax.backends.c.rows import Users
 from relay2relax.backends.c.stages import (
     Axis,
@@ -28,7 +28,7 @@ from relay2relax.backends.c.stages import (
     with_digits,
 )
 from relay2relax.core.dtype import bits
-from relay2relax.tir.arith import simplify
+from relay2relax.tir.arith import ceiling, simplify
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, FloatImm, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.reshape import size as size_of
 from relay2relax.tir.visit import loads, map_expr, variables
