@@ -12,6 +12,7 @@ from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.passes import Pass
+from relay2relax.ops import relax_op
 from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import (
     Binding,
@@ -32,12 +33,13 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
+from relay2relax.relax_ir.infer import unify
 from relay2relax.relax_ir.struct_info import ShapeStructInfo, TupleStructInfo
 from relay2relax.relax_ir.transform.mutator import Mutator
 from relay2relax.relax_ir.transform.rewriter import Rewriter
-from relay2relax.relax_ir.tvm_operators import ForeignOp
 from relay2relax.relax_ir.visit import all_sequences, operands, sequences, values, variables, with_values
 from relay2relax.tir import expr as tir
+from relay2relax.tir.extent import Extent
 
 _SUFFIX = "transform_params"
 
@@ -66,13 +68,16 @@ class LiftTransformParams(Pass[IRModule]):
                 parted[var] = _part(mod, var, func, count)
         functions = {var: parted[var].running if var in parted else func for var, func in mod.functions.items()}
         by_name = {var.name: var for var in mod.functions}
+        made: dict[str, dict[tir.Var, Extent]] = {}
         for var, parts in parted.items():
             name = f"{var.name}_{_SUFFIX}"
             own = by_name.get(name, GlobalVar(name))
             before = mod.functions.get(own)
             functions[own] = _transform(parts, before if isinstance(before, Function) else None)
-        # Both functions have variables of their own.
-        return Rewriter(replace(mod, functions=functions)).module()
+            made[name] = {}
+            if isinstance(before, Function):
+                unify(TupleStructInfo(tuple(one.info for one in parts.weights)), before.ret, made[name])
+        return _Apart(replace(mod, functions=functions), made).module()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,27 @@ class _Running(Mutator):
             (self.values[binding.var],) = operands(binding.value)
             return
         self.keep(binding)
+
+
+class _Apart(Rewriter):
+    """Gives both functions variables of their own, and the functions ``made`` their own symbolic dimensions, too.
+
+    ``made`` says what dimensions of the function that runs are in terms of those that the other one knows.
+    """
+
+    def __init__(self, mod: IRModule, made: Mapping[str, Mapping[tir.Var, Extent]]) -> None:
+        super().__init__(mod)
+        self.made = made
+
+    def params(self, name: str, func: Function) -> tuple[Sequence[Var], dict[str, Any]]:
+        if name not in self.made:
+            return func.params, dict(func.attrs)
+        dimensions = symbols.defined(param.info for param in func.params)
+        fresh: dict[tir.Var, Extent] = {one: tir.Var(one.name, one.dtype) for one in dimensions}
+        self.extents = fresh | {one: symbols.substitute_extent(e, fresh) for one, e in self.made[name].items()}
+        params = [replace(param, info=symbols.substitute(param.info, self.extents)) for param in func.params]
+        self.values.update(zip(func.params, params, strict=True))
+        return params, dict(func.attrs)
 
 
 def _part(mod: IRModule, name: GlobalVar, func: Function, count: int) -> _Parts:
@@ -200,7 +226,7 @@ def _liftable(func: Function, weights: Sequence[Var]) -> tuple[tuple[Binding | M
 
 def _stops(value: Expr) -> bool:
     """Whether ``value`` is a mark that says: from here on nothing is lifted."""
-    return isinstance(value, Call) and isinstance(value.op, ForeignOp) and value.op.name == "builtin.stop_lift_params"
+    return isinstance(value, Call) and value.op is relax_op("builtin.stop_lift_params")
 
 
 def _in_order(body: SeqExpr) -> Iterator[tuple[Binding | MatchCast, bool]]:
