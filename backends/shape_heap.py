@@ -83,6 +83,8 @@ class ShapeHeap:
                         meet(extent)
                 for extent in _extents(binding.value):
                     meet(extent)
+            for extent in _extents(seq.body):
+                meet(extent)
         for extent in symbols.extents(func.ret):
             if _defined(as_prim(extent), known):
                 meet(extent)

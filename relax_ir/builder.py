@@ -108,6 +108,7 @@ class _Signature:
     private: bool
     pure: bool
     output: Expr | None = None
+    ret: StructInfo | None = None
 
 
 class BlockBuilder:
@@ -224,13 +225,17 @@ class BlockBuilder:
         self._stack = [_Sequence()]
         return var
 
-    def emit_func_output(self, value: Expr) -> None:
-        """Let the function return ``value``; call it last, outside of dataflow blocks."""
+    def emit_func_output(self, value: Expr, ret: StructInfo | None = None) -> None:
+        """Let the function return ``value``; call it last, outside of dataflow blocks.
+
+        ``ret`` says more of the result than inference can; the machine checks it.
+        """
         if self._function is None:
             raise BuilderError("emit_func_output outside of a function")
         if self._current.dataflow:
             raise BuilderError("emit_func_output inside of a dataflow block; use emit_output there")
         self._function.output = self._as_result(value)
+        self._function.ret = ret
 
     def end_function(self) -> GlobalVar:
         """Finish the function and add it to the module."""
@@ -241,7 +246,7 @@ class BlockBuilder:
             raise BuilderError(f"{building.var.name} has no result; call emit_func_output")
         if len(self._stack) != 1:
             raise BuilderError(f"{len(self._stack) - 1} sequences of {building.var.name} are not finished")
-        info = self.struct_info(building.output)
+        info = building.ret or self.struct_info(building.output)
         ret = symbols.erase(info, symbols.defined(param.info for param in building.params))
         function = Function(
             building.params,

@@ -138,6 +138,11 @@ def join(a: StructInfo, b: StructInfo) -> StructInfo:
     return ObjectStructInfo()
 
 
+def says_more(a: StructInfo, b: StructInfo) -> bool:
+    """Whether every value of ``a`` is one of ``b``, but not the other way round."""
+    return a != b and not mismatch(a, b) and join(a, b) == b
+
+
 def renamed(info: FuncStructInfo, like: FuncStructInfo) -> StructInfo:
     """Return ``info`` with the names that ``like`` has for the dimensions which the parameters define."""
     pairs = zip(info.params or (), like.params or (), strict=False)

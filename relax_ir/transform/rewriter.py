@@ -57,7 +57,10 @@ class Rewriter:
                 params, attrs = self.params(var.name, func)
                 self.builder.begin_function(var.name, params, attrs, private=func.private, pure=func.pure)
                 run(self._blocks(func.body))
-                self.builder.emit_func_output(self.expr(func.body.body))
+                result = self.expr(func.body.body)
+                said = symbols.substitute(func.ret, self.extents)
+                more = symbols.says_more(said, self.builder.struct_info(result))
+                self.builder.emit_func_output(result, said if more else None)
                 self.builder.end_function()
         return replace(self.builder.get(), attrs=self.mod.attrs)
 

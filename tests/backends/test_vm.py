@@ -400,3 +400,39 @@ class Module:
     x, y = normal(2), normal(2)
     result = backends.VirtualMachine(backends.build(module, target=target))["main"](x, y)
     np.testing.assert_allclose(result, 2 * y + x, rtol=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_a_function_says_of_its_result_is_checked(target: str) -> None:
+    """Inference knows nothing of ``y``; the function does."""
+    machine = backends.VirtualMachine(
+        backends.build(
+            relax_ir.parse("""
+@R.function
+def main(x: R.Tensor(("n", "m"), dtype="int32"), y: R.Object) -> R.Tensor(("m", "n")):
+    return y
+"""),
+            target,
+        )
+    )
+    x = np.zeros((1, 2), "int32")
+    assert machine["main"](x, np.zeros((2, 1), "float32")).shape == (2, 1)
+    with pytest.raises(ExecutionError, match=r"dimension 0 is 1, expected 2(.|\n)*fn=main, loc=return"):
+        machine["main"](x, x)
+    with pytest.raises(ExecutionError, match="expected 2 dimensions, found shape"):
+        machine["main"](x, np.zeros((2, 1, 1), "float32"))
+
+
+def test_extents_of_a_result_are_computed() -> None:
+    machine = backends.VirtualMachine(
+        backends.build(
+            relax_ir.parse("""
+@R.function
+def main(x: R.Tensor(dtype="float32")) -> R.Shape(ndim=2):
+    n, m = T.int64(), T.int64()
+    y = R.match_cast(x, R.Tensor((n, m), "float32"))
+    return R.shape([n * 2, m * 3])
+""")
+        )
+    )
+    assert tuple(machine["main"](np.zeros((2, 3), "float32"))) == (4, 9)
