@@ -24,7 +24,9 @@ def bind_call(func: PrimFunc, arrays: Sequence[Array], scalars: Sequence[float] 
     parameters = [p for p in func.params if p not in func.buffer_map]
     if len(scalars) != len(parameters):
         raise ExecutionError(f"{func.name} takes {len(parameters)} scalars, {len(scalars)} were given")
-    values.update((p, s if is_float(p.dtype) else int(s)) for p, s in zip(parameters, scalars, strict=True))
+    for parameter, scalar in zip(parameters, scalars, strict=True):
+        as_given = is_float(parameter.dtype) or parameter.dtype == "handle"
+        values[parameter] = scalar if as_given else int(scalar)
     for buffer, array in zip(buffers, arrays, strict=True):
         what, rank = f"{func.name}: argument {buffer.name!r}", len(buffer.shape)
         if array.dtype != numpy_dtype(buffer.dtype):

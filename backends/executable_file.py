@@ -17,7 +17,7 @@ from relay2relax.backends import bytecode as bc
 from relay2relax.backends.archive import read_archive, write_archive
 from relay2relax.backends.builtins import BUILTINS, INVOKE_CLOSURE
 from relay2relax.backends.executable import Executable
-from relay2relax.backends.outside_calls import outside_names
+from relay2relax.backends.outside_calls import is_interpreted
 from relay2relax.backends.value_codec import Reader, Writer
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
@@ -203,7 +203,7 @@ class _Loader:
         if target == "c":
             from relay2relax.backends.c.module import compile_prim_funcs
 
-            kernels = [e.func for e in functions if isinstance(e, bc.Kernel) and not outside_names(e.func)]
+            kernels = [e.func for e in functions if isinstance(e, bc.Kernel) and not is_interpreted(e.func)]
             native = compile_prim_funcs(kernels, self.weights)
         return Executable(functions, constants, target, native, self.weights)
 

@@ -22,6 +22,7 @@ from relay2relax.core.errors import ExecutionError, UnsupportedError
 from relay2relax.tir.expr import (
     Binary,
     Buffer,
+    BufferData,
     BufferLoad,
     Call,
     Cast,
@@ -153,6 +154,12 @@ class Grid:
         match expr:
             case StringImm(value):
                 return value
+            case BufferData(buffer):
+                return self.argument(
+                    Call("address_of", (BufferLoad(buffer, (IntImm(0),) * len(buffer.shape)),), "handle")
+                )
+            case Var() if isinstance(self.scalars.get(expr), np.ndarray):
+                return self.scalars[expr]
             case Call("address_of", (BufferLoad(buffer, indices),)):
                 array = self.buffers[buffer]
                 if not array.flags.c_contiguous:

@@ -22,10 +22,12 @@ from relay2relax.backends.outside_calls import outside_statements
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ExecutionError
 from relay2relax.ops.reduce import extreme
-from relay2relax.tir.expr import Binary, Buffer, BufferLoad, PrimExpr, Var, conjuncts
+from relay2relax.tir.executable import executable_form
+from relay2relax.tir.expr import Binary, Buffer, BufferLoad, Call, PrimExpr, StringImm, Var, conjuncts
 from relay2relax.tir.integers import integer
 from relay2relax.tir.stmt import (
     Allocate,
+    Assert,
     Block,
     BlockRealize,
     BufferStore,
@@ -54,6 +56,7 @@ def evaluate_prim_func(
     parameters, in order. Raises ExecutionError where an array does not fit its parameter or an index leaves
     its buffer, or nobody registered a function that ``func`` calls by name."""
     arrays = [*inputs, *outputs]
+    func = executable_form(func)
     scope: dict[Var, Any] = dict(bind_call(func, arrays, scalars))
     buffers = dict(zip(func.buffers, arrays, strict=True))
     frame = _Frame(buffers, scope, outside_statements(func))
@@ -74,6 +77,14 @@ class _Nest:
     fresh: bool
 
 
+class _Break(Exception):
+    """The loop around this place ends."""
+
+
+class _Continue(Exception):
+    """The next step of the loop around this place begins."""
+
+
 class _Frame:
     """The buffers and scalar variables of a running function; what calls functions by name is run ``stepwise``."""
 
@@ -86,6 +97,28 @@ class _Frame:
         """Give ``buffer`` memory of undefined content."""
         shape = tuple(integer(extent, self.scope) for extent in buffer.shape)
         self.buffers[buffer] = np.empty(shape, numpy_dtype(buffer.dtype))
+
+    def address(self, expr: PrimExpr) -> Array:
+        """Return the memory that begins where ``expr`` says, as an array of one dimension."""
+        found = Grid(self.buffers, self.scope).argument(expr)
+        if not isinstance(found, np.ndarray):
+            raise ExecutionError("a buffer lies at an address that is not known here")
+        return found.reshape(-1)
+
+    def view(self, buffer: Buffer, memory: Array) -> Array:
+        """Return ``buffer`` within ``memory``."""
+        shape = tuple(int(self.scalar(extent)) for extent in buffer.shape)
+        begin = 0 if buffer.offset is None else int(self.scalar(buffer.offset))
+        steps = [int(self.scalar(step)) for step in buffer.strides]
+        count = math.prod(shape)
+        if steps and count:
+            count = sum(step * (extent - 1) for step, extent in zip(steps, shape, strict=True)) + 1
+        elements = memory.view(numpy_dtype(buffer.dtype))[begin : begin + count]
+        if elements.size < count:
+            raise ExecutionError(f"{buffer.name} has {count} elements, the memory where it lies {elements.size}")
+        if not steps or 0 in shape:
+            return elements.reshape(shape)
+        return np.lib.stride_tricks.as_strided(elements, shape, [step * elements.itemsize for step in steps])
 
     def scalar(self, expr: PrimExpr) -> Any:
         """Return the value of ``expr`` at this point of the program."""
@@ -119,15 +152,23 @@ class _Frame:
                 elif otherwise is not None:
                     self.run(otherwise)
             case While(condition, body):
-                while self.scalar(condition):
-                    self.run(body)
+                while self.scalar(condition) and self.once(body):
+                    pass
             case Allocate(buffer, body, of):
                 if of is None:
                     self.allocate(buffer)
                 else:
-                    shape = tuple(int(self.scalar(extent)) for extent in buffer.shape)
-                    self.buffers[buffer] = self.buffers[of].reshape(shape)
+                    memory = self.buffers[of].reshape(-1) if isinstance(of, Buffer) else self.address(of)
+                    self.buffers[buffer] = self.view(buffer, memory)
                 self.run(body)
+            case Assert(condition, message, kind):
+                if not self.scalar(condition):
+                    text = "".join(part.value for part in message if isinstance(part, StringImm))
+                    raise ExecutionError(f"{kind}: {text}")
+            case Evaluate(Call("break_loop")):
+                raise _Break
+            case Evaluate(Call("continue_loop")):
+                raise _Continue
             case Evaluate(value):
                 self.scalar(value)
 
@@ -139,7 +180,18 @@ class _Frame:
             return
         for step in range(int(self.scalar(stmt.extent))):
             self.scope[stmt.var] = step
-            self.run(stmt.body)
+            if not self.once(stmt.body):
+                return
+
+    def once(self, body: Stmt) -> bool:
+        """Run the body of a loop once; return whether the loop goes on."""
+        try:
+            self.run(body)
+        except _Continue:
+            return True
+        except _Break:
+            return False
+        return True
 
     def block(self, stmt: BlockRealize) -> None:
         """Run a block at one point of its axes."""

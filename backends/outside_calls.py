@@ -15,8 +15,8 @@ from typing import Any
 
 from relay2relax.backends.registry import find_func
 from relay2relax.core.dtype import numpy_dtype
-from relay2relax.tir.expr import Call, PrimExpr, StringImm
-from relay2relax.tir.stmt import PrimFunc, Stmt
+from relay2relax.tir.expr import Buffer, Call, Pointer, PrimExpr, StringImm
+from relay2relax.tir.stmt import Allocate, Assert, Evaluate, PrimFunc, Stmt
 from relay2relax.tir.visit import expressions, statements, sub_statements, subexpressions
 
 _EXTERN = frozenset({"call_extern", "call_pure_extern"})
@@ -57,6 +57,27 @@ def is_outside(expr: PrimExpr) -> bool:
 def outside_names(func: PrimFunc) -> frozenset[str]:
     """Return the names of the functions that ``func`` looks up."""
     return frozenset(_name(call) for stmt in statements(func.body) for call in _calls(stmt))
+
+
+@lru_cache(maxsize=256)
+def is_interpreted(func: PrimFunc) -> bool:
+    """Whether ``func`` is evaluated on numpy on target c too.
+
+    It is where it calls functions by name, may stop or leave loops early, or sees memory as elements of another dtype.
+    """
+    if outside_names(func):
+        return True
+    for stmt in statements(func.body):
+        match stmt:
+            case Assert():
+                return True
+            case Allocate(buffer, _, of) if of is not None and not (
+                isinstance(of, Buffer) and of.dtype == buffer.dtype
+            ):
+                return True
+            case Evaluate(value) if any(isinstance(part, Call) for part in subexpressions(value)):
+                return True
+    return any(isinstance(param, Pointer) and param not in func.buffer_map for param in func.params)
 
 
 @lru_cache(maxsize=256)

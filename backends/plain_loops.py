@@ -82,7 +82,7 @@ class _Writer:
                 inner = self.stmt(body, values, parallel)
                 # What is accessed as a flat view only is flat from the beginning.
                 return Allocate(self.flat.pop(buffer, own), inner)
-            case Allocate(buffer, body, of) if of is not None:
+            case Allocate(buffer, body, Buffer() as of):
                 return Allocate(buffer, self.stmt(body, values, parallel), self.memory(of))
         return map_parts(stmt, lambda one: self.stmt(one, values, parallel), lambda expr: self.expr(expr, values))
 

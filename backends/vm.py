@@ -19,7 +19,7 @@ from relay2relax.backends.builtins import BUILTINS, INVOKE_CLOSURE, SPECIALISED,
 from relay2relax.backends.direct import direct_call
 from relay2relax.backends.executable import Executable
 from relay2relax.backends.kernels import numpy_kernel
-from relay2relax.backends.outside_calls import outside_names
+from relay2relax.backends.outside_calls import is_interpreted, outside_names
 from relay2relax.backends.registry import find_func
 from relay2relax.backends.shape_heap import EQUAL
 from relay2relax.core.collection import collection_paused
@@ -103,7 +103,7 @@ class VirtualMachine:
             case bc.Kernel(_, func):
                 for name in outside_names(func):
                     find_func(name)
-                if self.executable.native is not None and not outside_names(func):
+                if self.executable.native is not None and not is_interpreted(func):
                     return self.executable.native.kernel(func.name)  # type: ignore[no-any-return]
                 return numpy_kernel(func)
             case bc.OperatorCall():

@@ -81,6 +81,19 @@ def bits(dtype: str) -> int:
     return int(form["bits"])
 
 
+def lanes_of(dtype: str) -> int | str:
+    """Return how many lanes ``dtype`` has, as a text such as ``vscalex4`` where the machine decides."""
+    _, times, lanes = dtype.partition("x")
+    if not times:
+        return 1
+    return int(lanes) if lanes.isdecimal() else lanes
+
+
+def element_dtype(dtype: str) -> str:
+    """Return the dtype of one lane of ``dtype``."""
+    return dtype.partition("x")[0]
+
+
 def to_code(dtype: str) -> tuple[int, int, int]:
     """Return (code, bits, lanes) as TVM's binary formats store them; bool is (1, 1, 1).
 

@@ -11,7 +11,9 @@ import ast
 import difflib
 import re
 import textwrap
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +49,14 @@ class FollowsError(ScriptProblem):
 
 class Poison:
     """Stands for the value of a name whose definition is mistaken."""
+
+
+@contextmanager
+def _unwarned() -> Iterator[None]:
+    """Keep Python from warning of what it parses (of a lone backslash, say)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def counted(count: int, what: str) -> str:
@@ -106,7 +116,8 @@ class ScriptSource:
         self.values: dict[str, int | float] = {}
         self.problems: list[Diagnostic] = []
         try:
-            self.tree = ast.parse(text)
+            with _unwarned():
+                self.tree = ast.parse(text)
         except SyntaxError as error:
             raise ParseError(self._syntax(error), self.text) from error
         except ValueError as error:
@@ -217,7 +228,8 @@ class ScriptSource:
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             return node
         try:
-            found = ast.parse(node.value.strip(), mode="eval").body
+            with _unwarned():
+                found = ast.parse(node.value.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise self.problem(node, f"{node.value!r} is no {what}", "expected an expression") from None
         for one in ast.walk(found):

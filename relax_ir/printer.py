@@ -59,8 +59,9 @@ from relay2relax.relax_ir.tvm_operators import RESULT_KEYWORDS, Argument, Foreig
 from relay2relax.relax_ir.visit import Steps, all_sequences, bindings, run
 from relay2relax.tir import expr as tir
 from relay2relax.tir.expr import FloatImm, IntImm
+from relay2relax.tir.expr_printer import string_literal
 from relay2relax.tir.names import identifier
-from relay2relax.tir.printer import print_prim_func, string_literal
+from relay2relax.tir.printer import print_prim_func
 from relay2relax.tir.stmt import PrimFunc
 
 # Gives the name under which the reader finds a constant, or None where it is to be written out.

@@ -24,9 +24,9 @@ from relay2relax.relax_ir.struct_info import (
 )
 from relay2relax.relax_ir.symbols import variables
 from relay2relax.tir.expr import LEVELS, Binary, FloatImm, IntImm, PrimExpr, Var
+from relay2relax.tir.expr_printer import float_literal, string_literal
 from relay2relax.tir.extent import Extent
 from relay2relax.tir.names import identifier
-from relay2relax.tir.printer import float_literal, string_literal
 
 Names = Callable[[Var], str]
 

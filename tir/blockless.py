@@ -15,7 +15,7 @@ def lower_blocks(stmt: Stmt) -> Stmt:
     """Return ``stmt`` without blocks, loops as they are."""
 
     def rewrite(node: Stmt) -> Stmt | None:
-        if isinstance(node, Allocate) and node.of is not None:
+        if isinstance(node, Allocate) and isinstance(node.of, Buffer):
             return lower_blocks(in_place(node.body, node.buffer, node.of))
         if not isinstance(node, BlockRealize):
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from relay2relax.core import dtype as dt
 from relay2relax.core.errors import Diagnostic
@@ -13,18 +13,26 @@ from relay2relax.tir.expr import (
     AnyExtent,
     Binary,
     Buffer,
+    BufferData,
     BufferLoad,
     Call,
     Cast,
+    CommReducer,
+    IntImm,
+    LetIn,
     Not,
+    Pointer,
     PrimExpr,
     Select,
     Var,
+    accessed_dtype,
     children,
 )
 from relay2relax.tir.reshape import size
 from relay2relax.tir.stmt import (
     Allocate,
+    Assert,
+    Attribute,
     Block,
     BlockRealize,
     BufferRegion,
@@ -37,9 +45,19 @@ from relay2relax.tir.stmt import (
     PrimFunc,
     Seq,
     Stmt,
+    ThreadAxis,
     While,
 )
-from relay2relax.tir.visit import expressions, loads, statements, subexpressions, variables
+from relay2relax.tir.visit import (
+    expressions,
+    loads,
+    place_variables,
+    shape_variables,
+    statements,
+    subexpressions,
+    variables,
+    written_buffers,
+)
 
 _ONLY_INTEGERS = frozenset({"//", "%", "truncdiv", "truncmod", "&", "|", "^", "<<", ">>"})
 _ONLY_BOOLS = frozenset({"and", "or"})
@@ -48,7 +66,8 @@ _ONLY_BOOLS = frozenset({"and", "or"})
 class _Checker:
     """The mistakes so far, what can be seen at this place, and the names of the statements around it."""
 
-    def __init__(self) -> None:
+    def __init__(self, strict: bool) -> None:
+        self.strict = strict
         self.mistakes: list[Diagnostic] = []
         self.known: set[Var | Buffer] = set()
         self.place: list[str] = []
@@ -57,7 +76,7 @@ class _Checker:
         self.hidden: set[Var] = set()
 
     def wrong(self, title: str, help: str = "") -> None:
-        where = f"in {' / '.join(self.place)}" if self.place else ""
+        where = f"in {' / '.join(filter(None, self.place))}" if self.place else ""
         self.mistakes.append(Diagnostic(title, label=where, help=help))
 
     @contextmanager
@@ -83,6 +102,13 @@ class _Checker:
                 self.wrong(f"the buffer {buffer.name} has an extent about which nothing is known")
             else:
                 self.index(extent, f"an extent of {buffer.name}")
+        for part in buffer.strides if buffer.offset is None else (*buffer.strides, buffer.offset):
+            self.index(part, f"a stride or the offset of {buffer.name}")
+
+    def matched(self, buffer: Buffer) -> list[Var]:
+        """Return the variables that ``buffer``, which stands for another, gives their values."""
+        named = (*shape_variables([buffer]), *place_variables(buffer))
+        return [var for var in dict.fromkeys(named) if var not in self.known]
 
     # Expressions.
 
@@ -112,24 +138,41 @@ class _Checker:
                     self.wrong(title, help="bind an axis to it")
                 elif expr not in self.known:
                     self.wrong(f"the variable {name} is not defined here")
-            case BufferLoad(buffer, indices):
+            case BufferLoad(buffer, indices, predicate):
                 self.access(buffer, indices, "a load")
+                if predicate is not None:
+                    self.expr(predicate)
+                return
+            case BufferData(buffer):
+                if buffer not in self.known:
+                    self.wrong(f"the address of {buffer.name}, which is not declared here")
+            case LetIn(var, value, body):
+                self.expr(value)
+                if value.dtype != var.dtype:
+                    self.wrong(f"{var.name} is {var.dtype}, its value {value.dtype}")
+                with self.inside(f"let {var.name}", var):
+                    self.expr(body)
+                return
+            case CommReducer(left, right, results, identities):
+                with self.inside("reducer", *left, *right):
+                    for part in (*results, *identities):
+                        self.expr(part)
                 return
             case Binary(op, a, b):
                 if a.dtype != b.dtype:
                     self.wrong(f"the operands of {op!r} have dtypes {a.dtype} and {b.dtype}")
-                elif op in _ONLY_BOOLS and a.dtype != "bool":
+                elif op in _ONLY_BOOLS and dt.element_dtype(a.dtype) != "bool":
                     self.wrong(f"{op!r} takes bools, not {a.dtype}")
                 elif op in _ONLY_INTEGERS and dt.is_float(a.dtype):
                     self.wrong(f"{op!r} takes integers, not {a.dtype}")
                 elif op == "/" and not dt.is_float(a.dtype):
                     self.wrong(f"'/' takes floats, not {a.dtype}", help="use '//' or 'truncdiv'")
-            case Not(a) if a.dtype != "bool":
+            case Not(a) if dt.element_dtype(a.dtype) != "bool":
                 self.wrong(f"a negation of {a.dtype}, expected bool")
             case Cast(dtype, value) if "handle" in (dtype, value.dtype):
                 self.wrong("a conversion of a handle")
             case Select(condition, a, b) | Call("if_then_else", (condition, a, b)):
-                if condition.dtype != "bool":
+                if dt.element_dtype(condition.dtype) != "bool":
                     self.wrong(f"the condition of a choice has dtype {condition.dtype}, expected bool")
                 if a.dtype != b.dtype or a.dtype != expr.dtype:
                     self.wrong(f"the branches of a choice have dtypes {a.dtype} and {b.dtype}")
@@ -142,10 +185,12 @@ class _Checker:
 
     def stmt(self, stmt: Stmt) -> None:
         match stmt:
-            case BufferStore(buffer, indices, value):
+            case BufferStore(buffer, indices, value, predicate):
                 self.access(buffer, indices, "a store")
                 self.expr(value)
-                if value.dtype != buffer.dtype:
+                if predicate is not None:
+                    self.expr(predicate)
+                if value.dtype != accessed_dtype(buffer, indices):
                     self.wrong(f"a store of {value.dtype} into {buffer.name}, which holds {buffer.dtype}")
             case Seq(stmts):
                 for one in stmts:
@@ -174,10 +219,25 @@ class _Checker:
                 self.stmt(body)
             case Evaluate(value):
                 self.expr(value)
+            case Assert(condition, message):
+                self.condition(condition, "an assertion")
+                for part in message:
+                    self.expr(part)
+            case Attribute(node, _, value, body):
+                # TVM says something of the variable of a loop outside of the loop.
+                for part in (node, value):
+                    if isinstance(part, PrimExpr) and not isinstance(part, Var):
+                        self.expr(part)
+                defined = [node.var] if isinstance(node, ThreadAxis) and node.var not in self.known else []
+                with self.inside(f"attribute {stmt.key}", *defined):
+                    self.stmt(body)
             case Allocate(buffer, body, of):
-                if of is not None:
+                if isinstance(of, Buffer):
                     self.view(buffer, of)
-                with self.inside(f"allocation {buffer.name}", buffer):
+                elif of is not None:
+                    self.expr(of)
+                free = [] if of is None else self.matched(buffer)
+                with self.inside(f"allocation {buffer.name}", *free), self.inside("", buffer):
                     self.stmt(body)
             case BlockRealize():
                 self.realize(stmt)
@@ -185,8 +245,11 @@ class _Checker:
     def view(self, buffer: Buffer, of: Buffer) -> None:
         if of not in self.known:
             self.wrong(f"{buffer.name} is the memory of {of.name}, which is not declared here")
-        if buffer.dtype != of.dtype or size(buffer) != size(of):
-            self.wrong(f"{buffer.name} does not have the dtype and as many elements as {of.name}, whose memory it is")
+        begin = IntImm(0) if buffer.offset is None else buffer.offset
+        match size(buffer), size(of), begin:
+            case IntImm(own), IntImm(most), IntImm(first) if self.strict and not buffer.strides:
+                if (own + first) * _width(buffer.dtype) > most * _width(of.dtype):
+                    self.wrong(f"{buffer.name} has more elements than {of.name}, whose memory it is")
 
     def realize(self, stmt: BlockRealize) -> None:
         block = stmt.block
@@ -199,7 +262,12 @@ class _Checker:
                 self.wrong(f"the axis {axis.var.name} is {axis.var.dtype}, its value {value.dtype}")
         if stmt.predicate is not None:
             self.condition(stmt.predicate, f"the block {block.name}")
-        with self.inside(f"block {block.name}", *(axis.var for axis in block.iter_vars), *block.alloc_buffers):
+        own = [axis.var for axis in block.iter_vars]
+        with self.inside(f"block {block.name}", *own, *block.alloc_buffers), ExitStack() as stack:
+            for match in block.matches:
+                self.region(match.region)
+                stack.enter_context(self.inside("", *self.matched(match.buffer)))
+                stack.enter_context(self.inside("", match.buffer))
             for region in (*block.reads, *block.writes):
                 self.region(region)
             self.contents(block)
@@ -225,7 +293,7 @@ class _Checker:
         stores: list[BufferStore] = []
         read: set[Buffer] = set()
         addressed: set[Buffer] = set()
-        owned = set(block.alloc_buffers)
+        owned = {*block.alloc_buffers, *(match.buffer for match in block.matches)}
         for part in (block.init, block.body):
             if part is None:
                 continue
@@ -236,22 +304,28 @@ class _Checker:
                     case Allocate(buffer):
                         owned.add(buffer)
                     case BlockRealize(block=inner):
-                        owned.update(inner.alloc_buffers)
+                        owned.update((*inner.alloc_buffers, *(match.buffer for match in inner.matches)))
                 for expr in expressions(node):
                     read.update(load.buffer for load in loads(expr))
                     addressed.update(_addressed(expr))
         written = {store.buffer for store in stores}
         for store in stores:
-            if block.init is not None and reduced.intersection(v for i in store.indices for v in variables(i)):
+            if (
+                self.strict
+                and block.init is not None
+                and reduced.intersection(v for i in store.indices for v in variables(i))
+            ):
                 self.wrong(f"{store.buffer.name} is written at an index that a reduction axis changes")
         for buffer in sorted(written - owned - {r.buffer for r in block.writes}, key=lambda b: b.name):
-            self.wrong(f"the block {block.name} writes {buffer.name}, which its regions do not say")
+            if self.strict:
+                self.wrong(f"the block {block.name} writes {buffer.name}, which its regions do not say")
         # Who is given the address of a buffer may read it, write it, or both.
         written |= addressed & {r.buffer for r in block.writes}
         for buffer in sorted(read - written - owned - {r.buffer for r in block.reads}, key=lambda b: b.name):
-            self.wrong(f"the block {block.name} reads {buffer.name}, which its regions do not say")
+            if self.strict:
+                self.wrong(f"the block {block.name} reads {buffer.name}, which its regions do not say")
         accumulating = written & read - owned
-        if reduced and block.init is None and not accumulating:
+        if self.strict and reduced and block.init is None and not accumulating:
             self.wrong(f"the block {block.name} has reduction axes, but accumulates nothing")
 
     def func(self, func: PrimFunc) -> None:
@@ -259,7 +333,7 @@ class _Checker:
             if count > 1:
                 self.wrong(f"the parameter {param.name} is given twice")
         for param in func.params:
-            if (param.dtype == "handle") != (param in func.buffer_map):
+            if (param.dtype == "handle") != (param in func.buffer_map) and not isinstance(param, Pointer):
                 expected = "a buffer" if param.dtype == "handle" else "no buffer"
                 self.wrong(f"the parameter {param.name} of dtype {param.dtype} must have {expected}")
             self.known.add(param)
@@ -270,6 +344,10 @@ class _Checker:
             self.wrong(f"{func.num_outputs} outputs are announced, there are {len(func.buffers)} buffers")
         # A parameter's dimension that is a plain variable gives that variable its value.
         self.known.update(e for buffer in func.buffers for e in buffer.shape if isinstance(e, Var))
+        if not self.strict:
+            # Whoever calls it may find the others.
+            self.known.update(shape_variables(func.buffers))
+        self.known.update(var for buffer in func.buffers for var in place_variables(buffer))
         for buffer in (*func.buffers, *func.root_buffers):
             self.declare(buffer)
             self.known.add(buffer)
@@ -277,28 +355,22 @@ class _Checker:
         self.outputs(func)
 
     def outputs(self, func: PrimFunc) -> None:
-        views = {node.buffer: node.of for node in statements(func.body) if isinstance(node, Allocate)}
-        written: set[Buffer] = set()
-        for node in statements(func.body):
-            if isinstance(node, BufferStore):
-                buffer: Buffer | None = node.buffer
-                while buffer is not None:
-                    written.add(buffer)
-                    buffer = views.get(buffer)
+        written = written_buffers(func.body)
         opaque = any(isinstance(node, Evaluate) for node in statements(func.body))
         for output in func.buffers[len(func.buffers) - func.num_outputs :]:
             if output not in written and not opaque:
                 self.wrong(f"the output {output.name} is never written")
 
 
-def check_prim_func(func: PrimFunc) -> None:
+def check_prim_func(func: PrimFunc, strict: bool = True) -> None:
     """Raise TIRError, which lists every mistake, unless ``func`` is legal.
 
     Checked: variables and buffers are defined where they are used and bound once; ranks and dtypes of loads, stores,
-    operators and conditions; block axes and their values; regions name every buffer that a block touches; reductions
-    accumulate at places that their axes do not change; every output is written.
+    operators and conditions; block axes and their values; every output is written. Unless ``strict`` is false also what
+    TVM does not ask for: regions name every buffer that a block touches, reductions accumulate at places that their
+    axes do not change.
     """
-    checker = _Checker()
+    checker = _Checker(strict)
     checker.place.append(func.name)
     checker.func(func)
     if checker.mistakes:
@@ -309,5 +381,10 @@ def _addressed(expr: PrimExpr) -> Iterator[Buffer]:
     """Yield the buffers whose addresses ``expr`` takes."""
     for node in subexpressions(expr):
         match node:
-            case Call("address_of", (BufferLoad(buffer),)):
+            case Call("address_of", (BufferLoad(buffer),)) | BufferData(buffer):
                 yield buffer
+
+
+def _width(dtype: str) -> int:
+    lanes = dt.lanes_of(dtype)
+    return dt.bits(dt.element_dtype(dtype)) * (lanes if isinstance(lanes, int) else 1)

@@ -2,7 +2,10 @@
 
     expr ::= IntImm | FloatImm | StringImm | Var | AnyExtent
            | Binary(op, expr, expr) | Not(expr) | Cast(dtype, expr) | Select(expr, expr, expr)
-           | Call(intrinsic, expr*) | BufferLoad(buffer, expr*)
+           | Call(intrinsic, expr*) | BufferLoad(buffer, expr*) | BufferData(buffer) | LetIn(var, expr, expr)
+           | Ramp(expr, expr, lanes) | Broadcast(expr, lanes) | Shuffle(expr*, expr*)
+
+A dtype such as ``float32x4`` is that of a vector of as many lanes; operators work lane by lane.
 
 Expressions are values: two are equal when they are built alike; a ``Var`` is equal to itself only. Python
 operators build them and fold constants; ``//`` and ``%`` round towards minus infinity, as TVM's floordiv and
@@ -19,6 +22,7 @@ from itertools import count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
+from relay2relax.core.dtype import element_dtype, lanes_of
 from relay2relax.core.errors import Relay2RelaxError
 
 BinaryOp: TypeAlias = Literal[
@@ -161,6 +165,14 @@ class SizeVar(Var):
     """A variable that Relay's files mark as an extent, that is as not negative."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Pointer(Var):
+    """The address of elements of dtype ``element`` ("void": of anything) in memory of ``scope``."""
+
+    element: str = "void"
+    scope: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class AnyExtent(PrimExpr):
     """Relay's ``?``: an extent about which nothing is known; two of them are not known to be equal.
@@ -217,7 +229,8 @@ class Binary(_Hashed):
 
     @property
     def dtype(self) -> str:
-        return "bool" if self.op in COMPARISONS else self.a.dtype
+        dtype = self.a.dtype
+        return vector_dtype("bool", lanes_of(dtype)) if self.op in COMPARISONS else dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +241,7 @@ class Not(PrimExpr):
 
     @property
     def dtype(self) -> str:
-        return "bool"
+        return self.a.dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,16 +272,39 @@ class Call(PrimExpr):
     name: str
     args: tuple[PrimExpr, ...]
     dtype: str
+    # Of an address: the element and the scope, where the script says them.
+    pointer: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword(PrimExpr):
+    """An argument that a function takes by its name; ``value`` is one as attributes have it."""
+
+    name: str
+    value: Any
+
+    @property
+    def dtype(self) -> str:
+        return "handle"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """A multi-dimensional array in memory, row-major; ``name`` is a hint, the object is its identity."""
+    """A multi-dimensional array in memory; ``name`` is a hint, the object is its identity.
+
+    It is row-major unless ``strides`` says how many elements a step along each dimension passes, and begins where its
+    memory does unless ``offset`` says at which element. A variable there that nothing else defines is one that the
+    buffer itself gives its value. ``notes`` are the arguments of TVMScript that say nothing of the elements (align,
+    offset_factor, buffer_type, axis_separators, layout).
+    """
 
     name: str
     shape: tuple[PrimExpr, ...]
     dtype: str = "float32"
     scope: str = "global"
+    strides: tuple[PrimExpr, ...] = ()
+    offset: PrimExpr | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, indices: PrimLike | tuple[PrimLike, ...]) -> BufferLoad:
         found = indices if isinstance(indices, tuple) else (indices,)
@@ -277,18 +313,123 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class BufferLoad(PrimExpr):
-    """One element of a buffer."""
+    """One element of a buffer, or those at the lanes of the last index that ``predicate`` sets."""
 
     buffer: Buffer
+    indices: tuple[PrimExpr, ...]
+    predicate: PrimExpr | None = None
+
+    @property
+    def dtype(self) -> str:
+        return accessed_dtype(self.buffer, self.indices)
+
+
+@dataclass(frozen=True, slots=True)
+class BufferData(PrimExpr):
+    """Where the memory of ``buffer`` begins: ``buffer.data``."""
+
+    buffer: Buffer
+
+    @property
+    def dtype(self) -> str:
+        return "handle"
+
+
+@dataclass(frozen=True, slots=True)
+class LetIn(PrimExpr):
+    """``body``, in which ``var`` has the value ``value``."""
+
+    var: Var
+    value: PrimExpr
+    body: PrimExpr
+
+    @property
+    def dtype(self) -> str:
+        return self.body.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp(PrimExpr):
+    """The vector ``base + stride * [0, 1, … lanes - 1]``."""
+
+    base: PrimExpr
+    stride: PrimExpr
+    lanes: PrimExpr
+
+    @property
+    def dtype(self) -> str:
+        return vector_dtype(self.base.dtype, self.lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast(PrimExpr):
+    """The vector with ``value`` in each of its lanes."""
+
+    value: PrimExpr
+    lanes: PrimExpr
+
+    @property
+    def dtype(self) -> str:
+        return vector_dtype(self.value.dtype, self.lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle(PrimExpr):
+    """The lanes ``indices`` of all ``vectors``, one behind the other; a scalar where there is one index."""
+
+    vectors: tuple[PrimExpr, ...]
     indices: tuple[PrimExpr, ...]
 
     @property
     def dtype(self) -> str:
-        return self.buffer.dtype
+        return vector_dtype(element_dtype(self.vectors[0].dtype), len(self.indices))
+
+
+@dataclass(frozen=True, slots=True)
+class CommReducer(PrimExpr):
+    """How the partial results ``left`` and ``right`` of a reduction are combined, beginning with ``identities``."""
+
+    left: tuple[Var, ...]
+    right: tuple[Var, ...]
+    results: tuple[PrimExpr, ...]
+    identities: tuple[PrimExpr, ...]
+
+    @property
+    def dtype(self) -> str:
+        return "handle"
+
+
+def vector_dtype(dtype: str, lanes: PrimExpr | int | str) -> str:
+    """Return the dtype of ``lanes`` elements of ``dtype``, which may be vectors themselves."""
+    count: int | str
+    match lanes:
+        case IntImm(value):
+            count = value
+        case Binary("*", Call("vscale"), IntImm(value)) | Binary("*", IntImm(value), Call("vscale")):
+            count = f"vscalex{value}"
+        case int() | str():
+            count = lanes
+        case _:
+            raise OperandError(f"a vector of {lanes} lanes has no dtype")
+    inner = lanes_of(dtype)
+    if isinstance(count, int) and isinstance(inner, int):
+        count *= inner
+    return dtype if count == inner else element_dtype(dtype) + (f"x{count}" if count != 1 else "")
+
+
+def accessed_dtype(buffer: Buffer, indices: Sequence[PrimExpr]) -> str:
+    """Return the dtype of what ``buffer`` holds at ``indices``."""
+    last = indices[-1] if indices else None
+    if last is None or isinstance(last, IntImm):
+        return buffer.dtype
+    lanes = lanes_of(last.dtype)
+    return buffer.dtype if lanes == 1 else vector_dtype(buffer.dtype, lanes)
 
 
 def const(value: int | float | bool, dtype: str) -> PrimExpr:
     """Return the constant ``value`` of ``dtype``."""
+    if "x" in dtype:
+        return Broadcast(const(value, element_dtype(dtype)), IntImm(int(lanes_of(dtype)), "int32"))
     if dtype.startswith(("float", "bfloat")):
         return FloatImm(float(value), dtype)
     return IntImm(int(value), dtype)
@@ -498,7 +639,12 @@ _OPERANDS: Mapping[type, Callable[[Any], Sequence[PrimExpr]]] = {
     Cast: lambda expr: (expr.value,),
     Select: attrgetter("condition", "true_value", "false_value"),
     Call: attrgetter("args"),
-    BufferLoad: attrgetter("indices"),
+    BufferLoad: lambda expr: expr.indices if expr.predicate is None else (*expr.indices, expr.predicate),
+    LetIn: attrgetter("value", "body"),
+    Ramp: attrgetter("base", "stride", "lanes"),
+    Broadcast: attrgetter("value", "lanes"),
+    Shuffle: lambda expr: (*expr.vectors, *expr.indices),
+    CommReducer: lambda expr: (*expr.results, *expr.identities),
 }
 
 

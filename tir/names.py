@@ -27,7 +27,8 @@ class Scope:
     def __init__(self) -> None:
         self._names: dict[object, str] = {}
         self._taken: set[str] = set()
-        self._frames: list[list[object]] = []
+        # What each scope has defined, and the name that it had before, in a scope around.
+        self._frames: list[list[tuple[object, str | None]]] = []
 
     def enter(self) -> None:
         """Open a scope."""
@@ -35,8 +36,10 @@ class Scope:
 
     def leave(self) -> None:
         """Close the innermost scope and forget its names."""
-        for item in self._frames.pop():
+        for item, before in reversed(self._frames.pop()):
             self._taken.discard(self._names.pop(item))
+            if before is not None:
+                self._names[item] = before
 
     def define(self, item: object, hint: str) -> str:
         """Return a new name for ``item`` (told apart by identity) in the innermost scope."""
@@ -46,8 +49,8 @@ class Scope:
             count += 1
             name = f"{base}_{count}"
         self._taken.add(name)
+        self._frames[-1].append((item, self._names.get(item)))
         self._names[item] = name
-        self._frames[-1].append(item)
         return name
 
     def name(self, item: object) -> str | None:

@@ -1,40 +1,30 @@
-"""PrimFuncs as TVMScript.
-
-Dialect ``tvm`` is the text that TVM 0.25, 0.26 and 0.27 all read; ``tvm-0.18`` is the classic one. They
-differ in spelling only, and the spellings are a table. A literal always says its dtype, so that no reader has
-to guess.
-"""
+"""PrimFuncs as TVMScript: statements, blocks and signatures; ``expr_printer.py`` writes expressions."""
 
 from __future__ import annotations
 
-import json
-import math
-import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
 
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.tir.errors import TIRError
 from relay2relax.tir.expr import (
-    COMPARISONS,
-    Binary,
     Buffer,
-    BufferLoad,
     Call,
-    Cast,
-    FloatImm,
     IntImm,
-    Not,
+    Pointer,
     PrimExpr,
-    Select,
+    SizeVar,
     StringImm,
     Var,
 )
-from relay2relax.tir.names import Scope, identifier
+from relay2relax.tir.expr_printer import DIALECTS, Dialect, ExpressionPrinter, string_literal
+from relay2relax.tir.names import identifier
 from relay2relax.tir.regions import whole
+from relay2relax.tir.reshape import constant_stores
 from relay2relax.tir.stmt import (
+    THREAD_KEYS,
     Allocate,
+    Assert,
+    Attribute,
     Block,
     BlockRealize,
     BufferRegion,
@@ -48,101 +38,29 @@ from relay2relax.tir.stmt import (
     PrimFunc,
     Seq,
     Stmt,
+    ThreadAxis,
     While,
 )
-from relay2relax.tir.visit import shape_variables, statements, variables
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How one family of TVM releases spells what the others spell differently."""
-
-    decorator: str
-    block: str
-    block_attributes: str
-    block_buffer: str
-    memory: str
-    let: str
-    no_alias: str
-    true: str = "True"
-    false: str = "False"
-    intrinsics: Mapping[str, str] = field(default_factory=lambda: {"fmod": "truncmod"})
-    missing: frozenset[str] = frozenset()
-
-
-DIALECTS = {
-    "tvm": Dialect(
-        decorator="s_tir=True",
-        block="T.sblock",
-        block_attributes="T.sblock_attr",
-        block_buffer="T.sblock_alloc_buffer",
-        memory="T.alloc_buffer",
-        let="{name}: T.let[T.{dtype}] = {value}",
-        no_alias="tirx.noalias",
-    ),
-    "tvm-0.18": Dialect(
-        decorator="",
-        block="T.block",
-        block_attributes="T.block_attr",
-        block_buffer="T.alloc_buffer",
-        # Without `data=` it is memory of its own, in whatever follows; T.alloc_buffer belongs to the block around it.
-        memory="T.decl_buffer",
-        let="{name}: T.{dtype} = {value}",
-        no_alias="tir.noalias",
-        true="T.bool(True)",
-        false="T.bool(False)",
-        # Until 0.23 T.round took ties away from zero; nearbyint is what T.round means since.
-        intrinsics={"fmod": "truncmod", "round": "nearbyint"},
-        missing=frozenset({"fma"}),
-    ),
-}
-
-_OPERATORS = {
-    "or": 1, "and": 2, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4, "|": 5, "^": 6, "&": 7, "<<": 8,
-    ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "//": 10, "%": 10,
-}  # fmt: skip
-_RELATIONS = COMPARISONS - {"and", "or"}
-_NOT = 3
-_ATOM = 20
-# Functions of the T namespace that take their arguments as they stand. On floats T.truncmod is C's fmod.
-INTRINSICS = frozenset(
-    """
-    exp exp2 exp10 log log2 log10 log1p sqrt rsqrt tanh sigmoid erf sin cos tan asin acos atan sinh cosh asinh
-    acosh atanh atan2 floor ceil trunc round nearbyint fabs abs pow fmod copysign hypot isnan isinf isfinite
-    likely if_then_else popcount clz fma
-    """.split()  # noqa: SIM905
+from relay2relax.tir.visit import (
+    all_expressions,
+    free_variables,
+    loads,
+    place_variables,
+    shape_variables,
+    statements,
+    variables,
 )
-# These say their dtype first.
-_TYPED_CALLS = frozenset({"call_extern", "call_pure_extern", "reinterpret"})
-# What is asked of TVM's runtime.
-_RUNTIME_CALLS = frozenset(
-    {"address_of", "call_packed", "call_cpacked", "tvm_stack_make_array", "tvm_stack_make_shape"}
-)
+
 _STEP = "    "
-_INT64_MAX = 2**63 - 1
-_FLOAT32_MAX = (2 - 2**-23) * 2.0**127
+# Words of Python that are intrinsics within a program.
+_WORDS = {"break_loop": "break", "continue_loop": "continue"}
 
 
-def float_literal(value: float) -> str:
-    """Return ``value`` as ``T.float32`` and its like take it: all digits, infinities and NaN as strings."""
-    if math.isnan(value):
-        return '"nan"'
-    if math.isinf(value):
-        return '"inf"' if value > 0 else '"-inf"'
-    return repr(float(value))
-
-
-def string_literal(value: str) -> str:
-    """Return ``value`` as a Python string literal in double quotes."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-class _Printer:
+class _Printer(ExpressionPrinter):
     """The text of one PrimFunc; ``lines`` grows as statements are written."""
 
     def __init__(self, dialect: Dialect) -> None:
-        self.dialect = dialect
-        self.scope = Scope()
+        super().__init__(dialect)
         self.lines: list[str] = []
         self.depth = 0
         self.loops: dict[Var, PrimExpr] = {}
@@ -161,133 +79,91 @@ class _Printer:
         self.scope.leave()
         self.depth -= 1
 
-    # Expressions.
+    # Buffers.
 
-    def expr(self, expr: PrimExpr, level: int = 0) -> str:
-        """Return the text of ``expr``, in parentheses where it binds weaker than ``level``."""
-        text, binds = self.bare(expr)
-        return f"({text})" if binds < level else text
+    def declare(self, var: Var) -> str:
+        name = self.scope.define(var, var.name)
+        sized = "is_size_var=True" if isinstance(var, SizeVar) and not self.dialect.today else ""
+        self.line(f"{name} = {self.type(var) if isinstance(var, Pointer) else f'T.{var.dtype}({sized})'}")
+        return name
 
-    def bare(self, expr: PrimExpr) -> tuple[str, int]:
-        match expr:
-            case IntImm(value, "bool"):
-                return f"T.bool({bool(value)})", _ATOM
-            case IntImm(value, dtype) if value > _INT64_MAX:
-                # Readers take no integer of 64 bits without a sign.
-                return f'T.reinterpret("{dtype}", T.int64({value - 2**64}))', _ATOM
-            case IntImm(value, dtype):
-                return f"T.{dtype}({value})", _ATOM
-            case FloatImm(value, "float64") if _FLOAT32_MAX < abs(value) < math.inf:
-                # Readers take a literal for a float32 before they look at the dtype that is asked for.
-                (pattern,) = struct.unpack("<q", struct.pack("<d", value))
-                return f'T.reinterpret("float64", T.int64({pattern}))', _ATOM
-            case FloatImm(value, dtype):
-                return f"T.{dtype}({float_literal(value)})", _ATOM
-            case StringImm(value):
-                return string_literal(value), _ATOM
-            case Var(name):
-                found = self.scope.name(expr)
-                if found is None:
-                    raise TIRError(f"the variable {name} is used where it is not defined")
-                return found, _ATOM
-            case Binary(op, a, b) if op in _RELATIONS and a.dtype == "bool":
-                # TVM's LLVM backend compares bools as if they were floats, and fails.
-                return self.bare(Binary(op, Cast("uint8", a), Cast("uint8", b)))
-            case Binary(op, a, b) if op in _OPERATORS:
-                level = _OPERATORS[op]
-                left = level + 1 if op in _RELATIONS else level
-                # A number on the left of a relation would change sides.
-                first = self.expr(a, left) if op in _RELATIONS else self.operand(a, b, left)
-                return f"{first} {op} {self.operand(b, a, level + 1)}", level
-            case Binary(op, a, b):
-                return f"T.{op}({self.operand(a, b)}, {self.operand(b, a)})", _ATOM
-            case Not(a):
-                return f"not {self.expr(a, _NOT)}", _NOT
-            case Cast(dtype, value):
-                return f'T.Cast("{dtype}", {self.expr(value)})', _ATOM
-            case Select(condition, then, otherwise):
-                return f"T.Select({self.expr(condition)}, {self.expr(then)}, {self.expr(otherwise)})", _ATOM
-            case BufferLoad(buffer, indices):
-                return f"{self.buffer(buffer)}[{self.indices(indices)}]", _ATOM
-            case Call(name, args, dtype):
-                return self.call(name, args, dtype), _ATOM
-        raise UnsupportedError(f"TVMScript cannot say {expr!r} in a tensor program")
+    def type(self, var: Var) -> str:
+        """Return the type of ``var`` as an annotation."""
+        if not isinstance(var, Pointer):
+            return f"T.{var.dtype}"
+        parts = [string_literal(var.element)] if var.element != "void" or var.scope else []
+        parts += [string_literal(var.scope)] if var.scope else []
+        return f"T.handle({', '.join(parts)})" if parts else "T.handle"
 
-    def operand(self, expr: PrimExpr, other: PrimExpr, level: int = 0) -> str:
-        """Return the text of an operand, beside which a number has the dtype of ``other``."""
-        return self.expr(expr, level) if isinstance(other, IntImm) else self.count(expr, level)
+    def typed(self, buffer: Buffer, name: str = "", data: str = "") -> str:
+        """Return what is said of ``buffer``, which is to have the name ``name``; ``data`` is where it lies."""
+        # A variable that nothing has defined is one that the buffer gives its value.
+        named = dict.fromkeys((*shape_variables([buffer]), *place_variables(buffer)))
+        free = [var for var in named if self.scope.name(var) is None and var not in self.places]
+        offset = buffer.offset
+        if "offset_factor" in buffer.notes and isinstance(offset, Var) and offset in free:
+            free.remove(offset)
+            if name:
+                self.places[offset] = f"{name}.elem_offset"
+            offset = None
+        for var in free:
+            self.declare(var)
+        parts = [self.shape(buffer.shape), string_literal(buffer.dtype)]
+        parts += [f"data={data}"] if data else []
+        parts += [f"strides={self.shape(buffer.strides)}"] if buffer.strides else []
+        parts += [f"elem_offset={self.expr(offset)}"] if offset is not None else []
+        parts += [f"scope={string_literal(buffer.scope)}"] if buffer.scope != "global" else []
+        parts += [f"{key}={self.attribute(value)}" for key, value in buffer.notes.items()]
+        return ", ".join(parts)
 
-    def count(self, expr: PrimExpr, level: int = 0) -> str:
-        """Return the text of ``expr`` where readers take a number as it stands for an int32."""
-        if isinstance(expr, IntImm) and expr.dtype == "int32" and expr.value >= 0:
-            return str(expr.value)
-        return self.expr(expr, level)
+    def allocation(self, stmt: Allocate) -> None:
+        buffer, of = stmt.buffer, stmt.of
+        if of is None and not self.dialect.today and not _is_accessed(stmt):
+            self.plain_memory(stmt)
+            return
+        if stmt.annotations and not self.dialect.today:
+            raise UnsupportedError("the classic dialect has no annotations of memory that is also a buffer")
+        data = self.address(of) if isinstance(of, Buffer) else "" if of is None else self.expr(of)
+        made = self.dialect.memory if of is None else "T.decl_buffer"
+        text = self.typed(buffer, buffer.name, data)
+        notes = f", annotations={self.attribute(stmt.annotations)}" if stmt.annotations else ""
+        self.line(f"{self.scope.define(buffer, buffer.name)} = {made}({text}{notes})")
+        if stmt.values is not None:
+            for store in constant_stores(stmt):
+                self.stmt(store)
 
-    def call(self, name: str, args: Sequence[PrimExpr], dtype: str) -> str:
-        texts = [self.expr(arg) for arg in args]
-        if name in _TYPED_CALLS:
-            return f"T.{name}({', '.join([string_literal(dtype), *texts])})"
-        match name, args:
-            case "address_of", (BufferLoad(buffer, indices),) if all(i == IntImm(0, "int64") for i in indices):
-                return f"{self.buffer(buffer)}.data"
-        if name in _RUNTIME_CALLS:
-            return f"T.{name}({', '.join(texts)})"
-        if name in self.dialect.missing or name not in INTRINSICS:
-            raise UnsupportedError(f"TVMScript has no intrinsic {name!r}")
-        spelled = self.dialect.intrinsics.get(name, name)
-        return f"T.{spelled}({', '.join(texts)})"
-
-    def indices(self, indices: Sequence[PrimExpr]) -> str:
-        return ", ".join(map(self.count, indices)) if indices else "()"
-
-    def buffer(self, buffer: Buffer) -> str:
-        found = self.scope.name(buffer)
-        if found is None:
-            raise TIRError(f"the buffer {buffer.name} is used where it is not declared")
-        return found
+    def plain_memory(self, stmt: Allocate) -> None:
+        """Write memory in which only other buffers lie, as the classic dialect has it."""
+        buffer = stmt.buffer
+        shape = f"[{', '.join(map(self.count, buffer.shape))}]"
+        dtype = string_literal(buffer.dtype)
+        notes = f", annotations={self.attribute(stmt.annotations)}" if stmt.annotations else ""
+        if stmt.values is None:
+            made = f"T.allocate({shape}, {dtype}, {string_literal(buffer.scope)}{notes})"
+        else:
+            made = f"T.allocate_const({list(stmt.values)}, {dtype}, {shape}{notes})"
+        self.addresses.add(buffer)
+        self.line(f"{self.scope.define(buffer, buffer.name)} = {made}")
 
     def region(self, region: BufferRegion) -> str:
         parts = []
         for one in region.region:
             begin = self.expr(one.begin)
-            if one.extent == IntImm(1):
+            if isinstance(one.extent, IntImm) and one.extent.value == 1:
                 parts.append(begin)
             else:
                 parts.append(f"{begin}:{self.expr(one.begin + one.extent)}")
         return f"{self.buffer(region.buffer)}[{', '.join(parts) if parts else '()'}]"
 
-    def shape(self, shape: Sequence[PrimExpr]) -> str:
-        texts = [self.count(extent) for extent in shape]
-        return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
-
-    def typed(self, buffer: Buffer) -> str:
-        scope = "" if buffer.scope == "global" else f", scope={string_literal(buffer.scope)}"
-        return f"{self.shape(buffer.shape)}, {string_literal(buffer.dtype)}{scope}"
-
-    def attribute(self, value: Any) -> str:
-        match value:
-            case bool():
-                return self.dialect.true if value else self.dialect.false
-            case int():
-                return str(value)
-            case float():
-                return f"T.float64({float_literal(value)})"
-            case str():
-                return string_literal(value)
-            case PrimExpr():
-                return self.expr(value)
-            case Mapping():
-                return f"{{{', '.join(f'{string_literal(k)}: {self.attribute(v)}' for k, v in value.items())}}}"
-            case list() | tuple():
-                return f"[{', '.join(self.attribute(v) for v in value)}]"
-        raise UnsupportedError(f"TVMScript cannot say the attribute value {value!r}")
-
     # Statements.
 
     def stmt(self, stmt: Stmt) -> None:
         match stmt:
-            case BufferStore(buffer, indices, value):
+            case BufferStore(buffer, indices, value, None):
                 self.line(f"{self.buffer(buffer)}[{self.indices(indices)}] = {self.expr(value)}")
+            case BufferStore(buffer, indices, value, mask):
+                target, text = f"{self.buffer(buffer)}.vstore([{self.indices(indices)}]", self.expr(value)
+                self.line(f"{target}, {text}, predicate={self.attribute(mask)})")
             case Seq(stmts):
                 for one in stmts:
                     self.stmt(one)
@@ -301,23 +177,63 @@ class _Printer:
                     self.body(otherwise)
             case Let(var, value, body):
                 text = self.expr(value)
+                if not self.dialect.today and (known := self.scope.name(var)) is not None:
+                    self.line(f"with T.LetStmt({text}, var={known}):")
+                    self.body(body)
+                    return
                 name = self.scope.define(var, var.name)
-                self.line(self.dialect.let.format(name=name, dtype=var.dtype, value=text))
+                self.line(self.dialect.let.format(name=name, type=self.type(var), value=text))
                 self.stmt(body)
             case While(condition, body):
                 self.line(f"while {self.expr(condition)}:")
                 self.body(body)
+            case Evaluate(Call(name)) if name in _WORDS and self.dialect.today:
+                self.line(_WORDS[name])
+            case Evaluate(Call("ret", (result,))) if self.dialect.today:
+                self.line(f"return {self.expr(result)}")
             case Evaluate(value):
-                self.line(f"T.evaluate({self.expr(value)})")
-            case Allocate(buffer, body, of):
-                text = self.typed(buffer)
-                made = f"{self.dialect.memory}({text})"
-                if of is not None:
-                    made = f"T.decl_buffer({text}, data={self.buffer(of)}.data)"
-                self.line(f"{self.scope.define(buffer, buffer.name)} = {made}")
-                self.stmt(body)
+                self.line(f"T.evaluate({self.count(value)})")
+            case Assert(condition, message, kind):
+                self.assertion(condition, message, kind)
+            case Attribute():
+                self.about(stmt)
+            case Allocate():
+                self.allocation(stmt)
+                self.stmt(stmt.body)
             case BlockRealize():
                 self.block(stmt)
+
+    def assertion(self, condition: PrimExpr, message: Sequence[PrimExpr], kind: str) -> None:
+        if self.dialect.today:
+            text = f"({string_literal(kind)}, [{', '.join(map(self.expr, message))}])"
+        elif len(message) == 1:
+            text = self.expr(message[0])
+        else:
+            text = string_literal("".join(part.value for part in message if isinstance(part, StringImm)))
+        self.line(f"assert {self.expr(condition)}, {text}")
+
+    def about(self, stmt: Attribute) -> None:
+        """Write what is said of the statements in ``stmt``."""
+        match stmt.node:
+            case ThreadAxis(var, tag) if stmt.key in THREAD_KEYS and self.scope.name(var) is not None:
+                self.line(f"with T.launch_thread({self.expr(var)}, {self.expr(stmt.value)}):")
+            case ThreadAxis(var, tag) if stmt.key in THREAD_KEYS:
+                made = f"T.launch_thread({string_literal(tag)}, {self.expr(stmt.value)})"
+                self.scope.enter()
+                self.line(f"with {made} as {self.scope.define(var, var.name)}:")
+                self.body(stmt.body)
+                self.scope.leave()
+                return
+            case 0 if self.dialect.today:
+                self.line(f"with T.attr({self.attribute({stmt.key: stmt.value})}):")
+            case Buffer() as buffer if buffer in self.addresses:
+                self.said(self.buffer(buffer), stmt)
+            case node:
+                self.said(self.attribute(node), stmt)
+        self.body(stmt.body)
+
+    def said(self, node: str, stmt: Attribute) -> None:
+        self.line(f"with T.attr({node}, {string_literal(stmt.key)}, {self.attribute(stmt.value)}):")
 
     def loop(self, loop: For) -> None:
         """Write ``loop``; plain serial loops that are nested without anything between them share one line."""
@@ -339,7 +255,8 @@ class _Printer:
             kind = f"range({extents[0]})"
         else:
             notes = f", annotations={self.attribute(loop.annotations)}" if loop.annotations else ""
-            kind = f"T.{loop.kind.value}({extents[0]}{notes})"
+            thread = f", thread={string_literal(loop.thread)}" if loop.kind is LoopKind.THREAD else ""
+            kind = f"T.{loop.kind.value}({extents[0]}{thread}{notes})"
         self.line(f"for {', '.join(names)} in {kind}:")
         self.body(inner)
         self.scope.leave()
@@ -357,6 +274,10 @@ class _Printer:
         if block.annotations:
             self.line(f"{self.dialect.block_attributes}({self.attribute(block.annotations)})")
         self.owned(block.alloc_buffers)
+        for match in block.matches:
+            source = self.region(match.region)
+            text = self.typed(match.buffer, match.buffer.name)
+            self.line(f"{self.scope.define(match.buffer, match.buffer.name)} = T.match_buffer({source}, {text})")
         if block.init is not None:
             self.line("with T.init():")
             self.body(block.init)
@@ -368,7 +289,7 @@ class _Printer:
         axes = realize.block.iter_vars
         values = realize.values
         direct = all(
-            isinstance(value, Var) and self.loops.get(value) == axis.extent
+            isinstance(value, Var) and self.loops.get(value) == axis.extent and len(axis.kind.value) == 1
             for value, axis in zip(values, axes, strict=True)
         )
         texts = [self.expr(value) for value in values]
@@ -379,17 +300,18 @@ class _Printer:
             self.line(f'{", ".join(names)} = T.axis.remap("{kinds}", [{", ".join(texts)}])')
             return
         for axis, name, extent, text in zip(axes, names, extents, texts, strict=True):
-            kind = "spatial" if axis.kind is IterKind.SPATIAL else "reduce"
+            kind = _AXES.get(axis.kind, axis.kind.value)
             self.line(f"{name} = T.axis.{kind}({extent}, {text})")
 
     def owned(self, buffers: Sequence[Buffer]) -> None:
         for buffer in buffers:
-            text = self.typed(buffer)
+            text = self.typed(buffer, buffer.name)
             self.line(f"{self.scope.define(buffer, buffer.name)} = {self.dialect.block_buffer}({text})")
 
     def func(self, func: PrimFunc, name: str) -> None:
         options = ["private=True"] if func.private else []
-        options += [self.dialect.decorator] if self.dialect.decorator else []
+        options += [] if func.checked else ["check_well_formed=False"]
+        options += [self.dialect.decorator] if self.dialect.decorator and func.scheduled else []
         self.line(f"@T.prim_func({', '.join(options)})" if options else "@T.prim_func")
         self.scope.enter()
         params: list[str] = []
@@ -397,40 +319,94 @@ class _Printer:
         for param in func.params:
             buffer = func.buffer_map.get(param)
             if buffer is None:
-                params.append(f"{self.scope.define(param, param.name)}: T.{param.dtype}")
-            elif not shape_variables([buffer]) and buffer.scope == "global":
-                params.append(f"{self.scope.define(buffer, buffer.name)}: T.Buffer({self.typed(buffer)})")
+                params.append(f"{self.scope.define(param, param.name)}: {self.type(param)}")
+            elif not _needs_declarations(buffer) and buffer.scope == "global":
+                text = self.typed(buffer, buffer.name)
+                params.append(f"{self.scope.define(buffer, buffer.name)}: T.Buffer({text})")
             else:
                 handle = self.scope.define(param, param.name)
                 params.append(f"{handle}: T.handle")
                 bound.append((handle, buffer))
-        self.line(f"def {name}({', '.join(params)}):")
+        result = "" if func.result == "void" else f" -> T.{func.result}"
+        self.line(f"def {name}({', '.join(params)}){result}:")
         self.depth += 1
-        self.line(f"T.func_attr({self.attribute({self.dialect.no_alias: True, **func.attrs})})")
+        attrs = {**({self.dialect.no_alias: True} if func.no_alias else {}), **func.attrs}
+        if attrs:
+            self.line(f"T.func_attr({self.attribute(attrs)})")
         for var in shape_variables(func.buffers):
             if self.scope.name(var) is None:
-                self.line(f"{self.scope.define(var, var.name)} = T.{var.dtype}()")
+                self.declare(var)
         # The names first: an extent may be written with a variable, never with a buffer.
         for handle, buffer in bound:
-            text = self.typed(buffer)
+            text = self.typed(buffer, buffer.name)
             self.line(f"{self.scope.define(buffer, buffer.name)} = T.match_buffer({handle}, {text})")
+        told = [node.node for node in statements(func.body) if isinstance(node, Attribute)]
+        for var in [var for var in told if isinstance(var, Var)] if func.checked else free_variables(func):
+            if self.scope.name(var) is None and var not in self.places:
+                self.declare(var)
+        for axis in _launched_again(func):
+            self.line(f"{self.scope.define(axis.var, axis.var.name)} = T.env_thread({string_literal(axis.tag)})")
+        if func.root_annotations:
+            self.root(func)
+        else:
+            self.contents(func)
+        self.depth -= 1
+        self.scope.leave()
+
+    def root(self, func: PrimFunc) -> None:
+        """Write the function's own block, of which something is said."""
+        self.line(f'with {self.dialect.block}("root"):')
+        self.depth += 1
+        self.line("T.reads()")
+        self.line("T.writes()")
+        self.line(f"{self.dialect.block_attributes}({self.attribute(func.root_annotations)})")
+        self.contents(func)
+        self.depth -= 1
+
+    def contents(self, func: PrimFunc) -> None:
         self.owned(func.root_buffers)
         before = len(self.lines)
         self.stmt(_in_block(func))
         if len(self.lines) == before:
             self.line("T.evaluate(0)")
-        self.depth -= 1
-        self.scope.leave()
+
+
+def _needs_declarations(buffer: Buffer) -> bool:
+    """Whether ``buffer`` speaks of variables, which cannot be declared within a signature."""
+    places = [var for var in place_variables(buffer) if var is not buffer.offset or "offset_factor" not in buffer.notes]
+    return bool(places or shape_variables([buffer]))
+
+
+def _launched_again(func: PrimFunc) -> list[ThreadAxis]:
+    """Return the kinds of threads that run several statements of ``func``."""
+    axes = [node.node for node in statements(func.body) if isinstance(node, Attribute) and node.key in THREAD_KEYS]
+    counts = Counter(axis for axis in axes if isinstance(axis, ThreadAxis))
+    return [axis for axis, count in counts.items() if count > 1]
+
+
+def _is_accessed(stmt: Allocate) -> bool:
+    """Whether elements of the memory that ``stmt`` makes are accessed, other than through buffers that lie in it."""
+    nodes = statements(stmt.body)
+    if any(isinstance(node, BufferStore) and node.buffer is stmt.buffer for node in nodes):
+        return True
+    return any(load.buffer is stmt.buffer for expr in all_expressions(stmt.body) for load in loads(expr))
 
 
 def _in_block(func: PrimFunc) -> Stmt:
     """Return the body of ``func``; statements without any block get one around them, without which TVM cannot go on."""
-    plain = any(isinstance(node, (For, BufferStore)) for node in statements(func.body))
-    if not plain or func.root_buffers or any(isinstance(node, BlockRealize) for node in statements(func.body)):
+    if func.root_annotations:
+        return func.body
+    nodes = list(statements(func.body))
+    plain = any(isinstance(node, (For, BufferStore)) for node in nodes)
+    blocks = any(isinstance(node, BlockRealize) for node in nodes)
+    if blocks or not plain or not func.rooted or not func.scheduled or func.root_buffers:
         return func.body
     first = len(func.buffers) - func.num_outputs
     reads, writes = (tuple(map(whole, part)) for part in (func.buffers[:first], func.buffers[first:]))
     return BlockRealize((), Block("root", (), reads, writes, func.body))
+
+
+_AXES = {IterKind.SPATIAL: "spatial", IterKind.REDUCE: "reduce"}
 
 
 def _plain(loop: For) -> bool:

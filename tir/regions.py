@@ -8,6 +8,7 @@ from relay2relax.tir.arith import constant_difference
 from relay2relax.tir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var
 from relay2relax.tir.stmt import (
     Allocate,
+    Attribute,
     Block,
     BlockRealize,
     BufferRegion,
@@ -16,8 +17,9 @@ from relay2relax.tir.stmt import (
     Let,
     Range,
     Stmt,
+    ThreadAxis,
 )
-from relay2relax.tir.visit import expressions, loads, statements, subexpressions
+from relay2relax.tir.visit import expressions, loads, place_variables, shape_variables, statements, subexpressions
 
 
 def whole(buffer: Buffer) -> BufferRegion:
@@ -49,11 +51,17 @@ def infer_regions(
                     inner.add(var)
                 case Allocate(buffer, _, of):
                     owned.add(buffer)
-                    if of is not None:
+                    if isinstance(of, Buffer):
                         views[buffer] = of
+                case Attribute(ThreadAxis(var)):
+                    inner.add(var)
                 case BlockRealize(block=block):
                     inner.update(axis.var for axis in block.iter_vars)
                     owned.update(block.alloc_buffers)
+                    for match in block.matches:
+                        owned.add(match.buffer)
+                        views[match.buffer] = match.region.buffer
+                        inner.update((*shape_variables([match.buffer]), *place_variables(match.buffer)))
             for expr in expressions(stmt):
                 for load in loads(expr):
                     reads.setdefault(load.buffer, []).append(load.indices)
@@ -78,7 +86,15 @@ def infer_regions(
 def block_regions(block: Block) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, ...]]:
     """Return what ``block`` reads and writes, found anew from its statements."""
     parts = [part for part in (block.init, block.body) if part is not None]
-    return infer_regions(parts, [axis.var for axis in block.iter_vars])
+    reads, writes = infer_regions(parts, [axis.var for axis in block.iter_vars])
+    own = {*block.alloc_buffers}
+    reads, writes = (tuple(one for one in part if one.buffer not in own) for part in (reads, writes))
+    # What is a part of another buffer stands for that part.
+    parts_of = {match.buffer: match.region for match in block.matches}
+    return (
+        tuple(parts_of.get(region.buffer, region) for region in reads),
+        tuple(parts_of.get(region.buffer, region) for region in writes),
+    )
 
 
 def _region(buffer: Buffer, places: list[tuple[PrimExpr, ...]], inner: set[Var]) -> BufferRegion:

@@ -1,21 +1,49 @@
-"""PrimFuncs that only copy their input in the order of memory: their result is a view of the input."""
+"""Where elements lie in memory; PrimFuncs that only copy their input in that order: their result is a view of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from relay2relax.tir.arith import constant_difference, simplify
-from relay2relax.tir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.stmt import Block, BlockRealize, BufferStore, For, PrimFunc, Seq, Stmt
+from relay2relax.tir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var, binary, const
+from relay2relax.tir.stmt import Allocate, Block, BlockRealize, BufferStore, For, PrimFunc, Seq, Stmt
 from relay2relax.tir.visit import substitute
 
 
+def row_major(shape: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+    """Return the strides of a row-major buffer of ``shape``."""
+    steps: list[PrimExpr] = [IntImm(1, shape[-1].dtype if shape else "int64")]
+    for extent in reversed(shape[1:]):
+        steps.insert(0, binary("*", steps[0], extent))
+    return tuple(steps[: len(shape)])
+
+
 def flat_index(buffer: Buffer, indices: Sequence[PrimExpr]) -> PrimExpr:
-    """Return the row-major position of ``indices`` in ``buffer``."""
-    result: PrimExpr = IntImm(0)
+    """Return the position of ``indices`` in the memory of ``buffer``: row-major, unless it has strides or an offset."""
+    result: PrimExpr = IntImm(0) if buffer.offset is None else buffer.offset
+    if buffer.strides:
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            result = binary("+", result, binary("*", index, stride))
+        return result
+    if buffer.offset is not None:
+        return binary("+", result, flat_index(replace(buffer, offset=None), indices))
     for index, extent in zip(indices, buffer.shape, strict=True):
         result = binary("+", binary("*", result, extent), index)
     return result
+
+
+def constant_stores(stmt: Allocate) -> list[BufferStore]:
+    """Return the statements that store what a constant holds."""
+    found = []
+    extents = [extent.value for extent in stmt.buffer.shape if isinstance(extent, IntImm)]
+    for number, value in enumerate(stmt.values or ()):
+        indices: list[PrimExpr] = []
+        for extent in reversed(extents):
+            number, index = divmod(number, extent)
+            indices.insert(0, IntImm(index, "int32"))
+        found.append(BufferStore(stmt.buffer, tuple(indices), const(value, stmt.buffer.dtype)))
+    return found
 
 
 def size(buffer: Buffer) -> PrimExpr:

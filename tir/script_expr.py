@@ -18,30 +18,44 @@ from typing import Any, TypeAlias, Union
 from relay2relax.core import dtype as dt
 from relay2relax.core.script_source import ScriptSource, counted
 from relay2relax.tir import intrinsics
+from relay2relax.tir.arith import simplify
+from relay2relax.tir.builtins import DTYPE_FIRST, DTYPE_LAST, builtin_dtype, is_builtin, takes_keywords
 from relay2relax.tir.expr import (
     COMPARISONS,
     Binary,
     BinaryOp,
+    Broadcast,
     Buffer,
+    BufferData,
     BufferLoad,
     Call,
     Cast,
+    CommReducer,
     FloatImm,
     IntImm,
+    Keyword,
+    LetIn,
     Not,
+    OperandError,
     PrimExpr,
+    Ramp,
     Select,
+    Shuffle,
     StringImm,
+    Var,
+    binary,
     cast,
     const,
+    vector_dtype,
 )
-from relay2relax.tir.printer import INTRINSICS
+from relay2relax.tir.expr_printer import INTRINSICS
 
 # A number whose dtype the place decides, or an expression.
 Value: TypeAlias = Union[PrimExpr, int, float, bool, str]
 
 _DTYPE = re.compile(
-    r"(u?int(1|4|8|16|32|64)|float(16|32|64)|float[468]_e\w+|bfloat16)(x\d+)?\Z|(bool|boolean|handle)\Z"
+    r"(u?int(1|2|4|8|16|32|64)|float(16|32|64)|float[468]_e\w+?|bfloat16|bool)(x\d+|xvscalex\d+)?\Z"
+    r"|(boolean|handle|void)\Z"
 )
 _OPERATORS: dict[type[ast.AST], BinaryOp] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&",
@@ -123,10 +137,22 @@ class ExpressionReader:
                 return result
             case ast.IfExp(test, body, orelse):
                 return self.function("if_then_else", [self.value(test), self.value(body), self.value(orelse)], node)
+            case ast.Subscript(ast.Attribute(target, "shape" | "strides" as of), ast.Constant(int() as place)):
+                parts = self.buffer(target).shape if of == "shape" else self.buffer(target).strides
+                if not -len(parts) <= place < len(parts):
+                    raise self.source.problem(node, f"there are {len(parts)} of them", "expected a smaller number")
+                return parts[place]
+            case ast.Subscript(
+                ast.Subscript(ast.Name("metadata"), ast.Constant(str() as kind)), ast.Constant(int() as n)
+            ):
+                # Texts of several lines lie beside the script, which TVM does not print by default.
+                return StringImm(f"{kind} {n}")
             case ast.Subscript(target, index):
                 return self.load(target, index)
             case ast.Attribute(target, "data"):
-                return self.address(self.buffer(target))
+                return BufferData(self.buffer(target))
+            case ast.Attribute(target, "elem_offset"):
+                return self.buffer(target).offset or IntImm(0, "int32")
             case ast.Call():
                 return self.call(node)
         raise self.source.problem(node, "this is no scalar expression", "expected a scalar expression")
@@ -155,7 +181,7 @@ class ExpressionReader:
                 return Not(self.boolean(value, node))
             case ast.Invert():
                 operand = self.typed(value, node)
-                if operand.dtype == "bool":
+                if dt.element_dtype(operand.dtype) == "bool":
                     return Not(operand)
                 every_bit = intrinsics.max_value if dt.is_unsigned(operand.dtype) else partial(const, -1)
                 return Binary("^", operand, every_bit(operand.dtype))
@@ -163,7 +189,7 @@ class ExpressionReader:
 
     def boolean(self, value: Value, node: ast.AST) -> PrimExpr:
         expr = self.typed(value, node, "bool" if isinstance(value, bool) else "")
-        return expr if expr.dtype == "bool" else Binary("!=", expr, const(0, expr.dtype))
+        return expr if dt.element_dtype(expr.dtype) == "bool" else Binary("!=", expr, const(0, expr.dtype))
 
     def comparison(self, left: ast.AST, ops: Sequence[ast.cmpop], others: Sequence[ast.AST], node: ast.AST) -> Value:
         result: Value | None = None
@@ -209,6 +235,7 @@ class ExpressionReader:
     def matched(self, a: PrimExpr | int | float, b: PrimExpr | int | float, node: ast.AST) -> tuple[PrimExpr, PrimExpr]:
         """Return both operands in the dtype that they have in common."""
         if isinstance(a, PrimExpr) and isinstance(b, PrimExpr):
+            a, b = self.lanes_alike(a, b.dtype), self.lanes_alike(b, a.dtype)
             dtype = self.common(a.dtype, b.dtype, node)
             return cast(dtype, a), cast(dtype, b)
         if isinstance(a, PrimExpr):
@@ -225,9 +252,23 @@ class ExpressionReader:
             return cast(self.int_dtype, expr)
         return expr
 
+    def lanes_alike(self, expr: PrimExpr, dtype: str) -> PrimExpr:
+        """Return ``expr``, a scalar in each lane where ``dtype`` is of vectors."""
+        lanes = dt.lanes_of(dtype)
+        if lanes == 1 or dt.lanes_of(expr.dtype) != 1:
+            return expr
+        if isinstance(lanes, int):
+            return Broadcast(expr, IntImm(lanes, "int32"))
+        count = int(lanes.partition("x")[2])
+        return Broadcast(expr, Binary("*", Call("vscale", (), "int32"), IntImm(count, "int32")))
+
     def common(self, a: str, b: str, node: ast.AST) -> str:
         if a == b:
             return a
+        if "x" in a or "x" in b:
+            if dt.lanes_of(a) != dt.lanes_of(b):
+                raise self.source.problem(node, f"operands are {a} and {b}", "expected as many lanes")
+            return vector_dtype(self.common(dt.element_dtype(a), dt.element_dtype(b), node), dt.lanes_of(a))
         if "handle" in (a, b):
             raise self.source.problem(node, f"operands are {a} and {b}", "expected numbers")
         for one, other in ((a, b), (b, a)):
@@ -256,27 +297,46 @@ class ExpressionReader:
         buffer = self.buffer(target)
         return BufferLoad(buffer, self.indices(buffer, index))
 
-    def address(self, buffer: Buffer) -> PrimExpr:
-        """Return where the elements of ``buffer`` begin."""
-        return Call("address_of", (BufferLoad(buffer, (IntImm(0, "int64"),) * len(buffer.shape)),), "handle")
-
     def indices(self, buffer: Buffer, index: ast.AST) -> tuple[PrimExpr, ...]:
-        """Return the indices of an element of ``buffer``."""
-        parts = index.elts if isinstance(index, ast.Tuple) else [index]
-        if any(isinstance(part, ast.Slice) for part in parts):
-            raise self.source.problem(
-                index, "a slice is no element", "expected indices; slices are for T.reads and T.writes"
-            )
+        """Return the indices of an element of ``buffer``; a slice stands for the lanes of a vector."""
+        parts = index.elts if isinstance(index, (ast.Tuple, ast.List)) else [index]
         if len(parts) != len(buffer.shape):
             raise self.source.problem(
                 index, f"the buffer `{buffer.name}` has {counted(len(buffer.shape), 'dimension')}",
                 f"{len(parts)} given, expected {len(buffer.shape)}",
             )  # fmt: skip
-        found = tuple(self.expr(part) for part in parts)
+        found = tuple(self.ramp(part) if isinstance(part, ast.Slice) else self.expr(part) for part in parts)
         for expr, part in zip(found, parts, strict=True):
             if not dt.is_int(expr.dtype):
                 raise self.source.problem(part, f"an index has dtype {expr.dtype}", "expected an integer")
         return found
+
+    def ramp(self, node: ast.Slice) -> PrimExpr:
+        """Return ``begin:end:step`` as an index."""
+        if node.lower is None or node.upper is None:
+            raise self.source.problem(node, "a slice of lanes has a begin and an end", "expected begin:end")
+        begin, end = self.value(node.lower), self.value(node.upper)
+        dtype = next((part.dtype for part in (begin, end) if isinstance(part, PrimExpr)), self.int_dtype)
+        first, last = cast(dtype, self.typed(begin, node, dtype)), cast(dtype, self.typed(end, node, dtype))
+        step = self.expr(node.step, dtype) if node.step is not None else const(1, dtype)
+        length = simplify(binary("-", last, first))
+        if isinstance(length, IntImm) and isinstance(step, IntImm) and step.value:
+            count: PrimExpr = IntImm(length.value // step.value, "int32")
+            if length.value // step.value < 1:
+                raise self.source.problem(node, "a slice of lanes has at least one lane", "expected begin < end")
+            return first if length.value == step.value else Ramp(first, step, count)
+        match last:
+            case Binary("+", start, count) if start == first and step == IntImm(1, dtype):
+                return Ramp(first, step, self.lanes(count, node))
+        return Ramp(first, step, self.lanes(length, node))
+
+    def lanes(self, count: PrimExpr, node: ast.AST) -> PrimExpr:
+        """Return ``count`` where vectors can have so many lanes."""
+        try:
+            vector_dtype("int32", count)
+        except OperandError:
+            raise self.source.problem(node, "how many lanes there are is not known", "expected a number") from None
+        return count
 
     # Calls.
 
@@ -288,6 +348,11 @@ class ExpressionReader:
             value = self.source.literal(node)
             assert isinstance(value, float)
             return value
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("vload", "access_ptr"):
+            return self.method(node, node.func)
+        if name is not None and self.is_function(name):
+            operands = tuple(self.expr(arg) for arg in node.args)
+            return Call(f"Module.{name.rpartition('.')[2]}", operands, "int32")
         if name is None or not name.startswith("T."):
             raise self.source.problem(node.func, f"`{name or 'this'}` cannot be called in a tensor program",
                                       "expected a function of T")  # fmt: skip
@@ -301,12 +366,26 @@ class ExpressionReader:
                 return Cast(self.dtype(given["dtype"]), self.expr(given["value"]))
             case "Select" | "if_then_else":
                 return self.choice(short, node)
-            case "call_extern" | "call_pure_extern" | "reinterpret":
+            case "Ramp" | "ramp":
+                return self.ramp_call(node)
+            case "Broadcast" | "broadcast":
+                given = self.source.arguments(node, ("value", "lanes"))
+                self.require(node, given, "value", "lanes")
+                return Broadcast(self.expr(given["value"]), self.lanes(self.expr(given["lanes"]), node))
+            case "Shuffle":
+                return self.shuffle(node)
+            case "Let":
+                return self.let(node)
+            case "comm_reducer" | "CommReducer":
+                return self.reducer(node)
+            case _ if short in DTYPE_FIRST or short in DTYPE_LAST:
                 return self.typed_call(short, node)
-            case "call_packed" | "call_cpacked" | "address_of" | "tvm_stack_make_array" | "tvm_stack_make_shape":
-                return self.untyped_call(short, node)
+            case _ if is_builtin(short):
+                return self.builtin(short, node)
             case "min_value" | "max_value" | "infinity":
                 return self.limit(short, node)
+            case "llvm_lookup_intrinsic_id" if len(node.args) == 1:
+                return self.value(node.args[0])
             case "meta_var" | "bind" if len(node.args) == 1:
                 return self.value(node.args[0])
         values = [self.value(arg) for arg in node.args]
@@ -327,12 +406,24 @@ class ExpressionReader:
         return node.args[0]
 
     def dtype(self, node: ast.AST) -> str:
-        """Return the dtype that ``node`` is: a string, or ``T.float32``."""
+        """Return the dtype that ``node`` is: a string, or ``T.float32``, or the type of ``T.handle()``."""
+        if self.pointer(node) is not None or (isinstance(node, ast.Constant) and node.value == ""):
+            return "handle" if not isinstance(node, ast.Constant) else "void"
         dotted = self.source.dotted(node)
         name = dotted[2:] if dotted is not None and dotted.startswith("T.") else self.source.string(node, "a dtype")
         if not is_dtype(name):
             raise self.source.problem(node, f"there is no dtype {name!r}", 'expected a dtype such as "float32"')
         return name
+
+    def pointer(self, node: ast.AST) -> tuple[str, str] | None:
+        """Return the element and the scope of ``T.handle("float32", "shared").ty``; None for other nodes."""
+        if isinstance(node, ast.Attribute) and node.attr == "ty":
+            node = node.value
+            if isinstance(node, ast.Call) and self.source.called(node) == "T.handle":
+                given = [self.source.string(arg, "a part of a type") for arg in node.args]
+                element, scope = [*given, *("void", "")[len(given) :]][:2]
+                return element, scope
+        return None
 
     def literal_or_cast(self, dtype: str, node: ast.Call) -> PrimExpr:
         value = self.value(self.only(node, "a value"))
@@ -362,14 +453,18 @@ class ExpressionReader:
     def typed_call(self, name: str, node: ast.Call) -> PrimExpr:
         keywords = {keyword.arg: keyword.value for keyword in node.keywords}
         args = list(node.args)
+        pointer: tuple[str, str] | None = None
         if "dtype" in keywords:
             dtype = self.dtype(keywords["dtype"])
         elif args:
-            dtype = self.dtype(args.pop(0))
+            told = args.pop(-1 if name in DTYPE_LAST else 0)
+            dtype, pointer = self.dtype(told), self.pointer(told)
         else:
             raise self.source.problem(node, f"`T.{name}` needs a dtype", "expected a dtype first")
+        if name == "call_intrin" and args:
+            return self.by_name(dtype, args, node)
         values = tuple(self.expr(arg) for arg in args)
-        if name != "reinterpret":
+        if name in ("call_extern", "call_pure_extern"):
             self.require_name(values, node)
         if name == "reinterpret" and len(values) == 1 and isinstance(values[0], IntImm):
             bits = values[0].value
@@ -377,17 +472,112 @@ class ExpressionReader:
                 return IntImm(bits % 2**64, dtype)
             if dtype == "float64":
                 return FloatImm(struct.unpack("<d", struct.pack("<q", bits))[0], dtype)
+        return Call(name, values, dtype, pointer if pointer != ("void", "") else None)
+
+    def by_name(self, dtype: str, args: Sequence[ast.expr], node: ast.Call) -> PrimExpr:
+        """``T.call_intrin("float32", "tir.exp", x)``: a function by the name that it has within TVM."""
+        name = self.source.string(args[0], "a function").removeprefix("tirx.").removeprefix("tir.")
+        values = tuple(self.expr(arg) for arg in args[1:])
+        if name not in INTRINSICS and not is_builtin(name):
+            raise self.source.undefined(args[0], f"T.{name}", [f"T.{one}" for one in sorted(INTRINSICS)], "function")
         return Call(name, values, dtype)
 
-    def untyped_call(self, name: str, node: ast.Call) -> PrimExpr:
-        """Return a call of the runtime: a packed function, or what one is given."""
-        values = tuple(self.expr(arg) for arg in node.args)
+    def builtin(self, name: str, node: ast.Call) -> PrimExpr:
+        """Return a call of the runtime, or of one machine's own, with the arguments that it is given."""
+        values: tuple[PrimExpr, ...] = tuple(self.expr(arg) for arg in node.args)
+        for keyword in node.keywords:
+            if keyword.arg in ("span", "dtype"):
+                continue
+            if keyword.arg is None or not takes_keywords(name):
+                raise self.source.problem(keyword, f"`T.{name}` has no argument `{keyword.arg}`", "unknown argument")
+            values = (*values, Keyword(keyword.arg, self.source.literal(keyword.value)))
         if name == "address_of" and not (len(values) == 1 and isinstance(values[0], BufferLoad)):
             raise self.source.problem(node, "T.address_of is of an element", "expected buffer[index]")
-        if name not in ("call_packed", "call_cpacked"):
-            return Call(name, values, "handle")
-        self.require_name(values, node)
-        return Call(name, values, "int32")
+        if name in ("call_packed", "call_cpacked"):
+            self.require_name(values, node)
+        if name == "vscale" and not values:
+            return Call(name, (), "int32")
+        return Call(name, values, builtin_dtype(name, values))
+
+    def is_function(self, name: str) -> bool:
+        """Whether ``name`` is that of another function of the module, e.g. ``Module.scale`` or ``cls.scale``."""
+        head, dot, rest = name.partition(".")
+        return bool(dot) and "." not in rest and head not in ("T", "R", "I") and self.lookup(head) is None
+
+    def method(self, node: ast.Call, func: ast.Attribute) -> PrimExpr:
+        """``A.vload([i], predicate=mask)`` and ``A.access_ptr("r")``."""
+        buffer = self.buffer(func.value)
+        if func.attr == "access_ptr":
+            mask = self.source.string(node.args[0], "a mask") if len(node.args) == 1 and not node.keywords else ""
+            if not mask or set(mask) - {"r", "w"}:
+                raise self.source.problem(node, "this address has no form here", 'expected "r", "w" or "rw"')
+            count: PrimExpr = IntImm(1, "int32")
+            for extent in buffer.shape:
+                count = binary("*", count, extent)
+            offset = buffer.offset or IntImm(0, "int32")
+            bits = ("r" in mask) + 2 * ("w" in mask)
+            parts = (Call("type_annotation", (), buffer.dtype), BufferData(buffer), offset, count)
+            return Call("tvm_access_ptr", (*parts, IntImm(bits, "int32")), "handle")
+        given = self.source.arguments(node, ("begin", "dtype", "predicate"))
+        self.require(node, given, "begin")
+        predicate = self.expr(given["predicate"]) if "predicate" in given else None
+        return BufferLoad(buffer, self.indices(buffer, given["begin"]), predicate)
+
+    def ramp_call(self, node: ast.Call) -> PrimExpr:
+        given = self.source.arguments(node, ("base", "stride", "lanes"))
+        self.require(node, given, "base", "stride", "lanes")
+        base, stride = self.alike(self.value(given["base"]), self.value(given["stride"]), node)
+        return Ramp(base, stride, self.lanes(self.expr(given["lanes"]), node))
+
+    def shuffle(self, node: ast.Call) -> PrimExpr:
+        given = self.source.arguments(node, ("vectors", "indices"))
+        self.require(node, given, "vectors", "indices")
+        parts = []
+        for part in (given["vectors"], given["indices"]):
+            if not isinstance(part, (ast.List, ast.Tuple)) or not part.elts:
+                raise self.source.problem(part, "T.Shuffle takes two lists", "expected a list")
+            parts.append(tuple(self.expr(one) for one in part.elts))
+        return Shuffle(parts[0], parts[1])
+
+    def let(self, node: ast.Call) -> PrimExpr:
+        """``T.Let(body, where={x: value})``."""
+        given = self.source.arguments(node, ("expr", "where"))
+        self.require(node, given, "expr", "where")
+        where = given["where"]
+        if not isinstance(where, ast.Dict) or not all(isinstance(key, ast.Name) for key in where.keys):
+            raise self.source.problem(where, "T.Let says what its names stand for", "expected {x: value}")
+        result = self.expr(given["expr"])
+        for key, value in reversed(list(zip(where.keys, where.values, strict=True))):
+            assert isinstance(key, ast.Name)
+            var = self.lookup(key.id)
+            if not isinstance(var, Var):
+                raise self.source.problem(key, f"`{key.id}` is no variable", "expected a declared name")
+            result = LetIn(var, self.expr(value, var.dtype), result)
+        return result
+
+    def reducer(self, node: ast.Call) -> PrimExpr:
+        """``T.comm_reducer(lambda x, y: x + y, [identity])``."""
+        given = self.source.arguments(node, ("combiner", "identity"))
+        self.require(node, given, "combiner", "identity")
+        match given["combiner"], given["identity"]:
+            case ast.Lambda(args, body), ast.List(elements):
+                identities = tuple(self.expr(one) for one in elements)
+                names = [one.arg for one in args.args]
+                count = len(identities)
+                if len(names) != 2 * count or not count:
+                    raise self.source.problem(node, "a reducer combines two results", f"expected {2 * count} names")
+                made = tuple(Var(n, identities[i % count].dtype) for i, n in enumerate(names))
+                outer, inside = self.lookup, dict(zip(names, made, strict=True))
+                self.lookup = lambda name: inside.get(name) or outer(name)
+                try:
+                    parts = body.elts if isinstance(body, ast.Tuple) else [body]
+                    results = tuple(self.expr(one) for one in parts)
+                finally:
+                    self.lookup = outer
+                return CommReducer(made[:count], made[count:], results, identities)
+        raise self.source.problem(
+            node, "a reducer is a lambda and a list", "expected T.comm_reducer(lambda x, y: …, [0])"
+        )
 
     def require_name(self, values: Sequence[PrimExpr], node: ast.AST) -> None:
         if not values or not isinstance(values[0], StringImm):

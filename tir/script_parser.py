@@ -9,25 +9,20 @@ leaves out is found: ``T.reads`` and ``T.writes`` from the statements, the outpu
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from relay2relax.core.script_source import Poison, ScriptProblem, ScriptSource
-from relay2relax.tir.arith import simplify
-from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Var, binary, cast
-from relay2relax.tir.printer import DIALECTS
+from relay2relax.tir.expr import Buffer, IntImm, Pointer, Var
+from relay2relax.tir.expr_printer import DIALECTS
+from relay2relax.tir.script_buffer import pointer_type
 from relay2relax.tir.script_expr import is_dtype
 from relay2relax.tir.script_stmt import StatementReader
-from relay2relax.tir.stmt import BufferStore, PrimFunc
-from relay2relax.tir.visit import statements
+from relay2relax.tir.stmt import BlockRealize, Evaluate, PrimFunc, Seq, Stmt
+from relay2relax.tir.visit import statements, written_buffers
 
 _NO_ALIAS = frozenset(dialect.no_alias for dialect in DIALECTS.values())
-_BUFFER_ARGUMENTS = (
-    "shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type",
-    "axis_separators",
-)  # fmt: skip
 
 
 def is_prim_func(source: ScriptSource, node: ast.FunctionDef) -> bool:
@@ -76,22 +71,37 @@ class _PrimFuncReader(StatementReader):
             if len(self.source.problems) > before:
                 self.define(argument.arg, Poison())
         body = self.statements(self.node.body)
-        for param, argument in zip(self.params, arguments.args, strict=False):
-            if param.dtype == "handle" and param not in self.buffer_map and param not in self.matched:
-                problem = self.source.problem(argument, f"nothing says which buffer `{argument.arg}` is",
-                                              "expected T.match_buffer of it in the body")  # fmt: skip
-                self.source.put_down(problem)
+        if _is_nothing(body):
+            body = Seq(())
         attrs = {name: value for name, value in self.attrs.items() if name not in _NO_ALIAS}
         if attrs.get("global_symbol") == self.node.name:
             del attrs["global_symbol"]
         func = PrimFunc(
             self.node.name, tuple(self.params), self.buffer_map, body, tuple(self.root_buffers), attrs=attrs,
-            private=self.is_private(),
+            private=self.option("private"),
+            checked=self.option("check_well_formed", True), result=self.result(), scheduled=self.is_scheduled(body),
+            rooted=self.rooted,
+            no_alias=any(self.attrs.get(name) for name in _NO_ALIAS), root_annotations=self.root_annotations,
         )  # fmt: skip
         return replace(func, num_outputs=written_outputs(func))
 
-    def is_private(self) -> bool:
-        private = False
+    def result(self) -> str:
+        """Return the dtype of what the function returns."""
+        node = self.node.returns
+        if node is None or (isinstance(node, ast.Constant) and node.value is None):
+            return "void"
+        name = self.source.dotted(node) or self.source.called(node) or ""
+        if not name.startswith("T.") or not is_dtype(name[2:]):
+            raise self.source.problem(node, "this is no type of a result", "expected a scalar type")
+        return name[2:]
+
+    def is_scheduled(self, body: Stmt) -> bool:
+        """Whether the program is one of blocks; classic scripts do not say so."""
+        given = [self.option(name) for name in ("s_tir", "is_stir")]
+        return any(given) or self.source.classic or any(isinstance(one, BlockRealize) for one in statements(body))
+
+    def option(self, name: str, found: bool = False) -> bool:
+        """Return what the decorator says under ``name``, ``found`` where it says nothing."""
         for decorator in self.node.decorator_list:
             if isinstance(decorator, ast.Call):
                 options = ("private", "check_well_formed", "s_tir", "is_stir")
@@ -99,9 +109,9 @@ class _PrimFuncReader(StatementReader):
                     if keyword.arg not in options:
                         raise self.source.problem(keyword, f"`T.prim_func` has no option `{keyword.arg}`",
                                                   f"expected {', '.join(options)}")  # fmt: skip
-                    if keyword.arg == "private":
-                        private = bool(self.source.literal(keyword.value))
-        return private
+                    if keyword.arg == name:
+                        found = bool(self.source.literal(keyword.value))
+        return found
 
     def parameter(self, argument: ast.arg) -> None:
         annotation = argument.annotation and self.source.quoted(argument.annotation, "type of a parameter")
@@ -118,6 +128,12 @@ class _PrimFuncReader(StatementReader):
             self.params.append(var)
             self.define(argument.arg, self.buffer_map[var])
             return
+        pointer = pointer_type(self, annotation)
+        if pointer is not None:
+            var = Pointer(argument.arg, "handle", *pointer)
+            self.params.append(var)
+            self.define(argument.arg, var)
+            return
         short = name.removeprefix("T.")
         if not name.startswith("T.") or not is_dtype(short):
             raise self.source.problem(annotation, "this is no type of a parameter",
@@ -128,72 +144,6 @@ class _PrimFuncReader(StatementReader):
         var = known if isinstance(known, Var) and known.dtype == dtype else Var(argument.arg, dtype)
         self.params.append(var)
         self.define(argument.arg, var)
-
-    # Buffers.
-
-    def buffer_of(self, name: str, node: ast.expr, signature: bool = False, skip: int = 0) -> Buffer:
-        """Return the buffer that ``T.Buffer(…)``, ``T.match_buffer(…)`` or an allocation describes."""
-        if isinstance(node, ast.Subscript):
-            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            given = dict(zip(_BUFFER_ARGUMENTS, parts, strict=False))
-            if len(parts) == 1 or not isinstance(parts[-1], ast.Constant) or not isinstance(parts[-1].value, str):
-                given = {"shape": node.slice}
-        else:
-            if not isinstance(node, ast.Call):
-                raise self.source.problem(node, f"the buffer `{name}` has no shape", "expected T.Buffer((…), dtype)")
-            plain = ast.copy_location(ast.Call(node.func, node.args[skip:], node.keywords), node)
-            given = self.source.arguments(plain, _BUFFER_ARGUMENTS)
-        if "shape" not in given:
-            raise self.source.problem(node, f"the buffer `{name}` has no shape", "expected a shape")
-        shape = given["shape"]
-        parts = shape.elts if isinstance(shape, (ast.Tuple, ast.List)) else [shape]
-        extents = tuple(self.extent(part, signature) for part in parts)
-        for refused in ("strides", "elem_offset", "axis_separators", "data"):
-            value = given.get(refused)
-            if refused == "data" and self.source.called(node) == "T.decl_buffer":
-                continue
-            if value is None or _is_nothing(value) or self.is_free(value):
-                continue
-            if refused != "strides" or not self.is_dense(value, extents):
-                raise self.source.problem(value, f"a buffer with `{refused}` has no form here",
-                                          "buffers are dense and row-major")  # fmt: skip
-        dtype = self.exprs.dtype(given["dtype"]) if "dtype" in given else "float32"
-        scope = self.source.string(given["scope"], "a scope") if "scope" in given else "global"
-        return Buffer(name, extents, dtype, scope or "global")
-
-    def is_free(self, node: ast.expr) -> bool:
-        """Whether ``node`` consists of names that nothing else refers to: an offset or strides left to the caller."""
-        parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
-        parts = [part for part in parts if not self.is_nameless(part)]
-        names = [part.id for part in parts if isinstance(part, ast.Name)]
-        # In a signature they are quoted.
-        names += [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-        used = [one.id for one in ast.walk(self.node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
-        return len(names) == len(parts) and all(used.count(name) <= names.count(name) for name in names)
-
-    def is_nameless(self, node: ast.expr) -> bool:
-        """Whether ``node`` is ``T.int32()`` or its like: a scalar that nothing can refer to."""
-        called = self.source.called(node) or ""
-        return isinstance(node, ast.Call) and not node.args and called.startswith("T.") and is_dtype(called[2:])
-
-    def is_dense(self, node: ast.expr, shape: Sequence[PrimExpr]) -> bool:
-        """Whether ``node`` says the strides that a row-major buffer of ``shape`` has."""
-        parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
-        step: PrimExpr = IntImm(1, "int64")
-        for part, extent in zip(reversed(parts), reversed(shape), strict=False):
-            if simplify(cast("int64", self.exprs.expr(part))) != step:
-                return False
-            step = simplify(binary("*", step, cast("int64", extent)))
-        return len(parts) == len(shape)
-
-    def extent(self, node: ast.expr, signature: bool) -> PrimExpr:
-        """Return an extent of a buffer; in a signature, names not met before are dimensions."""
-        if signature:
-            node = self.source.quoted(node, "extent")
-            for one in ast.walk(node):
-                if isinstance(one, ast.Name) and self.lookup(one.id) is None and one.id not in self.source.aliases:
-                    self.define(one.id, Var(one.id, self.symbol_dtypes.get(one.id, "int64")))
-        return self.exprs.expr(node)
 
     # What only a function says.
 
@@ -209,29 +159,25 @@ class _PrimFuncReader(StatementReader):
             self.buffer_map[handle] = self.buffer_of(name, node, skip=1)
             self.define(name, self.buffer_map[handle])
             return True
-        short = called.removeprefix("T.")
-        if not node.args and called.startswith("T.") and is_dtype(short):
+        symbol = self.symbol(name, called, node)
+        if symbol is not None:
             if not isinstance(self.lookup(name), Var):
-                self.define(name, Var(name, short))
+                self.define(name, symbol)
             return True
         return False
 
     def function_attributes(self, node: ast.Call) -> None:
-        if len(node.args) != 1 or not isinstance(node.args[0], ast.Dict):
-            raise self.source.problem(node, "T.func_attr takes a dictionary", "expected one dictionary")
-        self.attrs.update(self.attributes(node.args[0]))
+        self.attrs.update(self.noted(node, "T.func_attr"))
 
 
-def _is_nothing(node: ast.expr) -> bool:
-    match node:
-        case ast.Constant(None | 0) | ast.List([]) | ast.Tuple([]):
-            return True
-    return False
+def _is_nothing(body: Stmt) -> bool:
+    """Whether ``body`` is what stands for no statement at all."""
+    return isinstance(body, Evaluate) and body.value == IntImm(0, "int32")
 
 
 def written_outputs(func: PrimFunc) -> int:
     """Return how many of the last parameters of ``func`` are buffers that its body writes."""
-    written = {stmt.buffer for stmt in statements(func.body) if isinstance(stmt, BufferStore)}
+    written = written_buffers(func.body)
     count = 0
     for param in reversed(func.params):
         if func.buffer_map.get(param) not in written:

@@ -2,10 +2,11 @@
 
     stmt ::= BufferStore(buffer, expr*, expr) | Seq(stmt*) | For(var, extent, kind, stmt)
            | If(expr, stmt, stmt?) | BlockRealize(expr*, predicate, Block) | Let(var, expr, stmt)
-           | While(expr, stmt) | Evaluate(expr) | Allocate(buffer, stmt, of)
-    Block ::= Block(iter_var*, reads, writes, body, init?, alloc_buffers)
+           | While(expr, stmt) | Evaluate(expr) | Allocate(buffer, stmt, of) | Assert(expr, kind, message)
+           | Attribute(node, key, expr, stmt)
+    Block ::= Block(iter_var*, reads, writes, body, init?, alloc_buffers, matches)
 
-All are immutable; a PrimFunc's parameters are handles bound to buffers by ``buffer_map``, or scalars.
+All are immutable; a PrimFunc's parameters are handles bound to buffers by ``buffer_map``, pointers, or scalars.
 """
 
 from __future__ import annotations
@@ -25,13 +26,19 @@ class LoopKind(Enum):
     PARALLEL = "parallel"
     VECTORIZED = "vectorized"
     UNROLLED = "unroll"
+    THREAD = "thread_binding"
 
 
 class IterKind(Enum):
-    """What an axis does: each point of a spatial axis writes its own place, a reduction axis accumulates."""
+    """What an axis does: each point of a spatial axis writes its own place, a reduction axis accumulates.
+
+    The points of a scan axis run in order; of an opaque axis nothing is known.
+    """
 
     SPATIAL = "S"
     REDUCE = "R"
+    SCAN = "scan"
+    OPAQUE = "opaque"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,22 @@ class BufferRegion:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchBuffer:
+    """``buffer`` is the part ``region`` of another buffer."""
+
+    buffer: Buffer
+    region: BufferRegion
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadAxis:
+    """The number of a thread of the kind ``tag``, e.g. ``threadIdx.x``."""
+
+    var: Var
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
 class IterVar:
     """An axis of a block: ``var`` runs over ``[0, extent)``."""
 
@@ -61,11 +84,12 @@ class IterVar:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BufferStore:
-    """``buffer[indices] = value``."""
+    """``buffer[indices] = value``; of vectors, only the lanes that ``predicate`` sets."""
 
     buffer: Buffer
     indices: tuple[PrimExpr, ...]
     value: PrimExpr
+    predicate: PrimExpr | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,13 +101,14 @@ class Seq:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class For:
-    """``var`` runs over ``[0, extent)``."""
+    """``var`` runs over ``[0, extent)``; ``thread`` names the kind of thread that a loop of kind THREAD stands for."""
 
     var: Var
     extent: PrimExpr
     body: Stmt
     kind: LoopKind = LoopKind.SERIAL
     annotations: Mapping[str, Any] = field(default_factory=dict)
+    thread: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,11 +146,42 @@ class Evaluate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocate:
-    """``buffer`` exists in ``body``: memory of its own, as of accumulators, or that of ``of`` in another shape."""
+    """``buffer`` exists in ``body``: memory of its own, as of accumulators, or that of ``of`` in another shape.
+
+    ``of`` is a buffer or the address of memory. ``values`` is what a constant holds, row by row.
+    """
 
     buffer: Buffer
     body: Stmt
-    of: Buffer | None = None
+    of: Buffer | PrimExpr | None = None
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+    values: tuple[int | float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assert:
+    """Stop with an error of ``kind`` and ``message``, in parts, unless ``condition`` holds."""
+
+    condition: PrimExpr
+    message: tuple[PrimExpr, ...]
+    kind: str = "RuntimeError"
+
+
+# Attributes under which their value says how many threads run a statement.
+THREAD_KEYS = frozenset({"thread_extent", "virtual_thread"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribute:
+    """Say something of ``node`` for ``body``: hints for compilers; under ``thread_extent``, how many threads run it.
+
+    ``node`` is an expression, a buffer, a thread axis, or a value as those of attributes.
+    """
+
+    node: Any
+    key: str
+    value: Any
+    body: Stmt
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,6 +196,7 @@ class Block:
     init: Stmt | None = None
     alloc_buffers: tuple[Buffer, ...] = ()
     annotations: Mapping[str, Any] = field(default_factory=dict)
+    matches: tuple[MatchBuffer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,7 +208,17 @@ class BlockRealize:
     predicate: PrimExpr | None = None
 
 
-Stmt: TypeAlias = Union[BufferStore, Seq, For, If, Let, While, Evaluate, Allocate, BlockRealize]
+Stmt: TypeAlias = Union[
+    BufferStore, Seq, For, If, Let, While, Evaluate, Allocate, Assert, Attribute, BlockRealize
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """What machine code is made for, as an attribute of a function: a text or a table, as ``T.target`` takes it."""
+
+    value: str | Mapping[str, Any]
+    host: str | Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +228,11 @@ class PrimFunc:
     ``params`` in call order (inputs, then outputs): a ``Var`` of dtype ``handle`` stands for the buffer that
     ``buffer_map`` gives it, any other ``Var`` is a scalar. ``root_buffers`` are temporaries of the whole
     function. ``num_outputs`` counts the buffers, from the end of ``params``, that the function writes.
-    ``origin`` names the operator call that the body was made from; whoever changes the body drops it.
+    ``result`` is the dtype of what it returns, "void" for nothing. ``scheduled`` says that it is, as apache-tvm calls
+    it, s_tir: a program of blocks, not yet lowered to plain loops; ``rooted`` that even plain loops stand in a block,
+    of which ``root_annotations`` are said. ``no_alias``: no two parameters share memory. ``checked`` is false where the
+    script asks not to be checked. ``origin`` names the operator call that the body was made from; whoever changes the
+    body drops it.
     """
 
     name: str
@@ -173,6 +244,12 @@ class PrimFunc:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     private: bool = True
     origin: Any = None
+    result: str = "void"
+    scheduled: bool = True
+    no_alias: bool = True
+    checked: bool = True
+    rooted: bool = True
+    root_annotations: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:

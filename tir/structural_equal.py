@@ -13,18 +13,26 @@ from typing import Any
 from relay2relax.tir.expr import (
     Binary,
     Buffer,
+    BufferData,
     BufferLoad,
     Call,
     Cast,
+    CommReducer,
     FloatImm,
     IntImm,
+    Keyword,
+    LetIn,
+    Pointer,
     PrimExpr,
+    Shuffle,
     StringImm,
     Var,
     children,
 )
 from relay2relax.tir.stmt import (
     Allocate,
+    Assert,
+    Attribute,
     BlockRealize,
     BufferRegion,
     BufferStore,
@@ -34,6 +42,8 @@ from relay2relax.tir.stmt import (
     PrimFunc,
     Seq,
     Stmt,
+    Target,
+    ThreadAxis,
 )
 from relay2relax.tir.visit import expressions, sub_statements
 
@@ -52,15 +62,20 @@ class _Writer:
         if number is None:
             number = self.numbers[var] = len(self.numbers)
             self.out.append(var.dtype)
+            if isinstance(var, Pointer):
+                self.out += (var.element, var.scope)
         self.out.append(number)
 
     def buffer(self, buffer: Buffer) -> None:
         number = self.numbers.get(buffer)
         if number is None:
             number = self.numbers[buffer] = len(self.numbers)
-            self.out += (buffer.dtype, buffer.scope, len(buffer.shape))
-            for extent in buffer.shape:
+            self.out += (buffer.dtype, buffer.scope, len(buffer.shape), len(buffer.strides), buffer.offset is not None)
+            for extent in (*buffer.shape, *buffer.strides):
                 self.expr(extent)
+            if buffer.offset is not None:
+                self.expr(buffer.offset)
+            self.notes(buffer.notes)
         self.out.append(number)
 
     def expr(self, expr: PrimExpr) -> None:
@@ -74,6 +89,10 @@ class _Writer:
             case FloatImm(number, dtype):
                 self.out += ("float", number.hex(), dtype)
                 return
+            case Keyword(name, value):
+                self.out += ("keyword", name)
+                self.note(value)
+                return
             case StringImm(text):
                 self.out += ("str", text)
                 return
@@ -81,11 +100,23 @@ class _Writer:
                 self.out.append(op)
             case Cast(dtype):
                 self.out += ("cast", dtype)
-            case Call(name, args, dtype):
-                self.out += ("call", name, dtype, len(args))
-            case BufferLoad(buffer):
-                self.out.append("load")
+            case Call(name, args, dtype, pointer):
+                self.out += ("call", name, dtype, pointer, len(args))
+            case BufferLoad(buffer, _, predicate):
+                self.out += ("load", predicate is not None)
                 self.buffer(buffer)
+            case BufferData(buffer):
+                self.out.append("data")
+                self.buffer(buffer)
+            case LetIn(var):
+                self.out.append("let")
+                self.var(var)
+            case Shuffle(vectors, indices):
+                self.out += ("shuffle", len(vectors), len(indices))
+            case CommReducer(left, right):
+                self.out += ("reducer", len(left))
+                for var in (*left, *right):
+                    self.var(var)
             case _:
                 self.out.append(type(expr).__name__)
         for part in children(expr):
@@ -102,7 +133,30 @@ class _Writer:
     def notes(self, notes: Mapping[str, Any]) -> None:
         self.out.append(len(notes))
         for name in sorted(notes):
-            self.out += (name, _note(notes[name]))
+            self.out.append(name)
+            self.note(notes[name])
+
+    def note(self, value: Any) -> None:
+        """Write an attribute's value; entries of a dictionary are in the order of their keys."""
+        match value:
+            case Mapping():
+                self.notes(value)
+            case list() | tuple():
+                self.out.append(len(value))
+                for one in value:
+                    self.note(one)
+            case Buffer():
+                self.buffer(value)
+            case ThreadAxis(var, tag):
+                self.out.append(tag)
+                self.var(var)
+            case Target(told, host):
+                self.note(told)
+                self.note(host)
+            case PrimExpr():
+                self.expr(value)
+            case _:
+                self.out.append(repr(value))
 
     def stmt(self, stmt: Stmt) -> None:
         if isinstance(stmt, Seq):
@@ -112,19 +166,28 @@ class _Writer:
             return
         self.out.append(type(stmt).__name__)
         match stmt:
-            case BufferStore(buffer):
+            case BufferStore(buffer, _, _, predicate):
+                self.out.append(predicate is not None)
                 self.buffer(buffer)
-            case For(var, _, _, kind, annotations):
-                self.out.append(kind)
+            case For(var, _, _, kind, annotations, thread):
+                self.out += (kind, thread)
                 self.notes(annotations)
                 self.var(var)
             case Let(var=var):
                 self.var(var)
             case Allocate(buffer, _, of):
                 self.buffer(buffer)
-                self.out.append(of is not None)
-                if of is not None:
+                self.out += (of is not None, stmt.values)
+                self.notes(stmt.annotations)
+                if isinstance(of, Buffer):
                     self.buffer(of)
+            case Assert(_, message, kind):
+                self.out += (kind, len(message))
+            case Attribute(node, key, value):
+                self.out.append(key)
+                for one in (node, value):
+                    if not isinstance(one, PrimExpr):
+                        self.note(one)
             case If(otherwise=otherwise):
                 self.out.append(otherwise is not None)
             case BlockRealize():
@@ -133,7 +196,7 @@ class _Writer:
             self.expr(expr)
         for part in sub_statements(stmt):
             self.stmt(part)
-            if not isinstance(stmt, (Let, Allocate)):
+            if not isinstance(stmt, (Let, Allocate, Attribute)):
                 # A script does not say where a local's scope ends, and what follows does not use it.
                 self.out.append("end")
 
@@ -146,12 +209,16 @@ class _Writer:
         self.out.append(len(block.alloc_buffers))
         for buffer in block.alloc_buffers:
             self.buffer(buffer)
+        for match in block.matches:
+            self.regions((match.region,))
+            self.buffer(match.buffer)
+        self.out.append(len(block.matches))
         self.regions(block.reads)
         self.regions(block.writes)
         self.notes(block.annotations)
 
     def func(self, func: PrimFunc) -> None:
-        self.out += (len(func.params), func.num_outputs)
+        self.out += (len(func.params), func.num_outputs, func.result, func.no_alias)
         for param in func.params:
             buffer = func.buffer_map.get(param)
             if buffer is None:
@@ -161,18 +228,9 @@ class _Writer:
         self.out.append(len(func.root_buffers))
         for buffer in func.root_buffers:
             self.buffer(buffer)
+        self.notes(func.root_annotations)
         self.notes(func.attrs)
         self.stmt(func.body)
-
-
-def _note(value: Any) -> str:
-    """Return an attribute's value as text; entries of a dictionary are in the order of their keys."""
-    match value:
-        case Mapping():
-            return f"{{{', '.join(f'{key}: {_note(value[key])}' for key in sorted(value))}}}"
-        case list() | tuple():
-            return f"[{', '.join(map(_note, value))}]"
-    return repr(value)
 
 
 def structural_key(func: PrimFunc) -> Key:

@@ -13,13 +13,19 @@ from typing import TypeVar
 
 from relay2relax.tir.expr import (
     Binary,
+    Broadcast,
     Buffer,
+    BufferData,
     BufferLoad,
     Call,
     Cast,
+    CommReducer,
+    LetIn,
     Not,
     PrimExpr,
+    Ramp,
     Select,
+    Shuffle,
     Var,
     binary,
     cast,
@@ -27,6 +33,8 @@ from relay2relax.tir.expr import (
 )
 from relay2relax.tir.stmt import (
     Allocate,
+    Assert,
+    Attribute,
     Block,
     BlockRealize,
     BufferRegion,
@@ -36,10 +44,12 @@ from relay2relax.tir.stmt import (
     If,
     IterVar,
     Let,
+    MatchBuffer,
     PrimFunc,
     Range,
     Seq,
     Stmt,
+    ThreadAxis,
     While,
 )
 
@@ -85,10 +95,22 @@ def rebuild(expr: PrimExpr, operands: Sequence[PrimExpr]) -> PrimExpr:
             return cast(dtype, operands[0])
         case Select():
             return Select(operands[0], operands[1], operands[2])
-        case Call(name, _, dtype):
-            return Call(name, tuple(operands), dtype)
-        case BufferLoad(buffer):
+        case Call(name, _, dtype, pointer):
+            return Call(name, tuple(operands), dtype, pointer)
+        case BufferLoad(buffer, _, None):
             return BufferLoad(buffer, tuple(operands))
+        case BufferLoad(buffer):
+            return BufferLoad(buffer, tuple(operands[:-1]), operands[-1])
+        case LetIn(var):
+            return LetIn(var, operands[0], operands[1])
+        case Ramp():
+            return Ramp(operands[0], operands[1], operands[2])
+        case Broadcast():
+            return Broadcast(operands[0], operands[1])
+        case Shuffle(vectors):
+            return Shuffle(tuple(operands[: len(vectors)]), tuple(operands[len(vectors) :]))
+        case CommReducer(left, right, results):
+            return CommReducer(left, right, tuple(operands[: len(results)]), tuple(operands[len(results) :]))
     raise TypeError(f"{type(expr).__name__} has no operands")
 
 
@@ -111,7 +133,10 @@ def substitute(
         if isinstance(node, Var):
             return values.get(node)
         if isinstance(node, BufferLoad) and node.buffer in renamed:
-            return BufferLoad(renamed[node.buffer], tuple(map_expr(i, rewrite) for i in node.indices))
+            mask = None if node.predicate is None else map_expr(node.predicate, rewrite)
+            return BufferLoad(renamed[node.buffer], tuple(map_expr(i, rewrite) for i in node.indices), mask)
+        if isinstance(node, BufferData) and node.buffer in renamed:
+            return BufferData(renamed[node.buffer])
         return None
 
     return map_expr(expr, rewrite)
@@ -122,7 +147,7 @@ def sub_statements(stmt: Stmt) -> tuple[Stmt, ...]:
     match stmt:
         case Seq(stmts):
             return stmts
-        case For(body=body) | Let(body=body) | While(body=body) | Allocate(body=body):
+        case For(body=body) | Let(body=body) | While(body=body) | Allocate(body=body) | Attribute(body=body):
             return (body,)
         case If(_, then, otherwise):
             return (then,) if otherwise is None else (then, otherwise)
@@ -143,8 +168,14 @@ def statements(stmt: Stmt) -> Iterator[Stmt]:
 def expressions(stmt: Stmt) -> tuple[PrimExpr, ...]:
     """Return the expressions directly in ``stmt`` (not those of the statements inside it, nor of regions)."""
     match stmt:
-        case BufferStore(_, indices, value):
-            return (*indices, value)
+        case BufferStore(_, indices, value, predicate):
+            return (*indices, value) if predicate is None else (*indices, value, predicate)
+        case Assert(condition, message):
+            return (condition, *message)
+        case Attribute(node, _, value):
+            return tuple(part for part in (node, value) if isinstance(part, PrimExpr))
+        case Allocate(of=PrimExpr() as pointer):
+            return (pointer,)
         case For(extent=value) | Let(value=value) | Evaluate(value):
             return (value,)
         case If(condition=condition) | While(condition):
@@ -153,6 +184,27 @@ def expressions(stmt: Stmt) -> tuple[PrimExpr, ...]:
             extents = tuple(axis.extent for axis in block.iter_vars)
             return (*extents, *values) if predicate is None else (*extents, *values, predicate)
     return ()
+
+
+def written_buffers(stmt: Stmt) -> set[Buffer]:
+    """Return the buffers that ``stmt`` stores to, with those in whose memory they lie."""
+    sources: dict[Buffer, Buffer] = {}
+    stored: list[Buffer] = []
+    for node in statements(stmt):
+        match node:
+            case BufferStore(buffer):
+                stored.append(buffer)
+            case Allocate(buffer, _, Buffer() as of):
+                sources[buffer] = of
+            case BlockRealize(block=block):
+                sources.update((match.buffer, match.region.buffer) for match in block.matches)
+    found: set[Buffer] = set()
+    for one in stored:
+        memory: Buffer | None = one
+        while memory is not None and memory not in found:
+            found.add(memory)
+            memory = sources.get(memory)
+    return found
 
 
 def all_expressions(stmt: Stmt) -> Iterator[PrimExpr]:
@@ -187,11 +239,12 @@ def map_parts(
     """Return ``stmt`` with the statements and expressions directly in it rewritten (buffers replaced)."""
     renamed = buffers or {}
     match stmt:
-        case BufferStore(buffer, indices, value):
+        case BufferStore(buffer, indices, value, predicate):
             target = renamed.get(buffer, buffer)
             places, new = _map_all(indices, change_expr), change_expr(value)
-            same = target is buffer and places is indices and new is value
-            return stmt if same else BufferStore(target, places, new)
+            mask = None if predicate is None else change_expr(predicate)
+            same = target is buffer and places is indices and new is value and mask is predicate
+            return stmt if same else BufferStore(target, places, new, mask)
         case Seq(stmts):
             changed = _map_all(stmts, change_stmt)
             return stmt if changed is stmts else Seq(changed)
@@ -214,9 +267,19 @@ def map_parts(
             return stmt if new is value else Evaluate(new)
         case Allocate(buffer, body, of):
             target, inner = renamed.get(buffer, buffer), change_stmt(body)
-            source = None if of is None else renamed.get(of, of)
+            source = renamed.get(of, of) if isinstance(of, Buffer) else of if of is None else change_expr(of)
             same = target is buffer and source is of and inner is body
-            return stmt if same else Allocate(target, inner, source)
+            return stmt if same else replace(stmt, buffer=target, body=inner, of=source)
+        case Assert(condition, message):
+            test, parts = change_expr(condition), _map_all(message, change_expr)
+            return stmt if test is condition and parts is message else replace(stmt, condition=test, message=parts)
+        case Attribute(node, _, value, body):
+            about = change_expr(node) if isinstance(node, PrimExpr) else node
+            about = renamed.get(node, node) if isinstance(node, Buffer) else about
+            new = change_expr(value) if isinstance(value, PrimExpr) else value
+            inner = change_stmt(body)
+            same = about is node and new is value and inner is body
+            return stmt if same else replace(stmt, node=about, value=new, body=inner)
         case BlockRealize(values, block, predicate):
             bound = _map_all(values, change_expr)
             test_or_none = None if predicate is None else change_expr(predicate)
@@ -240,6 +303,12 @@ def map_block(
     init = None if block.init is None else change_stmt(block.init)
     body = change_stmt(block.body)
     owned = _map_all(block.alloc_buffers, lambda b: buffers.get(b, b))
+
+    def change_match(match: MatchBuffer) -> MatchBuffer:
+        buffer, region = buffers.get(match.buffer, match.buffer), map_region(match.region, change_expr, buffers)
+        return match if buffer is match.buffer and region is match.region else MatchBuffer(buffer, region)
+
+    matches = _map_all(block.matches, change_match)
     same = (
         axes is block.iter_vars
         and reads is block.reads
@@ -247,10 +316,13 @@ def map_block(
         and init is block.init
         and body is block.body
         and owned is block.alloc_buffers
+        and matches is block.matches
     )
     if same:
         return block
-    return replace(block, iter_vars=axes, reads=reads, writes=writes, init=init, body=body, alloc_buffers=owned)
+    return replace(
+        block, iter_vars=axes, reads=reads, writes=writes, init=init, body=body, alloc_buffers=owned, matches=matches
+    )
 
 
 def map_stmt(
@@ -284,10 +356,17 @@ def shape_variables(buffers: Iterable[Buffer]) -> list[Var]:
     return list(dict.fromkeys(v for buffer in buffers for extent in buffer.shape for v in variables(extent)))
 
 
+def place_variables(buffer: Buffer) -> list[Var]:
+    """Return the variables in the strides and the offset of ``buffer``, in order of first appearance."""
+    parts = buffer.strides if buffer.offset is None else (*buffer.strides, buffer.offset)
+    return list(dict.fromkeys(v for part in parts for v in variables(part)))
+
+
 def free_variables(func: PrimFunc) -> list[Var]:
     """Return the variables that no parameter, dimension of a parameter, or binder of ``func`` gives."""
     bound: set[Var] = set(func.params)
     bound.update(e for buffer in func.buffers for e in buffer.shape if isinstance(e, Var))
+    bound.update(var for buffer in func.buffers for var in place_variables(buffer))
     used: dict[Var, None] = dict.fromkeys(shape_variables((*func.buffers, *func.root_buffers)))
     for node in statements(func.body):
         match node:
@@ -295,9 +374,20 @@ def free_variables(func: PrimFunc) -> list[Var]:
                 bound.add(var)
             case Allocate(buffer):
                 used.update(dict.fromkeys(shape_variables([buffer])))
+            case Attribute(ThreadAxis(var)):
+                bound.add(var)
             case BlockRealize(block=block):
                 bound.update(axis.var for axis in block.iter_vars)
+                for match in block.matches:
+                    bound.update((*shape_variables([match.buffer]), *place_variables(match.buffer)))
                 used.update(dict.fromkeys(shape_variables(block.alloc_buffers)))
         for expr in expressions(node):
-            used.update(dict.fromkeys(variables(expr)))
+            for part in subexpressions(expr):
+                match part:
+                    case Var():
+                        used[part] = None
+                    case LetIn(var):
+                        bound.add(var)
+                    case CommReducer(left, right):
+                        bound.update((*left, *right))
     return [var for var in used if var not in bound]

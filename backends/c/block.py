@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from relay2relax.backends.outside_calls import outside_names
+from relay2relax.backends.outside_calls import is_interpreted
 from relay2relax.core.dtype import Array, is_int, of_array
 from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir.names import NameSupply
 from relay2relax.relax_ir.struct_info import TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.visit import Steps, all_sequences, bindings, operands, run, variables
+from relay2relax.tir.executable import executable_form
 from relay2relax.tir.expr import Buffer, PrimExpr, Var, const
 from relay2relax.tir.extent import as_prim
 from relay2relax.tir.inline import instantiate
@@ -37,6 +38,8 @@ def merge_blocks(module: rx.IRModule) -> Merged:
     supply = NameSupply()
     for var in module.functions:
         supply.reserve(var.name)
+    plain = {v: executable_form(f) if isinstance(f, PrimFunc) else f for v, f in module.functions.items()}
+    module = rx.IRModule(plain, module.attrs)
     functions: dict[rx.GlobalVar, rx.Function | PrimFunc] = {}
     constants: dict[Buffer, Array] = {}
     for var, func in module.functions.items():
@@ -140,7 +143,7 @@ class _Merger:
         match binding.value:
             case rx.CallTIR(func, args):
                 callee = self.module.functions[func]
-                return isinstance(callee, PrimFunc) and not outside_names(callee) and all(map(_is_tensor, args))
+                return isinstance(callee, PrimFunc) and not is_interpreted(callee) and all(map(_is_tensor, args))
             case rx.Var() as source:
                 return source in current.values
             case rx.TupleGetItem(rx.Var() as source):

@@ -12,7 +12,7 @@ from relay2relax.backends.c.module import CompiledModule
 from relay2relax.backends.c.program import generate
 from relay2relax.backends.compiler import compile_module
 from relay2relax.backends.executable import Executable
-from relay2relax.backends.outside_calls import outside_names
+from relay2relax.backends.outside_calls import is_interpreted
 from relay2relax.relax_ir.expr import IRModule
 from relay2relax.tir.stmt import PrimFunc
 
@@ -37,7 +37,7 @@ def _build(module: IRModule) -> Executable:
     from relay2relax.relax_ir.transform import LegalizeOps
 
     merged = merge_blocks(LegalizeOps()(module))
-    funcs = [f for f in merged.module.functions.values() if isinstance(f, PrimFunc) and not outside_names(f)]
+    funcs = [f for f in merged.module.functions.values() if isinstance(f, PrimFunc) and not is_interpreted(f)]
     units, entries = generate(funcs, find_compiler().machine, merged.constants)
     with ThreadPoolExecutor(1) as beside:
         compiled = beside.submit(compile_object, units)

@@ -27,8 +27,9 @@ from relay2relax.tir.expr import (
     maximum,
     minimum,
 )
+from relay2relax.tir.expr_printer import INTRINSICS
 from relay2relax.tir.intrinsics import call, max_value, min_value
-from relay2relax.tir.printer import INTRINSICS, print_prim_func
+from relay2relax.tir.printer import print_prim_func
 from relay2relax.tir.stmt import (
     Allocate,
     BufferStore,
