@@ -255,7 +255,7 @@ def _factors(stage: Stage) -> tuple[BufferLoad, BufferLoad] | None:
         return None
     match reduction.source:
         case Binary("*", BufferLoad() as a, BufferLoad() as b) if reduction.identity.value == 0.0:
-            return a, b
+            return (a, b) if a.dtype == b.dtype == reduction.result.dtype else None
     return None
 
 

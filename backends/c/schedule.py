@@ -149,6 +149,7 @@ def _blocks(
     flattened = iter(flat.flatten(blocks.stages()))
     own = frozenset(axis.var for axis in blocks.axes)
     shared = blocks.shared()
+    within = replace(machine, parallel_work=None)
     before: list[tuple[str, Stmt]] = []
     parts: list[Stmt] = []
     work: PrimExpr = IntImm(0)
@@ -158,12 +159,12 @@ def _blocks(
             work = binary("+", work, effort(stage))
         if isinstance(member, Rows):
             axes = [axis for axis in member.axes if axis.var not in own]
-            parts.append(_rows(member, axes, stages, replace(machine, parallel_work=None), shared))
+            parts.append(_rows(member, axes, stages, within, shared))
         else:
             (stage,) = stages
+            inner = replace(stage, axes=tuple(axis for axis in stage.axes if axis.var not in own))
             tiled = schedule_contraction(stage, machine, is_constant, own)
-            assert tiled is not None
-            *packing, main = tiled
+            *packing, main = tiled or [schedule_reduction(inner, within)]
             before += (("packing", one) for one in packing)
             parts.append(main)
     body: Stmt = Seq(tuple(parts))

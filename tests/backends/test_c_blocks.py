@@ -125,6 +125,25 @@ def test_a_product_that_sums_over_the_rows_stays_apart() -> None:
 
 
 @pytest.mark.compiler
+def test_products_without_tiles() -> None:
+    """Keys that are looked up row by row are no panels, and two columns of values no vector."""
+    q, v = te.placeholder((48, 16), name="Q"), te.placeholder((40, 2), name="V")
+    k, index = te.placeholder((9, 16), name="K"), te.placeholder((40,), "int64", name="I")
+    d, top_of, j = te.reduce_axis(16), te.reduce_axis(40), te.reduce_axis(40)
+    scores = te.compute((48, 40), lambda i, j: te.sum(q[i, d.var] * k[index[j], d.var], axis=d), "scores")
+    top = te.compute((48,), lambda i: te.max(scores[i, top_of.var], axis=top_of), "top")
+    soft = te.compute((48, 40), lambda i, j: call("exp", scores[i, j] - top[i]), "soft")
+    out = te.compute((48, 2), lambda i, o: te.sum(soft[i, j.var] * v[j.var, o], axis=j), "out")
+    func = te.create_prim_func([q, k, index, v], [out])
+    assert "by blocks" in schedule(func, Machine()).stages[-1].label
+    queries, keys, values = (RANDOM.standard_normal(shape).astype(np.float32) for shape in ((48, 16), (9, 16), (40, 2)))
+    places, result = RANDOM.integers(0, 9, 40), np.empty((48, 2), np.float32)
+    compile_prim_funcs([func]).call("main", queries, keys, places, values, result)
+    wanted = queries.astype(np.float64) @ keys[places].T
+    np.testing.assert_allclose(result, np.exp(wanted - wanted.max(1, keepdims=True)) @ values, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.compiler
 def test_heads_in_one_axis_with_the_batch() -> None:
     """Products of 6 matrices around a softmax of 3 x 2: what BERT makes of its heads. Scores take 1.5 MB in all."""
     text = """#[version = "0.0.5"]
