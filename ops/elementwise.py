@@ -14,14 +14,14 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, is_int, is_unsigned, numpy_dtype, of_array
 from relay2relax.ops import special
-from relay2relax.ops.attributes import Bool, Double, DType, Int, IntegerArray, NoAttrs
+from relay2relax.ops.attributes import Bool, DType, Int, IntegerArray, NoAttrs
 from relay2relax.ops.narrow_floats import floating_test, in_single
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Script, V
 from relay2relax.ops.shapes import any_type, check_float, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import Cast, IntImm, Not, PrimExpr, Select, binary, cast, const, maximum, minimum
-from relay2relax.tir.intrinsics import call, max_value, min_value
+from relay2relax.tir.expr import Cast, Not, PrimExpr, Select, binary, cast, const
+from relay2relax.tir.intrinsics import call, max_value
 
 SOURCE = "TVM 0.18 src/relay/op/tensor/unary.cc"
 SAME = SameOp()
@@ -35,14 +35,6 @@ class CastAttrs:
     """The element type of the result."""
 
     dtype: DType
-
-
-@dataclass(frozen=True, slots=True)
-class ClipAttrs:
-    """The bounds, both inclusive."""
-
-    a_min: Double
-    a_max: Double
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,48 +224,6 @@ def _logarithm(base: float) -> Callable[..., Any]:
 def _renamed(name: str) -> Expanded:
     """Return the form of an operator that is another Relax operator of the same inputs."""
     return Expanded(lambda e, attrs, data: e.call(name, data))
-
-
-# Clip
-
-
-def _bounds(attrs: ClipAttrs, dtype: str) -> tuple[float | int, float | int]:
-    """Return the bounds in the tensor's dtype: integers truncate them, and keep them inside their range."""
-    if is_float(dtype):
-        return attrs.a_min, attrs.a_max
-    low, high = min_value(dtype), max_value(dtype)
-    assert isinstance(low, IntImm)
-    assert isinstance(high, IntImm)
-
-    def inside(bound: float) -> int:
-        return low.value if bound <= low.value else high.value if bound >= high.value else int(bound)
-
-    return inside(attrs.a_min), inside(attrs.a_max)
-
-
-def clip_numpy(attrs: ClipAttrs, data: Array) -> Array:
-    """Return ``max(min(x, a_max), a_min)``; NaN becomes ``a_max``, as in TVM's compare and select."""
-    low, high = (np.asarray(bound, data.dtype) for bound in _bounds(attrs, of_array(data)))
-    result = np.fmin(data, high, out=np.empty_like(data))
-    return np.asarray(np.fmax(result, low, out=result))
-
-
-def clip_compute(attrs: ClipAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
-    """Return the bounds applied to each element."""
-    low, high = (const(bound, data.dtype) for bound in _bounds(attrs, data.dtype))
-    result: te.Tensor = te.compute(out.shape, lambda *i: maximum(minimum(data[i], high), low), name="T_clip")
-    return result
-
-
-def clip_relax(e: Emit[V], attrs: ClipAttrs, data: V) -> V:
-    """R.clip takes finite bounds; an infinite one is left out."""
-    dtype = tensor(e.type_of(data)).dtype
-    low, high = _bounds(attrs, dtype)
-    if np.isfinite(low) and np.isfinite(high):
-        return e.call("clip", data, a_min=float(low), a_max=float(high))
-    if np.isfinite(high):
-        data = e.call("minimum", data, e.const(high, dtype))
-    return e.call("maximum", data, e.const(low, dtype)) if np.isfinite(low) else data
 
 
 # Conversions
@@ -499,21 +449,6 @@ reinterpret = OpDef(
     compute=reinterpret_compute,
 )
 
-clip = OpDef(
-    relay="clip",
-    doc="``max(min(x, a_max), a_min)``; the bounds are converted to the tensor's dtype first, NaN becomes a_max.",
-    source="TVM 0.18 src/relay/op/tensor/unary.cc, clip",
-    inputs=("data",),
-    attrs=ClipAttrs,
-    attrs_key="relay.attrs.ClipAttrs",
-    infer=identity_type,
-    relay_type=any_type,
-    numpy=clip_numpy,
-    compute=clip_compute,
-    relax=Expanded(clip_relax),
-    script=Script("clip", positional=("a_min", "a_max")),
-)
-
 fixed_point_multiply = OpDef(
     relay="fixed_point_multiply",
     doc="``round(x * multiplier * 2**(shift - 31))``, halves up, on int32.",
@@ -546,7 +481,6 @@ OPS = (
     cast_op,
     cast_like,
     reinterpret,
-    clip,
     fixed_point_multiply,
     fixed_point_multiply_per_axis,
     unary("exp", np.exp, "exp", "e to the power of x."),

@@ -287,14 +287,25 @@ def scatter_nd_compute(
 
 
 def scatter_nd_relax(e: Emit[V], attrs: ScatterNDAttrs, data: V, indices: V, updates: V) -> V:
-    """R.scatter_nd has the coordinates of a place along the last axis, and no kernel for bool."""
-    found = tensor(e.type_of(indices), 1)
-    types = tensor(e.type_of(data)).dtype, tensor(e.type_of(updates), 2).dtype
-    if static(found.shape[0]) is None or types[0] != types[1] or "bool" in types:
-        return e.as_tir(
-            scatter_nd, attrs, (data, indices, updates), "R.scatter_nd takes updates of the data's dtype, and no bool"
-        )
+    """R.scatter_nd of places that are known to lie inside, their coordinates along the last axis."""
+    target, given = tensor(e.type_of(data)), (data, indices, updates)
+    if target.dtype != tensor(e.type_of(updates), 2).dtype or target.dtype == "bool":
+        return e.as_tir(scatter_nd, attrs, given, "R.scatter_nd takes updates of the data's dtype, and no bool")
+    places = e.constant_of(indices)
+    if places is None or not _are_inside(places, target.shape):
+        return e.as_tir(scatter_nd, attrs, given, "R.scatter_nd writes beside its tensor where a place is not inside")
     return e.call("scatter_nd", data, columns_last(e, indices), updates, reduction=attrs.mode)
+
+
+def _are_inside(places: Array, shape: Shape) -> bool:
+    """Whether every place, a column of coordinates, is known to lie inside a tensor of ``shape``."""
+    if not places.size:
+        return True
+    extents = [static(extent) for extent in shape[: len(places)]]
+    return all(
+        extent is not None and row.min() >= 0 and row.max() < extent
+        for row, extent in zip(places, extents, strict=True)
+    )
 
 
 def scatter_elements_relax(e: Emit[V], attrs: ScatterElementsAttrs, data: V, indices: V, updates: V) -> V:

@@ -9,6 +9,7 @@ from relay2relax.ops.record import OpDef
 
 FAMILIES = (
     "elementwise",
+    "clipping",
     "broadcast",
     "reduce",
     "statistics",

@@ -34,6 +34,10 @@ def _dtype(types: _Types) -> str:
     return types[0].dtype if types and isinstance(types[0], TensorType) else ""
 
 
+def _number(value: Any) -> float:
+    return float(getattr(value, "value", value))
+
+
 def _plain_image(attrs: Any, types: _Types) -> bool:
     return bool(attrs.data_layout[:2] == "NC" and attrs.kernel_layout[:2] == "IO")
 
@@ -143,6 +147,21 @@ _LIMITS = (
         ("eye_like",),
         "apache-tvm's lowering ignores dtype",
         lambda attrs, types: bool(attrs.dtype) and attrs.dtype != _dtype(types),
+    ),
+    Limit(
+        ("split",),
+        "apache-tvm makes of one part no tuple",
+        lambda attrs, types: attrs.indices_or_sections in (1, ()),
+    ),
+    Limit(
+        ("meshgrid",),
+        "apache-tvm takes the extents of a grid \"xy\" for those of \"ij\"",
+        lambda attrs, types: attrs.indexing == "xy",
+    ),
+    Limit(
+        ("arange",),
+        "apache-tvm counts the elements of a descending row wrongly",
+        lambda attrs, types: _number(attrs.step) < 0,
     ),
     Limit(
         ("median",),

@@ -289,7 +289,7 @@ class ExpressionPrinter(ABC):
             case int():
                 return str(value)
             case float():
-                return f"T.float64({float_literal(value)})"
+                return self.expr(FloatImm(value, "float64"))
             case str():
                 return string_literal(value)
             case PrimExpr():

@@ -26,12 +26,12 @@ class Module:
             R.output(c)
         return c
 """
-FUSED = """
+HINTED = """
 @I.ir_module
 class Module:
     @R.function
     def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
-        y: R.Tensor((3,), "float32") = R.ewise_fma(x, x, x)
+        y: R.Tensor((3,), "float32") = R.hint_on_device(x, R.device(1, 0))
         return y
 """
 
@@ -63,5 +63,5 @@ def test_modules_from_elsewhere_are_lowered_where_they_must_be() -> None:
 def test_what_cannot_be_lowered_is_refused_before_the_build() -> None:
     from relay2relax.backends.tvm import within_limits
 
-    with pytest.raises(UnsupportedError, match=r"R\.ewise_fma .*no lowering"):
-        within_limits(rx.parse(FUSED))
+    with pytest.raises(UnsupportedError, match=r"R\.hint_on_device .*no lowering"):
+        within_limits(rx.parse(HINTED))

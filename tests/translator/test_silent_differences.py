@@ -121,6 +121,78 @@ CASES = {
     "negative_of_uint8": Case(op.negative(integers(1, 255, dtype="uint8")), [255, 1], "uint8"),
     # Sums in half precision lose what is small.
     "mean_in_half": Case(op.mean(const(np.full((1, 3000), 2, np.float16)), axis=(1,)), [2], "float16"),
+    "cumprod_exclusive": Case(op.cumprod(floats(2, 3, 4), axis=0, exclusive=True), [1, 2, 6]),
+    "argmax_of_two_axes": Case(op.argmax(floats([1, 5], [7, 2]), axis=(0, 1)), 2, "int32"),
+    # Nothing is left to reduce, which is not the same as no axes.
+    "every_axis_excluded": Case(op.sum(floats([1, 2], [3, 4]), axis=(0, 1), exclude=True), [[1, 2], [3, 4]]),
+    # R.nn.avg_pool1d and 3d count the border unless they are told, R.nn.avg_pool2d does not.
+    "avg_pool1d_leaves_border": Case(
+        op.nn.avg_pool1d(floats([[2, 4]]), pool_size=(2,), strides=(2,), padding=(1, 1)), [[[2, 4]]]),
+    "avg_pool3d_leaves_border": Case(
+        op.nn.avg_pool3d(const(np.array([2, 4], np.float32).reshape(1, 1, 1, 1, 2)), pool_size=(1, 1, 2),
+                         strides=(1, 1, 2), padding=(0, 0, 1, 0, 0, 1)), [[[[[2, 4]]]]]),
+    # R's pooling drops a window that begins in the border, when it rounds up.
+    "max_pool_keeps_windows_of_the_border": Case(
+        op.nn.max_pool1d(floats([[1, 2, 3]]), pool_size=(2,), strides=(2,), padding=(1, 1), ceil_mode=True),
+        [[[1, 3, np.finfo(np.float32).min]]]),
+    "adaptive_max_pool_of_uneven_parts": Case(op.nn.adaptive_max_pool1d(floats([[1, 5, 2]]), output_size=(2,)),
+                                              [[[5, 5]]]),
+    # The cubic of R.image.resize2d has another slope by default.
+    "resize_cubic": Case(
+        op.image.resize2d(const(np.array([0, 0, 1, 0], np.float32).reshape(1, 1, 1, 4)), size=(1, 8), method="cubic"),
+        np.array([0, -0.0234375, -0.0703125, 0.2265625, 0.8671875, 0.8671875, 0.2265625, -0.0703125])
+        .reshape(1, 1, 1, 8)),
+    "group_norm_without_scale": Case(
+        op.nn.group_norm(floats([[1, 3], [1, 3]]), floats(7, 7), floats(9, 9), num_groups=1, axis=1, epsilon=0.0,
+                         center=False, scale=False), [[[-1, 1], [-1, 1]]]),
+    "instance_norm_without_scale": Case(
+        op.nn.instance_norm(floats([[1, 3]]), floats(7), floats(9), axis=1, epsilon=0.0, center=False, scale=False),
+        [[[-1, 1]]]),
+    # R.mod has the sign of the dividend as well; R.floor_mod the divisor's.
+    "mod_of_negative_numbers": Case(op.mod(integers(-7, 7), integers(3, -3)), [-1, 1], "int32"),
+    # R.quantize takes halves to the even neighbour.
+    "quantize_halves_away": Case(
+        op.qnn.quantize(floats(0.5, 1.5, 2.5, -2.5), const(np.float32(1)), const(np.int32(0)), out_dtype="int8"),
+        [1, 2, 3, -3], "int8"),
+    # R.where takes bool alone.
+    "where_of_integers": Case(op.where(integers(0, 2), floats(1, 2), floats(3, 4)), [3, 2]),
+    # R.variance computes the mean by itself.
+    "variance_of_another_mean": Case(op.variance(floats(1, 3), floats(0), axis=(0,)), 5),
+    "transposed_convolution_of_channels_last": Case(
+        op.nn.conv2d_transpose(IMAGE, const(np.full((1, 1, 1, 1), 3, np.float32)), channels=1, kernel_size=(1, 1),
+                               data_layout="NHWC", kernel_layout="IOHW"),
+        np.arange(3, 15, 3).reshape(1, 2, 2, 1)),
+    # R.nonzero has a row for each dimension, and int64.
+    "argwhere": Case(op.argwhere(integers([0, 3], [4, 0])), [[0, 1], [1, 0]], "int32"),
+    # R.split into one part gives that part instead of a tuple.
+    "split_into_one": Case(op.concatenate(op.split(floats(1, 2), indices_or_sections=1, axis=0), axis=0), [1, 2]),
+    # The type of R.arange has too many elements.
+    "arange_descends": Case(op.arange(const(np.int32(2)), const(np.int32(-5)), const(np.int32(-2)), dtype="int32"),
+                            [2, 0, -2, -4], "int32"),
+    # The type of R.meshgrid "xy" has the extents of "ij".
+    "meshgrid_xy": Case(TupleGetItem(op.meshgrid(Tuple((floats(1, 2), floats(3, 4, 5))), indexing="xy"), 1),
+                        [[3, 3], [4, 4], [5, 5]]),
+    # R.take has no batch axes.
+    "take_of_batches": Case(op.take(floats([1, 2], [3, 4]), integers([1], [0]), batch_dims=1, axis=1), [[2], [3]]),
+    # R.topk takes the largest unless it is told.
+    "topk_smallest": Case(op.topk(floats(3, 1, 2), k=2, axis=0, ret_type="indices", is_ascend=True, dtype="int32"),
+                          [1, 2], "int32"),
+    # R.clip takes finite bounds, which it holds as float32.
+    "clip_of_nan_without_a_bound": Case(op.clip(floats(NAN, -2, 2), a_min=-1.0, a_max=INF), [INF, -1, 2]),
+    "clip_of_large_integers": Case(op.clip(integers(2**62, -9, dtype="int64"), a_min=-5.0, a_max=2.0**40 + 1),
+                                   [2**40 + 1, -5], "int64"),
+    "maximum_of_nan": Case(op.maximum(floats(NAN, 1), floats(1, NAN)), [1, NAN]),
+    # R.scatter_nd writes outside of its tensor.
+    "scatter_nd_outside": Case(op.scatter_nd(floats(0, 0), integers([-1, 1]), floats(5, 6)), [0, 6]),
+    # TVM 0.25 has no R.reverse_sequence.
+    "reverse_sequence": Case(op.reverse_sequence(floats([1, 2, 3]), integers(2), seq_axis=1, batch_axis=0),
+                             [[2, 1, 3]]),
+    "dropout_is_inference": Case(op.nn.dropout(floats(1, 2), rate=0.5), [1, 2]),
+    "fixed_point_multiply": Case(op.fixed_point_multiply(integers(100, -3), multiplier=2**30, shift=0), [50, -1],
+                                 "int32"),
+    # R.bucketize takes one row of boundaries.
+    "searchsorted_of_rows": Case(
+        op.searchsorted(floats([1, 3], [2, 4]), floats([2], [2]), right=False, dtype="int32"), [[1], [0]], "int32"),
     "products_of_int8": Case(
         op.nn.dense(integers([100, 100], dtype="int8"), integers([100, 100], dtype="int8"), out_dtype="int32"),
         [[20000]], "int32"),
