@@ -149,6 +149,11 @@ _LIMITS = (
         lambda attrs, types: bool(attrs.dtype) and attrs.dtype != _dtype(types),
     ),
     Limit(
+        ("image.resize3d",),
+        "apache-tvm weighs depths by widths where places outside are left out",
+        lambda attrs, types: attrs.method == "cubic" and bool(attrs.cubic_exclude),
+    ),
+    Limit(
         ("split",),
         "apache-tvm makes of one part no tuple",
         lambda attrs, types: attrs.indices_or_sections in (1, ()),

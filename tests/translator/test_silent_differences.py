@@ -142,6 +142,11 @@ CASES = {
         op.image.resize2d(const(np.array([0, 0, 1, 0], np.float32).reshape(1, 1, 1, 4)), size=(1, 8), method="cubic"),
         np.array([0, -0.0234375, -0.0703125, 0.2265625, 0.8671875, 0.8671875, 0.2265625, -0.0703125])
         .reshape(1, 1, 1, 8)),
+    # R.image.resize3d weighs depths by widths where what lies outside has no weight.
+    "resize_depths_without_outside": Case(
+        op.image.resize3d(const(np.arange(3, dtype=np.float32).reshape(1, 1, 3, 1, 1)), size=(6, 1, 1), method="cubic",
+                          cubic_exclude=1),
+        np.array([-0.088235, 0.167883, 0.709924, 1.290076, 1.832117, 2.088235]).reshape(1, 1, 6, 1, 1)),
     "group_norm_without_scale": Case(
         op.nn.group_norm(floats([[1, 3], [1, 3]]), floats(7, 7), floats(9, 9), num_groups=1, axis=1, epsilon=0.0,
                          center=False, scale=False), [[[-1, 1], [-1, 1]]]),
