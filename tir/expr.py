@@ -230,7 +230,9 @@ class Binary(_Hashed):
     @property
     def dtype(self) -> str:
         dtype = self.a.dtype
-        return vector_dtype("bool", lanes_of(dtype)) if self.op in COMPARISONS else dtype
+        if self.op not in COMPARISONS:
+            return dtype
+        return vector_dtype("bool", lanes_of(dtype)) if "x" in dtype else "bool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,8 +424,8 @@ def accessed_dtype(buffer: Buffer, indices: Sequence[PrimExpr]) -> str:
     last = indices[-1] if indices else None
     if last is None or isinstance(last, IntImm):
         return buffer.dtype
-    lanes = lanes_of(last.dtype)
-    return buffer.dtype if lanes == 1 else vector_dtype(buffer.dtype, lanes)
+    dtype = last.dtype
+    return vector_dtype(buffer.dtype, lanes_of(dtype)) if "x" in dtype else buffer.dtype
 
 
 def const(value: int | float | bool, dtype: str) -> PrimExpr:

@@ -85,16 +85,13 @@ def infer_regions(
 
 def block_regions(block: Block) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, ...]]:
     """Return what ``block`` reads and writes, found anew from its statements."""
-    parts = [part for part in (block.init, block.body) if part is not None]
-    reads, writes = infer_regions(parts, [axis.var for axis in block.iter_vars])
-    own = {*block.alloc_buffers}
-    reads, writes = (tuple(one for one in part if one.buffer not in own) for part in (reads, writes))
-    # What is a part of another buffer stands for that part.
-    parts_of = {match.buffer: match.region for match in block.matches}
-    return (
-        tuple(parts_of.get(region.buffer, region) for region in reads),
-        tuple(parts_of.get(region.buffer, region) for region in writes),
-    )
+    statements_of = [part for part in (block.init, block.body) if part is not None]
+    reads, writes = infer_regions(statements_of, [axis.var for axis in block.iter_vars])
+    # What is a part of another buffer stands for that part; what the block owns is nobody else's business.
+    parts = {match.buffer: match.region for match in block.matches}
+    found = (tuple(parts.get(region.buffer, region) for region in regions) for regions in (reads, writes))
+    reads, writes = (tuple(one for one in regions if one.buffer not in block.alloc_buffers) for regions in found)
+    return reads, writes
 
 
 def _region(buffer: Buffer, places: list[tuple[PrimExpr, ...]], inner: set[Var]) -> BufferRegion:

@@ -32,6 +32,7 @@ from relay2relax.tir.script_buffer import BLOCK_BUFFERS, is_memory, pointer_type
 from relay2relax.tir.script_expr import is_dtype
 from relay2relax.tir.script_scope import Item, Local, Memory, Opened
 from relay2relax.tir.stmt import (
+    THREAD_KEYS,
     Assert,
     Attribute,
     BufferStore,
@@ -249,6 +250,11 @@ class StatementReader(BlockReader):
         notes: dict[str, Any] = {}
         thread = ""
         parts = list(call.args)
+        if called == "T.thread_binding" and parts and isinstance(parts[-1], ast.Constant):
+            last = parts[-1].value
+            if isinstance(last, str):
+                thread = last
+                parts.pop()
         for keyword in call.keywords:
             match keyword.arg, keyword.value:
                 case "annotations", ast.Dict() as given:
@@ -387,6 +393,8 @@ class StatementReader(BlockReader):
         self.exprs.require(call, given, "node", "attr_key", "value")
         key = self.source.string(given["attr_key"], "a key")
         node, value = self.about(given["node"]), self.attribute(given["value"])
+        if key in THREAD_KEYS:
+            value = self.exprs.typed(value, given["value"])
         return lambda body: Attribute(node, key, value, body)
 
     def about(self, node: ast.expr) -> Any:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from relay2relax.tir.executable import executable_form
 from relay2relax.tir.expr import Buffer, Var
 from relay2relax.tir.schedule import caches, inlines, intrinsics, layouts, loops, moves, reductions
 from relay2relax.tir.schedule.blocks import block_names
@@ -36,7 +37,8 @@ class Schedule:
     """A PrimFunc under transformation; ``func`` is its present state."""
 
     def __init__(self, func: PrimFunc) -> None:
-        self.func = func
+        """Begin with ``func``; raises UnsupportedError where it is a program of threads that wait for each other."""
+        self.func = executable_form(func)
 
     @staticmethod
     def intrinsic(description: PrimFunc, steps: Callable[[Schedule], object]) -> Intrinsic:
