@@ -35,7 +35,7 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
-from relay2relax.relax_ir.structural_equal import plain, said
+from relay2relax.relax_ir.structural_equal import as_value, plain, said
 from relay2relax.relax_ir.visit import Steps, operands, run
 from relay2relax.tir import expr as tir
 from relay2relax.tir.structural_equal import structural_key
@@ -118,7 +118,7 @@ class _Hasher:
         """Say what ``expr`` and its operands are."""
         stack: list[Expr] = [expr]
         while stack:
-            one = stack.pop()
+            one = as_value(stack.pop())
             inner = operands(one)
             self.say(type(one).__name__, len(inner))
             self.node(one)

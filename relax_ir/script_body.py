@@ -78,6 +78,8 @@ class FunctionReader(SignatureReader):
         self.supply = NameSupply()
         # Names of dataflow blocks that are over.
         self.hidden: set[str] = set()
+        # Names of empty tuples that are declared and not bound yet.
+        self.voids: list[str] = []
 
     def undefined(self, node: ast.AST, name: str) -> ScriptProblem:
         if name in self.hidden:
@@ -196,7 +198,7 @@ class FunctionReader(SignatureReader):
             case ast.Expr(ast.Constant(str())) | ast.Pass():
                 pass
             case ast.AnnAssign(ast.Name(name), annotation, None) if self.is_void(annotation):
-                self.bind(name, Tuple(()), node)
+                self.voids.append(name)
             case ast.Expr(value):
                 self.effect(value, node)
             case ast.With([item], body) if self.source.called(item.context_expr) == "R.dataflow":
@@ -219,7 +221,10 @@ class FunctionReader(SignatureReader):
                                           "expected a binding, R.dataflow(), if or a local function")  # fmt: skip
 
     def is_void(self, annotation: ast.expr) -> bool:
-        """Whether a name without value is bound to the empty tuple, of which TVM prints the struct info only."""
+        """Whether a name is declared to be the empty tuple.
+
+        TVM prints ``R.tuple()`` without the name that it is bound to, and declares the name before, where it is used.
+        """
         return self.kind(annotation) == "R.Tuple" and self.annotation(annotation) == TupleStructInfo(())
 
     def assign(self, name: str, info: StructInfo | None, value: ast.expr, node: ast.stmt) -> None:
@@ -344,6 +349,9 @@ class FunctionReader(SignatureReader):
         # A tuple of nothing is bound to nothing as well.
         if not isinstance(found, Call) and not (called == "R.tuple" and isinstance(found, Tuple) and not found.fields):
             raise self.source.problem(value, "this has no effect", "expected a binding: name = …")
+        if isinstance(found, Tuple) and self.voids:
+            self.bind(self.voids.pop(0), found, value)
+            return
         self.bind(self.supply.fresh("_"), found, value, scope={})
 
     # Blocks and branches.
@@ -363,6 +371,7 @@ class FunctionReader(SignatureReader):
                 outputs[arg.id] = arg
         counts = Counter(name for one in statements for name in _assigned_names(one))
         self.sequence.close_block(True)
+        counts.update(name for name in self.voids if name in outputs)
         self.sequence.outputs = Counter({name: counts[name] for name in outputs if counts[name]})
         self.scopes.append({})
         try:

@@ -34,7 +34,7 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
-from relay2relax.relax_ir.struct_info import StructInfo
+from relay2relax.relax_ir.struct_info import StructInfo, TupleStructInfo
 from relay2relax.relax_ir.visit import Steps, operands, run
 from relay2relax.tir import expr as tir
 from relay2relax.tir.stmt import PrimFunc
@@ -150,7 +150,7 @@ class _Comparison:
         """Compare two expressions; ``operands`` are leaves and tuples, walked with a stack."""
         stack: list[tuple[Expr, Expr]] = [(a, b)]
         while stack:
-            one, other = stack.pop()
+            one, other = map(as_value, stack.pop())
             self.node(one, other)
             inner, other_inner = operands(one), operands(other)
             self.require(len(inner) == len(other_inner), f"{len(inner)} and {len(other_inner)} operands")
@@ -214,6 +214,11 @@ class _Comparison:
                     self.value(a[key], b[key])
             case _:
                 self.require(a == b, _both(a, b))
+
+
+def as_value(expr: Expr) -> Expr:
+    """Return ``expr``, or the empty tuple for a variable that can be nothing else: TVM prints both alike."""
+    return Tuple(()) if isinstance(expr, Var) and expr.info == TupleStructInfo(()) else expr
 
 
 def plain(value: Any) -> Any:

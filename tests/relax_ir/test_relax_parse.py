@@ -212,6 +212,29 @@ class Module:
         backends.VirtualMachine(backends.build(mod))["main"](np.zeros((2, 4), "float32"))
 
 
+def test_empty_tuples_as_tvm_prints_them() -> None:
+    mod = rx.parse("""
+@R.function
+def main(x: R.Tensor((2,), dtype="float32")) -> R.Tuple:
+    gv: R.Tuple
+    with R.dataflow():
+        lv: R.Tensor((2,), dtype="float32") = R.nn.relu(x)
+        R.tuple()
+        R.output(gv)
+    R.tuple()
+    return gv
+""")
+    main = mod["main"]
+    assert isinstance(main, rx.Function)
+    bound = [(one.var.name, one.var.dataflow) for block in main.body.blocks for one in block.bindings]
+    assert bound == [("lv", True), ("gv", False), ("_", False)]
+    assert rx.first_difference(rx.parse(mod.script()), mod) is None
+    # TVM writes the empty tuple in place of such a variable, too.
+    again = rx.parse(mod.script().replace("return gv", "return R.tuple()"))
+    assert rx.first_difference(again, mod) is None
+    assert rx.structural_hash(again) == rx.structural_hash(mod)
+
+
 def test_attention_is_one_operator_with_a_bias_or_without() -> None:
     text = """
 @R.function
