@@ -296,7 +296,8 @@ class CallReader(PlacementReader):
             case "str":
                 return StringImm(self.source.string(self.one(node), "the value"))
             case "dtype":
-                return DataTypeImm(self.exprs.dtype(self.one(node)))
+                # TVM's word for none.
+                return DataTypeImm(self.dtype(self.one(node)) or "void")
             case "tuple":
                 return Tuple(tuple(self.argument(arg) for arg in node.args))
             case "ShapeExpr":

@@ -212,6 +212,50 @@ class Module:
         backends.VirtualMachine(backends.build(mod))["main"](np.zeros((2, 4), "float32"))
 
 
+def test_dtypes_are_values() -> None:
+    text = """
+@R.function(pure=False)
+def main(x: R.Tensor((2,), dtype="float32")):
+    y: R.Tensor((2,), dtype="float32") = R.call_packed("f", x, R.dtype("float32"), R.dtype("void"), R.str("float32"))
+    return y
+"""
+    mod = rx.parse(text)
+    assert 'R.call_packed("f", x, R.dtype("float32"), R.dtype("void"), R.str("float32"))' in mod.script()
+    assert rx.first_difference(rx.parse(mod.script()), mod) is None
+    assert rx.first_difference(rx.parse(text.replace('R.str("float32")', 'R.dtype("float32")')), mod) is not None
+
+
+def test_results_of_packed_functions() -> None:
+    mod = rx.parse("""
+@R.function(pure=False)
+def main(x: R.Tensor((2,), dtype="float32")):
+    f: R.Callable = R.ExternFunc("g")
+    R.call_packed("f", x, sinfo_args=(R.Tuple,))
+    y = R.call_packed(f, x, ty_args=(R.Tensor((2,), dtype="float32"),))
+    return R.call_dps_packed(f, (y,), out_sinfo=R.Tensor((2,), dtype="float32"))
+""")
+    assert 'R.call_packed("g", x, ty_args=[R.Tensor((2,), dtype="float32")])' in mod.script("tvm-0.27")
+    assert 'R.call_packed("f", x, sinfo_args=[R.Tuple])' in mod.script("tvm-0.25")
+    assert 'R.call_dps_packed("g", (y,), R.Tensor((2,), dtype="float32"))' in mod.script()
+    for dialect in ("tvm", "tvm-0.18", "tvm-0.25", "tvm-0.27"):
+        assert rx.first_difference(rx.parse(mod.script(dialect)), mod) is None
+
+
+def test_functions_that_the_module_names() -> None:
+    mod = rx.parse("""
+@I.ir_module
+class Module:
+    outside = R.ExternFunc("registered.name")
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), dtype="float32")):
+        cls = Module
+        y: R.Tensor((2,), dtype="float32") = cls.outside(x)
+        return y
+""")
+    assert 'R.call_packed("registered.name", x)' in mod.script()
+
+
 def test_empty_tuples_as_tvm_prints_them() -> None:
     mod = rx.parse("""
 @R.function
