@@ -63,7 +63,7 @@ def compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops: bool = 
     path = path_to_block(func, name)
     realize = realize_at(path)
     loop_path = path_to_loop(func, var)
-    between, common = _between(func, path, loop_path, f"the block {name}", f"the loop {var.name}")
+    between, common = _between(path, loop_path, f"the block {name}", f"the loop {var.name}")
     require_dataflow(realize)
     buffer = written_by(realize)
     require_temporary(func, buffer, name)
@@ -101,7 +101,7 @@ def reverse_compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops:
     realize = realize_at(path)
     loop_path = path_to_loop(func, var)
     loop = loop_at(loop_path)
-    between, common = _between(func, loop_path, path, f"the loop {var.name}", f"the block {name}")
+    between, common = _between(loop_path, path, f"the loop {var.name}", f"the block {name}")
     kind = require_dataflow(realize)
     require_whole(func, path)
     read, written = touched([realize])
@@ -138,7 +138,7 @@ def reverse_compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops:
     return moved
 
 
-def _between(func: PrimFunc, first: Path, second: Path, earlier: str, later: str) -> tuple[tuple[Stmt, ...], list[For]]:
+def _between(first: Path, second: Path, earlier: str, later: str) -> tuple[tuple[Stmt, ...], list[For]]:
     """Return the statements from the one with ``first`` to the one with ``second``, and the loops around both."""
     require_outermost(first, earlier)
     require_outermost(second, later)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from relay2relax.tir.arith import simplify
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.expr import (
     Binary,
+    BinaryOp,
     Buffer,
     BufferLoad,
     IntImm,
@@ -18,17 +20,18 @@ from relay2relax.tir.expr import (
     const,
     if_then_else,
 )
+from relay2relax.tir.inline import renewed
 from relay2relax.tir.intrinsics import max_value, min_value
 from relay2relax.tir.schedule.blocks import (
     all_of,
     block_names,
     fresh_name,
-    only_store,
     require_whole,
     with_regions,
 )
 from relay2relax.tir.schedule.iteration import BlockKind, block_kind, reduces
 from relay2relax.tir.schedule.tree import (
+    Path,
     bounds_of,
     loops_of,
     nest_of,
@@ -132,118 +135,133 @@ def rfactor(func: PrimFunc, var: Var, factor_axis: int) -> tuple[PrimFunc, str]:
     second reduction, under the block's name, then folds the parts. The operator must be associative and commutative,
     and the init its neutral element; no loop may run over reduction and other axes at once.
     """
-    loop_path = path_to_loop(func, var)
-    inner: Stmt = loop_path[-1]
-    while isinstance(inner, For):
-        inner = inner.body
-    if not isinstance(inner, BlockRealize):
-        raise TIRError(f"the loop {var.name} holds more than one block")
-    name = inner.block.name
-    path = path_to_block(func, name)
-    require_outermost(path, f"the block {name}")
-    realize, block, loops = inner, inner.block, loops_of(path)
-    if block.init is None or block_kind(block) is not BlockKind.COMMUTATIVE:
-        raise TIRError(f"the block {name} is not a reduction with an init whose parts may be folded in any order")
-    if not reduces(realize, var):
-        raise TIRError(f"the loop {var.name} does not run over a reduction axis of {name}")
-    spatial = [(a, v) for a, v in zip(block.iter_vars, realize.values, strict=True) if a.kind is IterKind.SPATIAL]
-    folded = [(a, v) for a, v in zip(block.iter_vars, realize.values, strict=True) if a.kind is IterKind.REDUCE]
-    reducing = [loop for loop in loops if reduces(realize, loop.var)]
-    used = {v for _, value in spatial for v in variables(value)}
-    mixed = [loop.var.name for loop in reducing if loop.var in used]
-    if mixed:
-        raise TIRError(f"the loop {mixed[0]} runs over reduction and other axes of {name}")
-    for loop in reducing:
-        require_serial(loop, "take apart a reduction over")
-    require_whole(func, path)
-    nest_path = nest_of(path)
-    whole = [stmt for stmt in path[len(nest_path) - 1 :] if isinstance(stmt, For)]
-    if any(loop not in whole for loop in reducing):
-        raise TIRError(f"a loop over a reduction axis of {name} holds other blocks, too")
-    by_var = {loop.var for loop in loops}
-    if any(by_var & set(variables(loop.extent)) for loop in whole):
-        raise TIRError(f"the extent of a loop around {name} depends on another one")
-    store = only_store(realize)
-    buffer, update = store.buffer, store.value
-    assert isinstance(update, Binary)
-    start = block.init
-    if not isinstance(start, BufferStore) or start.value != _neutral(update.op, buffer.dtype):
-        raise TIRError(f"the init of the block {name} is not the neutral element of {update.op!r}")
+    realize, nest_path = _reduction_over(func, var)
+    folding = _folding(realize.block)
+    buffer = folding.buffer
     rank = len(buffer.shape)
     if not -rank - 1 <= factor_axis <= rank:
         raise TIRError(f"factor_axis is {factor_axis}, expected {-rank - 1} to {rank}")
     at = factor_axis % (rank + 1)
-    own = BufferLoad(buffer, store.indices)
-    source = update.b if update.a == own else update.a
-    extent = next(loop.extent for loop in loops if loop.var is var)
+    loops = _nest(nest_path[-1])
+    reducing = [loop for loop in loops if reduces(realize, loop.var)]
+    extent = next(loop.extent for loop in reducing if loop.var is var)
     parts = Buffer(f"{buffer.name}.rf", (*buffer.shape[:at], extent, *buffer.shape[at:]), buffer.dtype)
-    first_name = fresh_name(block_names(func), f"{name}_rf")
+    axes = list(zip(realize.block.iter_vars, realize.values, strict=True))
+    spatial = [(axis, value) for axis, value in axes if axis.kind is IterKind.SPATIAL]
 
     # The first block: every loop over reduction axes is an axis, the one over ``var`` a spatial one.
-    axes = {
-        loop.var: IterVar(
-            Var(f"v_{loop.var.name}", loop.var.dtype),
-            loop.extent,
-            IterKind.SPATIAL if loop.var is var else IterKind.REDUCE,
-        )
-        for loop in reducing
-    }
-    by_loop: dict[Var, PrimExpr] = {loop: axis.var for loop, axis in axes.items()}
-    digits = {axis.var: substitute(value, by_loop) for axis, value in folded}
-    neutral = start.value
-    value = substitute(source, digits)
-    kept: list[PrimExpr] = []
+    own = {loop.var: Var(f"v_{loop.var.name}", loop.var.dtype) for loop in reducing}
+    by_loop: dict[Var, PrimExpr] = {**own}
+    digits = {axis.var: substitute(value, by_loop) for axis, value in axes if axis.kind is IterKind.REDUCE}
+    source, kept = substitute(folding.source, digits), []
     for condition in conjuncts(realize.predicate):
-        if not by_loop.keys() & set(variables(condition)):
+        used = set(variables(condition))
+        if not own.keys() & used:
             kept.append(condition)
-            continue
-        if set(variables(condition)) - by_loop.keys() - set(bounds_of(func)):
-            raise TIRError(f"a condition of the block {name} is about reduction and other axes")
-        # Parts that lie beyond the extent are begun as well: their sum is that of nothing.
-        value = if_then_else(substitute(condition, by_loop), value, neutral)
-    place = (*store.indices[:at], by_loop[var], *store.indices[at:])
-    fresh_axes = {axis.var: Var(axis.var.name, axis.var.dtype) for axis, _ in spatial}
-    first = Block(
-        first_name,
-        (*(axis for axis, _ in spatial), *axes.values()),
-        (),
-        (),
-        BufferStore(parts, place, binary(update.op, BufferLoad(parts, place), value)),
-        BufferStore(parts, place, neutral),
+        elif used <= own.keys() | bounds_of(func).keys():
+            # Parts that lie beyond the extent are begun as well: their sum is that of nothing.
+            source = if_then_else(substitute(condition, by_loop), source, folding.neutral)
+        else:
+            raise TIRError(f"a condition of the block {realize.block.name} is about reduction and other axes")
+    kinds = {loop: IterKind.SPATIAL if loop.var is var else IterKind.REDUCE for loop in reducing}
+    folded = [IterVar(own[loop.var], loop.extent, kind) for loop, kind in kinds.items()]
+    place = (*folding.indices[:at], own[var], *folding.indices[at:])
+    name = fresh_name(block_names(func), f"{realize.block.name}_rf")
+    first = replace(folding, buffer=parts, indices=place, source=source).block(
+        name, [*(axis for axis, _ in spatial), *folded]
     )
-    if len(axes) == 1:
-        first = replace(first, body=BufferStore(parts, place, value), init=None)
-    first_values = (*(v for _, v in spatial), *axes)
-    nest: Stmt = BlockRealize(first_values, with_regions(first), all_of(kept))
-    for loop in reversed(whole):
+    nest: Stmt = BlockRealize((*(value for _, value in spatial), *own), first, all_of(kept))
+    for loop in reversed(loops):
         nest = replace(loop, body=nest)
 
-    # The second: the spatial loops again, and the parts innermost.
+    # The second: the spatial loops again, under other names, and the parts innermost.
     fold = IterVar(Var(f"v_{var.name}", var.dtype), extent, IterKind.REDUCE)
-    spatial_place = tuple(substitute(index, dict(fresh_axes)) for index in store.indices)
-    part = BufferLoad(parts, (*spatial_place[:at], fold.var, *spatial_place[at:]))
-    second = with_regions(
-        Block(
-            name,
-            (*(IterVar(fresh_axes[axis.var], axis.extent, axis.kind) for axis, _ in spatial), fold),
-            (),
-            (),
-            BufferStore(buffer, spatial_place, binary(update.op, BufferLoad(buffer, spatial_place), part)),
-            BufferStore(buffer, spatial_place, neutral),
-        )
-    )
-    outer = [loop for loop in whole if loop not in reducing]
-    renamed: dict[Var, PrimExpr] = {loop.var: Var(loop.var.name, loop.var.dtype) for loop in outer}
-    innermost = Var(var.name, var.dtype)
-    values = (*(substitute(v, renamed) for _, v in spatial), innermost)
-    predicate = all_of([substitute(condition, renamed) for condition in kept])
-    last: Stmt = For(innermost, extent, BlockRealize(values, second, predicate))
-    for loop in reversed(outer):
-        fresh = renamed[loop.var]
-        assert isinstance(fresh, Var)
-        last = For(fresh, substitute(loop.extent, renamed), last)
-    new = put(func, nest_path, sequence([nest, last]))
-    return replace(new, root_buffers=(*new.root_buffers, parts)), first_name
+    part = BufferLoad(parts, (*folding.indices[:at], fold.var, *folding.indices[at:]))
+    second = replace(folding, source=part).block(realize.block.name, [*(axis for axis, _ in spatial), fold])
+    values = (*(value for _, value in spatial), var)
+    last: Stmt = For(var, extent, BlockRealize(values, second, all_of(kept)))
+    for loop in reversed(loops):
+        if loop not in reducing:
+            last = For(loop.var, loop.extent, last)
+    new = put(func, nest_path, sequence([nest, renewed(last, lambda same: same)]))
+    return replace(new, root_buffers=(*new.root_buffers, parts)), name
+
+
+@dataclass(frozen=True, slots=True)
+class _Folding:
+    """``buffer[indices] = buffer[indices] op source``, begun with ``neutral``, which leaves others as they are."""
+
+    buffer: Buffer
+    indices: tuple[PrimExpr, ...]
+    op: BinaryOp
+    source: PrimExpr
+    neutral: PrimExpr
+
+    def block(self, name: str, axes: Sequence[IterVar]) -> Block:
+        """Return the block that does this over ``axes``; where none is a reduction axis it stores the source."""
+        value, init = self.source, None
+        if any(axis.kind is IterKind.REDUCE for axis in axes):
+            value = binary(self.op, BufferLoad(self.buffer, self.indices), self.source)
+            init = BufferStore(self.buffer, self.indices, self.neutral)
+        return with_regions(Block(name, tuple(axes), (), (), BufferStore(self.buffer, self.indices, value), init))
+
+
+def _folding(block: Block) -> _Folding:
+    """Return what a block folds; raises TIRError unless it may be folded in parts."""
+    body, init = block.body, block.init
+    if init is None or block_kind(block) is not BlockKind.COMMUTATIVE:
+        raise TIRError(f"the block {block.name} is not a reduction with an init whose parts may be folded in any order")
+    assert isinstance(body, BufferStore)
+    update = body.value
+    assert isinstance(update, Binary)
+    neutral = _neutral(update.op, body.buffer.dtype)
+    if neutral is None or not isinstance(init, BufferStore) or init.value != neutral:
+        raise TIRError(f"the init of the block {block.name} is not the neutral element of {update.op!r}")
+    source = update.b if update.a == BufferLoad(body.buffer, body.indices) else update.a
+    return _Folding(body.buffer, body.indices, update.op, source, neutral)
+
+
+def _nest(stmt: Stmt) -> list[For]:
+    """Return the loops that lie directly within each other, from ``stmt`` on."""
+    found: list[For] = []
+    while isinstance(stmt, For):
+        found.append(stmt)
+        stmt = stmt.body
+    return found
+
+
+def _reduction_over(func: PrimFunc, var: Var) -> tuple[BlockRealize, Path]:
+    """Return the block that alone is in the loop over ``var``, and the path to its nest of loops.
+
+    Raises TIRError unless the block runs through all of its axes, and loops run over reduction axes, plain ones in this
+    nest, or over other axes, not both.
+    """
+    loops = _nest(path_to_loop(func, var)[-1])
+    realize = loops[-1].body
+    if not isinstance(realize, BlockRealize):
+        raise TIRError(f"the loop {var.name} holds more than one block")
+    name = realize.block.name
+    path = path_to_block(func, name)
+    require_outermost(path, f"the block {name}")
+    _folding(realize.block)
+    if not reduces(realize, var):
+        raise TIRError(f"the loop {var.name} does not run over a reduction axis of {name}")
+    axes = zip(realize.block.iter_vars, realize.values, strict=True)
+    used = {v for axis, value in axes if axis.kind is IterKind.SPATIAL for v in variables(value)}
+    nest_path = nest_of(path)
+    nest, around = _nest(nest_path[-1]), loops_of(path)
+    for loop in around:
+        if not reduces(realize, loop.var):
+            continue
+        if loop.var in used:
+            raise TIRError(f"the loop {loop.var.name} runs over reduction and other axes of {name}")
+        if loop not in nest:
+            raise TIRError(f"the loop {loop.var.name} over a reduction axis of {name} holds other blocks, too")
+        require_serial(loop, "take apart a reduction over")
+    if any({one.var for one in around} & set(variables(loop.extent)) for loop in nest):
+        raise TIRError(f"the extent of a loop around {name} depends on another one")
+    require_whole(func, path)
+    return realize, nest_path
 
 
 def _neutral(op: str, dtype: str) -> PrimExpr | None:
