@@ -34,10 +34,13 @@ __all__ = ["Intrinsic", "Schedule"]
 
 
 class Schedule:
-    """A PrimFunc under transformation; ``func`` is its present state."""
+    """A PrimFunc under transformation; ``func`` is its present state.
+
+    It begins in the form that backends run: threads are loops, vectors and parts of buffers are elements. Raises
+    UnsupportedError for programs that have no such form.
+    """
 
     def __init__(self, func: PrimFunc) -> None:
-        """Begin with ``func``; raises UnsupportedError where it is a program of threads that wait for each other."""
         self.func = executable_form(func)
 
     @staticmethod

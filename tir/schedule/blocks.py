@@ -11,7 +11,7 @@ from relay2relax.tir.errors import TIRError
 from relay2relax.tir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary, cast, conjuncts
 from relay2relax.tir.regions import block_regions
 from relay2relax.tir.schedule.iteration import BlockKind, block_kind, boxes
-from relay2relax.tir.schedule.positions import accesses, box_of
+from relay2relax.tir.schedule.positions import accesses, box_of, reached_otherwise
 from relay2relax.tir.schedule.tree import Path, blocks_in, bounds_of, limit, loops_of, realize_at, touched
 from relay2relax.tir.stmt import (
     Allocate,
@@ -105,6 +105,13 @@ def require_temporary(func: PrimFunc, buffer: Buffer, name: str) -> None:
     """Raise TIRError unless ``buffer``, which the block ``name`` writes, is seen within the function only."""
     if buffer not in func.root_buffers:
         raise TIRError(f"the block {name} writes {buffer.name}, which is not a temporary")
+    require_plain(func, buffer)
+
+
+def require_plain(func: PrimFunc, buffer: Buffer) -> None:
+    """Raise TIRError where the memory of ``buffer`` is reached otherwise than by its name and indices."""
+    if buffer.strides or buffer.offset is not None or buffer in reached_otherwise(func.body):
+        raise TIRError(f"the memory of {buffer.name} is reached by its address, or as another buffer")
 
 
 def require_alone(path: Path, beginning: Stmt) -> None:
@@ -258,14 +265,14 @@ def with_accesses(stmt: Stmt, bounds: Bounds, moved: Moved) -> Stmt:
                 return None
             target, indices = moved(one.buffer, [expr(index) for index in one.indices], inner)
             same = target is one.buffer and all(a is b for a, b in zip(indices, one.indices, strict=True))
-            return one if same else BufferLoad(target, indices)
+            return one if same else replace(one, buffer=target, indices=indices)
 
         if isinstance(node, BufferStore):
             target, indices = moved(node.buffer, [expr(index) for index in node.indices], inner)
             value = expr(node.value)
             same = target is node.buffer and value is node.value
             same = same and all(a is b for a, b in zip(indices, node.indices, strict=True))
-            return node if same else BufferStore(target, indices, value)
+            return node if same else replace(node, buffer=target, indices=indices, value=value)
         new = map_parts(node, lambda part: change(part, inner), expr)
         if isinstance(new, BlockRealize) and new is not node:
             return replace(new, block=with_regions(new.block))

@@ -16,6 +16,7 @@ from relay2relax.tir.schedule.blocks import (
     is_tail,
     nest_over,
     require_dataflow,
+    require_plain,
     require_temporary,
 )
 from relay2relax.tir.schedule.independence import require_parallel_loops_independent
@@ -51,6 +52,7 @@ def cache_read(
     """
     realize = realize_at(path_to_block(func, name))
     buffer = chosen(realize, which, "read")
+    require_plain(func, buffer)
     around = blocks_in(func.body)
     names = [one.block.name for one in around if buffer in touched([one])[0] - touched([one])[1]]
     if consumers is not None:
@@ -84,6 +86,7 @@ def cache_write(func: PrimFunc, name: str, which: WhichBuffer, scope: str) -> tu
     path = path_to_block(func, name)
     realize = realize_at(path)
     buffer = chosen(realize, which, "write")
+    require_plain(func, buffer)
     require_outermost(path, f"the block {name}")
     around = blocks_in(func.body)
     require_dataflow(realize)

@@ -10,7 +10,7 @@ from relay2relax.tir.errors import TIRError
 from relay2relax.tir.expr import Binary, Buffer, PrimExpr, Var, binary, conjuncts
 from relay2relax.tir.schedule.blocks import is_tail
 from relay2relax.tir.schedule.iteration import BlockKind, block_kind, independent, keeps_to, reduces
-from relay2relax.tir.schedule.positions import accesses
+from relay2relax.tir.schedule.positions import accesses, reached_otherwise
 from relay2relax.tir.schedule.tree import blocks_in, bounds_of, loop_at, loops_in, loops_of, path_to_loop, touched
 from relay2relax.tir.stmt import Allocate, BlockRealize, For, If, IterKind, LoopKind, PrimFunc, Stmt, While
 from relay2relax.tir.visit import statements, variables
@@ -59,7 +59,7 @@ def private_buffers(func: PrimFunc, loop: For, inner: Mapping[Var, PrimExpr], bo
     branches = [node for node in statements(loop.body) if isinstance(node, (If, While))]
     perhaps = {realize for branch in branches for realize in blocks_in(branch)}
     found: set[Buffer] = set()
-    for buffer in users.keys() & set(func.root_buffers):
+    for buffer in (users.keys() & set(func.root_buffers)) - reached_otherwise(func.body):
         if len(accesses(loop.body, buffer).found) != len(accesses(func.body, buffer).found):
             continue
         first, *others = users[buffer]

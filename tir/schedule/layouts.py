@@ -8,7 +8,7 @@ from typing import TypeAlias, Union
 
 from relay2relax.tir.arith import Bounds, simplify
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Buffer, Call, PrimExpr, PrimLike, Var, convert, if_then_else
+from relay2relax.tir.expr import Buffer, PrimExpr, PrimLike, Var, convert, if_then_else
 from relay2relax.tir.schedule.blocks import (
     nest_over,
     only_store,
@@ -16,6 +16,7 @@ from relay2relax.tir.schedule.blocks import (
     plain_axes,
     require_complete,
     require_dataflow,
+    require_plain,
     require_whole,
     require_writes_all,
     with_accesses,
@@ -36,7 +37,6 @@ from relay2relax.tir.schedule.tree import (
     require_serial,
 )
 from relay2relax.tir.stmt import (
-    Allocate,
     Block,
     BlockRealize,
     BufferStore,
@@ -46,10 +46,6 @@ from relay2relax.tir.stmt import (
     PrimFunc,
 )
 from relay2relax.tir.visit import (
-    all_expressions,
-    loads,
-    statements,
-    subexpressions,
     substitute,
     substitute_stmt,
     variables,
@@ -76,11 +72,7 @@ def transform_layout(
     buffer = _which(realize, which)
     if buffer not in func.root_buffers:
         raise TIRError(f"{buffer.name} is a parameter: callers know its layout; put a cache before or behind it")
-    for node in statements(func.body):
-        if isinstance(node, Allocate) and node.of is buffer:
-            raise TIRError(f"{buffer.name} is seen in another shape as {node.buffer.name}")
-    if any(_takes_address(expr, buffer) for expr in all_expressions(func.body)):
-        raise TIRError(f"the address of {buffer.name} is taken, so its layout may be known elsewhere")
+    require_plain(func, buffer)
     mapping = index_map(function, buffer.shape, bounds_of(func))
     if mapping.padding is not None and pad_value is None:
         raise TIRError(f"the index map makes {buffer.name} larger, and no pad_value says what stands there")
@@ -135,11 +127,6 @@ def _which(realize: BlockRealize, which: tuple[str, int] | WhichBuffer) -> Buffe
         return chosen(realize, number, how)
     written = [region.buffer for region in realize.block.writes]
     return chosen(realize, which, "write" if any(one is which or one.name == which for one in written) else "read")
-
-
-def _takes_address(expr: PrimExpr, buffer: Buffer) -> bool:
-    calls = (node for node in subexpressions(expr) if isinstance(node, Call) and node.name == "address_of")
-    return any(load.buffer is buffer for call in calls for load in loads(call))
 
 
 def _whole_nest(func: PrimFunc, path: Path) -> Path:

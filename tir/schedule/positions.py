@@ -10,10 +10,19 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from relay2relax.tir.arith import Bounds, constant_difference, limits, parted, prove, simplify
-from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.expr import Buffer, BufferData, Call, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.schedule.tree import limit
-from relay2relax.tir.stmt import BlockRealize, BufferStore, For, Let, Stmt
-from relay2relax.tir.visit import expressions, loads, sub_statements, substitute, variables
+from relay2relax.tir.stmt import Allocate, BlockRealize, BufferStore, For, Let, Stmt
+from relay2relax.tir.visit import (
+    all_expressions,
+    expressions,
+    loads,
+    statements,
+    sub_statements,
+    subexpressions,
+    substitute,
+    variables,
+)
 
 # Where something begins, and how far it goes; a box has one for each dimension.
 Range: TypeAlias = tuple[PrimExpr, PrimExpr]
@@ -38,6 +47,18 @@ class Accesses:
     def bounds(self, around: Bounds) -> Bounds:
         """Return the bounds ``around`` the statement together with those of its loops."""
         return {**around, **{var: limit(extent) for var, extent in self.loops.items()}}
+
+
+def reached_otherwise(stmt: Stmt) -> set[Buffer]:
+    """Return the buffers whose memory ``stmt`` reaches in other ways: by their address, or as another buffer."""
+    found = {node.of for node in statements(stmt) if isinstance(node, Allocate) and isinstance(node.of, Buffer)}
+    for node in (node for expr in all_expressions(stmt) for node in subexpressions(expr)):
+        match node:
+            case BufferData(buffer):
+                found.add(buffer)
+            case Call("address_of"):
+                found.update(load.buffer for load in loads(node))
+    return found
 
 
 def accesses(stmt: Stmt, buffer: Buffer) -> Accesses:
