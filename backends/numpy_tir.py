@@ -225,6 +225,11 @@ class _Frame:
         if not isinstance(stmt, BlockRealize) or not _is_simple(stmt.block):
             return None
         block = stmt.block
+        if loops and not block.iter_vars:
+            # Such a block speaks of the loops themselves.
+            if stmt.predicate is None and block.init is None and isinstance(block.body, BufferStore):
+                return self.bare(loops, block.body)
+            return None
         axes = self.direct(loops, stmt) or self.covered(loops, stmt)
         if axes is None:
             return None

@@ -185,6 +185,22 @@ BLOCKS = {
         """,
         np.concatenate([np.cumsum(A[:12] + 1), np.zeros(4)]),
     ),
+    "blocks_without_axes": (
+        """
+        for i in range(1):
+            for j in range(16):
+                with T.sblock("opaque"):
+                    T.reads(A[i * 16 + j])
+                    T.writes(B[i + j])
+                    B[i + j] = A[i * 16 + j] + T.Cast("float32", i)
+            for j in range(1):
+                with T.sblock("single"):
+                    T.reads(A[i])
+                    T.writes(B[i + j])
+                    B[i + j] = A[i] + T.float32(3)
+        """,
+        np.concatenate([[3], A[1:]]),
+    ),
     "loops_that_do_not_begin_at_zero": (
         """
         for i in range(2, 16):
