@@ -20,7 +20,7 @@ from imported_models import Model
 
 from relay2relax import backends
 from relay2relax import relax_ir as rx
-from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
+from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
 
 pytestmark = [pytest.mark.tvm, pytest.mark.sweep]
 FULL = os.environ.get("RELAY2RELAX_SWEEP") == "full"
@@ -81,6 +81,22 @@ def test_every_operator_of_the_importers() -> None:
                 problems.append(f"{title}: {difference}")
     assert not problems, "\n".join(problems)
     assert {f"relax.{name}" for name in imported_models.emitted_operators()} - met == set()
+
+
+@pytest.mark.parametrize("told", ["(2, 4)", "(3, 2)", "(2, 3, 1)"])
+def test_what_is_inferred_otherwise_is_refused_in_branches_too(told: str) -> None:
+    text = f"""
+@R.function
+def main(c: R.Tensor((), "bool"), x: R.Tensor((2, 3), "float32")):
+    y: R.Tensor((2, 3), "float32") = R.add(x, x)
+    if c:
+        z: R.Tensor({told}, "float32") = R.add(y, y)
+    else:
+        z: R.Tensor((2, 3), "float32") = R.multiply(y, y)
+    return z
+"""
+    with pytest.raises(ParseError, match="`z_branch` is not what it is said to be"):
+        rx.parse(text, check_well_formed=False)
 
 
 def check(model: Model, problems: list[str]) -> int:

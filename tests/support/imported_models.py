@@ -26,7 +26,7 @@ from torch_modules import direct_modules, torch_modules
 from relay2relax import relax_ir as rx
 from relay2relax import translator
 from relay2relax.relax_ir.infer import Inference
-from relay2relax.relax_ir.visit import bindings
+from relay2relax.relax_ir.visit import all_sequences, bindings
 from relay2relax.tir.extent import equal
 
 # So many models of one operator are taken; ONNX has a hundred of Cast.
@@ -260,7 +260,7 @@ def info_differences(module: rx.IRModule) -> list[str]:
     for func in module.functions.values():
         if not isinstance(func, rx.Function):
             continue
-        for binding in bindings(func.body):
+        for binding in (one for seq in all_sequences([func.body]) for one in bindings(seq)):
             if isinstance(binding, rx.Binding) and not _is_told(binding.value):
                 inferred = inference.of(binding.value)
                 if not at_least(inferred, binding.var.info):
