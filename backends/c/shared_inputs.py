@@ -145,16 +145,24 @@ class _Joiner:
         self.moved: dict[Buffer, tuple[Buffer, Place]] = {}
 
     def program(self) -> list[AnyStage]:
-        """Return the stages in order; what depends on constants alone comes first where matrices were joined."""
+        """Return the stages in order; what a joined matrix is made of comes before it, and no earlier."""
         if not self.changed:
             return list(self.stages)
-        ahead = [stage for stage in self.stages if stage.writes() <= self.known]
-        found: list[AnyStage] = [*ahead, *self.constants]
+        known = self.known.union(self.made.values())
+        ahead = [stage for stage in (*self.stages, *self.constants) if stage.writes() <= known]
+        makers = {buffer: number for number, stage in enumerate(ahead) for buffer in stage.writes()}
+        found: dict[AnyStage, None] = {}
         for number, stage in enumerate(self.stages):
-            found += self.before.get(number, [])
             kept = self.changed.get(number, stage)
-            if kept is not None and not kept.writes() <= self.known:
-                found.append(kept)
+            for wanted in (*self.before.get(number, ()), *(() if kept is None else (kept,))):
+                stack = [wanted]
+                while stack:
+                    missing = {makers[b] for b in stack[-1].reads() - stack[-1].writes() if b in makers}
+                    first = next((ahead[one] for one in sorted(missing) if ahead[one] not in found), None)
+                    if first is not None:
+                        stack.append(first)
+                    else:
+                        found.setdefault(stack.pop())
         return [self.relocated(stage) for stage in found]
 
     def relocated(self, stage: AnyStage) -> AnyStage:
