@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from relay2relax.core.errors import ExecutionError
@@ -36,7 +38,8 @@ def registered(name: str) -> Callable[..., Any] | None:
 def find_func(name: str) -> Callable[..., Any]:
     """Return the function registered as ``name``, TVM's of that name, or the one that it means in another library.
 
-    Raises ExecutionError where there is none, UnsupportedError where the library is missing.
+    Called with arguments that it does not take, it raises ExecutionError; what it raises itself comes as it is. Raises
+    ExecutionError where there is none, UnsupportedError where the library is missing.
     """
     from relay2relax.backends.libraries import library_function
     from relay2relax.backends.runtime_functions import RUNTIME_FUNCTIONS
@@ -47,4 +50,23 @@ def find_func(name: str) -> Callable[..., Any]:
         raise ExecutionError(
             f"no function {name!r} is registered (registered: {known}); use backends.register_func({name!r})"
         )
-    return found
+    return partial(_call, name, found)
+
+
+def _call(name: str, function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return function(*args)
+    except TypeError as error:
+        if _takes(function, args):
+            raise
+        raise ExecutionError(f"{name} does not take the arguments it is called with: {error}") from error
+
+
+def _takes(function: Callable[..., Any], args: Sequence[Any]) -> bool:
+    try:
+        inspect.signature(function).bind(*args)
+    except TypeError:
+        return False
+    except ValueError:  # Functions of C may have no signature; what they raise is about more than counts.
+        return True
+    return True

@@ -131,3 +131,25 @@ def test_sorting_functions_do_what_those_of_tvm_do(axis: int, ascending: bool) -
         RUNTIME_FUNCTIONS[f"tvm.contrib.sort.{name}"](*inputs, *results, *rest)
         for ours, one in zip(results, theirs[len(inputs) :], strict=True):
             np.testing.assert_array_equal(ours, one.numpy(), err_msg=name)
+
+
+CALLED = """
+@R.function(pure=False)
+def main(x: R.Tensor((4,), dtype="float32")) -> R.Object:
+    y = R.call_packed("{name}", x, sinfo_args=R.Object)
+    return y
+"""
+
+
+def test_arguments_that_a_function_does_not_take() -> None:
+    with pytest.raises(ExecutionError, match=r"tvm\.contrib\.sort\.sort does not take the arguments .*'ascending'"):
+        run(CALLED.format(name="tvm.contrib.sort.sort"), np.ones(4, "float32"))
+
+
+def test_what_a_function_raises_comes_as_it_is() -> None:
+    @backends.register_func("test.refusing", override=True)
+    def refuse(x: np.ndarray) -> None:
+        raise TypeError(f"not {x.dtype}")
+
+    with pytest.raises(TypeError, match="^not float32$"):
+        run(CALLED.format(name="test.refusing"), np.ones(4, "float32"))
