@@ -165,7 +165,9 @@ def reshape_like_type(attrs: ReshapeLikeAttrs, data: Type, shape_like: Type) -> 
     first, last = _like_range(attrs.lhs_begin, attrs.lhs_end, found.rank, 0)
     begin, end = _like_range(attrs.rhs_begin, attrs.rhs_end, like.rank, 1)
     shape = (*found.shape[:first], *like.shape[begin:end], *found.shape[last:])
-    if equal(product(shape), product(found.shape)) is False:
+    # TVM counts elements only where all extents are numbers.
+    before, after = static(product(found.shape)), static(product(shape))
+    if before is not None and after is not None and before != after:
         raise OpError(f"shapes {show(found.shape)} and {show(shape)} have different numbers of elements", 1)
     return TensorType(shape, found.dtype)
 

@@ -597,5 +597,6 @@ def literal(expr: IntImm | FloatImm) -> CExpr:
     if is_unsigned(expr.dtype):
         return Atom(f"{value}{'ULL' if bits(expr.dtype) == 64 else 'U'}" if bits(expr.dtype) >= 32 else str(value))
     if value == -(1 << 63):
-        return Atom("INT64_MIN")
+        # The literal of the number without its sign is too large.
+        return Infix("-", Atom(f"-{(1 << 63) - 1}LL"), Atom("1"))
     return Atom(str(value) if -(1 << 31) < value < 1 << 31 else f"{value}LL")

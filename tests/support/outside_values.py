@@ -40,6 +40,13 @@ def wide(function: Callable[..., Any]) -> Outside:
     return lambda attrs, data: np.asarray(function(data.astype(np.float64), **kept(attrs))).astype(data.dtype)
 
 
+def collapsed(attrs: dict[str, Any], data: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    import torch
+
+    wide = data.astype(np.float64 if data.dtype.kind not in "iu" else np.int64)
+    return torch.tensor(wide).sum_to_size(tuple(shape)).numpy().astype(data.dtype)
+
+
 def median(torch: Any, attrs: dict[str, Any], data: Any) -> Any:
     if attrs["axis"] is None:
         found = torch.median(data)
@@ -202,6 +209,7 @@ OUTSIDE: dict[str, Outside] = {
     "R.std": wide(np.std),
     "R.median": with_torch(median),
     "R.reshape": lambda attrs, x, shape: x.reshape(shape),
+    "R.collapse_sum_to": collapsed,
     "R.broadcast_to": lambda attrs, x, shape: np.broadcast_to(x, shape),
     "R.take": taken,
     "R.zeros": lambda attrs, shape: np.zeros(shape, attrs["dtype"]),
