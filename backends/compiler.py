@@ -448,9 +448,9 @@ class _FunctionCompiler:
                 index = self.module.relax_function(op)
             case rx.ExternFunc(name):
                 index = self.module.packed(name)
-        # A PrimFunc writes its arguments and returns nothing.
-        kernel = isinstance(op, rx.GlobalVar) and isinstance(self.module.module.functions[op], PrimFunc)
-        destination = VOID if kernel else self.fresh()
+        # Most PrimFuncs write their arguments and return nothing.
+        func = self.module.module.functions[op] if isinstance(op, rx.GlobalVar) else None
+        destination = VOID if isinstance(func, PrimFunc) and func.result == "void" else self.fresh()
         self.code.append(Call(destination, index, tuple(given)))
         return destination
 

@@ -18,8 +18,8 @@ from relay2relax.ops.lower import Origin
 from relay2relax.tir.stmt import PrimFunc
 
 
-def numpy_kernel(func: PrimFunc) -> Callable[..., None]:
-    """Return a function of inputs, scalars and outputs that runs ``func``."""
+def numpy_kernel(func: PrimFunc) -> Callable[..., Any]:
+    """Return a function of inputs, scalars and outputs that runs ``func``, and returns what that returns."""
     buffers = len(func.buffers)
     scalars = len(func.params) - buffers
     first = buffers - func.num_outputs
@@ -30,9 +30,9 @@ def numpy_kernel(func: PrimFunc) -> Callable[..., None]:
     origin = func.origin
     if not isinstance(origin, Origin):
 
-        def evaluate(*args: Any) -> None:
+        def evaluate(*args: Any) -> Any:
             inputs, numbers, outputs = split(args)
-            evaluate_prim_func(func, inputs, outputs, numbers)
+            return evaluate_prim_func(func, inputs, outputs, numbers)
 
         return evaluate
     symbolic = bool(attribute_variables(origin.attrs)) or any(isinstance(a, tuple) for a in origin.args)

@@ -49,8 +49,8 @@ _MOST_ELEMENTS = 1 << 24
 
 def evaluate_prim_func(
     func: PrimFunc, inputs: Sequence[Array], outputs: Sequence[Array], scalars: Sequence[int] = ()
-) -> None:
-    """Run ``func`` on ``inputs`` and write its results into ``outputs``.
+) -> Any:
+    """Run ``func`` on ``inputs``, write its results into ``outputs``, and return the scalar that it returns, if any.
 
     Symbolic extents take their values from the arrays' shapes; ``scalars`` are the values of scalar
     parameters, in order. Raises ExecutionError where an array does not fit its parameter or an index leaves
@@ -63,7 +63,11 @@ def evaluate_prim_func(
     for buffer in func.root_buffers:
         frame.allocate(buffer)
     with np.errstate(all="ignore"):
-        frame.run(func.body)
+        try:
+            frame.run(func.body)
+        except _Return as end:
+            return end.value
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,14 @@ class _Break(Exception):
 
 class _Continue(Exception):
     """The next step of the loop around this place begins."""
+
+
+class _Return(Exception):
+    """The function ends with ``value``."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value)
+        self.value = value
 
 
 class _Frame:
@@ -169,6 +181,8 @@ class _Frame:
                 raise _Break
             case Evaluate(Call("continue_loop")):
                 raise _Continue
+            case Evaluate(Call("ret", (value,))):
+                raise _Return(self.scalar(value))
             case Evaluate(value):
                 self.scalar(value)
 

@@ -61,14 +61,12 @@ def check_well_formed(mod: IRModule) -> None:
 def find_mistakes(mod: IRModule, place: Places | None = None) -> list[Diagnostic]:
     """Return what is wrong with ``mod``, at the places in its text where ``place`` knows them."""
     checker = _Checker(mod, place)
-    # Modules of tensor programs alone are none of Relax's, whose check asks for the same names.
-    is_relax = any(isinstance(func, Function) for func in mod.functions.values())
     for var, func in mod.functions.items():
         checker.where, checker.binding = var.name, None
-        symbol = func.attrs.get("global_symbol", var.name)
-        if is_relax and symbol != var.name:
-            checker.report(f"the function has the name {var.name}, and the attribute global_symbol {symbol}")
         if isinstance(func, Function):
+            symbol = func.attrs.get("global_symbol", var.name)
+            if symbol != var.name:
+                checker.report(f"the function has the name {var.name}, and the attribute global_symbol {symbol}")
             run(checker.function(func))
             continue
         if not func.checked:

@@ -66,14 +66,15 @@ def device_name(name: str, devices: Sequence[GlobalInfo] | None) -> str:
     """
     kind, _, rest = name.partition(":")
     number, _, scope = rest.partition(":")
-    if number and not number.isdecimal():
+    if number and not number.removeprefix("-").isdecimal():
         raise DeviceError(f"{name!r} names no device: expected a kind and a number, such as 'cuda:0'")
     place = int(number or 0)
-    if devices is None:
+    # TVM writes -1 for a device that its module does not list.
+    if devices is None or (place == -1 and not devices):
         return f"{kind}:{place}:{scope or 'global'}"
     placed = [device for device in devices if isinstance(device, VDevice)]
     same = placed if kind == "vdevice" else [device for device in placed if device.kind == kind]
-    if place >= len(same):
+    if not 0 <= place < len(same):
         known = ", ".join(full_name(device, placed) for device in placed) or "none"
         raise DeviceError(f"the module has no device {name!r}; its devices: {known}")
     return full_name(same[place], placed)

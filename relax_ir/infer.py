@@ -66,9 +66,10 @@ class StructInfoError(Relay2RelaxError):
 
 
 def function_info(func: Function | PrimFunc) -> FuncStructInfo:
-    """Return the struct info of a function; a PrimFunc called directly writes its arguments, returns nothing."""
+    """Return the struct info of a function; a PrimFunc called directly writes its arguments or returns a scalar."""
     if isinstance(func, PrimFunc):
-        return FuncStructInfo(None, TupleStructInfo(), purity=False)
+        result = TupleStructInfo() if func.result == "void" else PrimStructInfo(func.result)
+        return FuncStructInfo(None, result, purity=False)
     return FuncStructInfo(tuple(param.info for param in func.params), func.ret, func.pure)
 
 

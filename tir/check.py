@@ -352,7 +352,8 @@ class _Checker:
             self.declare(buffer)
             self.known.add(buffer)
         self.stmt(func.body)
-        self.outputs(func)
+        if self.strict:
+            self.outputs(func)
 
     def outputs(self, func: PrimFunc) -> None:
         written = written_buffers(func.body)
@@ -366,8 +367,8 @@ def check_prim_func(func: PrimFunc, strict: bool = True) -> None:
     """Raise TIRError, which lists every mistake, unless ``func`` is legal.
 
     Checked: variables and buffers are defined where they are used and bound once; ranks and dtypes of loads, stores,
-    operators and conditions; block axes and their values; every output is written. Unless ``strict`` is false also what
-    TVM does not ask for: regions name every buffer that a block touches, reductions accumulate at places that their
+    operators and conditions; block axes and their values. Unless ``strict`` is false also what TVM does not ask for:
+    every output is written, regions name every buffer that a block touches, reductions accumulate at places that their
     axes do not change.
     """
     checker = _Checker(strict)

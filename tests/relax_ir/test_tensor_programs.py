@@ -11,6 +11,8 @@ import pytest
 from relay2relax import backends
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import ExecutionError, Relay2RelaxError
+from relay2relax.tir.check import check_prim_func
+from relay2relax.tir.errors import TIRError
 
 RANDOM = np.random.default_rng(3)
 X = RANDOM.standard_normal((4, 6)).astype("float32")
@@ -366,3 +368,60 @@ def test_extents_of_nothing(target: str, shape: tuple[int, int]) -> None:
     result = compiled(target)(given)
     assert result.shape == shape[::-1]
     np.testing.assert_array_equal(result, given.T * np.float32(shape[0]))
+
+
+CONDITION = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def divides(N: T.int64) -> T.bool:
+        return N % T.int64(16) == T.int64(0)
+
+    @R.function(pure=False)
+    def main(A: R.Tensor(("N",), "float32")) -> R.Tensor(("N",), "float32"):
+        N = T.int64()
+        cls = Module
+        whole: T.bool = cls.divides(N)
+        if whole:
+            out_then: R.Tensor((N,), "float32") = R.add(A, A)
+            out: R.Tensor((N,), "float32") = out_then
+        else:
+            out_else: R.Tensor((N,), "float32") = R.negative(A)
+            out: R.Tensor((N,), "float32") = out_else
+        return out
+"""
+
+
+@pytest.mark.parametrize("target", ["numpy", pytest.param("c", marks=pytest.mark.compiler)])
+def test_a_program_returns_a_scalar(target: str) -> None:
+    """As TVM's ComputePrimValue writes conditions on extents."""
+    module = rx.parse(CONDITION)
+    assert rx.structural_equal(rx.parse(module.script()), module)
+    main = backends.VirtualMachine(backends.build(module, target))["main"]
+    for extent, factor in ((32, 2), (33, -1)):
+        data = np.arange(extent, dtype="float32")
+        np.testing.assert_array_equal(main(data), data * factor)
+
+
+def test_programs_are_not_asked_for_more_than_tvm_asks() -> None:
+    """A result that is never written, and a symbol of another name, are read; ``check_prim_func`` finds the first."""
+    text = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def nothing(A: T.Buffer((2, 3), "float32"), B: T.Buffer((2, 3), "float32")):
+        T.func_attr({"global_symbol": "something"})
+        T.evaluate(0)
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.nothing, (x,), out_ty=R.Tensor((2, 3), "float32"))
+            R.output(y)
+        return y
+"""
+    program = rx.parse(text)["nothing"]
+    assert program.attrs["global_symbol"] == "something"
+    with pytest.raises(TIRError, match="the output B is never written"):
+        check_prim_func(program)
