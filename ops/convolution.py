@@ -20,7 +20,9 @@ from relay2relax.ops.convolution_rules import (
     ConvAttrs,
     ConvCall,
     attributes,
+    beyond_counted,
     check_kernel,
+    counted_extents,
     extents_in,
     kernel_extents,
     known_kernel,
@@ -36,7 +38,7 @@ from relay2relax.ops.types import TensorType, Type
 from relay2relax.ops.windows import Window, check_positions, pad_array, windows_of
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, cast, const
-from relay2relax.tir.extent import ANY, Extent, Shape, as_prim, equal, floordiv, is_any, mul, static
+from relay2relax.tir.extent import ANY, Extent, Shape, as_prim, equal, floordiv, is_any, mul, static, sub
 
 
 def _multiplies(call: ConvCall, channels: Extent, kernel: Shape) -> bool:
@@ -82,9 +84,11 @@ def _conv_type(attrs: ConvAttrs, data: Type, weight: Type, least: int | None = 1
         if known is not None and known % call.groups:
             raise OpError(f"{known} output channels cannot be shared among {call.groups} groups", 1)
     reach = known_kernel(attrs, kernel[2:])
-    windows = call.windows(kernel_extents(tuple(1 if is_any(extent) else extent for extent in reach)))
+    windows = call.windows(counted_extents(reach))
     columns = zip(reach, windows, spatial, strict=True)
-    positions: tuple[Extent, ...] = tuple(ANY if is_any(extent) else w.positions(e) for extent, w, e in columns)
+    positions: tuple[Extent, ...] = tuple(
+        ANY if is_any(k) else w.positions(sub(e, beyond_counted(k, w.dilation))) for k, w, e in columns
+    )
     if least is not None:
         check_positions(positions, spatial, windows)
     shape = call.out.shape((batch, outputs, *positions), call.data_order)

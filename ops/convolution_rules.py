@@ -27,7 +27,7 @@ from relay2relax.ops.types import Type
 from relay2relax.ops.windows import Window, both_sides, padded, per_axis
 from relay2relax.tir import te
 from relay2relax.tir.expr import const
-from relay2relax.tir.extent import Extent, Shape, equal, is_any, static
+from relay2relax.tir.extent import Extent, Shape, equal, is_any, mul, static, sub
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +249,17 @@ def known_kernel(attrs: ConvolutionAttrs, kernel: Shape) -> Shape:
     """Return the kernel's spatial extents, those that its type leaves open as the attributes give them."""
     given = attrs.kernel_size or kernel
     return tuple(known if is_any(extent) else extent for extent, known in zip(kernel, given, strict=True))
+
+
+def counted_extents(kernel: Shape) -> tuple[int, ...]:
+    """Return the spatial extents of a kernel for windows that count positions: 1 for those that are not numbers."""
+    found = (static(extent) for extent in kernel)
+    return tuple(1 if extent is None else extent for extent in found)
+
+
+def beyond_counted(extent: Extent, dilation: int) -> Extent:
+    """Return by how much a kernel's extent, if it is a variable, reaches further than the window that counts for it."""
+    return 0 if is_any(extent) or static(extent) is not None else mul(sub(extent, 1), dilation)
 
 
 def kernel_extents(kernel: Shape) -> tuple[int, ...]:

@@ -21,7 +21,9 @@ from relay2relax.ops.convolution_rules import (
     ConvCall,
     ConvTransposeAttrs,
     attributes,
+    beyond_counted,
     check_kernel,
+    counted_extents,
     extents_in,
     kernel_extents,
     known_kernel,
@@ -84,9 +86,12 @@ def _conv_transpose_type(attrs: ConvTransposeAttrs, data: Type, weight: Type, ca
     rank = len(call.spatial)
     extra = per_axis(attrs.output_padding[:rank], rank, "output_padding", least=None)
     reach = known_kernel(attrs, kernel[2:])
-    windows = call.windows(kernel_extents(tuple(1 if is_any(extent) else extent for extent in reach)))
+    windows = call.windows(counted_extents(reach))
     columns = zip(reach, spatial, windows, extra, strict=True)
-    positions = tuple(ANY if is_any(k) else _transposed_extent(e, w, more) for k, e, w, more in columns)
+    positions = tuple(
+        ANY if is_any(k) else add(_transposed_extent(e, w, more), beyond_counted(k, w.dilation))
+        for k, e, w, more in columns
+    )
     shape = call.out.shape((batch, outputs, *positions), call.data_order)
     return TensorType(shape, attrs.out_dtype or tensor(data).dtype)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from relay2relax import backends
 from relay2relax import relax_ir as rx
+from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.relax_ir import FuncStructInfo, Inference, StructInfoError, TensorStructInfo, Var, call_op, symbols
 from relay2relax.tir import expr as tir
 
@@ -115,3 +117,38 @@ def test_branches_meet_without_their_own_dimensions() -> None:
     block = rx.BindingBlock((rx.MatchCast(cast, data, cast.info),))
     branch = rx.SeqExpr((block,), cast)
     assert Inference().of(rx.If(flag, branch, branch)) == TensorStructInfo(None, "float32", 1)
+
+
+WINDOWS = {
+    "R.nn.conv2d(x, w, strides=[2, 1], padding=[1, 1], dilation=[1, 2])": (
+        "(H - kh) // 2 + 2, W - kw * 2 + 4",
+        lambda F, x, w: F.conv2d(x, w, stride=(2, 1), padding=1, dilation=(1, 2)),
+    ),
+    "R.nn.conv2d(x, w)": ("H + 1 - kh, W + 1 - kw", lambda F, x, w: F.conv2d(x, w)),
+    "R.nn.conv2d_transpose(x, w, strides=[2, 2])": (
+        "H * 2 + kh - 2, W * 2 + kw - 2",
+        lambda F, x, w: F.conv_transpose2d(x, w, stride=2),
+    ),
+}
+
+
+@pytest.mark.parametrize("call", WINDOWS)
+def test_windows_of_unknown_extents(call: str) -> None:
+    """Extents as TVM infers them; the numpy kernel runs them, a tensor program would need them as numbers."""
+    torch = pytest.importorskip("torch")
+    extents, reference = WINDOWS[call]
+    text = f"""
+@R.function
+def main(x: R.Tensor((1, 4, "H", "W"), "float32"), w: R.Tensor((4, 4, "kh", "kw"), "float32")):
+    H, W, kh, kw = T.int64(), T.int64(), T.int64(), T.int64()
+    y: R.Tensor((1, 4, {extents}), "float32") = {call}
+    return y
+"""
+    module = rx.parse(text)
+    random = np.random.default_rng(0)
+    x, w = (random.standard_normal(shape).astype("float32") for shape in ((1, 4, 7, 9), (4, 4, 3, 2)))
+    expected = reference(torch.nn.functional, torch.tensor(x), torch.tensor(w))
+    found = backends.VirtualMachine(backends.build(module))["main"](x, w)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    with pytest.raises(Relay2RelaxError, match="the spatial extents of the weight must be numbers"):
+        rx.transform.LegalizeOps()(module)
