@@ -335,7 +335,8 @@ class _Writer:
         name = self.local[buffer] = self.fresh("t")
         size = math.prod(static)
         if len(static) == len(extents) and size * bits(buffer.dtype) // 8 <= _STACK_BYTES:
-            self.scoped(f"{type_} {name}[{max(size, 1)}] __attribute__((aligned(64)));", body)
+            # A result that a stage does not look at is written all the same.
+            self.scoped(f"{type_} {name}[{max(size, 1)}] __attribute__((aligned(64), unused));", body)
             return
         size_text = f"sizeof({type_}) * (size_t){render(self.parenthesised(size_of(buffer)))}"
         self.scoped(f"{type_}* restrict {name} = malloc({size_text});", body, f"free({name});")
