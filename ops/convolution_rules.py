@@ -48,37 +48,26 @@ class Conv1DAttrs:
 
 
 @dataclass(frozen=True, slots=True)
-class Conv2DAttrs:
+class Conv2DAttrs(Conv1DAttrs):
     """Over H and W; see :class:`Conv1DAttrs`."""
 
     spatial: ClassVar[str] = "HW"
     strides: IndexExprArray = (1, 1)
-    padding: IndexExprArray = (0, 0)
     dilation: IndexExprArray = (1, 1)
-    groups: Int = 1
-    channels: OptionalIndexExpr = None
-    kernel_size: OptionalIndexExprArray = None
     data_layout: String = "NCHW"
     kernel_layout: String = "OIHW"
-    out_layout: String = ""
-    out_dtype: DType = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Conv3DAttrs:
+class Conv3DAttrs(Conv1DAttrs):
     """Over D, H and W; see :class:`Conv1DAttrs`."""
 
     spatial: ClassVar[str] = "DHW"
     strides: IndexExprArray = (1, 1, 1)
     padding: IndexExprArray = (0, 0, 0)
     dilation: IndexExprArray = (1, 1, 1)
-    groups: Int = 1
-    channels: OptionalIndexExpr = None
-    kernel_size: OptionalIndexExprArray = None
     data_layout: String = "NCDHW"
     kernel_layout: String = "OIDHW"
-    out_layout: String = ""
-    out_dtype: DType = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,39 +89,30 @@ class Conv1DTransposeAttrs:
 
 
 @dataclass(frozen=True, slots=True)
-class Conv2DTransposeAttrs:
+class Conv2DTransposeAttrs(Conv1DTransposeAttrs):
     """Over H and W; see :class:`Conv1DTransposeAttrs`."""
 
     spatial: ClassVar[str] = "HW"
-    channels: OptionalIndexExpr = None
-    kernel_size: OptionalIndexExprArray = None
     strides: IndexExprArray = (1, 1)
     output_padding: IndexExprArray = (0, 0)
     padding: IndexExprArray = (0, 0)
     dilation: IndexExprArray = (1, 1)
-    groups: Int = 1
     data_layout: InlineString = "NCHW"
     kernel_layout: InlineString = "IOHW"
-    out_layout: InlineString = ""
-    out_dtype: DType = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Conv3DTransposeAttrs:
+class Conv3DTransposeAttrs(Conv1DTransposeAttrs):
     """Over D, H and W; see :class:`Conv1DTransposeAttrs`."""
 
     spatial: ClassVar[str] = "DHW"
-    channels: OptionalIndexExpr = None
-    kernel_size: OptionalIndexExprArray = None
     strides: IndexExprArray = (1, 1, 1)
     output_padding: IndexExprArray = (0, 0, 0)
     padding: IndexExprArray = (0, 0, 0)
     dilation: IndexExprArray = (1, 1, 1)
-    groups: Int = 1
     data_layout: String = "NCDHW"
     kernel_layout: String = "IODHW"
     out_layout: String = ""
-    out_dtype: DType = ""
 
 
 ConvAttrs = Conv1DAttrs | Conv2DAttrs | Conv3DAttrs

@@ -84,26 +84,9 @@ class EthosuConv2DAttrs:
 
 
 @dataclass(frozen=True, slots=True)
-class EthosuDepthwiseConv2DAttrs:
+class EthosuDepthwiseConv2DAttrs(EthosuConv2DAttrs):
     """Attributes of ``contrib.ethosu.depthwise_conv2d``."""
 
-    ifm_scale: Double
-    ifm_zero_point: Int
-    weight_zero_point: Int
-    ofm_scale: Double
-    ofm_zero_point: Int
-    kernel_shape: OptionalIndexExprArray = None
-    ofm_channels: OptionalIndexExpr = None
-    strides: IndexExprArray = (1, 1)
-    padding: IndexExprArray = (0, 0, 0, 0)
-    dilation: IndexExprArray = (1, 1)
-    activation: String = "NONE"
-    clip_min: Int = 0
-    clip_max: Int = 0
-    rounding_mode: String = "TFL"
-    upscale: String = "NONE"
-    ifm_layout: String = "NHWC"
-    ofm_layout: String = "NHWC"
     ofm_dtype: String = "int8"
 
 

@@ -88,47 +88,23 @@ class MaxPool3DAttrs:
 
 
 @dataclass(frozen=True, slots=True)
-class AvgPool1DAttrs:
+class AvgPool1DAttrs(MaxPool1DAttrs):
     """Windows over the axis W; ``count_include_pad`` counts padding among the elements that a sum is divided by."""
 
-    spatial: ClassVar[str] = "W"
-    pool_size: IndexExprArray
-    strides: IndexExprArray = (1,)
-    dilation: IndexExprArray = (1,)
-    padding: IndexExprArray = (0,)
-    layout: InlineString = "NCW"
-    out_layout: String = ""
-    ceil_mode: Bool = False
     count_include_pad: Bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class AvgPool2DAttrs:
+class AvgPool2DAttrs(MaxPool2DAttrs):
     """Windows over H and W; see :class:`AvgPool1DAttrs`."""
 
-    spatial: ClassVar[str] = "HW"
-    pool_size: IndexExprArray
-    strides: IndexExprArray = (1, 1)
-    dilation: IndexExprArray = (1, 1)
-    padding: IndexExprArray = (0, 0)
-    layout: String = "NCHW"
-    out_layout: String = ""
-    ceil_mode: Bool = False
     count_include_pad: Bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class AvgPool3DAttrs:
+class AvgPool3DAttrs(MaxPool3DAttrs):
     """Windows over D, H and W; see :class:`AvgPool1DAttrs`."""
 
-    spatial: ClassVar[str] = "DHW"
-    pool_size: IndexExprArray
-    strides: IndexExprArray = (1, 1, 1)
-    dilation: IndexExprArray = (1, 1, 1)
-    padding: IndexExprArray = (0, 0, 0)
-    layout: InlineString = "NCDHW"
-    out_layout: String = ""
-    ceil_mode: Bool = False
     count_include_pad: Bool = False
 
 

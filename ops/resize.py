@@ -52,35 +52,17 @@ class Resize1DAttrs:
 
 
 @dataclass(frozen=True, slots=True)
-class Resize2DAttrs:
+class Resize2DAttrs(Resize1DAttrs):
     """As of one dimension; ``roi`` is (start of H, of W, end of H, of W)."""
 
-    size: OptionalIndexExprArray = None
-    roi: FloatImmArray = None
     layout: InlineString = "NCHW"
-    method: InlineString = "linear"
-    coordinate_transformation_mode: InlineString = "half_pixel"
-    rounding_method: InlineString = "round"
-    cubic_alpha: Double = -0.5
-    cubic_exclude: Int = 0
-    extrapolation_value: Double = 0.0
-    out_dtype: DType = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Resize3DAttrs:
+class Resize3DAttrs(Resize1DAttrs):
     """As of one dimension; ``roi`` is (start of W, of H, of D, end of W, of H, of D)."""
 
-    size: OptionalIndexExprArray = None
-    roi: FloatImmArray = None
     layout: InlineString = "NCDHW"
-    method: InlineString = "linear"
-    coordinate_transformation_mode: InlineString = "half_pixel"
-    rounding_method: InlineString = "round"
-    cubic_alpha: Double = -0.5
-    cubic_exclude: Int = 0
-    extrapolation_value: Double = 0.0
-    out_dtype: DType = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +82,11 @@ class RelaxResize2DAttrs:
 
 
 @dataclass(frozen=True, slots=True)
-class RelaxResize3DAttrs:
+class RelaxResize3DAttrs(RelaxResize2DAttrs):
     """Relax's fields of ``image.resize3d``; the size is an argument."""
 
-    even: ClassVar[bool] = True
-    roi: FloatImmArray = None
     layout: InlineString = "NCDHW"
-    method: InlineString = "linear"
-    coordinate_transformation_mode: InlineString = "half_pixel"
     rounding_method: InlineString = ""
-    cubic_alpha: Double = -0.75
-    cubic_exclude: Int = 0
-    extrapolation_value: Double = 0.0
-    out_dtype: DType = ""
 
 
 def resize_type(attrs: Any, data: Type, size: Sequence[Extent]) -> TensorType:

@@ -74,21 +74,16 @@ class Conv2DWinogradAttrs:
 
 
 @dataclass(frozen=True, slots=True)
-class Conv3DWinogradAttrs:
+class Conv3DWinogradAttrs(Conv2DWinogradAttrs):
     """As over two axes; the depth is transformed where the kernel's is from 3 to 7."""
 
     spatial: ClassVar[str] = "DHW"
-    tile_size: Int
     strides: IndexExprArray = (1, 1, 1)
     padding: IndexExprArray = (0, 0, 0)
     dilation: IndexExprArray = (1, 1, 1)
-    groups: Int = 1
-    channels: OptionalIndexExpr = None
-    kernel_size: OptionalIndexExprArray = None
     data_layout: InlineString = "NCDHW"
     kernel_layout: InlineString = "OIDHW"
     out_layout: InlineString = ""
-    out_dtype: DType = ""
 
 
 @dataclass(frozen=True, slots=True)
