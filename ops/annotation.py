@@ -104,7 +104,6 @@ def annotation(
         source=source,
         inputs=(input_name,),
         attrs=attrs,
-        attrs_key="" if attrs is NoAttrs else f"relay.attrs.{attrs.__name__}",
         infer=same_type,
         numpy=same_numpy,
         compute=same_compute,

@@ -76,7 +76,6 @@ clip = OpDef(
     source="TVM 0.18 src/relay/op/tensor/unary.cc, clip",
     inputs=("data",),
     attrs=ClipAttrs,
-    attrs_key="relay.attrs.ClipAttrs",
     infer=identity_type,
     relay_type=any_type,
     numpy=clip_numpy,

@@ -197,7 +197,6 @@ collapse_sum_to = OpDef(
     source=f"{SOURCE}, collapse_sum_to",
     inputs=("data", "shape"),
     attrs=InitOpAttrs,
-    attrs_key="relay.attrs.InitOpAttrs",
     infer=collapse_sum_to_type,
     numpy=lambda attrs, data, shape: _collapse_numpy(data, tuple(int(n) for n in shape)),
     compute=collapse_sum_compute,

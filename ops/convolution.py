@@ -211,7 +211,6 @@ def convolution(attrs_class: type[ConvAttrs], doc: str) -> OpDef:
         source=f"Relay's Conv{rank}D relation and TOPI's conv{rank}d of TVM 0.18; R.nn.conv{rank}d of TVM 0.25-0.27",
         inputs=("data", "weight"),
         attrs=attrs_class,
-        attrs_key=f"relay.attrs.Conv{rank}DAttrs",
         infer=conv_type,
         relay_type=conv_relay_type,
         operands=conv_operands,

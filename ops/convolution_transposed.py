@@ -231,7 +231,6 @@ def transposed(attrs_class: type[ConvTransposeAttrs], doc: str) -> OpDef:
         source=f"Relay's Conv{rank}DTranspose relation and TOPI's conv{rank}d_transpose of TVM 0.18",
         inputs=("data", "weight"),
         attrs=attrs_class,
-        attrs_key=f"relay.attrs.Conv{rank}DTransposeAttrs",
         infer=conv_transpose_type,
         relay_type=conv_transpose_relay_type,
         operands=conv_transpose_operands,

@@ -361,7 +361,6 @@ sparse_to_dense = OpDef(
     source=f"{SOURCE}, sparse_to_dense",
     inputs=("sparse_indices", "sparse_values", "default_value"),
     attrs=SparseToDenseAttrs,
-    attrs_key="relay.attrs.SparseToDenseAttrs",
     infer=sparse_to_dense_type,
     numpy=sparse_to_dense_numpy,
     compute=sparse_to_dense_compute,

@@ -125,7 +125,6 @@ def _filled(name: str, value: int, doc: str) -> OpDef:
         source=SOURCE,
         inputs=("shape",),
         attrs=InitOpAttrs,
-        attrs_key="relay.attrs.InitOpAttrs",
         infer=init_type,
         numpy=lambda attrs, shape: np.full(_numbers(shape), value, numpy_dtype(attrs.dtype)),
         compute=kernels.filled_compute(value),
@@ -268,7 +267,6 @@ def _upsampling(name: str, attrs_class: type, letters: str) -> OpDef:
         return _named(f"nn.{name}").numpy(replace(attrs, **factors), data)
 
     inputs = ("data", *(f"scale_{letter.lower()}" for letter in letters))
-    attrs = _attrs(attrs_class, attrs_class.__name__)
 
     def axes(attrs: Any) -> list[int]:
         layout = parse_layout(attrs.layout, "NC" + letters)
@@ -279,7 +277,7 @@ def _upsampling(name: str, attrs_class: type, letters: str) -> OpDef:
 
     extents = kernels.scaled_extents(axes)
     doc = f"As nn.{name}; the factors are inputs."
-    return _record(f"nn.{name}", doc, inputs, infer, numpy, extents, compute, **attrs)
+    return _record(f"nn.{name}", doc, inputs, infer, numpy, extents, compute, attrs=attrs_class)
 
 
 # The same calls with attributes, once shapes and places are known
@@ -384,27 +382,23 @@ def _record(
     )
 
 
-def _attrs(cls: type, name: str) -> dict[str, Any]:
-    return {"attrs": cls, "attrs_key": f"relay.attrs.{name}"}
-
-
 OPS = (
     _record(
         "reshape", "As reshape; the new shape with its codes is an input.", ("data", "newshape"),
         reshape_type, reshape_numpy, kernels.reshape_extents, kernels.flat_compute,
-        relax=_settled_relax("dyn.reshape", 1), **_attrs(ReshapeAttrs, "ReshapeAttrs"),
+        relax=_settled_relax("dyn.reshape", 1), attrs=ReshapeAttrs,
         settle=_settle(1, lambda attrs, shape: ("reshape", ReshapeAttrs(shape, attrs.allowzero))),
     ),
     _record(
         "broadcast_to", "As broadcast_to; the shape is an input.", ("data", "shape"),
         broadcast_to_type, broadcast_to_numpy, kernels.given_extents(1), kernels.broadcast_compute,
-        relax=_settled_relax("dyn.broadcast_to", 1), **_attrs(InitOpAttrs, "InitOpAttrs"),
+        relax=_settled_relax("dyn.broadcast_to", 1), attrs=InitOpAttrs,
         settle=_settle(1, _init("broadcast_to")),
     ),
     _record(
         "tile", "As tile; the repetitions are an input.", ("data", "reps"),
         tile_type, lambda attrs, data, reps: np.tile(data, _numbers(reps)),
-        kernels.tile_extents, kernels.tile_compute, **_attrs(TileAttrs, "TileAttrs"),
+        kernels.tile_extents, kernels.tile_compute, attrs=TileAttrs,
         settle=_settle_static(1, lambda attrs, reps: ("tile", TileAttrs(reps))),
     ),
     _filled("zeros", 0, "Zeros; the shape is an input."),
@@ -413,12 +407,12 @@ OPS = (
         "full", "One number everywhere; the shape is an input.", ("fill_value", "shape"),
         full_type, full_numpy, kernels.given_extents(1),
         lambda attrs, out, fill_value, shape: full_compute(attrs, out, fill_value),
-        **_attrs(InitOpAttrs, "InitOpAttrs"), relax=_settled_relax("dyn.full", 1), settle=_settle(1, _init("full")),
+        attrs=InitOpAttrs, relax=_settled_relax("dyn.full", 1), settle=_settle(1, _init("full")),
     ),
     _record(
         "one_hot", "As one_hot; the extent of the new axis is an input.",
         ("indices", "on_value", "off_value", "depth"),
-        one_hot_type, one_hot_numpy, kernels.given_extents(3), one_hot_compute, **_attrs(OneHotAttrs, "OneHotAttrs"),
+        one_hot_type, one_hot_numpy, kernels.given_extents(3), one_hot_compute, attrs=OneHotAttrs,
         settle=_settle_static(
             3, lambda attrs, depth: ("one_hot", OneHotAttrs(depth[0], attrs.axis, attrs.dtype))
         ),
@@ -426,19 +420,19 @@ OPS = (
     _record(
         "strided_slice", "As strided_slice; the places are inputs.", ("data", "begin", "end", "strides"),
         strided_slice_type, strided_slice_numpy, kernels.strided_slice_extents, kernels.strided_slice_compute,
-        **_attrs(StridedSliceAttrs, "StridedSliceAttrs"),
+        attrs=StridedSliceAttrs,
         settle=_settle_slice,
     ),
     _record(
         "squeeze", "As squeeze; the axes are an input.", ("data", "axes"),
         squeeze_type, squeeze_numpy, kernels.squeeze_extents, kernels.flat_compute,
-        **_attrs(SqueezeAttrs, "SqueezeAttrs"),
+        attrs=SqueezeAttrs,
         settle=_settle_static(1, lambda attrs, axes: ("squeeze", SqueezeAttrs(axes))),
     ),
     _record(
         "expand_dims", "As expand_dims; the place of the new axes is an input.", ("data", "axis"),
         expand_dims_type, expand_dims_numpy, kernels.expand_dims_extents, kernels.flat_compute,
-        **_attrs(DynExpandDimsAttrs, "DynExpandDimsAttrs"), declares_attrs=False,
+        attrs=DynExpandDimsAttrs, declares_attrs=False,
         settle=_settle_static(
             1, lambda attrs, axis: ("expand_dims", ExpandDimsAttrs(axis[0], attrs.num_newaxis))
         ),
@@ -452,7 +446,7 @@ OPS = (
     ),
     _record(
         "nn.pad", "As nn.pad; the widths are an input.", ("data", "pad_width", "pad_value"),
-        pad_type, dynamic_pad_numpy, kernels.pad_extents, kernels.pad_compute, **_attrs(PadAttrs, "PadAttrs"),
+        pad_type, dynamic_pad_numpy, kernels.pad_extents, kernels.pad_compute, attrs=PadAttrs,
         settle=_settle_static(1, lambda attrs, widths: ("nn.pad", PadAttrs(_pairs(widths), attrs.pad_mode))),
     ),
     OpDef(

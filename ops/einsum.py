@@ -137,7 +137,6 @@ einsum = OpDef(
     source="TVM 0.18 src/topi/einsum.cc",
     inputs=("data",),
     attrs=EinsumAttrs,
-    attrs_key="relay.attrs.EinsumAttrs",
     infer=einsum_type,
     numpy=einsum_numpy,
     compute=einsum_compute,

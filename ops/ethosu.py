@@ -282,7 +282,6 @@ def _record(name: str, attrs: type, inputs: tuple[str, ...], infer: Callable[...
         source=f"TVM 0.18 src/relay/op/contrib/ethosu, {name}",
         inputs=inputs,
         attrs=attrs,
-        attrs_key=f"relay.attrs.{attrs.__name__}",
         infer=infer,
         numpy=Refusal(full, REASON),
         compute=Refusal(full, REASON),

@@ -206,7 +206,6 @@ OPS: tuple[OpDef, ...] = (
         source="Relay's NLLLoss relation and TOPI's nll_loss of TVM 0.18",
         inputs=("predictions", "targets", "weights"),
         attrs=NLLLossAttrs,
-        attrs_key="relay.attrs.NLLLossAttrs",
         infer=nll_loss_type,
         relay_type=nll_loss_relay_type,
         numpy=nll_loss_numpy,

@@ -243,7 +243,6 @@ proposal = OpDef(
     source=f"{SOURCE}/proposal.py",
     inputs=("cls_prob", "bbox_pred", "im_info"),
     attrs=ProposalAttrs,
-    attrs_key="relay.attrs.ProposalAttrs",
     declares_attrs=False,
     infer=proposal_type,
     numpy=proposal_numpy,

@@ -100,7 +100,7 @@ class OpDef:
 
     ``relay``    Relay's name, None for an operator that only Relax has.
     ``inputs``   names of the inputs; one that begins with ``*`` takes any number.
-    ``attrs``    the attribute dataclass; ``attrs_key`` is its type key in Relay's JSON (``relay.attrs.…``), "" if none.
+    ``attrs``    the attribute dataclass, of the name that Relay's class has; see ``attrs_key``.
     ``infer``    (attrs, *types) -> type: the result type; raises OpError. All argument types are known.
     ``operands`` (attrs, types) -> types: what is known of the arguments once some are; unknown ones are None.
     ``relay_type`` (attrs, *types) -> type: what Relay's inference says, where it does not say ``infer``. TVM looks
@@ -136,7 +136,6 @@ class OpDef:
     compute: Callable[..., Any]
     relay: str | None = None
     attrs: type = NoAttrs
-    attrs_key: str = ""
     operands: Callable[[Any, tuple[Type | None, ...]], tuple[Type | None, ...]] | None = None
     relay_type: Callable[..., Type] | None = None
     known_result: Callable[..., Type] | None = None
@@ -157,6 +156,17 @@ class OpDef:
             return self.relay
         assert self.script is not None
         return self.script.name
+
+    @property
+    def attrs_key(self) -> str:
+        """The type key of the attributes in Relay's JSON (``relay.attrs.…``); "" without Relay's name or attributes.
+
+        A class that cannot have the name of Relay's says the key as its ``type_key``.
+        """
+        if self.relay is None or self.attrs is NoAttrs:
+            return ""
+        key: str = getattr(self.attrs, "type_key", f"relay.attrs.{self.attrs.__name__}")
+        return key
 
     @property
     def variadic(self) -> bool:

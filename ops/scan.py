@@ -136,7 +136,6 @@ def scan(name: str, functions: tuple[np.ufunc, np.ufunc], combine: Combine, star
         source=SOURCE,
         inputs=("data",),
         attrs=ScanopAttrs,
-        attrs_key="relay.attrs.ScanopAttrs",
         infer=scan_type,
         relay_type=scan_relay_type,
         numpy=numpy,

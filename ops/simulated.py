@@ -6,7 +6,7 @@ Source of the semantics: TVM 0.18 python/tvm/topi/nn/qnn.py and src/relay/quanti
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class SimulatedQuantizeAttrs:
 class AnnotatedQuantizeAttrs:
     """``kind``: 0 leaves the value as it is, 1 an input, 2 a weight, 3 an activation; ``rounding`` is "round"."""
 
+    # qnn.simulated_quantize has attributes of the same key.
+    type_key: ClassVar[str] = "relay.attrs.SimulatedQuantizeAttrs"
     kind: Int
     sign: Bool = True
     rounding: InlineString = "round"
@@ -107,7 +109,6 @@ def _record(name: str, formula: Any, attrs_class: type, inputs: tuple[str, ...],
         source=f"TVM 0.18 python/tvm/topi/nn/qnn.py, {name}",
         inputs=inputs,
         attrs=attrs_class,
-        attrs_key=f"relay.attrs.{attrs_class.__name__}",
         infer=simulated_type,
         numpy=numpy,
         compute=compute,
@@ -183,8 +184,6 @@ OPS = (
         source="TVM 0.18 src/relay/quantize/quantize.cc and python/tvm/relay/quantize/_annotate.py",
         inputs=("data", "dom_scale", "clip_min", "clip_max"),
         attrs=AnnotatedQuantizeAttrs,
-        # TVM gives the attributes of qnn.simulated_quantize the same key.
-        attrs_key="relay.attrs.SimulatedQuantizeAttrs",
         infer=annotated_type,
         operands=annotated_operands,
         numpy=annotated_numpy,

@@ -156,7 +156,6 @@ def _record(name: str, attrs_class: type, inner: str, doc: str) -> OpDef:
         source=f"Relay's upsampling relations and TOPI's {name} of TVM 0.18",
         inputs=("data",),
         attrs=attrs_class,
-        attrs_key=f"relay.attrs.{attrs_class.__name__}",
         infer=upsampling_type,
         relay_type=upsampling_relay_type,
         numpy=numpy,
