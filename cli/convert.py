@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from relay2relax import backends, graph, relax_ir, relay_ir, translator
@@ -13,7 +14,7 @@ from relay2relax.cli import files, screen
 from relay2relax.core.dtype import Array
 
 # Bound params become text, several characters for every byte; from so many bytes on that is said.
-_MANY_BYTES = 16_000_000
+_MANY_MEGABYTES = 16
 
 
 def run(
@@ -32,18 +33,14 @@ def run(
     have the parameters' names in the script. With a schedule they are what ``main_transform_params`` makes of the
     params.
     """
-    from safetensors.numpy import save
-
     start = time.perf_counter()
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
         values = files.load_params(params)
         relay_ir.bind_params(module, values)  # refuses values that do not fit, whether they are bound or not
     stem = files.model_stem(model)
-    size = sum(value.nbytes for value in values.values())
-    if bind_params and size > _MANY_BYTES:
-        note = f"--bind-params prints {size / 1e6:.0f} MB of params into the script, as text"
-        print(f"note: {note}; without it they are in {stem}.safetensors", file=sys.stderr)
+    if bind_params:
+        _note_length(values, stem)
     with screen.progress("translating"):
         named_dims = files.parse_dims(dims)
         bound, weights = (values, ()) if bind_params else (None, values)
@@ -60,17 +57,11 @@ def run(
             out / f"{stem}.py": relax_ir.script_file(relax).encode(),
             out / f"{stem}.graph.json": graph.to_json(found).encode(),
         }
-        kept: dict[str, Array] = {} if bind_params else values
-        packed: list[str] = []
-        if kept and schedule:
-            inputs = {param.name for param in main.params[: main.attrs["num_input"]]}
-            packed = [p.name for p in module["main"].params if p.name in values and p.name not in inputs]
-            kept = {name: value for name, value in values.items() if name in inputs}
-            kept |= backends.transform_params(relax, [values[name] for name in packed])
-        if kept:
-            stored = {names[name]: value for name, value in kept.items() if name in names}
-            renamed = {names[name]: name for name in kept if names.get(name, name) != name}
-            contents[out / f"{stem}.safetensors"] = save(stored, metadata=renamed)
+        beside = _Weights({} if bind_params else values)
+        if beside.arrays and schedule:
+            beside = _transformed(relax, main, module, values)
+        if beside.arrays:
+            contents[out / f"{stem}.safetensors"] = beside.saved(names)
         summary = {
             "model": model.name,
             "via": via,
@@ -86,7 +77,7 @@ def run(
                 }
                 for p in main.params
             ],
-            "transform_params": packed,
+            "transform_params": beside.packed,
             "result": relax_ir.print_struct_info(main.ret),
             "as_tensorir": [asdict(one) for one in lacking],
             "files": [*sorted(path.name for path in contents), f"{stem}.summary.json"],
@@ -100,12 +91,52 @@ def run(
     counts = f"Relay calls: {summary['relay_calls']}, functions of the Relax module: {summary['functions']}"
     print(f"{model.name}: {counts}, via {via}")
     print(f"result: {summary['result']}")
-    if packed:
-        megabytes = sum(one.nbytes for one in kept.values()) / 1e6
+    if beside.packed:
         print(
-            f"weights: {megabytes:.1f} MB as main takes them; main_transform_params makes them of {len(packed)} params"
+            f"weights: {beside.megabytes:.1f} MB as main takes them; "
+            f"main_transform_params makes them of {len(beside.packed)} params"
         )
     for one in lacking:
         print(one)
     for path in contents:
         print(f"wrote {path}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """Arrays to save beside a script, by the names of parameters; ``packed`` params went into some of them."""
+
+    arrays: Mapping[str, Array]
+    packed: tuple[str, ...] = ()
+
+    @property
+    def megabytes(self) -> float:
+        return sum(one.nbytes for one in self.arrays.values()) / 1e6
+
+    def saved(self, names: Mapping[str, str]) -> bytes:
+        """Return the safetensors file with the arrays by the script's ``names``, the parameters' own as metadata."""
+        from safetensors.numpy import save
+
+        stored = {names[name]: value for name, value in self.arrays.items() if name in names}
+        renamed = {names[name]: name for name in self.arrays if names.get(name, name) != name}
+        contents: bytes = save(stored, metadata=renamed)
+        return contents
+
+
+def _transformed(
+    relax: relax_ir.IRModule, main: relax_ir.Function, module: relay_ir.IRModule, values: Mapping[str, Array]
+) -> _Weights:
+    """Return what the scheduled ``main`` takes in the place of ``values``: some as they are, the others packed."""
+    inputs = {param.name for param in main.params[: main.attrs["num_input"]]}
+    packed = [p.name for p in module["main"].params if p.name in values and p.name not in inputs]
+    arrays = {name: value for name, value in values.items() if name in inputs}
+    arrays |= backends.transform_params(relax, [values[name] for name in packed])
+    return _Weights(arrays, tuple(packed))
+
+
+def _note_length(values: Mapping[str, Array], stem: str) -> None:
+    """Say on stderr that bound params make the script long, where they do."""
+    megabytes = _Weights(values).megabytes
+    if megabytes > _MANY_MEGABYTES:
+        note = f"--bind-params prints {megabytes:.0f} MB of params into the script, as text"
+        print(f"note: {note}; without it they are in {stem}.safetensors", file=sys.stderr)
