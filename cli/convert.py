@@ -14,7 +14,7 @@ from relay2relax.cli import files, screen
 from relay2relax.core.dtype import Array
 
 # Bound params become text, several characters for every byte; from so many bytes on that is said.
-_MANY_MEGABYTES = 16
+_MANY_BYTES = 16_000_000
 
 
 def run(
@@ -93,7 +93,7 @@ def run(
     print(f"result: {summary['result']}")
     if beside.packed:
         print(
-            f"weights: {beside.megabytes:.1f} MB as main takes them; "
+            f"weights: {beside.nbytes / 1e6:.1f} MB as main takes them; "
             f"main_transform_params makes them of {len(beside.packed)} params"
         )
     for one in lacking:
@@ -110,8 +110,8 @@ class _Weights:
     packed: tuple[str, ...] = ()
 
     @property
-    def megabytes(self) -> float:
-        return sum(one.nbytes for one in self.arrays.values()) / 1e6
+    def nbytes(self) -> int:
+        return sum(one.nbytes for one in self.arrays.values())
 
     def saved(self, names: Mapping[str, str]) -> bytes:
         """Return the safetensors file with the arrays by the script's ``names``, the parameters' own as metadata."""
@@ -136,7 +136,7 @@ def _transformed(
 
 def _note_length(values: Mapping[str, Array], stem: str) -> None:
     """Say on stderr that bound params make the script long, where they do."""
-    megabytes = _Weights(values).megabytes
-    if megabytes > _MANY_MEGABYTES:
-        note = f"--bind-params prints {megabytes:.0f} MB of params into the script, as text"
+    size = _Weights(values).nbytes
+    if size > _MANY_BYTES:
+        note = f"--bind-params prints {size / 1e6:.0f} MB of params into the script, as text"
         print(f"note: {note}; without it they are in {stem}.safetensors", file=sys.stderr)
