@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple, TypeAlias, Union
 
-from relay2relax.tir import interval, remainders
+from relay2relax.tir import interval, remainders, truncation
 from relay2relax.tir.contest import Contest
 from relay2relax.tir.expr import (
     AnyExtent,
@@ -123,7 +123,7 @@ class Algebra:
             case Binary("%", a, b):
                 return self.modulo(self.sum(a), self.sum(b), expr.dtype)
             case Binary(("truncdiv" | "truncmod") as op, a, b):
-                return self.truncating(op, self.sum(a), self.sum(b), expr.dtype)
+                return truncation.divided(self, op, self.sum(a), self.sum(b), expr.dtype)
             case Binary(("min" | "max") as op):
                 return self.extreme(op, expr)
             case Select(condition, a, b) | Call("if_then_else", (condition, a, b)):
@@ -210,6 +210,7 @@ class Algebra:
         if is_constant(by) and by[()] < 0:
             a, by = scale(a, -1), scale(by, -1)
         whole, rest = self.split(a, by)
+        rest = self.joined(rest)
         if not rest:
             return whole
         factors, count = shared(rest, by)
@@ -256,7 +257,7 @@ class Algebra:
             return atom_sum(Binary("%", self.built(a, dtype), IntImm(0, dtype)))
         if is_constant(by) and by[()] < 0:
             return scale(self.modulo(scale(a, -1), scale(by, -1), dtype), -1)
-        rest = self.split(a, by)[1]
+        rest = self.joined(self.split(a, by)[1])
         if not rest:
             return {}
         factors, count = shared(rest, by)
@@ -288,13 +289,6 @@ class Algebra:
         """Whether ``0 <= a < by``."""
         low, room = self.interval(a)[0], self.interval(add(by, a, -1))[0]
         return low is not None and low >= 0 and room is not None and room > 0
-
-    def truncating(self, op: BinaryOp, a: Sum, by: Sum, dtype: str) -> Sum:
-        """Return a division that rounds towards zero; where nothing is negative it is the floor division."""
-        low, least = self.interval(a)[0], self.interval(by)[0]
-        if low is not None and low >= 0 and least is not None and least >= 0 and by:
-            return self.divided(a, by, dtype) if op == "truncdiv" else self.modulo(a, by, dtype)
-        return atom_sum(Binary(op, self.built(a, dtype), self.built(by, dtype)))
 
     def extreme(self, op: BinaryOp, expr: PrimExpr) -> Sum:
         """Return a minimum or maximum: operands flattened, those that cannot win dropped, the rest sorted."""
@@ -496,6 +490,10 @@ class Algebra:
                 return interval.quotient(self.expr_interval(a), self.expr_interval(b))
             case Binary("%", a, b):
                 return interval.remainder(self.expr_interval(a), self.expr_interval(b))
+            case Binary("truncdiv", a, b):
+                return interval.truncated_quotient(self.expr_interval(a), self.expr_interval(b))
+            case Binary("truncmod", a, b):
+                return interval.truncated_remainder(self.expr_interval(a), self.expr_interval(b))
             case Binary("min"):
                 return reduce(interval.least, map(self.expr_interval, flattened("min", atom)))
             case Binary("max"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from typing import TypeAlias, Union
 
 End: TypeAlias = Union[int, None]
@@ -49,11 +50,34 @@ def union(a: Interval, b: Interval) -> Interval:
 
 
 def quotient(over: Interval, under: Interval) -> Interval:
-    """Return the interval of a floor division; a divisor that is not negative is at least one."""
-    if under[0] is None or under[0] < 0:
-        return ANYTHING
-    smallest = max(under[0], 1)
-    largest = None if under[1] is None else max(under[1], 1)
+    """Return the interval of a floor division; what divides is not zero."""
+    return _union(_quotient(_signed(sign, over), part) for sign, part in _sides(under, 1))
+
+
+def remainder(over: Interval, under: Interval) -> Interval:
+    """Return the interval of a floor modulo; what divides is not zero."""
+    return _union(_signed(sign, _remainder(_signed(sign, over), part)) for sign, part in _sides(under, 1))
+
+
+def truncated_quotient(over: Interval, under: Interval) -> Interval:
+    """Return the interval of a division that rounds towards zero; what divides is not zero."""
+    return _union(
+        _signed(sign * other, _quotient(size, divisor))
+        for sign, size in _sides(over, 0)
+        for other, divisor in _sides(under, 1)
+    )
+
+
+def truncated_remainder(over: Interval, under: Interval) -> Interval:
+    """Return the interval of what a division that rounds towards zero leaves: it has the sign of ``over``."""
+    return _union(
+        _signed(sign, _remainder(size, divisor)) for sign, size in _sides(over, 0) for _, divisor in _sides(under, 1)
+    )
+
+
+def _quotient(over: Interval, under: Interval) -> Interval:
+    """Return the interval of a floor division by positive numbers."""
+    smallest, largest = under[0] or 1, under[1]
     low, high = over
     # The quotient lies furthest from zero at the smallest divisor, nearest to it at the largest.
     if low is not None:
@@ -63,14 +87,29 @@ def quotient(over: Interval, under: Interval) -> Interval:
     return (low, high)
 
 
-def remainder(over: Interval, under: Interval) -> Interval:
-    """Return the interval of a floor modulo; a divisor that is not negative is at least one."""
-    if under[0] is None or under[0] < 0:
-        return ANYTHING
-    high = None if under[1] is None else max(under[1], 1) - 1
+def _remainder(over: Interval, under: Interval) -> Interval:
+    """Return the interval of a floor modulo by positive numbers."""
+    high = None if under[1] is None else under[1] - 1
     if over[0] is not None and over[0] >= 0:
         high = known(high, over[1], min)
     return (0, high)
+
+
+def _sides(a: Interval, least: int) -> Iterator[tuple[int, Interval]]:
+    """Yield what of ``a`` is positive and what is negative: a sign, and the interval of sizes from ``least`` on."""
+    for sign in (1, -1):
+        low, high = _signed(sign, a)
+        if high is None or high >= least:
+            yield sign, (least if low is None else max(low, least), high)
+
+
+def _signed(sign: int, a: Interval) -> Interval:
+    return a if sign > 0 else _turned(a)
+
+
+def _union(parts: Iterable[Interval]) -> Interval:
+    found = list(parts)
+    return reduce(union, found) if found else ANYTHING
 
 
 def both(a: End, b: End, pick: Callable[[int, int], int]) -> End:

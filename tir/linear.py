@@ -247,7 +247,7 @@ class Search:
                 over, under = algebra.sum(a), algebra.sum(b)
                 least = algebra.interval(under)[0]
                 if least is None or least < 0:
-                    return []
+                    return self.ends(atom)
                 rest = add(over, times(self_sum, under), -1)
                 room = add(add(under, rest, -1), {(): 1}, -1)
                 return [rest, room, *self.ends(atom)]

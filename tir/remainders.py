@@ -64,6 +64,8 @@ def _step(algebra: Algebra, terms: Sum) -> Sum | None:
             others = term[:place] + term[place + 1 :]
             rule = _quotient if atom.op == "//" else _remainder
             changed = rule(algebra, terms, term, count, others, atom)
+            if changed is None:
+                changed = _balanced(algebra, terms, others, atom)
             if changed is not None:
                 return changed
     return None
@@ -104,6 +106,33 @@ def _quotient(algebra: Algebra, terms: Sum, term: Term, count: int, others: Term
         if rest is not None:
             return add(rest, times({beside: -count // factor}, algebra.modulo(over, under, atom.dtype)))
     return _digit(algebra, terms, term, count, others, atom)
+
+
+def _balanced(algebra: Algebra, terms: Sum, others: Term, atom: Binary) -> Sum | None:
+    """Return ``terms`` with the least multiples of ``x``, ``x // d`` and ``x % d`` that say the same; None if they do.
+
+    So ``3 * (x // 2) + x % 2`` and ``x + x // 2``, which are equal, are one sum, in whatever order it was put together.
+    """
+    over = algebra.sum(atom.a)
+    if len(over) != 1 or set(over.values()) != {1}:
+        return None
+    (x,) = over
+    ((by, divisor),) = algebra.sum(atom.b).items()
+    quotient, remainder = Binary("//", atom.a, atom.b), Binary("%", atom.a, atom.b)
+    if algebra.sum(quotient) != atom_sum(quotient) or algebra.sum(remainder) != atom_sum(remainder):
+        return None
+    beside = others if atom.op == "%" else without(others, by)
+    if beside is None:
+        return None
+    parts = [product(beside, one) for one in (x, product(by, (quotient,)), (remainder,))]
+    a, b, c = (terms.get(part, 0) for part in parts)
+    shifts = {0, a, -c, -b // divisor, -(b // divisor)}
+    choices = [(a - shift, b + divisor * shift, c + shift) for shift in shifts]
+    best = min(choices, key=lambda one: (3 - one.count(0), sum(map(abs, one)), abs(one[2]), one))
+    if best == (a, b, c):
+        return None
+    rest = {term: count for term, count in terms.items() if term not in parts}
+    return rest | {part: count for part, count in zip(parts, best, strict=True) if count}
 
 
 def _taken(terms: Sum, part: Sum, others: Term, factor: int) -> Sum | None:

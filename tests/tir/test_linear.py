@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from relay2relax.tir.arith import prove, simplify
+from relay2relax.tir.arith import limits, prove, simplify
 from relay2relax.tir.expr import (
     Binary,
     BinaryOp,
@@ -56,6 +56,15 @@ EQUAL: list[tuple[PrimExpr, PrimExpr | int, Mapping[Var, tuple[int, int]]]] = [
     (select(NEGATIVE, Y, 0) + select(NEGATIVE, 1, Z), select(NEGATIVE, Y + 1, Z), {}),
     (minimum(select(NEGATIVE, Y, 0), select(NEGATIVE, 1, Z)), select(NEGATIVE, minimum(Y, 1), minimum(0, Z)), {}),
     (binary("truncdiv", X, 3) * 3 + binary("truncmod", X, 3), X, {}),
+    (Y - binary("truncdiv", Y, -5) * -5, binary("truncmod", Y, 5), {}),
+    (binary("truncmod", X * -1, 2), binary("truncmod", X, -2) * -1, {}),
+    (binary("truncdiv", X, X), 1, {}),
+    (binary("truncmod", X * 32 * X, X * Y), binary("truncmod", X * 32, Y) * X, {}),
+    (binary("truncdiv", X * 2 * X * Y, X * 4 * X * X), binary("truncdiv", Y, X * 2), {}),
+    (minimum(binary("truncdiv", X, -10), binary("truncdiv", Y, -10)), binary("truncdiv", maximum(X, Y), -10), {}),
+    (binary("truncdiv", Y + X, X), binary("truncdiv", Y, X) + 1, {X: (0, 99), Y: (0, 99)}),
+    (binary("truncmod", X * 10 + Y, -2), binary("truncmod", Y, 2), {X: (0, 99), Y: (0, 99)}),
+    (binary("truncmod", X * 10, -2), 0, {X: (-99, 0)}),
     (cast("int64", X + Y + 1) - cast("int64", X), cast("int64", Y) + 1, {}),
 ]  # fmt: skip
 
@@ -88,6 +97,25 @@ def test_holds(number: int) -> None:
     condition, bounds = HOLDS[number]
     assert prove(condition, bounds) is True
     assert prove(Not(condition), bounds) is False
+
+
+@pytest.mark.parametrize(
+    ("op", "under", "expected"),
+    [
+        # Expected: TVM's ConstIntBound of x from -9 to 4 (to 6 from 0 for the last one).
+        ("truncdiv", (4, 10), (-2, 1)),
+        ("truncdiv", (-2, 0), (-4, 9)),
+        ("truncdiv", (-4, 12), (-9, 9)),
+        ("truncmod", (4, 10), (-9, 4)),
+        ("//", (-2, 0), (-4, 9)),
+        ("//", (-4, 12), (-9, 9)),
+        ("%", (-5, 7), (-4, 6)),
+    ],
+)
+def test_limits_of_divisions_by_what_may_be_negative(
+    op: BinaryOp, under: tuple[int, int], expected: tuple[int, int]
+) -> None:
+    assert limits(binary(op, X, Y), {X: (0, 6) if op == "%" else (-9, 4), Y: under}) == expected
 
 
 def test_limits_that_are_expressions() -> None:
