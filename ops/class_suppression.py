@@ -5,7 +5,7 @@ Equal scores keep their order. Rows that nothing was chosen for are 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from relay2relax.ops.sorting import before, merge_sort, order_numpy
 from relay2relax.ops.suppression import SOURCE, boxes_type, number, numpy_overlap, only, overlap
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import PrimExpr, Select, cast, const, logical_and, maximum, minimum
+from relay2relax.tir.expr import Buffer, PrimExpr, PrimLike, Select, cast, const, logical_and, maximum, minimum
 from relay2relax.tir.extent import as_prim, equal, mul, product, sub
 from relay2relax.tir.stmt import Stmt
 
@@ -122,6 +122,53 @@ def _numpy_class(boxes: Any, scores: Any, most: int, threshold: Any, least: Any)
     return kept
 
 
+@dataclass(frozen=True, slots=True)
+class _Class:
+    """The statements that choose among the boxes of class ``c`` of image ``i``, best first by ``order``.
+
+    ``left`` has the scores in that order, -1 where a box is dropped; ``picked`` lists the boxes that are kept.
+    """
+
+    i: PrimExpr
+    c: PrimExpr
+    corner: Buffer
+    score: Buffer
+    order: Buffer
+    left: Buffer
+    picked: Buffer
+
+    def precedes(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return before(self.score[self.i, self.c, a], self.score[self.i, self.c, b], False)
+
+    def box(self, j: PrimExpr) -> list[PrimExpr]:
+        return [self.corner[self.i, self.order[self.i, self.c, j], d] for d in range(4)]
+
+    def spread(self, j: PrimExpr, valid: Cell, least: PrimExpr) -> Stmt:
+        """Return what puts the ``j``-th best score in its place, and counts it where it is above ``least``."""
+
+        def take(value: PrimExpr) -> Stmt:
+            above = value > cast(self.score.dtype, least)
+            return seq(store(self.left, (self.i, self.c, j), value), when(above, valid.add(1)))
+
+        return let(self.score[self.i, self.c, self.order[self.i, self.c, j]], take, "value")
+
+    def look(self, j: PrimExpr, kept: Cell, valid: Cell, limit: PrimExpr, threshold: PrimExpr) -> Stmt:
+        """Return what keeps the ``j``-th best, if it is there and less than ``limit`` are, and drops its rivals."""
+        i, c = self.i, self.c
+
+        def rival(step: PrimExpr) -> Stmt:
+            k = j + step + 1
+            near = overlap(self.box(j), self.box(k)) >= cast(self.corner.dtype, threshold)
+            return when(self.left[i, c, k] > 0, when(near, store(self.left, (i, c, k), -1)))
+
+        keep = seq(
+            store(self.picked, (i, c, kept.value), self.order[i, c, j]),
+            kept.add(1),
+            loop(valid.value - j - 1, rival, "rival"),
+        )
+        return when(logical_and(kept.value < limit, self.left[i, c, j] > -1), keep)
+
+
 def all_class_compute(
     attrs: AllClassNonMaximumSuppressionAttrs,
     out: TupleType,
@@ -133,104 +180,87 @@ def all_class_compute(
 ) -> tuple[te.Tensor, ...]:
     """Return the choice of each class, made in parallel, then collected."""
     batch, classes, count = scores.shape
-    onnx = attrs.output_format == "onnx"
 
     def build(inputs: Any, outputs: Any) -> Stmt:
         corner, score, most, threshold, least = inputs
         *results, order, scratch, left, picked, picked_count = outputs
 
         def one_class(i: PrimExpr, c: PrimExpr) -> Stmt:
-            def precedes(a: PrimExpr, b: PrimExpr) -> PrimExpr:
-                return before(score[i, c, a], score[i, c, b], False)
+            one = _Class(i, c, corner, score, order, left, picked)
 
-            def spread(valid: Cell) -> Stmt:
-                def step(j: PrimExpr) -> Stmt:
-                    def take(value: PrimExpr) -> Stmt:
-                        above = value > cast(scores.dtype, only(least))
-                        return seq(store(left, (i, c, j), value), when(above, valid.add(1)))
-
-                    return let(score[i, c, order[i, c, j]], take, "value")
-
+            def choose(valid: Cell) -> Stmt:
                 limit = cast("int64", only(most))
                 limit = Select(limit > 0, limit, valid.value)
 
-                def choose(kept: Cell) -> Stmt:
-                    def look(j: PrimExpr) -> Stmt:
-                        box = [corner[i, order[i, c, j], d] for d in range(4)]
+                def keep(kept: Cell) -> Stmt:
+                    looks = loop(valid.value, lambda j: one.look(j, kept, valid, limit, only(threshold)), "j")
+                    return seq(when(only(threshold) > 0.0, looks), store(picked_count, (i, c), kept.value))
 
-                        def rival(step_: PrimExpr) -> Stmt:
-                            k = j + step_ + 1
-                            other = [corner[i, order[i, c, k], d] for d in range(4)]
-                            near = overlap(box, other) >= cast(boxes.dtype, only(threshold))
-                            return when(left[i, c, k] > 0, when(near, store(left, (i, c, k), -1)))
+                spread = loop(count, lambda j: one.spread(j, valid, only(least)), "j")
+                return seq(spread, local("int64", 0, keep, "kept"))
 
-                        found = seq(
-                            store(picked, (i, c, kept.value), order[i, c, j]),
-                            kept.add(1),
-                            loop(valid.value - j - 1, rival, "rival"),
-                        )
-                        return when(logical_and(kept.value < limit, left[i, c, j] > -1), found)
+            ordered = merge_sort(order, scratch, lambda k: (i, c, k), count, one.precedes)
+            return seq(ordered, local("int64", 0, choose, "valid"))
 
-                    return seq(
-                        when(only(threshold) > 0.0, loop(valid.value, look, "j")),
-                        store(picked_count, (i, c), kept.value),
-                    )
-
-                return seq(loop(count, step, "j"), local("int64", 0, choose, "kept"))
-
-            return seq(
-                merge_sort(order, scratch, lambda k: (i, c, k), count, precedes), local("int64", 0, spread, "valid")
-            )
-
-        def collect(write: Callable[..., Stmt], i: PrimExpr, total: Cell) -> Stmt:
-            def each(c: PrimExpr) -> Stmt:
-                return loop(picked_count[i, c], lambda j: seq(write(i, c, j, total.value), total.add(1)), "j")
-
-            return loop(classes, each, "c")
-
-        def whole() -> Stmt:
-            indices, how_many = results
-
-            def write(i: PrimExpr, c: PrimExpr, j: PrimExpr, at: PrimExpr) -> Stmt:
-                return seq(
-                    store(indices, (at, 0), i), store(indices, (at, 1), c), store(indices, (at, 2), picked[i, c, j])
-                )
-
-            def gather(total: Cell) -> Stmt:
-                return seq(loop(batch, lambda i: collect(write, i, total), "image"), store(how_many, (0,), total.value))
-
-            rest = loop(indices.shape[0], lambda r: loop(3, lambda d: store(indices, (r, d), 0), "d"), "r")
-            return seq(rest, local("int64", 0, gather, "total"))
-
-        def by_image() -> Stmt:
-            pairs, values, numbers = results
-
-            def write(i: PrimExpr, c: PrimExpr, j: PrimExpr, at: PrimExpr) -> Stmt:
-                value = cast("float32", score[i, c, picked[i, c, j]])
-                return seq(
-                    store(pairs, (i, at, 0), c),
-                    store(pairs, (i, at, 1), picked[i, c, j]),
-                    store(values, (i, at), value),
-                )
-
-            def clear(i: PrimExpr, r: PrimExpr) -> Stmt:
-                return seq(store(pairs, (i, r, 0), 0), store(pairs, (i, r, 1), 0), store(values, (i, r), 0.0))
-
-            def image(i: PrimExpr) -> Stmt:
-                def gather(total: Cell) -> Stmt:
-                    return seq(collect(write, i, total), store(numbers, (i,), total.value))
-
-                return seq(loop(values.shape[1], lambda r: clear(i, r), "r"), local("int64", 0, gather, "total"))
-
-            return loop(batch, image, "image")
-
-        return seq(rows((batch, classes), inputs, outputs, one_class, "class"), whole() if onnx else by_image())
+        collect = _onnx_results if attrs.output_format == "onnx" else _image_results
+        return seq(
+            rows((batch, classes), inputs, outputs, one_class, "class"),
+            collect(results, score, picked, picked_count),
+        )
 
     fields = [tensor(one) for one in out.fields]
     shapes: list[Any] = [*(one.shape for one in fields), *[scores.shape] * 4, scores.shape[:2]]
     dtypes = [*(one.dtype for one in fields), "int64", "int64", scores.dtype, "int64", "int64"]
     given = [boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold]
     return te.extern(shapes, dtypes, given, build, "all_class_nms")[: len(fields)]
+
+
+def _listed(write: Callable[..., Stmt], picked_count: Buffer, i: PrimExpr, total: Cell) -> Stmt:
+    """Return ``write(i, class, place, number)`` for all that is picked of image ``i``, numbered by ``total``."""
+
+    def each(c: PrimExpr) -> Stmt:
+        return loop(picked_count[i, c], lambda j: seq(write(i, c, j, total.value), total.add(1)), "j")
+
+    return loop(picked_count.shape[1], each, "c")
+
+
+def _onnx_results(results: Sequence[Buffer], score: Buffer, picked: Buffer, picked_count: Buffer) -> Stmt:
+    """Return what lists (image, class, box) of all images, and their number."""
+    indices, how_many = results
+
+    def write(i: PrimExpr, c: PrimExpr, j: PrimExpr, at: PrimExpr) -> Stmt:
+        return seq(store(indices, (at, 0), i), store(indices, (at, 1), c), store(indices, (at, 2), picked[i, c, j]))
+
+    def gather(total: Cell) -> Stmt:
+        images = loop(score.shape[0], lambda i: _listed(write, picked_count, i, total), "image")
+        return seq(images, store(how_many, (0,), total.value))
+
+    rest = loop(indices.shape[0], lambda r: loop(3, lambda d: store(indices, (r, d), 0), "d"), "r")
+    return seq(rest, local("int64", 0, gather, "total"))
+
+
+def _image_results(results: Sequence[Buffer], score: Buffer, picked: Buffer, picked_count: Buffer) -> Stmt:
+    """Return what lists (class, box) and the scores of each image, and their number."""
+    pairs, values, numbers = results
+
+    def write(i: PrimExpr, c: PrimExpr, j: PrimExpr, at: PrimExpr) -> Stmt:
+        value = cast("float32", score[i, c, picked[i, c, j]])
+        return seq(
+            store(pairs, (i, at, 0), c),
+            store(pairs, (i, at, 1), picked[i, c, j]),
+            store(values, (i, at), value),
+        )
+
+    def clear(i: PrimExpr, r: PrimExpr) -> Stmt:
+        return seq(store(pairs, (i, r, 0), 0), store(pairs, (i, r, 1), 0), store(values, (i, r), 0.0))
+
+    def image(i: PrimExpr) -> Stmt:
+        def gather(total: Cell) -> Stmt:
+            return seq(_listed(write, picked_count, i, total), store(numbers, (i,), total.value))
+
+        return seq(loop(values.shape[1], lambda r: clear(i, r), "r"), local("int64", 0, gather, "total"))
+
+    return loop(score.shape[0], image, "image")
 
 
 # regular_non_max_suppression
@@ -307,83 +337,106 @@ def _ratio(a: list[PrimExpr], b: list[PrimExpr]) -> PrimExpr:
     return Select(logical_and(area > 0.0, other > 0.0), both / (area + other - both), const(0, both.dtype))
 
 
+@dataclass(frozen=True, slots=True)
+class _Detections:
+    """The statements that choose among the boxes of image ``i``, class by class.
+
+    ``order`` and ``alive`` are of the class at hand; ``box_of``, ``name_of`` and ``value_of`` list what is chosen.
+    """
+
+    attrs: RegularNonMaximumSuppressionAttrs
+    i: PrimExpr
+    corner: Buffer
+    score: Buffer
+    order: Buffer
+    scratch: Buffer
+    alive: Buffer
+    box_of: Buffer
+    name_of: Buffer
+    value_of: Buffer
+
+    def value(self, box: PrimExpr, c: PrimExpr) -> PrimExpr:
+        """Return the score of ``box`` for class ``c``; the scores of the background come first."""
+        background = as_prim(sub(self.score.shape[2], self.attrs.num_classes))
+        return self.score[self.i, box, c + background]
+
+    def box(self, j: PrimExpr) -> list[PrimExpr]:
+        return [self.corner[self.i, self.order[self.i, j], d] for d in range(4)]
+
+    def choose(self, c: PrimExpr, listed: Cell) -> Stmt:
+        """Return what lists the boxes of class ``c`` that no better one overlaps."""
+        count = self.corner.shape[1]
+
+        def precedes(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+            return before(self.value(a, c), self.value(b, c), False)
+
+        return seq(
+            merge_sort(self.order, self.scratch, lambda k: (self.i, k), count, precedes),
+            loop(count, lambda j: store(self.alive, (self.i, j), 1), "j"),
+            local("int64", 0, lambda kept: loop(count, lambda j: self.look(c, j, kept, listed), "j"), "kept"),
+        )
+
+    def look(self, c: PrimExpr, j: PrimExpr, kept: Cell, listed: Cell) -> Stmt:
+        """Return what lists the ``j``-th best, if it is good enough and still there, and ends its rivals."""
+        attrs, i = self.attrs, self.i
+        chosen = self.order[i, j]
+
+        def rival(step: PrimExpr) -> Stmt:
+            k = j + step + 1
+            near = _ratio(self.box(j), self.box(k)) > const(attrs.iou_threshold, self.corner.dtype)
+            return when(near, store(self.alive, (i, k), 0))
+
+        keep = seq(
+            store(self.box_of, (i, listed.value), chosen),
+            store(self.name_of, (i, listed.value), c),
+            store(self.value_of, (i, listed.value), self.value(chosen, c)),
+            listed.add(1),
+            kept.add(1),
+            loop(as_prim(self.corner.shape[1]) - j - 1, rival, "rival"),
+        )
+        good = self.value(chosen, c) >= const(attrs.score_threshold, self.score.dtype)
+        free = kept.value < attrs.max_detections_per_class
+        return when(logical_and(free, self.alive[i, j] > 0, good), keep)
+
+    def fill(self, r: PrimExpr, listed: Cell, best: Buffer, found: Buffer, names: Buffer, values: Buffer) -> Stmt:
+        """Return what writes the ``r``-th ``best`` of all that is listed, 0 behind the last."""
+
+        def write(corner: Callable[[PrimExpr], PrimLike], name: PrimLike, value: PrimLike) -> Stmt:
+            box = loop(4, lambda d: store(found, (self.i, r, d), corner(d)), "d")
+            return seq(box, store(names, (self.i, r), name), store(values, (self.i, r), value))
+
+        def put(at: PrimExpr) -> Stmt:
+            return write(
+                lambda d: cast("float32", self.corner[self.i, self.box_of[self.i, at], d]),
+                cast("float32", self.name_of[self.i, at]),
+                cast("float32", self.value_of[self.i, at]),
+            )
+
+        return when(r < listed.value, let(best[self.i, r], put, "at"), write(lambda d: 0.0, 0.0, 0.0))
+
+
 def regular_compute(
     attrs: RegularNonMaximumSuppressionAttrs, out: TupleType, boxes: te.Tensor, scores: te.Tensor
 ) -> tuple[te.Tensor, ...]:
     """Return the choice of each class, listed class by class and sorted together."""
     batch, count, _ = boxes.shape
     classes, most = attrs.num_classes, attrs.max_detections
-    background = as_prim(sub(scores.shape[2], classes))
-    total = mul(classes, count)
 
     def build(inputs: Any, outputs: Any) -> Stmt:
         corner, score = inputs
         found, names, values, numbers, order, scratch, alive, box_of, name_of, value_of, best, spare = outputs
 
         def image(i: PrimExpr) -> Stmt:
-            def one_class(c: PrimExpr, listed: Cell) -> Stmt:
-                def value(box: PrimExpr) -> PrimExpr:
-                    found_score: PrimExpr = score[i, box, c + background]
-                    return found_score
+            one = _Detections(attrs, i, corner, score, order, scratch, alive, box_of, name_of, value_of)
 
-                def precedes(a: PrimExpr, b: PrimExpr) -> PrimExpr:
-                    return before(value(a), value(b), False)
-
-                def look(j: PrimExpr, kept: Cell) -> Stmt:
-                    chosen = order[i, j]
-                    box = [corner[i, chosen, d] for d in range(4)]
-
-                    def rival(step: PrimExpr) -> Stmt:
-                        k = j + step + 1
-                        other = [corner[i, order[i, k], d] for d in range(4)]
-                        return when(
-                            _ratio(box, other) > const(attrs.iou_threshold, boxes.dtype), store(alive, (i, k), 0)
-                        )
-
-                    keep = seq(
-                        store(box_of, (i, listed.value), chosen),
-                        store(name_of, (i, listed.value), c),
-                        store(value_of, (i, listed.value), value(chosen)),
-                        listed.add(1),
-                        kept.add(1),
-                        loop(count - j - 1, rival, "rival"),
-                    )
-                    good = value(chosen) >= const(attrs.score_threshold, scores.dtype)
-                    free = kept.value < attrs.max_detections_per_class
-                    return when(logical_and(free, alive[i, j] > 0, good), keep)
-
-                return seq(
-                    merge_sort(order, scratch, lambda k: (i, k), count, precedes),
-                    loop(count, lambda j: store(alive, (i, j), 1), "j"),
-                    local("int64", 0, lambda kept: loop(count, lambda j: look(j, kept), "j"), "kept"),
-                )
+            def precedes(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+                return before(value_of[i, a], value_of[i, b], False)
 
             def rank(listed: Cell) -> Stmt:
-                def precedes(a: PrimExpr, b: PrimExpr) -> PrimExpr:
-                    return before(value_of[i, a], value_of[i, b], False)
-
-                def fill(r: PrimExpr) -> Stmt:
-                    def put(at: PrimExpr) -> Stmt:
-                        box = loop(
-                            4, lambda d: store(found, (i, r, d), cast("float32", corner[i, box_of[i, at], d])), "d"
-                        )
-                        return seq(
-                            box,
-                            store(names, (i, r), cast("float32", name_of[i, at])),
-                            store(values, (i, r), cast("float32", value_of[i, at])),
-                        )
-
-                    nothing = seq(
-                        loop(4, lambda d: store(found, (i, r, d), 0.0), "d"),
-                        store(names, (i, r), 0.0),
-                        store(values, (i, r), 0.0),
-                    )
-                    return when(r < listed.value, let(best[i, r], put, "at"), nothing)
-
                 return seq(
-                    loop(classes, lambda c: one_class(c, listed), "c"),
+                    loop(classes, lambda c: one.choose(c, listed), "c"),
                     merge_sort(best, spare, lambda k: (i, k), listed.value, precedes),
-                    loop(most, fill, "r"),
+                    loop(most, lambda r: one.fill(r, listed, best, found, names, values), "r"),
                     store(numbers, (i,), cast("int32", minimum(listed.value, most))),
                 )
 
@@ -392,7 +445,7 @@ def regular_compute(
         return rows((batch,), inputs, outputs, image, "image")
 
     fields = [tensor(one) for one in out.fields]
-    each, all_ = (batch, count), (batch, total)
+    each, all_ = (batch, count), (batch, mul(classes, count))
     shapes: list[Any] = [*(one.shape for one in fields), *[each] * 3, *[all_] * 5]
     scratch = ["int64", "int64", "int32", "int64", "int64", scores.dtype, "int64", "int64"]
     dtypes = [*(one.dtype for one in fields), *scratch]

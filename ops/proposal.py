@@ -13,14 +13,14 @@ import numpy as np
 
 from relay2relax.core.dtype import Array
 from relay2relax.ops.attributes import Bool, Double, IndexExprArray, Int
-from relay2relax.ops.imperative import let, local, loop, rows, seq, store, when
+from relay2relax.ops.imperative import Cell, let, local, loop, rows, seq, store, when
 from relay2relax.ops.record import OpDef, OpError
 from relay2relax.ops.shapes import show, tensor
 from relay2relax.ops.sorting import before, merge_sort, order_numpy
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.ops.vision import numbers
 from relay2relax.tir import te
-from relay2relax.tir.expr import FloatImm, PrimExpr, Select, binary, cast, const, maximum, minimum
+from relay2relax.tir.expr import Buffer, FloatImm, PrimExpr, Select, binary, cast, const, maximum, minimum
 from relay2relax.tir.extent import as_prim, equal, mul, static
 from relay2relax.tir.intrinsics import call
 from relay2relax.tir.stmt import Stmt
@@ -132,13 +132,102 @@ def _apart(boxes: Any, threshold: Any) -> Any:
     return np.flatnonzero(alive)
 
 
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """The statements that predict the boxes of image ``b`` and choose among them.
+
+    A row of ``boxes`` is (corners, score), ``order`` its place by falling score; ``chosen`` are places in ``order``.
+    """
+
+    attrs: ProposalAttrs
+    b: PrimExpr
+    scores: Buffer
+    places: Buffer
+    info: Buffer
+    result: Buffer
+    boxes: Buffer
+    order: Buffer
+    alive: Buffer
+    chosen: Buffer
+
+    @property
+    def kind(self) -> str:
+        """The dtype of scores and boxes."""
+        return self.scores.dtype
+
+    def predict(self, h: PrimExpr, w: PrimExpr, k: int) -> Stmt:
+        """Return what moves anchor ``k`` of the cell as predicted; a box that is too small loses its score."""
+        attrs, b, kind, boxes = self.attrs, self.b, self.kind, self.boxes
+        anchors = _anchors(attrs)
+        high, wide, least = self.info[b, 0], self.info[b, 1], self.info[b, 2] * const(attrs.rpn_min_size, kind)
+        stride = const(attrs.feature_stride, kind)
+        index = (h * self.scores.shape[3] + w) * len(anchors) + k
+        shift = (cast(kind, w * attrs.feature_stride), cast(kind, h * attrs.feature_stride))
+        anchor = [shift[d % 2] + anchors[k][d] for d in range(4)]
+        delta = [self.places[b, k * 4 + d, h, w] for d in range(4)]
+        found = _regressed(attrs, anchor, delta, lambda value: call("exp", value))
+        corners = [maximum(minimum(one, (high if d % 2 else wide) - 1.0), 0.0) for d, one in enumerate(found)]
+        outside = binary("or", h >= cast("int64", high / stride), w >= cast("int64", wide / stride))
+        score = Select(outside, const(-1, kind), self.scores[b, len(anchors) + k, h, w])
+        small = [boxes[b, index, 2 + d] - boxes[b, index, d] + 1.0 < least for d in range(2)]
+        half = least / 2.0
+
+        def grow(is_small: PrimExpr) -> Stmt:
+            grown = [
+                store(boxes, (b, index, d), boxes[b, index, d] + (half if d > 1 else 0.0 - half)) for d in range(4)
+            ]
+            return when(is_small, seq(*grown, store(boxes, (b, index, 4), -1)))
+
+        return seq(
+            *(store(boxes, (b, index, d), one) for d, one in enumerate([*corners, score])),
+            let(binary("or", *small), grow, "small"),
+        )
+
+    def precedes(self, first: PrimExpr, second: PrimExpr) -> PrimExpr:
+        return before(self.boxes[self.b, first, 4], self.boxes[self.b, second, 4], False)
+
+    def corner(self, j: PrimExpr, d: int) -> PrimExpr:
+        """Return corner ``d`` of the ``j``-th best box."""
+        return self.boxes[self.b, self.order[self.b, j], d]
+
+    def look(self, j: PrimExpr, kept: Cell, top: PrimExpr) -> Stmt:
+        """Return what keeps the ``j``-th best of the ``top`` ones, if it is still there, and ends its rivals."""
+
+        def rival(step: PrimExpr) -> Stmt:
+            k = j + step + 1
+            return when(self.overlap(j, k) > const(self.attrs.threshold, self.kind), store(self.alive, (self.b, k), 0))
+
+        keep = seq(store(self.chosen, (self.b, kept.value), j), kept.add(1), loop(top - j - 1, rival, "rival"))
+        return when(self.alive[self.b, j] > 0, keep)
+
+    def overlap(self, j: PrimExpr, k: PrimExpr) -> PrimExpr:
+        """Return the area that both boxes cover to the area that either covers; a box of one pixel has an area of 1."""
+        corner = self.corner
+        sides = [
+            maximum(minimum(corner(j, 2 + d), corner(k, 2 + d)) - maximum(corner(j, d), corner(k, d)) + 1.0, 0.0)
+            for d in range(2)
+        ]
+        areas = [(corner(i, 2) - corner(i, 0) + 1.0) * (corner(i, 3) - corner(i, 1) + 1.0) for i in (j, k)]
+        both = sides[0] * sides[1]
+        return both / (areas[0] + areas[1] - both)
+
+    def fill(self, r: PrimExpr, kept: Cell) -> Stmt:
+        """Return what writes the ``r``-th box of the image; those that are kept come again and again."""
+
+        def put(j: PrimExpr) -> Stmt:
+            row = self.b * self.attrs.rpn_post_nms_top_n + r
+            stores = [store(self.result, (row, 1 + d), self.corner(j, d)) for d in range(4)]
+            return seq(store(self.result, (row, 0), cast(self.kind, self.b)), *stores)
+
+        return let(self.chosen[self.b, r % kept.value], put, "chosen")
+
+
 def proposal_compute(
     attrs: ProposalAttrs, out: TensorType, cls_prob: te.Tensor, bbox_pred: te.Tensor, im_info: te.Tensor
 ) -> te.Tensor:
     """Return predicted boxes, their order, and the choice among them, image by image."""
     batch, _, height, width = cls_prob.shape
-    anchors = _anchors(attrs)
-    count, kind, post = len(anchors), cls_prob.dtype, attrs.rpn_post_nms_top_n
+    count = len(_anchors(attrs))
     total = as_prim(mul(mul(height, width), count))
     known = static(total)
     top: PrimExpr = total
@@ -148,83 +237,26 @@ def proposal_compute(
             if known is not None
             else minimum(total, attrs.rpn_pre_nms_top_n)
         )
-    stride = const(attrs.feature_stride, kind)
 
     def build(inputs: Any, outputs: Any) -> Stmt:
         scores, places, info = inputs
         result, boxes, order, scratch, alive, chosen = outputs
 
         def image(b: PrimExpr) -> Stmt:
-            high, wide, least = info[b, 0], info[b, 1], info[b, 2] * const(attrs.rpn_min_size, kind)
+            one = _Image(attrs, b, scores, places, info, result, boxes, order, alive, chosen)
 
-            def predict(h: PrimExpr, w: PrimExpr, k: int) -> Stmt:
-                index = (h * width + w) * count + k
-                shift = (cast(kind, w * attrs.feature_stride), cast(kind, h * attrs.feature_stride))
-                anchor = [shift[d % 2] + anchors[k][d] for d in range(4)]
-                delta = [places[b, k * 4 + d, h, w] for d in range(4)]
-                found = _regressed(attrs, anchor, delta, lambda value: call("exp", value))
-                corners = [maximum(minimum(one, (high if d % 2 else wide) - 1.0), 0.0) for d, one in enumerate(found)]
-                outside = binary("or", h >= cast("int64", high / stride), w >= cast("int64", wide / stride))
-                score = Select(outside, const(-1, kind), scores[b, count + k, h, w])
-                small = [boxes[b, index, 2 + d] - boxes[b, index, d] + 1.0 < least for d in range(2)]
-                half = least / 2.0
+            def row(h: PrimExpr) -> Stmt:
+                return loop(width, lambda w: seq(*(one.predict(h, w, k) for k in range(count))), "w")
 
-                def grow(is_small: PrimExpr) -> Stmt:
-                    grown = [
-                        store(boxes, (b, index, d), boxes[b, index, d] + (half if d > 1 else 0.0 - half))
-                        for d in range(4)
-                    ]
-                    return when(is_small, seq(*grown, store(boxes, (b, index, 4), -1)))
-
+            def choose(kept: Cell) -> Stmt:
                 return seq(
-                    *(store(boxes, (b, index, d), one) for d, one in enumerate([*corners, score])),
-                    let(binary("or", *small), grow, "small"),
+                    loop(top, lambda j: one.look(j, kept, top), "j"),
+                    loop(attrs.rpn_post_nms_top_n, lambda r: one.fill(r, kept), "r"),
                 )
 
-            def precedes(first: PrimExpr, second: PrimExpr) -> PrimExpr:
-                return before(boxes[b, first, 4], boxes[b, second, 4], False)
-
-            def corner(j: PrimExpr, d: int) -> PrimExpr:
-                value: PrimExpr = boxes[b, order[b, j], d]
-                return value
-
-            def look(j: PrimExpr, kept: Any) -> Stmt:
-                def rival(step: PrimExpr) -> Stmt:
-                    k = j + step + 1
-                    sides = [
-                        maximum(
-                            minimum(corner(j, 2 + d), corner(k, 2 + d)) - maximum(corner(j, d), corner(k, d)) + 1.0, 0.0
-                        )
-                        for d in range(2)
-                    ]
-                    areas = [(corner(i, 2) - corner(i, 0) + 1.0) * (corner(i, 3) - corner(i, 1) + 1.0) for i in (j, k)]
-                    both = sides[0] * sides[1]
-                    near = both / (areas[0] + areas[1] - both) > const(attrs.threshold, kind)
-                    return when(near, store(alive, (b, k), 0))
-
-                keep = seq(store(chosen, (b, kept.value), j), kept.add(1), loop(top - j - 1, rival, "rival"))
-                return when(alive[b, j] > 0, keep)
-
-            def fill(r: PrimExpr, kept: Any) -> Stmt:
-                def put(j: PrimExpr) -> Stmt:
-                    row = b * post + r
-                    stores = [store(result, (row, 1 + d), corner(j, d)) for d in range(4)]
-                    return seq(store(result, (row, 0), cast(kind, b)), *stores)
-
-                return let(chosen[b, r % kept.value], put, "chosen")
-
-            def choose(kept: Any) -> Stmt:
-                return seq(
-                    loop(top, lambda j: look(j, kept), "j"),
-                    loop(post, lambda r: fill(r, kept), "r"),
-                )
-
-            cells = loop(
-                height, lambda h: loop(width, lambda w: seq(*(predict(h, w, k) for k in range(count))), "w"), "h"
-            )
             return seq(
-                cells,
-                merge_sort(order, scratch, lambda k: (b, k), total, precedes),
+                loop(height, row, "h"),
+                merge_sort(order, scratch, lambda k: (b, k), total, one.precedes),
                 loop(top, lambda j: store(alive, (b, j), 1), "j"),
                 local("int64", 0, choose, "kept"),
             )
@@ -233,7 +265,7 @@ def proposal_compute(
 
     each = (batch, total)
     shapes: list[Any] = [out.shape, (batch, total, 5), each, each, each, each]
-    dtypes = [out.dtype, kind, "int64", "int64", "int32", "int64"]
+    dtypes = [out.dtype, cls_prob.dtype, "int64", "int64", "int32", "int64"]
     return te.extern(shapes, dtypes, [cls_prob, bbox_pred, im_info], build, "proposal")[0]
 
 

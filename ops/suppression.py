@@ -7,7 +7,7 @@ where TVM leaves memory undefined the values here are 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from relay2relax.tir import te
 from relay2relax.tir.expr import (
     Buffer,
     PrimExpr,
+    PrimLike,
     Select,
     cast,
     const,
@@ -313,6 +314,99 @@ def _numpy_to_front(boxes: Any) -> Array:
     return np.asarray(np.where(kept[:, :, None], moved, boxes.dtype.type(-1)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """The statements that choose among the boxes of image ``i`` of ``x``.
+
+    ``boxes`` has those in order; a row that is dropped holds -1, as does its place in ``places``.
+    """
+
+    attrs: NonMaximumSuppressionAttrs
+    i: PrimExpr
+    x: Buffer
+    boxes: Buffer
+    places: Buffer
+
+    def each(self, index: Callable[[PrimExpr], Stmt]) -> Stmt:
+        """Return the loop over the fields of a box."""
+        return loop(self.x.shape[2], index, "k")
+
+    def row(self, to: Buffer, place: PrimExpr, value: Callable[[PrimExpr], PrimLike]) -> Stmt:
+        """Return ``to[i, place, k] = value(k)`` for all fields ``k``."""
+        return self.each(lambda k: store(to, (self.i, place, k), value(k)))
+
+    def erase(self, j: PrimExpr) -> Stmt:
+        return seq(self.row(self.boxes, j, lambda k: const(-1, self.x.dtype)), store(self.places, (self.i, j), -1))
+
+    def take(self, j: PrimExpr, source: PrimExpr) -> Stmt:
+        """Return what makes box ``source`` of the data the ``j``-th."""
+        copied = self.row(self.boxes, j, lambda k: self.x[self.i, source, k])
+        return seq(copied, store(self.places, (self.i, j), cast("int32", source)))
+
+    def precedes(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        score = self.attrs.score_index
+        return before(self.x[self.i, a, score], self.x[self.i, b, score], False)
+
+    def judge(self, j: PrimExpr, kept: Cell, most: PrimExpr, threshold: PrimExpr) -> Stmt:
+        """Return what drops box ``j`` if ``most`` are kept, if it has no score, or if a better one overlaps it."""
+
+        def compare(alive: Cell) -> Stmt:
+            rivals = loop(j, lambda k: self.rival(j, k, alive, threshold), "rival")
+            return seq(rivals, when(alive.value.equal(0), self.erase(j), kept.add(1)))
+
+        full = kept.value.equal(cast("int64", most))
+        scored = self.boxes[self.i, j, self.attrs.score_index] > 0
+        return when(full, self.erase(j), when(scored, local("int32", 1, compare, "alive")))
+
+    def rival(self, j: PrimExpr, k: PrimExpr, alive: Cell, threshold: PrimExpr) -> Stmt:
+        """Return what ends ``alive`` if box ``k``, still there and of the same class, overlaps box ``j``."""
+        attrs, i, boxes = self.attrs, self.i, self.boxes
+        counts_too = [alive.value > 0, boxes[i, k, attrs.score_index] > 0]
+        if attrs.id_index >= 0:
+            counts_too.append(boxes[i, k, attrs.id_index] >= 0)
+            if not attrs.force_suppress:
+                counts_too.append(boxes[i, k, attrs.id_index].equal(boxes[i, j, attrs.id_index]))
+        one, other = ([boxes[i, place, attrs.coord_start + d] for d in range(4)] for place in (j, k))
+        near = overlap(one, other) >= cast(self.x.dtype, threshold)
+        return when(logical_and(*counts_too), when(near, alive.set(0)))
+
+    def collect(self, names: Buffer, chosen: Buffer, number: Buffer) -> Stmt:
+        """Write the ``names`` of boxes that are left to ``chosen``, then -1, and how many to ``number``."""
+        anchors = self.x.shape[1]
+
+        def step(j: PrimExpr, count: Cell) -> Stmt:
+            def put(name: PrimExpr) -> Stmt:
+                return when(name >= 0, seq(store(chosen, (self.i, count.value), name), count.add(1)))
+
+            name = cast("int32", names[self.i, cast("int64", self.places[self.i, j])])
+            return when(self.places[self.i, j] >= 0, let(name, put, "name"))
+
+        def all_(count: Cell) -> Stmt:
+            return seq(
+                loop(anchors, lambda j: step(j, count), "j"),
+                loop(anchors, lambda j: when(j >= count.value, store(chosen, (self.i, j), -1)), "j"),
+                store(number, (self.i, 0), cast("int32", count.value)),
+            )
+
+        return local("int64", 0, all_, "count")
+
+    def move(self, result: Buffer) -> Stmt:
+        """Return what copies the boxes to ``result``; with ``invalid_to_bottom`` those that are left come first."""
+        anchors = self.x.shape[1]
+
+        def step(j: PrimExpr, count: Cell) -> Stmt:
+            put = seq(self.row(result, count.value, lambda k: self.boxes[self.i, j, k]), count.add(1))
+            return when(self.boxes[self.i, j, 0] >= 0, put) if self.attrs.invalid_to_bottom else put
+
+        def clear(j: PrimExpr, count: Cell) -> Stmt:
+            return when(j >= count.value, self.row(result, j, lambda k: const(-1, self.x.dtype)))
+
+        def all_(count: Cell) -> Stmt:
+            return seq(loop(anchors, lambda j: step(j, count), "j"), loop(anchors, lambda j: clear(j, count), "j"))
+
+        return local("int64", 0, all_, "count")
+
+
 def suppression_compute(
     attrs: NonMaximumSuppressionAttrs,
     out: Type,
@@ -324,98 +418,35 @@ def suppression_compute(
 ) -> Any:
     """Return what is left of the boxes, which are sorted into a copy first."""
     _check_names(attrs, indices.rank)
-    batch, anchors, length = data.shape
-    minus_one = const(-1, data.dtype)
-    score, first = attrs.score_index, attrs.coord_start
+    batch, anchors, _ = data.shape
 
     def build(inputs: Any, outputs: Any) -> Stmt:
         x, counts, names, most, threshold = inputs
         *results, boxes, places, order, scratch = outputs
+        sorts = only(threshold) > 0.0
 
         def row(i: PrimExpr) -> Stmt:
-            sorts = only(threshold) > 0.0
+            image = _Image(attrs, i, x, boxes, places)
 
-            def erase(j: PrimExpr) -> Stmt:
-                return seq(loop(length, lambda k: store(boxes, (i, j, k), minus_one), "k"), store(places, (i, j), -1))
-
-            def image(valid: PrimExpr) -> Stmt:
-                def precedes(a: PrimExpr, b: PrimExpr) -> PrimExpr:
-                    return before(x[i, a, score], x[i, b, score], False)
-
+            def choose(valid: PrimExpr) -> Stmt:
                 limit = Select(sorts, minimum(valid, attrs.top_k), valid) if attrs.top_k > 0 else valid
 
                 def copy(j: PrimExpr) -> Stmt:
-                    def take(source: PrimExpr) -> Stmt:
-                        return seq(
-                            loop(length, lambda k: store(boxes, (i, j, k), x[i, source, k]), "k"),
-                            store(places, (i, j), cast("int32", source)),
-                        )
+                    best = let(order[i, j], lambda source: image.take(j, source), "source")
+                    return when(j < limit, when(sorts, best, image.take(j, j)), image.erase(j))
 
-                    known = let(order[i, j], take, "source")
-                    return when(j < limit, when(sorts, known, take(j)), erase(j))
+                def judge(kept: Cell) -> Stmt:
+                    return loop(valid, lambda j: image.judge(j, kept, only(most), only(threshold)), "j")
 
                 return seq(
-                    merge_sort(order, scratch, lambda k: (i, k), valid, precedes),
+                    merge_sort(order, scratch, lambda k: (i, k), valid, image.precedes),
                     loop(anchors, copy, "j"),
-                    when(sorts, local("int64", 0, lambda kept: loop(valid, lambda j: judge(j, kept), "j"), "kept")),
+                    when(sorts, local("int64", 0, judge, "kept")),
                 )
 
-            def judge(j: PrimExpr, kept: Cell) -> Stmt:
-                def corners(k: PrimExpr) -> list[PrimExpr]:
-                    return [boxes[i, k, first + d] for d in range(4)]
-
-                def compare(alive: Cell) -> Stmt:
-                    def rival(k: PrimExpr) -> Stmt:
-                        counts_too = [alive.value > 0, boxes[i, k, score] > 0]
-                        if attrs.id_index >= 0:
-                            counts_too.append(boxes[i, k, attrs.id_index] >= 0)
-                            if not attrs.force_suppress:
-                                counts_too.append(boxes[i, k, attrs.id_index].equal(boxes[i, j, attrs.id_index]))
-                        near = overlap(corners(j), corners(k)) >= cast(data.dtype, only(threshold))
-                        return when(logical_and(*counts_too), when(near, alive.set(0)))
-
-                    return seq(loop(j, rival, "rival"), when(alive.value.equal(0), erase(j), kept.add(1)))
-
-                full = kept.value.equal(cast("int64", only(most)))
-                return when(full, erase(j), when(boxes[i, j, score] > 0, local("int32", 1, compare, "alive")))
-
             count = maximum(minimum(cast("int64", counts[i]), anchors), 0)
-            return seq(let(count, image, "valid"), finish(i))
-
-        def finish(i: PrimExpr) -> Stmt:
-            if attrs.return_indices:
-                named, how_many = results
-
-                def collect(count: Cell) -> Stmt:
-                    def step(j: PrimExpr) -> Stmt:
-                        def put(name: PrimExpr) -> Stmt:
-                            return when(name >= 0, seq(store(named, (i, count.value), name), count.add(1)))
-
-                        chosen = cast("int32", names[i, cast("int64", places[i, j])])
-                        return when(places[i, j] >= 0, let(chosen, put, "name"))
-
-                    return seq(
-                        loop(anchors, step, "j"),
-                        loop(anchors, lambda j: when(j >= count.value, store(named, (i, j), -1)), "j"),
-                        store(how_many, (i, 0), cast("int32", count.value)),
-                    )
-
-                return local("int64", 0, collect, "count")
-            (result,) = results
-
-            def move(count: Cell) -> Stmt:
-                def step(j: PrimExpr) -> Stmt:
-                    put = loop(length, lambda k: store(result, (i, count.value, k), boxes[i, j, k]), "k")
-                    if not attrs.invalid_to_bottom:
-                        return seq(put, count.add(1))
-                    return when(boxes[i, j, 0] >= 0, seq(put, count.add(1)))
-
-                def clear(j: PrimExpr) -> Stmt:
-                    return when(j >= count.value, loop(length, lambda k: store(result, (i, j, k), minus_one), "k"))
-
-                return seq(loop(anchors, step, "j"), loop(anchors, clear, "j"))
-
-            return local("int64", 0, move, "count")
+            last = image.collect(names, *results) if attrs.return_indices else image.move(*results)
+            return seq(let(count, choose, "valid"), last)
 
         return rows((batch,), inputs, outputs, row, "image")
 
