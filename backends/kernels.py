@@ -18,6 +18,17 @@ from relay2relax.ops.lower import Origin
 from relay2relax.tir.stmt import PrimFunc
 
 
+def in_call_order(func: PrimFunc, run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``run``, which takes inputs, scalars and outputs of ``func``, as a function of its parameters in order."""
+    buffers = [place for place, param in enumerate(func.params) if param in func.buffer_map]
+    scalars = [place for place, param in enumerate(func.params) if param not in func.buffer_map]
+    first = len(buffers) - func.num_outputs
+    order = [*buffers[:first], *scalars, *buffers[first:]]
+    if order == list(range(len(order))):
+        return run
+    return lambda *args: run(*[args[place] for place in order])
+
+
 def numpy_kernel(func: PrimFunc) -> Callable[..., Any]:
     """Return a function of inputs, scalars and outputs that runs ``func``, and returns what that returns."""
     buffers = len(func.buffers)

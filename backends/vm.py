@@ -18,7 +18,7 @@ from relay2relax.backends.arguments import as_array
 from relay2relax.backends.builtins import BUILTINS, INVOKE_CLOSURE, SPECIALISED, Closure, copy, null_value
 from relay2relax.backends.direct import direct_call
 from relay2relax.backends.executable import Executable
-from relay2relax.backends.kernels import numpy_kernel
+from relay2relax.backends.kernels import in_call_order, numpy_kernel
 from relay2relax.backends.outside_calls import is_interpreted, outside_names
 from relay2relax.backends.registry import find_func
 from relay2relax.backends.shape_heap import EQUAL
@@ -104,8 +104,8 @@ class VirtualMachine:
                 for name in outside_names(func):
                     find_func(name)
                 if self.executable.native is not None and not is_interpreted(func):
-                    return self.executable.native.kernel(func.name)  # type: ignore[no-any-return]
-                return numpy_kernel(func)
+                    return in_call_order(func, self.executable.native.kernel(func.name))
+                return in_call_order(func, numpy_kernel(func))
             case bc.OperatorCall():
                 return _operator(entry)
             case bc.ShapeFunction():

@@ -5,7 +5,7 @@ info of every expression, ``printer.py`` writes TVMScript.
 """
 
 from relay2relax.relax_ir import transform
-from relay2relax.relax_ir.builder import BlockBuilder, BuilderError, call_op
+from relay2relax.relax_ir.builder import BlockBuilder, call_op
 from relay2relax.relax_ir.check import WellFormedError, check_well_formed
 from relay2relax.relax_ir.devices import VDevice
 from relay2relax.relax_ir.expr import (
@@ -31,6 +31,7 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
+from relay2relax.relax_ir.functor import ExprFunctor, ExprMutator, ExprVisitor
 from relay2relax.relax_ir.hashing import structural_hash
 from relay2relax.relax_ir.infer import Inference, StructInfoError
 from relay2relax.relax_ir.printer import (
@@ -42,6 +43,7 @@ from relay2relax.relax_ir.printer import (
 )
 from relay2relax.relax_ir.script_parser import parse
 from relay2relax.relax_ir.script_values import print_struct_info
+from relay2relax.relax_ir.sequence_builder import BuilderError
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -65,6 +67,9 @@ __all__ = [
     "Constant",
     "DataTypeImm",
     "Expr",
+    "ExprFunctor",
+    "ExprMutator",
+    "ExprVisitor",
     "ExternFunc",
     "FuncStructInfo",
     "Function",

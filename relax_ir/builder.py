@@ -12,12 +12,17 @@
         bb.emit_func_output(out)
     module = bb.get()
 
-* ``emit(expr, name_hint="", info=None)`` binds and returns the variable; nested expressions are bound first.
-* ``emit_output``, ``match_cast``, ``emit_func_output`` as in TVM.
+* ``emit(expr, name_hint="", info=None)`` binds and returns the variable; nested expressions are bound first, and
+  Python's tuples and lists are tuples.
+* ``emit_te(compute, x, y, axis=1)`` calls ``compute`` with ``te`` tensors in place of ``x`` and ``y``, makes a PrimFunc
+  of what it returns, and binds its ``call_tir``.
+* ``emit_output``, ``match_cast``, ``emit_func_output``, ``normalize``, ``emit_normalized``, ``lookup_binding`` as in
+  TVM.
 * ``add_func(func, name_hint)`` adds a function under a free name (``dense``, ``dense1``); a PrimFunc that is there
-  already, structurally, is not added again.
-* ``begin_sequence()``/``end_sequence(value)`` give a :class:`SeqExpr`: a branch of an If, or the body of a
-  local Function.
+  already, structurally, or a private function that was added, is not added again. ``update_func`` puts another in the
+  place of one.
+* ``begin_sequence()``/``end_sequence(value)`` give a :class:`SeqExpr`: a branch of an If, the body of a local Function,
+  or, outside of functions, bindings by themselves.
 * ``begin_function``/``end_function``, ``begin_dataflow``/``end_dataflow`` do what the ``with`` forms do, for
   callers that keep their own stack.
 
@@ -26,47 +31,37 @@ A variable takes the span of the call that it is bound to. Operator calls by rec
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.source import Span
-from relay2relax.core.walk import post_order
 from relay2relax.ops import relax_op
 from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import (
-    Binding,
-    BindingBlock,
     Call,
-    CallDPSPacked,
     CallTIR,
     Expr,
     Function,
     GlobalVar,
-    If,
     IRModule,
-    MatchCast,
-    SeqExpr,
-    Tuple,
     Var,
 )
-from relay2relax.relax_ir.infer import Inference, StructInfoError, function_info
+from relay2relax.relax_ir.hashing import structural_hash
+from relay2relax.relax_ir.infer import function_info
 from relay2relax.relax_ir.names import NameSupply, kernel_name
+from relay2relax.relax_ir.sequence_builder import BuilderError, SequenceBuilder, Value
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     StructInfo,
 )
-from relay2relax.relax_ir.visit import LEAVES, operands, with_operands
+from relay2relax.relax_ir.te_calls import te_call
 from relay2relax.tir.names import identifier
 from relay2relax.tir.stmt import PrimFunc
 from relay2relax.tir.structural_equal import structural_key
-
-
-class BuilderError(Relay2RelaxError):
-    """The builder was used out of order, e.g. ``emit_output`` outside of a dataflow block."""
 
 
 def call_op(name: str, *args: Expr, span: Span | None = None, **attrs: Any) -> Call:
@@ -84,21 +79,6 @@ def call_op(name: str, *args: Expr, span: Span | None = None, **attrs: Any) -> C
 
 
 @dataclass(slots=True)
-class _Sequence:
-    """A sequence under construction; ``pending`` are the bindings of its current block."""
-
-    blocks: list[BindingBlock] = field(default_factory=list)
-    pending: list[Binding | MatchCast] = field(default_factory=list)
-    dataflow: bool = False
-
-    def close_block(self) -> None:
-        if self.pending:
-            self.blocks.append(BindingBlock(tuple(self.pending), self.dataflow))
-            self.pending = []
-        self.dataflow = False
-
-
-@dataclass(slots=True)
 class _Signature:
     """The function under construction."""
 
@@ -110,28 +90,33 @@ class _Signature:
     output: Expr | None = None
     ret: StructInfo | None = None
 
+    def take_params(self, params: Sequence[Var], names: NameSupply) -> None:
+        """Let the function have ``params``, whose names nobody else gets."""
+        self.params = tuple(params)
+        for param in params:
+            names.reserve(param.name)
 
-class BlockBuilder:
+
+class BlockBuilder(SequenceBuilder):
     """Builds one IRModule; every step takes constant time, however long the function is.
 
-    Given a ``module``, the new one has its PrimFuncs, and its Relax functions are declared, to be built again.
+    Given a ``module``, the new one begins with what is in it; its Relax functions may be built again.
     """
 
     def __init__(self, module: IRModule | None = None) -> None:
-        self._functions: dict[GlobalVar, Function | PrimFunc] = {}
+        super().__init__()
+        self._given = module if module is not None else IRModule({})
+        self._functions: dict[GlobalVar, Function | PrimFunc] = dict(self._given.functions)
+        self._abandoned: set[GlobalVar] = set()
         self._globals: dict[str, GlobalVar] = {}
         self._global_names = NameSupply()
         self._alike: dict[Hashable, GlobalVar] = {}
-        self._inference = Inference()
-        self._names = NameSupply()
-        self._stack: list[_Sequence] = []
         self._function: _Signature | None = None
-        for var, func in module.functions.items() if module is not None else ():
+        for var, func in self._functions.items():
             self._global_names.reserve(var.name)
             self._globals[var.name] = var
             self._inference.declare(var, function_info(func))
             if isinstance(func, PrimFunc):
-                self._functions[var] = func
                 self._alike[structural_key(func)] = var
 
     # Functions of the module.
@@ -153,20 +138,41 @@ class BlockBuilder:
     def add_func(self, func: PrimFunc | Function, name_hint: str = "") -> GlobalVar:
         """Add ``func`` under a free name made of ``name_hint`` and return its global variable.
 
-        A PrimFunc that is structurally equal to one of the module is not added again. Callers that make the same
-        PrimFunc over and over keep a table of their own, as ``OpEmitter`` does.
+        A PrimFunc that is structurally equal to one of the module is not added again, nor is a private function that
+        was added before. Callers that make the same PrimFunc over and over keep a table of their own, as ``OpEmitter``
+        does.
         """
+        key: Hashable
         if isinstance(func, PrimFunc):
-            key = structural_key(func)
-            if key in self._alike:
-                return self._alike[key]
-            var = self._alike[key] = self._new_global(kernel_name(name_hint or func.name))
-            self._functions[var] = func if func.name == var.name else replace(func, name=var.name)
+            name, key = kernel_name(name_hint or func.name), structural_key(func)
         else:
-            var = self._new_global(identifier(name_hint or "func"))
-            self._functions[var] = func
+            name, key = identifier(name_hint or "func"), structural_hash(func) if func.private else func
+        if key not in self._alike:
+            self._alike[key] = self._new_global(name)
+            self._put(self._alike[key], func)
+        return self._alike[key]
+
+    def update_func(self, var: GlobalVar, func: PrimFunc | Function) -> None:
+        """Put ``func`` in the place of the function ``var`` of the module.
+
+        Raises BuilderError where the module has no such function.
+        """
+        if self._globals.get(var.name) is not var:
+            raise BuilderError(f"the module has no function {var.name!r} to be replaced")
+        self._alike = {key: known for key, known in self._alike.items() if known is not var}
+        if isinstance(func, PrimFunc):
+            self._alike.setdefault(structural_key(func), var)
+        self._put(var, func)
+
+    def get_unique_name(self, name_hint: str) -> str:
+        """Return a free name for a function of the module, made of ``name_hint``; nobody gets it again."""
+        return self._global_names.fresh(identifier(name_hint))
+
+    def _put(self, var: GlobalVar, func: PrimFunc | Function) -> None:
+        if isinstance(func, PrimFunc) and func.name != var.name:
+            func = replace(func, name=var.name)
+        self._functions[var] = func
         self._inference.declare(var, function_info(func))
-        return var
 
     def _new_global(self, hint: str) -> GlobalVar:
         var = GlobalVar(self._global_names.fresh(hint))
@@ -175,10 +181,11 @@ class BlockBuilder:
 
     def get(self) -> IRModule:
         """Return the module; raises BuilderError where a declared function was not built."""
-        missing = [name for name, var in self._globals.items() if var not in self._functions]
+        built = self._functions.keys() | self._abandoned
+        missing = [name for name, var in self._globals.items() if var not in built]
         if missing:
             raise BuilderError(f"declared, but never built: {', '.join(missing)}")
-        return IRModule(dict(self._functions))
+        return replace(self._given, functions=dict(self._functions))
 
     # Scopes.
 
@@ -192,14 +199,21 @@ class BlockBuilder:
         private: bool = False,
         pure: bool = True,
     ) -> Iterator[GlobalVar]:
-        """Build the function ``name``; its result is what ``emit_func_output`` is given."""
+        """Build the function ``name``; its result is what ``emit_func_output`` is given.
+
+        Where that fails, the module is as if it had not been begun.
+        """
         var = self.begin_function(name, params, attrs, private=private, pure=pure)
         try:
             yield var
+            self.end_function()
         except BaseException:
-            self._function, self._stack = None, []
+            self._function = None
+            self._drop_sequences()
+            if var in self._given.functions:
+                self._functions[var] = self._given.functions[var]
+            self._abandoned.add(var)
             raise
-        self.end_function()
 
     def begin_function(
         self,
@@ -210,32 +224,54 @@ class BlockBuilder:
         private: bool = False,
         pure: bool = True,
     ) -> GlobalVar:
-        """Begin the function ``name``; one function is built at a time."""
+        """Begin the function ``name``; one function is built at a time.
+
+        A private function whose name is taken gets another, made of ``name``.
+        """
         if self._function is not None:
             raise BuilderError(f"{name} begins inside of {self._function.var.name}; local functions are sequences")
+        if self._stack:
+            raise BuilderError(f"{name} begins inside of a sequence")
         var = self._globals.get(name)
+        infos = [param.info for param in params]
         if var is None:
-            var = self.declare(name, [param.info for param in params], ObjectStructInfo(), pure)
+            var = self.declare(name, infos, ObjectStructInfo(), pure)
+        elif isinstance(self._given.functions.get(var), Function):
+            self._functions.pop(var, None)
         elif var in self._functions:
-            raise BuilderError(f"the module has a function {name!r} already")
-        self._function = _Signature(var, tuple(params), attrs or {}, private, pure)
+            if not private:
+                raise BuilderError(f"the module has a function {name!r} already")
+            var = self.declare_new(name, infos, ObjectStructInfo())
+        self._abandoned.discard(var)
         self._names = NameSupply()
-        for param in params:
-            self._names.reserve(param.name)
-        self._stack = [_Sequence()]
+        self._values = {}
+        self._function = _Signature(var, (), attrs or {}, private, pure)
+        self._function.take_params(params, self._names)
+        self._begin_body()
         return var
 
-    def emit_func_output(self, value: Expr, ret: StructInfo | None = None) -> None:
+    def emit_func_output(
+        self, value: Value, params: Sequence[Var] | None = None, ret: StructInfo | None = None
+    ) -> GlobalVar:
         """Let the function return ``value``; call it last, outside of dataflow blocks.
 
-        ``ret`` says more of the result than inference can; the machine checks it.
+        ``params`` are the function's parameters where it was begun without any. ``ret`` says more of the result than
+        inference can; the machine checks it.
         """
-        if self._function is None:
+        building = self._function
+        if building is None:
             raise BuilderError("emit_func_output outside of a function")
+        if building.output is not None:
+            raise BuilderError(f"emit_func_output is called twice in {building.var.name}")
         if self._current.dataflow:
             raise BuilderError("emit_func_output inside of a dataflow block; use emit_output there")
-        self._function.output = self._as_result(value)
-        self._function.ret = ret
+        if params is not None:
+            if building.params:
+                raise BuilderError(f"{building.var.name} was given its parameters when it began")
+            building.take_params(params, self._names)
+        building.output = self._as_result(value)
+        building.ret = ret
+        return building.var
 
     def end_function(self) -> GlobalVar:
         """Finish the function and add it to the module."""
@@ -256,125 +292,31 @@ class BlockBuilder:
             building.pure,
             building.private,
         )
-        self._functions[building.var] = function
-        self._inference.declare(building.var, function_info(function))
+        self._put(building.var, function)
+        self._drop_sequences()
         self._function = None
         return building.var
 
-    @contextmanager
-    def dataflow(self) -> Iterator[None]:
-        """Build a dataflow block; what is used after it is given to ``emit_output``."""
-        self.begin_dataflow()
-        yield
-        self.end_dataflow()
+    # Tensor programs made on the way.
 
-    def begin_dataflow(self) -> None:
-        """Begin a dataflow block."""
-        if self._current.dataflow:
-            raise BuilderError("dataflow blocks do not nest")
-        self._current.close_block()
-        self._current.dataflow = True
+    def call_te(
+        self,
+        func: Callable[..., Any],
+        *args: Any,
+        primfunc_name_hint: str = "",
+        primfunc_attrs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> CallTIR:
+        """Return the ``call_tir`` of what ``func`` makes of ``args`` and ``kwargs``, as ``te_calls.py`` tells.
 
-    def end_dataflow(self) -> None:
-        """Finish the dataflow block."""
-        if not self._current.dataflow:
-            raise BuilderError("end_dataflow without begin_dataflow")
-        self._current.close_block()
-
-    def begin_sequence(self) -> None:
-        """Begin a sequence of its own: a branch of an If, or the body of a local function."""
-        if not self._stack:
-            raise BuilderError("bindings are made inside of a function")
-        self._stack.append(_Sequence())
-
-    def end_sequence(self, value: Expr) -> SeqExpr:
-        """Finish the sequence that was begun last, with the result ``value``."""
-        if len(self._stack) < 2:
-            raise BuilderError("end_sequence without begin_sequence")
-        if self._current.dataflow:
-            raise BuilderError("end_sequence inside of a dataflow block")
-        return self._close(self._as_result(value))
-
-    @property
-    def in_dataflow(self) -> bool:
-        """Whether a dataflow block is open."""
-        return bool(self._stack) and self._stack[-1].dataflow
-
-    @property
-    def _current(self) -> _Sequence:
-        if not self._stack:
-            raise BuilderError("bindings are made inside of a function")
-        return self._stack[-1]
-
-    def _close(self, body: Expr) -> SeqExpr:
-        sequence = self._stack.pop()
-        sequence.close_block()
-        return SeqExpr(tuple(sequence.blocks), body)
-
-    # Bindings.
-
-    def emit(self, expr: Expr, name_hint: str = "", info: StructInfo | None = None) -> Var:
-        """Bind ``expr`` and return its variable; ``info`` says more than inference can (packed functions)."""
-        value = self._normalised(expr)
-        return self._bind(value, name_hint, info or self.struct_info(value), output=False)
-
-    def emit_output(self, expr: Expr, name_hint: str = "") -> Var:
-        """Bind ``expr`` as an output of the dataflow block and return its variable."""
-        if not self._current.dataflow:
-            raise BuilderError("emit_output outside of a dataflow block")
-        value = self._normalised(expr)
-        return self._bind(value, name_hint, self.struct_info(value), output=True)
-
-    def new_var(self, name_hint: str, info: StructInfo, output: bool = False) -> Var:
-        """Return a variable to be bound later by :meth:`bind`: a local function that calls itself needs its own.
-
-        In a dataflow block, ``output`` says that it is used after the block.
+        The PrimFunc is called ``primfunc_name_hint``, or as ``func`` is, and has the attributes ``primfunc_attrs``.
+        Raises StructInfoError for arguments that no PrimFunc takes, BuilderError for results that are not tensors.
         """
-        return self._fresh(name_hint, info, output, None)
+        name = primfunc_name_hint or getattr(func, "__name__", "te_func")
+        made, call = te_call(func, args, kwargs, name, self.struct_info)
+        callee = self.add_func(replace(made, attrs=dict(primfunc_attrs)) if primfunc_attrs else made, name)
+        return replace(call, func=callee)
 
-    def bind(self, var: Var, expr: Expr) -> None:
-        """Bind ``var``, which :meth:`new_var` made, to ``expr``."""
-        self._current.pending.append(Binding(var, self._normalised(expr)))
-
-    def match_cast(self, value: Expr, info: StructInfo, name_hint: str = "") -> Var:
-        """Bind ``value`` cast to ``info``; new variables among the extents of ``info`` are bound by this."""
-        source = self._as_result(value)
-        if reason := symbols.mismatch(info, self.struct_info(source)):
-            raise StructInfoError(f"match_cast cannot succeed: {reason}")
-        var = self._fresh(name_hint, info, False, None)
-        self._current.pending.append(MatchCast(var, source, info))
-        return var
-
-    def struct_info(self, expr: Expr) -> StructInfo:
-        """Return the struct info of ``expr``; raises StructInfoError."""
-        return self._inference.of(expr)
-
-    def _bind(self, value: Expr, hint: str, info: StructInfo, output: bool) -> Var:
-        if self._current.dataflow and isinstance(value, If):
-            raise BuilderError("a dataflow block has no branches")
-        span = value.span if isinstance(value, (Call, CallTIR, CallDPSPacked)) else None
-        var = self._fresh(hint, info, output, span)
-        self._current.pending.append(Binding(var, value))
-        return var
-
-    def _fresh(self, hint: str, info: StructInfo, output: bool, span: Span | None) -> Var:
-        inner = self._current.dataflow and not output
-        name = self._names.fresh(hint, "_") if hint else self._names.fresh("lv" if inner else "gv")
-        return Var(name, info, inner, span)
-
-    def _normalised(self, expr: Expr) -> Expr:
-        """Bind what is nested in ``expr``, so that its operands are leaves and tuples of leaves."""
-        if all(isinstance(one, LEAVES) for one in operands(expr)):
-            return expr
-        made: dict[Expr, Expr] = {}
-        for node in post_order(operands(expr), operands):
-            if isinstance(node, LEAVES):
-                made[node] = node
-                continue
-            new = with_operands(node, [made[one] for one in operands(node)])
-            made[node] = new if isinstance(new, Tuple) else self._bind(new, "", self.struct_info(new), False)
-        return with_operands(expr, [made[one] for one in operands(expr)])
-
-    def _as_result(self, value: Expr) -> Expr:
-        value = self._normalised(value)
-        return value if isinstance(value, (*LEAVES, Tuple)) else self.emit(value)
+    def emit_te(self, func: Callable[..., Any], *args: Any, name_hint: str = "", **kwargs: Any) -> Var:
+        """Bind :meth:`call_te` of the same arguments and return the variable."""
+        return self.emit(self.call_te(func, *args, **kwargs), name_hint)

@@ -135,6 +135,18 @@ def sequences(expr: Expr) -> tuple[SeqExpr, ...]:
     return ()
 
 
+def with_sequences(expr: Expr, new: Sequence[SeqExpr]) -> Expr:
+    """Return ``expr`` with ``new`` in the place of its sequences; ``expr`` itself where nothing differs."""
+    if all(a is b for a, b in zip(sequences(expr), new, strict=True)):
+        return expr
+    match expr:
+        case If(condition):
+            return If(condition, *new)
+        case Function():
+            return replace(expr, body=new[0])
+    raise TypeError(f"{type(expr).__name__} has no sequences")
+
+
 def all_sequences(roots: Iterable[SeqExpr]) -> Iterator[SeqExpr]:
     """Yield ``roots`` and every sequence nested in them, outer ones first."""
     stack = list(roots)[::-1]

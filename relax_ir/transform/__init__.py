@@ -29,6 +29,7 @@ from relay2relax.relax_ir.transform.fuse_tir import FuseTIR
 from relay2relax.relax_ir.transform.kill_after_last_use import KillAfterLastUse
 from relay2relax.relax_ir.transform.legalize_ops import LegalizeOps
 from relay2relax.relax_ir.transform.lift_transform_params import LiftTransformParams
+from relay2relax.relax_ir.transform.normalize import Normalize
 from relay2relax.relax_ir.transform.plan_memory import LowerAllocTensor, StaticPlanBlockMemory
 from relay2relax.relax_ir.transform.remove_identities import RemoveIdentities
 from relay2relax.relax_ir.transform.rewrite_dataflow_reshape import RewriteDataflowReshape
@@ -50,6 +51,7 @@ __all__ = [
     "LegalizeOps",
     "LiftTransformParams",
     "LowerAllocTensor",
+    "Normalize",
     "Pass",
     "PassContext",
     "PassInfo",

@@ -60,9 +60,9 @@ class Rewriter:
                 result = self.expr(func.body.body)
                 said = symbols.substitute(func.ret, self.extents)
                 more = symbols.says_more(said, self.builder.struct_info(result))
-                self.builder.emit_func_output(result, said if more else None)
+                self.builder.emit_func_output(result, ret=said if more else None)
                 self.builder.end_function()
-        return replace(self.builder.get(), attrs=self.mod.attrs)
+        return self.builder.get()
 
     # What a pass overrides.
 
