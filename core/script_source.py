@@ -12,7 +12,7 @@ import difflib
 import re
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -24,8 +24,9 @@ from relay2relax.core.source import SourceRange, SourceText
 _NAMESPACES = {
     "I": "I", "R": "R", "T": "T", "ir": "I", "relax": "R", "tir": "T", "tirx": "T", "Tx": "T", "tvm.script.ir": "I",
     "tvm.script.relax": "R", "tvm.script.tir": "T", "tvm.script.tirx": "T", "tvm.script": "I", "tvm.relax": "R",
-    "tvm.tir": "T", "tvm.tirx": "T", "relay2relax.script.I": "I", "relay2relax.script.R": "R",
-    "relay2relax.script.T": "T",
+    "tvm.tir": "T", "tvm.tirx": "T", "relay2relax.script": "I", "relay2relax.script.I": "I",
+    "relay2relax.script.R": "R", "relay2relax.script.T": "T", "relay2relax.script.ir": "I",
+    "relay2relax.script.relax": "R", "relay2relax.script.tir": "T", "relay2relax.script.tirx": "T",
 }  # fmt: skip
 # ``def main[n](…)`` of Python 3.12; names in a signature are known as dimensions without it.
 _TYPE_PARAMETERS = re.compile(r"^([ \t]*def\s+\w+\s*)(\[[^\]\n]*\])(?=\s*\()", re.MULTILINE)
@@ -86,26 +87,11 @@ def is_plain(value: Any) -> bool:
     return False
 
 
-class _FillIn(ast.NodeTransformer):
-    """Puts literals in the place of names."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self.values = values
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if not isinstance(node.ctx, ast.Load) or node.id not in self.values:
-            return node
-        literal = ast.parse(repr(self.values[node.id]), mode="eval").body
-        for one in ast.walk(literal):
-            ast.copy_location(one, node)
-        return literal
-
-
 class ScriptSource:
     """A script and its syntax tree.
 
     ``classic`` says that the text is in the words of TVM 0.16–0.23, where some mean something else than today.
-    ``values`` are numbers for names that the text does not define. ``problems`` are the mistakes found so far.
+    ``values`` are scalars for names that the text does not define. ``problems`` are the mistakes found so far.
     """
 
     def __init__(self, text: str, name: str = "<script>") -> None:
@@ -113,7 +99,7 @@ class ScriptSource:
         text = _TYPE_PARAMETERS.sub(lambda found: found[1] + " " * len(found[2]), textwrap.dedent(text))
         self.text = SourceText(text, name)
         self.classic = _CLASSIC.search(text) is not None and _MODERN.search(text) is None
-        self.values: dict[str, int | float] = {}
+        self.values: dict[str, Any] = {}
         self.problems: list[Diagnostic] = []
         try:
             with _unwarned():
@@ -128,14 +114,6 @@ class ScriptSource:
         for node in self.tree.body:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._import(node)
-
-    def fill_in(self, values: Mapping[str, Any]) -> None:
-        """Let names mean the plain ``values`` where the text does not define them itself."""
-        own = {*stored_names(self.tree), *self.aliases}
-        own |= {one.arg for one in ast.walk(self.tree) if isinstance(one, ast.arg)}
-        free = {name: value for name, value in values.items() if name not in own}
-        if free:
-            self.tree = _FillIn(free).visit(self.tree)
 
     def _syntax(self, error: SyntaxError) -> Diagnostic:
         line, column = error.lineno or 1, error.offset or 1

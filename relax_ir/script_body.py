@@ -45,7 +45,7 @@ from relay2relax.relax_ir.struct_info import (
 from relay2relax.relax_ir.visit import LEAVES, operands
 from relay2relax.tir import expr as tir
 from relay2relax.tir.expr import PrimExpr
-from relay2relax.tir.script_expr import is_dtype
+from relay2relax.tir.script_names import declared_dtype
 
 # What may stand in a script besides namespaces and defined names.
 _WORDS = frozenset(
@@ -230,9 +230,10 @@ class FunctionReader(SignatureReader):
     def assign(self, name: str, info: StructInfo | None, value: ast.expr, node: ast.stmt) -> None:
         called = self.source.called(value)
         if isinstance(value, ast.Call) and called is not None:
-            if called.startswith("T.") and is_dtype(called[2:]) and not value.args:
+            dtype = declared_dtype(self.source, value)
+            if dtype is not None:
                 if not isinstance(self.find(name), tir.Var):
-                    self.define(name, tir.Var(name, called[2:]))
+                    self.define(name, tir.Var(name, dtype))
                 return
             if called == "R.match_cast":
                 self.match_cast(name, value)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.script_source import ScriptProblem, ScriptSource
 from relay2relax.relax_ir.expr import (
     Call,
@@ -342,10 +343,12 @@ class CallReader(PlacementReader):
         called = self.source.called(given["value"])
         if called in ("tvm.runtime.empty", "tvm.nd.empty"):
             return self.empty(given["value"])
+        dtype = self.dtype(given["dtype"]) if "dtype" in given else ""
+        if isinstance(given["value"], ast.Name) and given["value"].id in self.constants:
+            array = np.asarray(self.constants[given["value"].id])
+            return Constant(array.astype(numpy_dtype(dtype), copy=False) if dtype else array)
         value = self.source.literal(given["value"])
-        if "dtype" in given:
-            dtype = self.dtype(given["dtype"])
-        else:
+        if not dtype:
             first = value
             while isinstance(first, (list, tuple)) and first:
                 first = first[0]

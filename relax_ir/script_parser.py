@@ -16,7 +16,7 @@ from typing import Any
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic, ParseError
-from relay2relax.core.script_source import FollowsError, ScriptProblem, ScriptSource, is_plain
+from relay2relax.core.script_source import FollowsError, ScriptProblem, ScriptSource
 from relay2relax.core.source import SourceRange
 from relay2relax.relax_ir.check import WellFormedError, find_mistakes
 from relay2relax.relax_ir.devices import DummyGlobalInfo, GlobalInfo
@@ -24,6 +24,7 @@ from relay2relax.relax_ir.expr import CallTIR, ExternFunc, Function, GlobalVar, 
 from relay2relax.relax_ir.infer import Inference, function_info
 from relay2relax.relax_ir.script_body import FunctionReader
 from relay2relax.relax_ir.script_calls import ModuleName
+from relay2relax.relax_ir.script_capture import fill_in
 from relay2relax.relax_ir.script_metadata import metadata_of
 from relay2relax.relax_ir.script_signature import Signature
 from relay2relax.relax_ir.visit import all_sequences, bindings
@@ -31,7 +32,6 @@ from relay2relax.tir.script_parser import is_prim_func, read_prim_func
 from relay2relax.tir.stmt import PrimFunc
 
 
-@collection_paused()
 def parse(
     text: str, name: str = "<script>", constants: Mapping[str, Any] | None = None, check_well_formed: bool = True
 ) -> IRModule:
@@ -41,16 +41,25 @@ def parse(
     under ``"metadata"`` the lists of arrays that ``metadata[key][index]`` refers to where the text does not hold them.
     Raises ParseError with every mistake of the text, and WellFormedError for a program that reads well but is none.
     """
-    source = ScriptSource(text, name)
+    return read_script(ScriptSource(text, name), constants or {}, check_well_formed)
+
+
+@collection_paused()
+def read_script(
+    source: ScriptSource, outside: Mapping[str, Any], check_well_formed: bool = True, live: bool = False
+) -> IRModule:
+    """Return the module that ``source`` describes, ``outside`` being what its free names mean.
+
+    Expressions of these names are evaluated where the script is ``live`` (``script_capture.py``). Raises as
+    :func:`parse` does.
+    """
     reader = _ModuleReader(source)
     try:
-        given = constants or {}
-        plain = {name: value for name, value in given.items() if is_plain(value)}
-        source.fill_in(plain)
-        # What stands in quotes, as extents do, is not filled in.
-        source.values = {name: value for name, value in plain.items() if isinstance(value, (bool, int, float))}
-        arrays = {name: value for name, value in given.items() if name not in plain or name in source.values}
-        reader.constants = {**metadata_of(source), **arrays}
+        found = fill_in(source, outside, live)
+        reader.given = {name: value for name, value in found.items() if isinstance(value, (PrimFunc, Function))}
+        arrays = {name: value for name, value in found.items() if name not in reader.given}
+        tables = {name: outside[name] for name in ("metadata",) if name in outside}
+        reader.constants = {**metadata_of(source), **tables, **arrays}
         reader.read()
     except ScriptProblem as problem:
         source.put_down(problem)
@@ -71,6 +80,8 @@ class _ModuleReader:
     def __init__(self, source: ScriptSource) -> None:
         self.source = source
         self.constants: Mapping[str, Any] = {}
+        # Functions from outside, which the module may take in under names of its own.
+        self.given: Mapping[str, PrimFunc | Function] = {}
         self.globals: dict[str, GlobalVar] = {}
         self.nodes: dict[GlobalVar, ast.FunctionDef] = {}
         self.heads: dict[GlobalVar, Signature] = {}
@@ -135,10 +146,18 @@ class _ModuleReader:
                     self.source.called(call) == "R.ExternFunc"
                 ):
                     self.externs[name] = ExternFunc(symbol)
+                case ast.Assign([ast.Name(name)], ast.Name(given)) if given in self.given:
+                    self.take_in(name, self.given[given])
                 case _:
                     problem = self.source.problem(node, "a module consists of functions", "expected a function")
                     self.source.put_down(problem)
         return module.body
+
+    def take_in(self, name: str, func: PrimFunc | Function) -> None:
+        """Let a function from outside be the module's, under ``name``."""
+        var = self.globals[name] = GlobalVar(name)
+        self.functions[var] = replace(func, name=name) if isinstance(func, PrimFunc) else func
+        self.inference.declare(var, function_info(func))
 
     def is_module(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Call):
@@ -241,15 +260,15 @@ class _ModuleReader:
 
     def module(self) -> IRModule:
         functions = {var: func for var, func in self.functions.items() if func is not None}
-        ordered = {var: functions[var] for var in self.nodes}
+        ordered = {var: functions[var] for var in self.globals.values()}
         return IRModule(_called_as(ordered, self.scalars_last), self.attrs, self.global_infos)
 
     def place(self, function: str, var: Var | None) -> SourceRange | None:
         """Return where ``var``, or the function, is defined."""
         if var is not None and var in self.places:
             return self.source.where(self.places[var])
-        found = self.globals.get(function)
-        return self.source.head(self.nodes[found]) if found is not None else None
+        node = self.nodes.get(self.globals[function]) if function in self.globals else None
+        return self.source.head(node) if node is not None else None
 
 
 class _Reader(FunctionReader):

@@ -24,7 +24,7 @@ from relay2relax.tir.visit import expressions, loads, place_variables, shape_var
 
 def whole(buffer: Buffer) -> BufferRegion:
     """Return the region that is all of ``buffer``."""
-    return BufferRegion(buffer, tuple(Range(IntImm(0), extent) for extent in buffer.shape))
+    return BufferRegion(buffer, tuple(Range(IntImm(0, extent.dtype), extent) for extent in buffer.shape))
 
 
 def infer_regions(
@@ -103,7 +103,7 @@ def _region(buffer: Buffer, places: list[tuple[PrimExpr, ...]], inner: set[Var])
 
 
 def _range(indices: list[PrimExpr], extent: PrimExpr, inner: set[Var]) -> Range:
-    everything = Range(IntImm(0), extent)
+    everything = Range(IntImm(0, extent.dtype), extent)
     for index in indices:
         for node in subexpressions(index):
             if isinstance(node, BufferLoad) or (isinstance(node, Var) and node in inner):
@@ -116,4 +116,4 @@ def _range(indices: list[PrimExpr], extent: PrimExpr, inner: set[Var]) -> Range:
         if offset < low:
             low, begin = offset, index
         high = max(high, offset)
-    return Range(begin, IntImm(high - low + 1))
+    return Range(begin, IntImm(high - low + 1, begin.dtype))

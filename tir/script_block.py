@@ -55,7 +55,7 @@ class BlockReader(BufferReader):
         self.frames: list[_BlockFrame] = []
         self.root_buffers: list[Buffer] = []
         self.root_annotations: dict[str, Any] = {}
-        self.rooted = source.classic
+        self.rooted = False
         # Loops that do not begin at 0: what the name of their variable stands for, and where they begin.
         self.begins: dict[PrimExpr, tuple[Var, PrimExpr]] = {}
 
@@ -219,7 +219,8 @@ class BlockReader(BufferReader):
 
     def range(self, node: ast.expr) -> Range:
         if not isinstance(node, ast.Slice):
-            return Range(self.exprs.expr(node), IntImm(1))
+            begin = self.exprs.expr(node)
+            return Range(begin, IntImm(1, begin.dtype))
         if node.lower is None or node.upper is None or node.step is not None:
             raise self.source.problem(node, "a region has a begin and an end", "expected begin:end")
         begin, end = self.exprs.expr(node.lower), self.exprs.expr(node.upper)

@@ -11,7 +11,7 @@ from typing import Any
 
 from relay2relax.core import dtype as dt
 from relay2relax.tir.expr import Buffer, IntImm, Pointer, PrimExpr, SizeVar, Var
-from relay2relax.tir.script_expr import is_dtype
+from relay2relax.tir.script_names import declared_dtype
 from relay2relax.tir.script_scope import Item, Local, Memory, Opened, ScopeReader
 from relay2relax.tir.stmt import Allocate, BufferStore, Stmt
 
@@ -108,9 +108,9 @@ class BufferReader(ScopeReader):
         node = self.source.quoted(node, "stride")
         if isinstance(node, ast.Name) and self.find(node.id) is None:
             self.define(node.id, Var(node.id, self.symbol_dtypes.get(node.id, "int32")))
-        called = self.source.called(node) or ""
-        if isinstance(node, ast.Call) and not node.args and called.startswith("T.") and is_dtype(called[2:]):
-            return Var("stride", called[2:])
+        dtype = declared_dtype(self.source, node)
+        if dtype is not None:
+            return Var("stride", dtype)
         return self.exprs.expr(node)
 
     def extent(self, node: ast.expr, signature: bool) -> PrimExpr:
@@ -122,16 +122,17 @@ class BufferReader(ScopeReader):
                     self.define(one.id, Var(one.id, self.symbol_dtypes.get(one.id, "int64")))
         return self.exprs.expr(node)
 
-    def symbol(self, name: str, called: str, node: ast.Call) -> Var | None:
+    def symbol(self, name: str, node: ast.Call) -> Var | None:
         """Return the variable that ``T.int32()``, ``T.handle("float32")`` … declares; None where it declares none."""
         found = pointer_type(self, node)
         if found is not None:
             return Pointer(name, "handle", *found)
         sized = [keyword for keyword in node.keywords if keyword.arg == "is_size_var"]
-        if node.args or len(sized) < len(node.keywords) or not called.startswith("T.") or not is_dtype(called[2:]):
+        dtype = declared_dtype(self.source, node)
+        if dtype is None or len(sized) < len(node.keywords):
             return None
         kind = SizeVar if any(self.source.literal(keyword.value) for keyword in sized) else Var
-        return kind(name, called[2:])
+        return kind(name, dtype)
 
     # Statements that make buffers.
 

@@ -33,7 +33,23 @@ def declared_symbols(source: ScriptSource, node: ast.FunctionDef) -> dict[str, s
             case _:
                 continue
         for name, value in pairs:
-            dotted = source.called(value) or ""
-            if isinstance(value, ast.Call) and not value.args and dotted.startswith("T.") and is_dtype(dotted[2:]):
-                found[name] = dotted[2:]
+            dtype = declared_dtype(source, value)
+            if dtype is not None:
+                found[name] = dtype
     return found
+
+
+def declared_dtype(source: ScriptSource, node: ast.AST) -> str | None:
+    """Return the dtype of the variable that ``T.int64()`` declares; None for what declares none.
+
+    Until 0.19 there was ``T.var("int64")`` as well, and ``T.Var("n", "int64")``, whose name the assignment gives again.
+    """
+    called = source.called(node) or ""
+    if not isinstance(node, ast.Call) or not called.startswith("T."):
+        return None
+    if called in ("T.var", "T.Var"):
+        said = node.args[0 if called == "T.var" else -1] if node.args else None
+        dtype = said.value if isinstance(said, ast.Constant) else None
+    else:
+        dtype = None if node.args else called[2:]
+    return dtype if isinstance(dtype, str) and is_dtype(dtype) else None

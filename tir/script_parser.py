@@ -159,7 +159,7 @@ class _PrimFuncReader(StatementReader):
             self.buffer_map[handle] = self.buffer_of(name, node, skip=1)
             self.define(name, self.buffer_map[handle])
             return True
-        symbol = self.symbol(name, called, node)
+        symbol = self.symbol(name, node)
         if symbol is not None:
             if not isinstance(self.lookup(name), Var):
                 self.define(name, symbol)
