@@ -17,6 +17,7 @@ from relay2relax.relax_ir.expr import (
     Function,
     GlobalVar,
     If,
+    IRModule,
     MatchCast,
     PrimValue,
     SeqExpr,
@@ -26,6 +27,9 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
+from relay2relax.tir import expr as tir
+from relay2relax.tir.stmt import PrimFunc
+from relay2relax.tir.visit import all_expressions, subexpressions
 
 # A walk that yields the walks over what is nested in it; see :func:`run`.
 Steps = Iterator["Steps"]
@@ -186,3 +190,19 @@ def free_variables(value: Expr) -> tuple[Var, ...]:
             found.update(dict.fromkeys(variables(binding.value)))
         found.update(dict.fromkeys(variables(seq.body)))
     return tuple(var for var in found if var not in bound)
+
+
+def callees(mod: IRModule, func: Function | PrimFunc) -> set[GlobalVar]:
+    """Return the functions of the module that ``func`` calls or names, in branches and local functions too."""
+    found: set[GlobalVar] = set()
+    if isinstance(func, PrimFunc):
+        parts = (part for expr in all_expressions(func.body) for part in subexpressions(expr))
+        named = {part.name for part in parts if isinstance(part, tir.Call)}
+        return {var for var in mod.functions if f"Module.{var.name}" in named}
+    for seq in all_sequences([func.body]):
+        for expr in (*(binding.value for binding in bindings(seq)), seq.body):
+            for node in post_order([expr], operands):
+                match node:
+                    case (GlobalVar() as var) | CallTIR(var) | Call(GlobalVar() as var):
+                        found.add(var)
+    return found

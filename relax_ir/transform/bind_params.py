@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias, Union
+
+import numpy as np
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.passes import Pass
 from relay2relax.relax_ir import symbols
-from relay2relax.relax_ir.expr import Constant, Function, IRModule, Var
-from relay2relax.relax_ir.infer import unify
+from relay2relax.relax_ir.expr import Constant, Expr, Function, IRModule, PrimValue, ShapeExpr, Var
+from relay2relax.relax_ir.infer import Inference, unify
+from relay2relax.relax_ir.struct_info import PrimStructInfo, ShapeStructInfo, StructInfo
 from relay2relax.relax_ir.transform.rewriter import Rewriter
+from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr, const
+from relay2relax.tir.extent import is_any
+
+# What a parameter can be bound to: an array, a tensor of another library (``__dlpack__``), a constant or shape of
+# Relax, a sequence of extents for a shape, a number for a scalar.
+Value: TypeAlias = Union[Array, Expr, PrimExpr, Sequence[Any], int, float, bool, Any]
 
 
 class BindParamsError(Relay2RelaxError):
@@ -21,35 +30,59 @@ class BindParamsError(Relay2RelaxError):
 
 @dataclass(frozen=True, slots=True)
 class BindParams(Pass[IRModule]):
-    """Bind ``params``, by name, in the function ``func_name``; arrays are shared, not copied.
+    """Bind ``params``, by name or as variables, in the function ``func_name``; arrays are shared, not copied.
 
-    Symbolic dimensions of a bound parameter take the value's extents everywhere in the function. Raises
-    BindParamsError for unknown names and for values whose dtype or shape their parameter does not have.
+    Tensors are arrays, ``Constant`` or tensors of other libraries, which are taken over by DLPack; shapes are
+    ``ShapeExpr`` or sequences of extents, scalars are numbers. Symbolic dimensions of a bound parameter take the
+    value's extents everywhere in the function. Raises BindParamsError for unknown names and variables, for names that
+    several parameters have, for parameters that are bound twice, and for values whose dtype or shape their parameter
+    does not have.
     """
 
     func_name: str
-    params: Mapping[str, Array]
+    params: Mapping[str | Var, Value]
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with the parameters bound."""
         func = mod[self.func_name]
         if not isinstance(func, Function):
             raise BindParamsError(f"{self.func_name} is not a Relax function")
-        names = {param.name for param in func.params}
-        unknown = [name for name in self.params if name not in names]
-        if unknown:
-            known = ", ".join(param.name for param in func.params) or "none"
-            raise BindParamsError(
-                Diagnostic(
-                    f"{self.func_name} has no parameter {', '.join(map(repr, unknown))}",
-                    notes=(f"its parameters are: {known}",),
-                )
-            )
-        return _Binder(mod, self.func_name, self.params).module()
+        bound: dict[Var, Expr] = {}
+        for key, value in self.params.items():
+            meant = [param for param in func.params if param is key or param.name == key]
+            label = key.name if isinstance(key, Var) else key
+            if not meant:
+                known = ", ".join(param.name for param in func.params) or "none"
+                note = f"its parameters are: {known}"
+                raise BindParamsError(Diagnostic(f"{self.func_name} has no parameter {label!r}", notes=(note,)))
+            if len(meant) > 1:
+                raise BindParamsError(f"{self.func_name} has several parameters {label!r}; give their variables")
+            if meant[0] in bound:
+                raise BindParamsError(f"the parameter {label!r} is bound twice")
+            bound[meant[0]] = _expression(value, meant[0])
+        return _Binder(mod, self.func_name, bound).module() if bound else mod
+
+
+def _expression(value: Value, param: Var) -> Expr:
+    """Return ``value`` as an expression that stands for ``param``."""
+    match value, param.info:
+        case ((Constant() | ShapeExpr() | PrimValue()), _):
+            return value
+        case ((np.ndarray() | np.generic()), info) if not isinstance(info, (PrimStructInfo, ShapeStructInfo)):
+            return Constant(np.asarray(value), param.span)
+        case ((IntImm() | FloatImm()), PrimStructInfo()):
+            return PrimValue(value)
+        case ((bool() | int() | float() | np.number()), PrimStructInfo(dtype)):
+            return PrimValue(const(value, dtype))
+        case ((tuple() | list()), ShapeStructInfo()):
+            return ShapeExpr(tuple(value))
+    if hasattr(value, "__dlpack__"):
+        return Constant(np.from_dlpack(value), param.span)
+    raise BindParamsError(f"parameter {param.name!r} is {symbols.kind(param.info)}, not {type(value).__name__}")
 
 
 class _Binder(Rewriter):
-    def __init__(self, mod: IRModule, name: str, bound: Mapping[str, Array]) -> None:
+    def __init__(self, mod: IRModule, name: str, bound: Mapping[Var, Expr]) -> None:
         super().__init__(mod)
         self.name = name
         self.bound = bound
@@ -58,19 +91,28 @@ class _Binder(Rewriter):
         attrs = dict(func.attrs)
         if name != self.name:
             return func.params, attrs
-        constants = {p: Constant(self.bound[p.name], p.span) for p in func.params if p.name in self.bound}
-        for param, constant in constants.items():
-            unify(param.info, constant.info, self.extents)
-        for param, constant in constants.items():
-            expected = symbols.substitute(param.info, self.extents)
-            if reason := symbols.mismatch(expected, constant.info):
+        inference = Inference(self.mod)
+        for param, value in self.bound.items():
+            unify(param.info, inference.of(value), self.extents)
+        self.extents = {dimension: extent for dimension, extent in self.extents.items() if not is_any(extent)}
+        for param, value in self.bound.items():
+            expected, actual = symbols.substitute(param.info, self.extents), inference.of(value)
+            if reason := symbols.mismatch(expected, actual) or _other_number(expected, actual):
                 raise BindParamsError(f"the value of parameter {param.name!r} has {reason}")
         if isinstance(attrs.get("num_input"), int):
-            attrs["num_input"] -= sum(param in constants for param in func.params[: attrs["num_input"]])
-        self.values.update(constants)
-        kept = [param for param in func.params if param not in constants]
+            attrs["num_input"] -= sum(param in self.bound for param in func.params[: attrs["num_input"]])
+        self.values.update(self.bound)
+        kept = [param for param in func.params if param not in self.bound]
         if self.extents:
             for param in kept:
                 self.values[param] = replace(param, info=symbols.substitute(param.info, self.extents))
             kept = [new for param in kept if isinstance(new := self.values[param], Var)]
         return kept, attrs
+
+
+def _other_number(expected: StructInfo, actual: StructInfo) -> str:
+    """Return how a scalar contradicts the shapes that are bound with it, "" where it does not."""
+    match expected, actual:
+        case PrimStructInfo(_, IntImm(wanted)), PrimStructInfo(_, IntImm(given)) if wanted != given:
+            return f"the value {given}, expected {wanted}"
+    return ""

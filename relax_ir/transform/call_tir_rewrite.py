@@ -21,12 +21,11 @@ from relay2relax.relax_ir.expr import (
     MatchCast,
     PrimValue,
     Tuple,
-    TupleGetItem,
     Var,
 )
 from relay2relax.relax_ir.memory import AllocTensor, memory_call
 from relay2relax.relax_ir.runtime_calls import read_inplace_call
-from relay2relax.relax_ir.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
 from relay2relax.relax_ir.transform.to_non_dataflow import ToNonDataflow
 
@@ -35,8 +34,9 @@ from relay2relax.relax_ir.transform.to_non_dataflow import ToNonDataflow
 class CallTIRRewrite(RelaxPass):
     """Make ``call_tir`` and ``call_dps_packed`` calls of their functions, which write into tensors allocated before.
 
-        y = R.builtin.alloc_tensor(R.shape([n, 4]), "float32", 0, "global")
-        cls.relu(x, y)
+        alloc = R.builtin.alloc_tensor(R.shape([n, 4]), "float32", 0, "global")
+        cls.relu(x, alloc)
+        y = alloc
 
     ``call_tir_inplace`` calls its function in the same way, with memory for those results only that are no arguments.
     Dataflow blocks become ordinary ones, since such a call has an effect; a function that was pure is so still, as its
@@ -68,8 +68,6 @@ class _Rewriter(Mutator):
                 plain = replace(call, op=inplace.func, args=inplace.args, attrs=NoAttrs())
                 held = [inplace.args[place] if place >= 0 else None for place in inplace.places]
                 self.passed(binding.var, plain, inplace.out, TupleStructInfo(), held)
-            case TupleGetItem(Tuple(fields), index):
-                self.values[binding.var] = fields[index]
             case _:
                 self.keep(binding)
 
@@ -87,29 +85,24 @@ class _Rewriter(Mutator):
         """
         own: list[Expr] = []
         memory = [
-            self.memory(var if len(out) == 1 else Var(f"{var.name}_{index}", info), own)
-            if argument is None
-            else argument
-            for index, (info, argument) in enumerate(zip_longest(out, held))
+            self.memory(var.name, info, own) if argument is None else argument
+            for info, argument in zip_longest(out, held)
         ]
         # Tuples of tensors are passed field by field.
         self.keep(Binding(Var("_", result), replace(call, args=(*_flat(call.args), *own))))
-        if len(out) > 1:
-            self.values[var] = Tuple(tuple(memory))
-        elif memory[0] is not var:
-            self.values[var] = memory[0]
+        self.keep(Binding(var, memory[0] if len(out) == 1 else Tuple(tuple(memory))))
 
-    def memory(self, place: Var, own: list[Expr]) -> Expr:
-        """Allocate ``place``, a tensor or a tuple of such; the tensors are added to ``own``."""
-        match place.info:
+    def memory(self, name: str, info: StructInfo, own: list[Expr]) -> Expr:
+        """Allocate a result of the call ``name``, a tensor or a tuple of such; the tensors are added to ``own``."""
+        match info:
             case TupleStructInfo(fields):
-                parts = [Var(f"{place.name}_{index}", field) for index, field in enumerate(fields)]
-                return Tuple(tuple(self.memory(part, own) for part in parts))
+                return Tuple(tuple(self.memory(name, field, own) for field in fields))
             case TensorStructInfo(shape, dtype) if shape is not None and dtype:
+                place = Var("alloc", info)
                 self.keep(Binding(place, memory_call(AllocTensor(shape, dtype))))
                 own.append(place)
                 return place
-        raise UnsupportedError(f"{place.name} has no known shape; its memory cannot be allocated beforehand")
+        raise UnsupportedError(f"{name} has no known shape; its memory cannot be allocated beforehand")
 
 
 def _flat(args: tuple[Expr, ...]) -> list[Expr]:

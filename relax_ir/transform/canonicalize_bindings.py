@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import (
     Binding,
@@ -13,8 +14,10 @@ from relay2relax.relax_ir.expr import (
     Constant,
     Expr,
     Function,
+    GlobalVar,
     IRModule,
     MatchCast,
+    SeqExpr,
     Tuple,
     TupleGetItem,
     Var,
@@ -23,20 +26,28 @@ from relay2relax.relax_ir.infer import unify
 from relay2relax.relax_ir.struct_info import TupleStructInfo
 from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
 from relay2relax.relax_ir.transform.rewriter import Rewriter
-from relay2relax.relax_ir.visit import all_sequences, bindings, variables
+from relay2relax.relax_ir.visit import all_sequences, bindings, free_variables, variables
 from relay2relax.tir import expr as tir
-from relay2relax.tir.extent import Extent, is_any
+from relay2relax.tir.arith import prove
+from relay2relax.tir.expr import binary
+from relay2relax.tir.extent import Extent, as_prim, is_any
 from relay2relax.tir.stmt import PrimFunc
+
+
+class MatchCastError(Relay2RelaxError):
+    """Two casts say different things about one dimension, so that one of them fails whenever the program runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class CanonicalizeBindings(RelaxPass):
     """Remove bindings that only give another name, and let a block show only what is used outside of it.
 
-    * ``y = x`` and ``y = constant`` go; so does a ``match_cast`` to what is known of the value anyway.
+    * ``y = x`` goes; so does a ``match_cast`` to what is known of the value anyway, and ``y = t[0]`` where ``t`` was
+      put together of what has a name. Whoever uses ``y = constant`` uses the constant; ``y`` itself is left to
+      DeadCodeElimination.
     * A dimension that a ``match_cast`` introduces is what is known of it beforehand: ``k`` of ``match_cast(x, [k])`` is
-      ``n`` where ``x`` has ``n`` elements.
-    * ``(a, b)[1]`` is ``b``, and ``(t[0], t[1])`` is ``t`` where ``t`` has these two fields.
+      ``n`` where ``x`` has ``n`` elements. Raises MatchCastError where two casts cannot both be true.
+    * ``(t[0], t[1])`` is ``t`` where ``t`` is a parameter of these two fields.
     * An output of a dataflow block that nothing outside uses becomes a variable of the block; where it is only another
       name of one, that one becomes the output itself.
     """
@@ -45,31 +56,48 @@ class CanonicalizeBindings(RelaxPass):
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with canonical bindings."""
-        renamed = {var.name: found for var, func in mod.functions.items() if (found := _known_dimensions(func))}
+        known = {var.name: _known_dimensions(var.name, func) for var, func in mod.functions.items()}
+        renamed = {name: found for name, found in known.items() if found}
         if renamed:
             mod = _Dimensions(mod, renamed).module()
-        return _Outputs(_Aliases(mod).module()).module()
+        return _Canonical(mod).module()
 
 
-def _known_dimensions(func: Function | PrimFunc) -> dict[tir.Var, Extent]:
-    """Return what the dimensions are that casts of known values introduce; those that casts disagree about stay."""
+def _known_dimensions(name: str, func: Function | PrimFunc) -> dict[tir.Var, Extent]:
+    """Return what the dimensions are that casts of known values introduce.
+
+    Where casts say different things, the first one counts; the others then check that the second is the same. A
+    dimension that has different values in two branches stays.
+    """
     if not isinstance(func, Function):
         return {}
     own = symbols.defined(param.info for param in func.params)
     found: dict[tir.Var, Extent] = {}
-    open_dimensions: set[tir.Var] = set()
+    source: dict[tir.Var, tuple[SeqExpr, Var]] = {}
+    staying: set[tir.Var] = set()
     for seq in all_sequences([func.body]):
         for binding in bindings(seq):
-            if isinstance(binding, MatchCast) and isinstance(binding.value, Var):
-                values: dict[tir.Var, Extent] = {}
-                unify(binding.info, symbols.substitute(binding.value.info, found), values)
-                for dimension, extent in values.items():
-                    if dimension in own or is_any(extent) or found.get(dimension, extent) != extent:
-                        open_dimensions.add(dimension)
-                    elif extent is not dimension:
-                        found[dimension] = extent
-    wrong = {one for one, extent in found.items() if open_dimensions.intersection((one, *symbols.variables(extent)))}
-    return {dimension: extent for dimension, extent in found.items() if dimension not in wrong | open_dimensions}
+            if not isinstance(binding, MatchCast) or not isinstance(binding.value, Var):
+                continue
+            values: dict[tir.Var, Extent] = {}
+            unify(binding.info, symbols.substitute(binding.value.info, found), values)
+            for dimension, extent in values.items():
+                if dimension in own or is_any(extent):
+                    staying.add(dimension)
+                elif dimension in found:
+                    where, first = source[dimension]
+                    if where is not seq:
+                        staying.add(dimension)
+                    elif prove(binary("!=", as_prim(found[dimension]), as_prim(extent))):
+                        raise MatchCastError(
+                            f"{name}: casts disagree about the dimension {dimension.name!r}: it is {found[dimension]} "
+                            f"by {first.name!r}, and {extent} by {binding.var.name!r}"
+                        )
+                elif extent is not dimension:
+                    found[dimension] = extent
+                    source[dimension] = seq, binding.var
+    wrong = {one for one, extent in found.items() if staying.intersection((one, *symbols.variables(extent)))}
+    return {dimension: extent for dimension, extent in found.items() if dimension not in wrong}
 
 
 class _Dimensions(Rewriter):
@@ -84,78 +112,111 @@ class _Dimensions(Rewriter):
         return func.params, dict(func.attrs)
 
 
-class _Aliases(Mutator):
-    """Removes bindings that are names of something else."""
+class _Plan:
+    """What becomes of the variables of a function, found before anything is changed.
 
-    def __init__(self, mod: IRModule) -> None:
-        super().__init__(mod)
-        self.tuples: dict[Var, Tuple] = {}
-        self.fields: dict[Expr, tuple[Var, int]] = {}
+    ``bound`` says which variable a binding gets in place of its own, ``gone`` which bindings go, ``used`` what stands
+    where a variable was used.
+    """
 
-    def bind(self, binding: Binding | MatchCast) -> None:
-        var = binding.var
-        value = self.simple(binding.value)
-        known = isinstance(value, (Var, Constant)) and value.info == var.info
-        if known and (isinstance(value, Constant) or var.dataflow or not _is_inner(value)):
-            self.values[var] = value
-            return
-        match value:
-            case Tuple():
-                self.tuples[var] = value
-            case TupleGetItem(Var() as source, index):
-                self.fields[var] = source, index
-        if value is not binding.value or (known and isinstance(binding, MatchCast)):
-            binding = Binding(var, value)
-        self.keep(binding)
-
-    def simple(self, value: Expr) -> Expr:
-        match value:
-            case TupleGetItem(Var() as source, index) if source in self.tuples:
-                return self.tuples[source].fields[index]
-            case Tuple((first, *_)) if first in self.fields:
-                whole, _ = self.fields[first]
-                size = len(whole.info.fields) if isinstance(whole.info, TupleStructInfo) else 0
-                taken = [self.fields.get(one) for one in value.fields]
-                return whole if taken == [(whole, index) for index in range(size)] else value
-        return value
-
-
-def _is_inner(value: Expr) -> bool:
-    return isinstance(value, Var) and value.dataflow
-
-
-class _Outputs(Mutator):
-    """Changes which variables of a dataflow block are seen outside."""
-
-    def __init__(self, mod: IRModule) -> None:
-        super().__init__(mod)
+    def __init__(self, func: Function) -> None:
         self.bound: dict[Var, Var] = {}
-        roots = [func.body for func in mod.functions.values() if isinstance(func, Function)]
-        place: dict[Var, BindingBlock] = {}
-        shown: set[Var] = set()
-        names: list[tuple[Var, Var]] = []
-        for seq in all_sequences(roots):
+        self.gone: set[Var] = set()
+        self.used: dict[Var, Expr] = {}
+        # What values are, as far as names and tuples are seen through.
+        self.known: dict[Var, Expr] = {}
+        self.names: dict[Var, Var] = {}
+        self.home: dict[Var, BindingBlock] = {}
+        self.shown: set[Var] = set()
+        for seq in all_sequences([func.body]):
             for block in seq.blocks:
                 for binding in block.bindings:
-                    place[binding.var] = block
-                    shown.update(one for one in variables(binding.value) if place.get(one) is not block)
-                    if block.dataflow and isinstance(binding, Binding) and isinstance(binding.value, Var):
-                        names.append((binding.value, binding.var))
-            shown.update(variables(seq.body))
-        for source, name in names:
-            if name in shown and source.dataflow and source.info == name.info and place[source] is place[name]:
-                self.bound.setdefault(source, name)
-        for var, block in place.items():
-            if block.dataflow and not var.dataflow and var not in shown:
+                    self.look(binding, block)
+            self.shown.update(variables(seq.body))
+        constants = {var: value for var, value in self.known.items() if isinstance(value, Constant)}
+        for var, block in self.home.items():
+            if block.dataflow and not var.dataflow and var not in self.shown:
                 self.bound[var] = replace(var, dataflow=True)
+        self.used.update(self.bound)
+        for name, source in self.names.items():
+            # Sources come before their names, so what one is a name of is known already.
+            whole = self.names[name] = self.names.get(source, source)
+            whole = self.bound.get(whole, whole)
+            self.gone.add(name)
+            if name.dataflow or not whole.dataflow or name not in self.shown:
+                self.used[name] = whole
+            else:
+                # An output that is only a name of an inner variable becomes the variable.
+                self.bound[whole] = self.used[whole] = name
+                self.used.pop(name, None)
+        for var in self.home:
+            found = self.resolved(var)
+            if found in constants:
+                self.used[var] = constants[found]
+            self.bound[var] = self.place(var)
+
+    def look(self, binding: Binding | MatchCast, block: BindingBlock) -> None:
+        var, value = binding.var, self.simple(binding.value)
+        known = isinstance(value, Var) and (isinstance(binding, Binding) or value.info == var.info)
+        if isinstance(value, Var) and known:
+            self.names[var] = value
+        self.known[var] = value
+        self.home[var] = block
+        local = isinstance(binding.value, Function)
+        for one in free_variables(binding.value) if local else variables(binding.value):
+            if local or not block.dataflow or self.home.get(one, block) is not block:
+                self.shown.add(one)
+
+    def simple(self, value: Expr) -> Expr:
+        """Return what ``value`` is: a field of a tuple that was put together, or a tuple that was taken apart."""
+        match value:
+            case TupleGetItem(source, index):
+                whole = self.seen(source)
+                return whole.fields[index] if isinstance(whole, Tuple) else value
+            case Tuple(fields) if fields:
+                taken = [self.seen(one) for one in fields]
+                first = taken[0]
+                if isinstance(first, TupleGetItem):
+                    whole = self.seen(first.tuple_value)
+                    info = whole.info if isinstance(whole, Var) else None
+                    same = isinstance(info, TupleStructInfo) and len(info.fields) == len(taken)
+                    for index, one in enumerate(taken):
+                        same = same and isinstance(one, TupleGetItem) and one.index == index
+                        same = same and isinstance(one, TupleGetItem) and self.seen(one.tuple_value) is whole
+                    return whole if same else value
+        return value
+
+    def seen(self, value: Expr) -> Expr:
+        """Return what is bound to a variable, seen through names."""
+        while isinstance(value, Var) and value in self.known:
+            value = self.known[value]
+        return value
+
+    def resolved(self, var: Var) -> Var:
+        while isinstance(other := self.used.get(var), Var):
+            var = other
+        return var
+
+    def place(self, var: Var) -> Var:
+        while var in self.bound:
+            var = self.bound[var]
+        return var
+
+
+class _Canonical(Mutator):
+    """Carries out the plans of functions."""
+
+    def __init__(self, mod: IRModule) -> None:
+        super().__init__(mod)
+        self.plan: _Plan | None = None
+
+    def function(self, var: GlobalVar, func: Function) -> Function:
+        self.plan = _Plan(func)
+        self.values.update(self.plan.used)
+        return super().function(var, func)
 
     def bind(self, binding: Binding | MatchCast) -> None:
-        var = self.bound.get(binding.var)
-        if var is not None:
-            self.values[binding.var] = var
-            binding = replace(binding, var=var)
-        match binding:
-            case Binding(name, Var(_, info, dataflow=False) as value) if info == name.info:
-                self.values.setdefault(name, value)
-            case _:
-                self.keep(binding)
+        assert self.plan is not None
+        var = self.plan.bound.get(binding.var, binding.var)
+        if binding.var not in self.plan.gone:
+            self.keep(binding if var is binding.var else replace(binding, var=var))

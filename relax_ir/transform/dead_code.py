@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
 from relay2relax.relax_ir.expr import (
     Binding,
     BindingBlock,
-    Call,
-    CallTIR,
     Expr,
     Function,
     GlobalVar,
@@ -23,28 +21,38 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.infer import Inference
-from relay2relax.relax_ir.visit import all_sequences, bindings, operands, sequences, variables
+from relay2relax.relax_ir.transform.mutator import RelaxPass, joined_blocks
+from relay2relax.relax_ir.visit import all_sequences, bindings, callees, sequences, variables
 
 
 @dataclass(frozen=True, slots=True)
-class DeadCodeElimination(Pass[IRModule]):
+class DeadCodeElimination(RelaxPass):
     """Remove bindings without effect that nothing uses, and private functions that nothing calls.
 
-    A ``match_cast`` stays: it is a check.
+    ``entry_functions`` names private functions that stay as well, with what they call. A ``match_cast`` stays: it is a
+    check. Raises Relay2RelaxError for a name that the module does not have.
     """
+
+    entry_functions: Sequence[str] | None = None
+    opt_level: ClassVar[int] = 1
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` without dead code."""
+        entries = [var for var, func in mod.functions.items() if not func.private]
+        entries += [mod.get_global_var(name) for name in self.entry_functions or ()]
+        mod = _without_unused(mod, entries)
         inference = Inference(mod)
         kept = {
-            var: _without_dead_bindings(func, inference) if isinstance(func, Function) else func
+            var: without_dead_bindings(func, inference) if isinstance(func, Function) else func
             for var, func in mod.functions.items()
         }
-        live = _reachable(replace(mod, functions=kept))
-        return replace(mod, functions={var: func for var, func in kept.items() if var in live})
+        if any(kept[var] is not func for var, func in mod.functions.items()):
+            mod = _without_unused(replace(mod, functions=kept), entries)
+        return mod
 
 
-def _without_dead_bindings(func: Function, inference: Inference) -> Function:
+def without_dead_bindings(func: Function, inference: Inference) -> Function:
+    """Return ``func`` without bindings that have no effect and that nothing uses."""
     order = list(all_sequences([func.body]))
     uses = Counter(var for seq in order for var in _used(seq))
     by_var = {binding.var: binding for seq in order for binding in bindings(seq)}
@@ -68,7 +76,7 @@ def _without_dead_bindings(func: Function, inference: Inference) -> Function:
     made: dict[SeqExpr, SeqExpr] = {}
     for seq in reversed(order):
         blocks = (BindingBlock(tuple(_kept(block, dead, made)), block.dataflow) for block in seq.blocks)
-        made[seq] = SeqExpr(tuple(block for block in blocks if block.bindings), seq.body)
+        made[seq] = SeqExpr(joined_blocks(tuple(blocks)), seq.body)
     return replace(func, body=made[func.body])
 
 
@@ -98,23 +106,8 @@ def _kept(block: BindingBlock, dead: set[Var], made: dict[SeqExpr, SeqExpr]) -> 
                 yield binding
 
 
-def _reachable(mod: IRModule) -> set[GlobalVar]:
-    roots = [var for var, func in mod.functions.items() if not func.private]
-    return set(post_order(roots, lambda var: _called(mod, var)))
-
-
-def _called(mod: IRModule, var: GlobalVar) -> list[GlobalVar]:
-    func = mod.functions.get(var)
-    if not isinstance(func, Function):
-        return []
-    found: list[GlobalVar] = []
-    for seq in all_sequences([func.body]):
-        for expr in (*(binding.value for binding in bindings(seq)), seq.body):
-            for node in post_order([expr], operands):
-                if isinstance(node, GlobalVar):
-                    found.append(node)
-                elif isinstance(node, CallTIR):
-                    found.append(node.func)
-                elif isinstance(node, Call) and isinstance(node.op, GlobalVar):
-                    found.append(node.op)
-    return found
+def _without_unused(mod: IRModule, entries: Iterable[GlobalVar]) -> IRModule:
+    live = set(post_order(entries, lambda var: callees(mod, mod.functions[var])))
+    if len(live) == len(mod.functions):
+        return mod
+    return replace(mod, functions={var: func for var, func in mod.functions.items() if var in live})

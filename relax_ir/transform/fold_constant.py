@@ -14,22 +14,28 @@ from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.evaluate import evaluate_call, kernel_value
 from relay2relax.ops.lower import Origin
 from relay2relax.ops.record import OpDef
+from relay2relax.ops.table import relax_op
 from relay2relax.relax_ir.expr import (
     Binding,
     Call,
     CallTIR,
     Constant,
     Expr,
+    Function,
+    GlobalVar,
     IRModule,
     MatchCast,
     ShapeExpr,
     Tuple,
     TupleGetItem,
+    Var,
 )
 from relay2relax.relax_ir.memory import is_memory_call
 from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.transform.dead_code import without_dead_bindings
 from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
 from relay2relax.relax_ir.tvm_operators import ForeignOp
+from relay2relax.relax_ir.visit import with_operands
 from relay2relax.tir.extent import static
 from relay2relax.tir.stmt import PrimFunc
 
@@ -41,13 +47,14 @@ _GROWTH = 8
 
 @dataclass(frozen=True, slots=True)
 class FoldConstant(RelaxPass):
-    """Replace calls of operators and of PrimFuncs on constants by their values.
+    """Replace calls of operators and of PrimFuncs on constants by their values, and leave out what nothing uses then.
 
     Operators run as their records' numpy kernels; so do PrimFuncs that were made from an operator. Any other PrimFunc
     is run by ``evaluate`` where that is given (the backends have one), and stays otherwise. A value of more than
     ``limit`` elements is kept only if it has at most eight times the elements of its arguments: what merely fills or
     broadcasts a tensor is cheaper to compute than to store. A call that its operator refuses stays, and fails where it
-    runs.
+    runs. ``R.tensor_to_shape`` of a constant is a shape, ``R.shape_to_tensor`` of a known shape a constant, and shapes
+    stand where they are used, so that results of known shape are known to have it.
     """
 
     limit: int = 1024
@@ -63,23 +70,44 @@ class _Folder(Mutator):
     def __init__(self, mod: IRModule, options: FoldConstant) -> None:
         super().__init__(mod)
         self.options = options
+        self.shapes: dict[Var, ShapeExpr] = {}
+        self.tuples: dict[Var, Tuple] = {}
+
+    def function(self, var: GlobalVar, func: Function) -> Function:
+        made = super().function(var, func)
+        return func if made is func else without_dead_bindings(made, self.inference)
 
     def bind(self, binding: Binding | MatchCast) -> None:
         if isinstance(binding, MatchCast):
             self.keep(binding)
             return
-        value = self.folded(binding.value, binding.var.info)
-        if isinstance(value, Constant) or (isinstance(value, Tuple) and value is not binding.value):
-            self.values[binding.var] = value
-        else:
-            self.keep(binding if value is binding.value else replace(binding, value=value))
+        given = self.shaped(binding.value)
+        value = self.folded(given, binding.var.info if given is binding.value else self.inference.of(given))
+        match value:
+            case Constant():
+                self.values[binding.var] = value
+                return
+            case ShapeExpr():
+                self.shapes[binding.var] = value
+            case Tuple(fields) if any(isinstance(one, Constant) for one in fields):
+                self.tuples[binding.var] = value
+        made = binding if value is binding.value else replace(binding, value=value)
+        self.keep(made, infer=given is not binding.value)
+
+    def shaped(self, value: Expr) -> Expr:
+        """Return ``value`` with known shapes as such in place of variables that hold them."""
+        if isinstance(value, Call) and isinstance(value.op, OpDef) and self.shapes:
+            known = [self.shapes.get(one, one) if isinstance(one, Var) else one for one in value.args]
+            return with_operands(value, known)
+        return value
 
     def folded(self, value: Expr, info: StructInfo) -> Expr:
         match value:
-            case Constant():
-                return value
-            case TupleGetItem(Tuple(fields), index):
-                return fields[index]
+            case TupleGetItem(Var() as source, index) if source in self.tuples:
+                found = self.tuples[source].fields[index]
+                return found if isinstance(found, Constant) else value
+            case Call(OpDef() as op, (Constant(data),)) if op is relax_op("tensor_to_shape"):
+                return ShapeExpr(tuple(int(extent) for extent in data))
             case Call(OpDef() as op, args, attrs) if not (isinstance(op, ForeignOp) or is_memory_call(value)):
                 given = [_known(arg) for arg in args]
                 if given and all(one is not None for one in given) and self.small(info, args):

@@ -22,8 +22,10 @@ from relay2relax.relax_ir.expr import (
 )
 from relay2relax.relax_ir.names import NameSupply
 from relay2relax.relax_ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.transform.canonicalize_bindings import CanonicalizeBindings
+from relay2relax.relax_ir.transform.dead_code import DeadCodeElimination
 from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
-from relay2relax.relax_ir.visit import all_sequences, bindings, operands
+from relay2relax.relax_ir.visit import bindings
 from relay2relax.tir import expr as tir
 from relay2relax.tir.expr import Buffer
 from relay2relax.tir.extent import as_prim
@@ -48,30 +50,14 @@ class FuseTIR(RelaxPass):
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with its fused functions merged."""
         merged: dict[GlobalVar, _Merged] = {}
-        inner: set[GlobalVar] = set()
         for var, func in mod.functions.items():
             if isinstance(func, Function) and func.attrs.get("Primitive"):
                 found = _merge(mod, var.name, func)
                 if found is not None:
                     merged[var] = found
-                    inner |= _called(func)
-        if not merged:
-            return mod
-        fused = _Caller(mod, merged).module()
-        used = {callee for func in fused.functions.values() if isinstance(func, Function) for callee in _called(func)}
-        functions = {var: func for var, func in fused.functions.items() if var in used or var not in inner}
-        return replace(fused, functions=functions)
-
-
-def _called(func: Function) -> set[GlobalVar]:
-    found: set[GlobalVar] = set()
-    for seq in all_sequences([func.body]):
-        for binding in bindings(seq):
-            match binding.value:
-                case CallTIR(callee) | Call(GlobalVar() as callee):
-                    found.add(callee)
-            found.update(one for one in operands(binding.value) if isinstance(one, GlobalVar))
-    return found
+        if merged:
+            mod = CanonicalizeBindings().transform(_Caller(mod, merged).module())
+        return DeadCodeElimination().transform(mod)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from relay2relax.relax_ir.expr import Binding, BindingBlock, IRModule, MatchCast, SeqExpr, Var
+from relay2relax.relax_ir.expr import Binding, BindingBlock, Function, If, IRModule, MatchCast, SeqExpr, Var
 from relay2relax.relax_ir.memory import AllocStorage, Kill, memory_call, read_memory_call
 from relay2relax.relax_ir.struct_info import TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.transform.canonicalize_bindings import CanonicalizeBindings
 from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
 from relay2relax.relax_ir.visit import all_sequences, bindings, sequences, variables
 
@@ -16,46 +17,37 @@ from relay2relax.relax_ir.visit import all_sequences, bindings, sequences, varia
 class KillAfterLastUse(RelaxPass):
     """Say after the last use of a tensor, a tuple or a storage that it is not used any more.
 
-    Names for the same tensor go, so that a tensor is released once. What a sequence returns stays.
+    Bindings are made canonical before, so that a tensor has one name and is released once. What a sequence returns
+    stays.
     """
 
     opt_level: ClassVar[int] = 0
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with its memory released."""
-        return _Killer(mod).module()
+        return _Killer(CanonicalizeBindings().transform(mod)).module()
 
 
 class _Killer(Mutator):
-    def bind(self, binding: Binding | MatchCast) -> None:
-        match binding:
-            case Binding(var, Var() as source) if source.info == var.info and not self.dataflow:
-                self.values[var] = source
-            case _:
-                self.keep(binding)
-
-    def finish(self, seq: SeqExpr) -> SeqExpr:
+    def finish(self, seq: SeqExpr, owner: If | Function) -> SeqExpr:
         if any(block.dataflow for block in seq.blocks):
             return seq
         last: dict[Var, int] = {}
-        same: dict[Var, Var] = {}
+        own: list[Var] = []
         order = list(bindings(seq))
         for number, binding in enumerate(order):
             call = read_memory_call(binding.value)
             if isinstance(call, Kill):
                 return seq  # The memory of this sequence is released already.
-            if isinstance(binding.value, Var):
-                same[binding.var] = same.get(binding.value, binding.value)
-            elif isinstance(call, AllocStorage) or _holds_memory(binding.var):
-                last[binding.var] = number
-            for var in (same.get(one, one) for one in _used(binding)):
-                if var in last:
-                    last[var] = number
+            last.update(dict.fromkeys(_used(binding), number))
+            if isinstance(call, AllocStorage) or _holds_memory(binding.var):
+                own.append(binding.var)
         for var in variables(seq.body):
-            last.pop(same.get(var, var), None)
+            last.pop(var, None)
         dying: dict[int, list[Var]] = {}
-        for var, number in last.items():
-            dying.setdefault(number, []).append(var)
+        for var in own:
+            if var in last:
+                dying.setdefault(last[var], []).append(var)
         made: list[Binding | MatchCast] = []
         for number, binding in enumerate(order):
             released = (memory_call(Kill(var)) for var in dying.get(number, ()))

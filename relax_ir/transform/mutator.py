@@ -1,15 +1,19 @@
 """Rewriting the functions of a module where they stand: variables and their struct info stay what they are.
 
 A pass overrides :meth:`Mutator.bind`, which gets every binding with the operands that have replaced the old ones, and
-says what becomes of it. What no pass touches is returned as the same objects. A pass after which shapes differ builds
-its functions anew instead (``rewriter.py``).
+says what becomes of it. What no pass touches is returned as the same objects. In a sequence that changes, blocks of one
+kind that follow each other become one block, as TVM's normaliser has it. A pass after which shapes differ builds its
+functions anew instead (``rewriter.py``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from relay2relax.core.passes import Pass
+from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import (
     Binding,
     BindingBlock,
@@ -23,7 +27,8 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.infer import Inference
-from relay2relax.relax_ir.visit import Steps, operands, run, with_operands
+from relay2relax.relax_ir.struct_info import StructInfo
+from relay2relax.relax_ir.visit import Steps, operands, run, sequences, values, with_operands
 
 RelaxPass = Pass[IRModule]
 
@@ -32,7 +37,8 @@ class Mutator:
     """Rewrites the Relax functions of ``mod``; one mutator is used once.
 
     ``values`` say what stands for a variable from its binding on. ``dataflow`` tells whether the block that is being
-    rewritten is a dataflow block.
+    rewritten is a dataflow block, ``informed`` whether operands of the binding at hand have other struct info than
+    before.
     """
 
     def __init__(self, mod: IRModule) -> None:
@@ -40,6 +46,7 @@ class Mutator:
         self.inference = Inference(mod)
         self.values: dict[Var, Expr] = {}
         self.dataflow = False
+        self.informed = False
         self._pending: list[Binding | MatchCast] = []
         self._made: dict[SeqExpr, SeqExpr] = {}
 
@@ -57,8 +64,14 @@ class Mutator:
 
     def function(self, var: GlobalVar, func: Function) -> Function:
         """Return what the function ``var`` of the module becomes."""
-        run(self._sequence(func.body))
-        return self.local(func)
+        run(self._sequence(func.body, func))
+        made = self.local(func)
+        if made.body is not func.body:
+            found = self.inference.of(made.body)
+            known = symbols.defined(param.info for param in func.params)
+            if symbols.says_more(found, func.ret) and symbols.used(found) <= known:
+                made = replace(made, ret=found)
+        return made
 
     def local(self, func: Function) -> Function:
         """Return a function whose body has been rewritten."""
@@ -72,17 +85,29 @@ class Mutator:
     def block(self, block: BindingBlock) -> None:
         """A block begins."""
 
-    def begin(self, seq: SeqExpr) -> None:
-        """A sequence begins."""
+    def end_block(self, block: BindingBlock) -> None:
+        """A block ends."""
 
-    def finish(self, seq: SeqExpr) -> SeqExpr:
-        """Return a sequence, rewritten already, as it shall be; nothing of it is visible any more."""
+    def begin(self, seq: SeqExpr, owner: If | Function) -> None:
+        """A sequence begins: a branch of ``owner``, or its body."""
+
+    def finish(self, seq: SeqExpr, owner: If | Function) -> SeqExpr:
+        """Return a sequence of ``owner``, rewritten already, as it shall be; nothing of it is visible any more."""
         return seq
 
     # What a pass calls.
 
-    def keep(self, binding: Binding | MatchCast) -> None:
-        """Put a binding into the block that is being made."""
+    def keep(self, binding: Binding | MatchCast, infer: bool = False) -> None:
+        """Put a binding into the block that is being made.
+
+        ``infer`` asks whether more is known of the value than its variable says, where more is known of its operands.
+        """
+        if (infer or self.informed) and isinstance(binding, Binding):
+            var = binding.var
+            info = self.inference.of(binding.value)
+            if symbols.says_more(info, var.info):
+                self.values[var] = known = replace(var, info=info)
+                binding = replace(binding, var=known)
         self._pending.append(binding)
 
     def expr(self, expr: Expr) -> Expr:
@@ -90,14 +115,17 @@ class Mutator:
         if not self.values:
             return expr
         if isinstance(expr, Var):
-            return self.values.get(expr, expr)
+            found: Expr = expr
+            while isinstance(found, Var) and found in self.values:
+                found = self.values[found]
+            return found
         new = [self.expr(one) for one in operands(expr)]
         return with_operands(expr, new) if new else expr
 
     # Walking.
 
-    def _sequence(self, seq: SeqExpr) -> Steps:
-        self.begin(seq)
+    def _sequence(self, seq: SeqExpr, owner: If | Function) -> Steps:
+        self.begin(seq, owner)
         outer = self._pending, self.dataflow
         blocks: list[BindingBlock] = []
         for block in seq.blocks:
@@ -105,6 +133,7 @@ class Mutator:
             self.block(block)
             for binding in block.bindings:
                 yield from self._binding(binding)
+            self.end_block(block)
             made = self._pending
             if len(made) == len(block.bindings) and all(a is b for a, b in zip(made, block.bindings, strict=True)):
                 blocks.append(block)
@@ -114,19 +143,34 @@ class Mutator:
         body = self.expr(seq.body)
         same = body is seq.body and len(blocks) == len(seq.blocks)
         same = same and all(a is b for a, b in zip(blocks, seq.blocks, strict=True))
-        self._made[seq] = self.finish(seq if same else SeqExpr(tuple(blocks), body))
+        self._made[seq] = self.finish(seq if same else SeqExpr(joined_blocks(blocks), body), owner)
 
     def _binding(self, binding: Binding | MatchCast) -> Steps:
         match binding.value:
             case If(condition, then, otherwise) as branch:
-                yield self._sequence(then)
-                yield self._sequence(otherwise)
+                yield self._sequence(then, branch)
+                yield self._sequence(otherwise, branch)
                 parts = self.expr(condition), self._made[then], self._made[otherwise]
                 same = all(a is b for a, b in zip(parts, (condition, then, otherwise), strict=True))
                 value: Expr = branch if same else If(*parts)
             case Function() as func:
-                yield self._sequence(func.body)
+                yield self._sequence(func.body, func)
                 value = self.local(func)
             case other:
                 value = self.expr(other)
+        self.informed = value is not binding.value and self._infos(value) != self._infos(binding.value)
         self.bind(binding if value is binding.value else replace(binding, value=value))
+
+    def _infos(self, value: Expr) -> list[StructInfo]:
+        """Return what is known of that which ``value`` is made of."""
+        return [one.info for one in values(value)] + [self.inference.of(seq) for seq in sequences(value)]
+
+
+def joined_blocks(blocks: Sequence[BindingBlock]) -> tuple[BindingBlock, ...]:
+    """Return ``blocks`` with those of one kind that follow each other in one, and without empty ones."""
+    found: list[BindingBlock] = []
+    for dataflow, group in groupby((block for block in blocks if block.bindings), lambda block: block.dataflow):
+        first, *rest = group
+        bindings = tuple(binding for block in (first, *rest) for binding in block.bindings)
+        found.append(BindingBlock(bindings, dataflow) if rest else first)
+    return tuple(found)

@@ -2,18 +2,16 @@
 
 A tensor's storage is free again after the last call that can see the tensor. A request takes the smallest free storage
 of its dtype that is large enough, else the largest that is not, which grows; both within a factor of sixteen. Symbolic
-sizes match only themselves. All this is as TVM decides it.
+sizes match only themselves. All this is as TVM decides it. Branches take what is free where they stand, and leave it
+free; what they make themselves ends with them. Local functions, which run who knows when, have memory of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeAlias, Union
 
-from relay2relax.core.dtype import bits
-from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import (
     Binding,
     Call,
@@ -21,6 +19,7 @@ from relay2relax.relax_ir.expr import (
     ExternFunc,
     Function,
     GlobalVar,
+    If,
     IRModule,
     MatchCast,
     SeqExpr,
@@ -38,16 +37,17 @@ from relay2relax.relax_ir.memory import (
     viewed,
 )
 from relay2relax.relax_ir.struct_info import ObjectStructInfo
+from relay2relax.relax_ir.transform.memory_sizes import Ranges, largest, own_size, ranges_of, shared_size
 from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
-from relay2relax.relax_ir.visit import all_sequences, bindings, sequences, variables
-from relay2relax.tir import expr as tir
-from relay2relax.tir.arith import simplify
-from relay2relax.tir.expr import IntImm, PrimExpr, binary
-from relay2relax.tir.extent import Extent, as_prim
+from relay2relax.relax_ir.tvm_operators import ForeignOp
+from relay2relax.relax_ir.visit import Steps, all_sequences, bindings, run, sequences, variables
+from relay2relax.tir.arith import constant_difference
+from relay2relax.tir.expr import PrimExpr
+from relay2relax.tir.extent import static
 from relay2relax.tir.stmt import PrimFunc
-from relay2relax.tir.visit import substitute
 
 _FACTOR = 16
+_PLAN_RESULTS = "relax.memory_plan_dynamic_func_output"
 # The tensors of a function's own whose memory a value shows, field by field for a tuple.
 Shown: TypeAlias = Union[frozenset[Var], tuple["Shown", ...]]
 
@@ -58,7 +58,9 @@ class StaticPlanBlockMemory(RelaxPass):
 
     Only tensors that calls of PrimFuncs and of external functions see are placed; what is returned, or passed to other
     functions, keeps its own memory. The function attribute ``tir_var_upper_bound``, ``{"n": 16}``, says how large
-    symbolic dimensions may become: storages are then as large as is ever needed, and their sizes static.
+    symbolic dimensions may become (``memory_sizes.py`` has the others): storages are then as large as is ever needed,
+    and their sizes static. ``relax.memory_plan_dynamic_func_output`` asks for storages of that size for results of
+    symbolic shape as well, and goes.
     """
 
     opt_level: ClassVar[int] = 0
@@ -107,7 +109,7 @@ class _Pool:
     def choose(self, dtype: str, size: int | PrimExpr) -> _Storage | None:
         fitting = [one for one in self.free if one.dtype == dtype]
         if not isinstance(size, int):
-            return next((one for one in fitting if one.size == size), None)
+            return next((one for one in fitting if not isinstance(one.size, int) and _equal(one.size, size)), None)
         known = [(one.size, one) for one in fitting if isinstance(one.size, int)]
         large = [pair for pair in known if size <= pair[0] <= size * _FACTOR]
         small = [pair for pair in known if size <= pair[0] * _FACTOR and pair[0] < size]
@@ -116,28 +118,40 @@ class _Pool:
         return max(small, key=lambda pair: pair[0])[1] if small else None
 
 
+def _equal(a: PrimExpr, b: PrimExpr) -> bool:
+    return a == b or constant_difference(a, b) == 0
+
+
 class _Planner(Mutator):
     """Places the tensors of one function after the other."""
 
     def __init__(self, mod: IRModule) -> None:
         super().__init__(mod)
         self.places: dict[Var, _Storage] = {}
-        self.bounds: dict[tir.Var, PrimExpr] = {}
+        self.ranges: Ranges = {}
+        self.results = False
 
     def function(self, var: GlobalVar, func: Function) -> Function:
-        self.bounds = _upper_bounds(var.name, func)
-        for seq in all_sequences([func.body]):
-            self.plan(seq)
-        return super().function(var, func)
+        self.ranges = ranges_of(var.name, func)
+        self.results = bool(func.attrs.get(_PLAN_RESULTS))
+        run(self.plan(func.body, ()))
+        made = super().function(var, func)
+        if self.results:
+            made = replace(made, attrs={name: value for name, value in made.attrs.items() if name != _PLAN_RESULTS})
+        return made
 
-    def plan(self, seq: SeqExpr) -> None:
+    def plan(self, seq: SeqExpr, free: Iterable[_Storage]) -> Steps:
+        """Place the tensors of ``seq`` in storages, ``free`` ones among them."""
         uses = _Uses(self.mod, seq)
-        pool = _Pool()
+        pool = _Pool(list(free))
         for number, binding in enumerate(bindings(seq)):
             call = read_memory_call(binding.value)
             if isinstance(call, AllocTensor) and binding.var not in uses.escaping:
-                storage = pool.request(call.dtype, _bytes(call.shape, call.dtype, self.bounds))
-                self.places[binding.var] = storage
+                size = shared_size(largest(call.shape, self.ranges), call.dtype)
+                self.places[binding.var] = pool.request(call.dtype, size)
+            inside = isinstance(binding.value, If)
+            for inner in sequences(binding.value):
+                yield self.plan(inner, pool.free if inside else ())
             # What is used last here is free again, in the order in which it was passed.
             ending = (var for var in uses.used[number] if uses.last[var] == number)
             pool.free += (self.places[var] for var in ending if var in self.places)
@@ -145,12 +159,14 @@ class _Planner(Mutator):
     def bind(self, binding: Binding | MatchCast) -> None:
         storage = self.places.get(binding.var)
         if storage is None:
-            self.keep(binding)
-            return
+            call = read_memory_call(binding.value) if self.results else None
+            if not isinstance(call, AllocTensor) or all(static(extent) is not None for extent in call.shape):
+                self.keep(binding)
+                return
+            storage = _Storage(call.dtype, own_size(largest(call.shape, self.ranges), call.dtype))
         if storage.var is None:
             storage.var = Var("storage", ObjectStructInfo())
-            size = storage.size if isinstance(storage.size, int) else symbols.substitute_extent(storage.size, {})
-            self.keep(Binding(storage.var, memory_call(AllocStorage(size, storage.dtype))))
+            self.keep(Binding(storage.var, memory_call(AllocStorage(storage.size, storage.dtype))))
         assert isinstance(binding.value, Call)
         call = read_memory_call(binding.value)
         assert isinstance(call, AllocTensor)
@@ -164,8 +180,7 @@ class _Lowering(Mutator):
         call = read_memory_call(binding.value)
         if isinstance(call, AllocTensor):
             storage = Var("storage", ObjectStructInfo())
-            size = _bytes(call.shape, call.dtype, None)
-            self.keep(Binding(storage, memory_call(AllocStorage(size, "uint8"))))
+            self.keep(Binding(storage, memory_call(AllocStorage(own_size(call.shape, call.dtype), "uint8"))))
             binding = Binding(binding.var, memory_call(PlaceTensor(storage, 0, call.shape, call.dtype)))
         self.keep(binding)
 
@@ -210,6 +225,11 @@ class _Uses:
                 whole = self.shown.get(source, frozenset())
                 return whole[index] if isinstance(whole, tuple) else whole
         seen = viewed(value)
+        call = read_memory_call(value)
+        if isinstance(call, PlaceTensor):
+            seen = call.storage
+        elif isinstance(value, Call) and isinstance(value.op, ExternFunc) and value.op.name == "vm.builtin.reshape":
+            seen = value.args[0]
         return self.shown.get(seen, frozenset()) if isinstance(seen, Var) else None
 
     def is_kernel(self, value: Expr) -> bool:
@@ -217,6 +237,8 @@ class _Uses:
             case Call(GlobalVar() as callee):
                 return isinstance(self.mod.functions[callee], PrimFunc)
             case Call(ExternFunc()):
+                return True
+            case Call(ForeignOp() as op) if op.name == "vm.call_tir_dyn":
                 return True
             case Call():
                 return isinstance(read_memory_call(value), Kill)
@@ -227,28 +249,3 @@ def _flat(shown: Shown) -> list[Var]:
     if isinstance(shown, frozenset):
         return list(shown)
     return [var for one in shown for var in _flat(one)]
-
-
-def _upper_bounds(name: str, func: Function) -> dict[tir.Var, PrimExpr]:
-    """Return how large the dimensions of ``func`` may become, as its attribute says."""
-    said = func.attrs.get("tir_var_upper_bound", {})
-    if not isinstance(said, Mapping) or not all(isinstance(value, int) for value in said.values()):
-        raise Relay2RelaxError(
-            f"{name}: `tir_var_upper_bound` is {said!r}, expected integers by the names of dimensions"
-        )
-    used = (var for param in func.params for extent in symbols.extents(param.info) for var in symbols.variables(extent))
-    return {var: IntImm(said[var.name], var.dtype) for var in used if var.name in said}
-
-
-def _bytes(shape: tuple[Extent, ...], dtype: str, bounds: Mapping[tir.Var, PrimExpr] | None) -> int | PrimExpr:
-    """Return the bytes of a tensor, at most where ``bounds`` say how large dimensions become.
-
-    Storages that are shared compare sizes in canonical form; without ``bounds`` the size stays as it is multiplied.
-    """
-    size: PrimExpr = IntImm(1)
-    for extent in shape:
-        size = binary("*", size, as_prim(extent))
-    size = binary("*", size, IntImm((bits(dtype) + 7) // 8))
-    if bounds is not None:
-        size = simplify(substitute(size, bounds))
-    return size.value if isinstance(size, IntImm) else size

@@ -59,8 +59,8 @@ class Rewriter:
                 run(self._blocks(func.body))
                 result = self.expr(func.body.body)
                 said = symbols.substitute(func.ret, self.extents)
-                more = symbols.says_more(said, self.builder.struct_info(result))
-                self.builder.emit_func_output(result, ret=said if more else None)
+                found = self.builder.struct_info(result)
+                self.builder.emit_func_output(result, ret=None if symbols.says_more(found, said) else said)
                 self.builder.end_function()
         return self.builder.get()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from relay2relax.relax_ir.expr import Binding, BindingBlock, IRModule, MatchCast, SeqExpr
+from relay2relax.relax_ir.expr import Binding, BindingBlock, Function, If, IRModule, MatchCast, SeqExpr
 from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
 from relay2relax.relax_ir.visit import bindings
 
@@ -26,7 +26,7 @@ class _Flattener(Mutator):
             binding = replace(binding, var=plain)
         self.keep(binding)
 
-    def finish(self, seq: SeqExpr) -> SeqExpr:
+    def finish(self, seq: SeqExpr, owner: If | Function) -> SeqExpr:
         if len(seq.blocks) <= 1 and not any(block.dataflow for block in seq.blocks):
             return seq
         found = tuple(bindings(seq))

@@ -207,7 +207,7 @@ def test_an_impure_function_says_so_itself() -> None:
     main = CallTIRRewrite()(mod)["main"]
     assert isinstance(main, rx.Function)
     assert main.attrs == {"relax.force_pure": True}
-    assert 'R.call_packed("library.exp", x, a)' in rx.print_function(main)
+    assert 'R.call_packed("library.exp", x, alloc)' in rx.print_function(main)
     impure = CallTIRRewrite()(rx.parse(mod.script().replace("@R.function", "@R.function(pure=False)")))["main"]
     assert isinstance(impure, rx.Function)
     assert not impure.attrs
@@ -220,7 +220,7 @@ def test_results_may_be_tuples_in_tuples() -> None:
                               R.Tuple(R.Tensor((4,), "int32"), R.Tensor((1,), "float32"))))
         return a
 """)
-    assert 'R.call_packed("test.nested_results", x, a_0, a_1_0, a_1_1)' in CallTIRRewrite()(mod).script()
+    assert 'R.call_packed("test.nested_results", x, alloc, alloc_1, alloc_2)' in CallTIRRewrite()(mod).script()
 
     @backends.register_func("test.nested_results", override=True)
     def _(x: Any, first: Any, second: Any, third: Any) -> None:
