@@ -19,8 +19,8 @@ from relay2relax.relax_ir.transform.rewriter import Rewriter
 from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr, const
 from relay2relax.tir.extent import is_any
 
-# What a parameter can be bound to: an array, a tensor of another library (``__dlpack__``), a constant or shape of
-# Relax, a sequence of extents for a shape, a number for a scalar.
+# What a parameter can be bound to: an array, a constant, shape or scalar of Relax, a sequence of extents for a shape,
+# a number for a scalar, or (Any) a tensor of another library that has ``__dlpack__``.
 Value: TypeAlias = Union[Array, Expr, PrimExpr, Sequence[Any], int, float, bool, Any]
 
 
@@ -40,7 +40,7 @@ class BindParams(Pass[IRModule]):
     """
 
     func_name: str
-    params: Mapping[str | Var, Value]
+    params: Mapping[str, Value] | Mapping[Var, Value] | Mapping[str | Var, Value]
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with the parameters bound."""
@@ -73,7 +73,7 @@ def _expression(value: Value, param: Var) -> Expr:
         case ((IntImm() | FloatImm()), PrimStructInfo()):
             return PrimValue(value)
         case ((bool() | int() | float() | np.number()), PrimStructInfo(dtype)):
-            return PrimValue(const(value, dtype))
+            return PrimValue(const(value.item() if isinstance(value, np.number) else value, dtype))
         case ((tuple() | list()), ShapeStructInfo()):
             return ShapeExpr(tuple(value))
     if hasattr(value, "__dlpack__"):

@@ -17,7 +17,7 @@ from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import Function
 from relay2relax.tir import expr as tir
 from relay2relax.tir.arith import limits, prove
-from relay2relax.tir.expr import Binary, IntImm, PrimExpr, binary
+from relay2relax.tir.expr import Binary, BinaryOp, IntImm, PrimExpr, binary
 from relay2relax.tir.extent import Extent, as_prim
 
 # The smallest and the largest value of a dimension, None for the largest where there is no limit.
@@ -104,7 +104,7 @@ def _ends(expr: PrimExpr, ranges: Ranges) -> tuple[PrimExpr, PrimExpr] | None:
 
 
 def _joined(
-    op: str, a: tuple[PrimExpr, PrimExpr], b: tuple[PrimExpr, PrimExpr], ranges: Ranges
+    op: BinaryOp, a: tuple[PrimExpr, PrimExpr], b: tuple[PrimExpr, PrimExpr], ranges: Ranges
 ) -> tuple[PrimExpr, PrimExpr] | None:
     (least, most), (low, high) = a, b
     match op:
