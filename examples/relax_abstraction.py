@@ -6,30 +6,31 @@ run with batches of several sizes, and compared with numpy.
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from relay2relax import backends, relax_ir
-from relay2relax.script import I, R, T
+from relay2relax.script import ir as I
+from relay2relax.script import relax as R
+from relay2relax.script import tir as T
 
 
-@I.ir_module
-class HighLevel:
-    """Matrix products and activations by name."""
-
-    @R.function
-    def main(
-        data: R.Tensor(("n", 784), dtype="float32"),
-        w0: R.Tensor((784, 128), dtype="float32"),
-        b0: R.Tensor((128,), dtype="float32"),
-        w1: R.Tensor((128, 10), dtype="float32"),
-        b1: R.Tensor((10,), dtype="float32"),
-    ) -> R.Tensor(("n", 10), dtype="float32"):
-        with R.dataflow():
-            lv0 = R.matmul(data, w0) + b0
-            lv1 = R.nn.relu(lv0)
-            lv2 = R.matmul(lv1, w1) + b1
-            R.output(lv2)
-        return lv2
+# Matrix products and activations by name; a function alone.
+@R.function
+def relax_mlp(
+    data: R.Tensor(("n", 784), dtype="float32"),
+    w0: R.Tensor((784, 128), dtype="float32"),
+    b0: R.Tensor((128,), dtype="float32"),
+    w1: R.Tensor((128, 10), dtype="float32"),
+    b1: R.Tensor((10,), dtype="float32"),
+) -> R.Tensor(("n", 10), dtype="float32"):
+    with R.dataflow():
+        lv0 = R.matmul(data, w0) + b0
+        lv1 = R.nn.relu(lv0)
+        lv2 = R.matmul(lv1, w1) + b1
+        R.output(lv2)
+    return lv2
 
 
 @I.ir_module
@@ -95,13 +96,14 @@ def weights(hidden: int) -> list[np.ndarray]:
     return [rng.standard_normal(shape).astype("float32") / 8 for shape in shapes]
 
 
-def main() -> None:
+def main(target: str = "numpy") -> None:
     """Print, build and run both modules; fails where one disagrees with numpy."""
-    for module, hidden in ((HighLevel, 128), (LowLevel, 256)):
+    high_level = relax_ir.IRModule({relax_ir.GlobalVar("main"): relax_mlp})
+    for module, hidden in ((high_level, 128), (LowLevel, 256)):
         print(module.script())
         # What was printed is a program again, the same one.
         assert relax_ir.structural_equal(relax_ir.parse(module.script()), module)
-        machine = backends.VirtualMachine(backends.build(module, target="numpy"))
+        machine = backends.VirtualMachine(backends.build(module, target=target))
         params = weights(hidden)
         for batch in (1, 3):
             data = np.random.default_rng(batch).standard_normal((batch, 784)).astype("float32")
@@ -111,4 +113,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

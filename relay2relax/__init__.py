@@ -15,12 +15,12 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "core")):
 
 __version__ = "0.1.0"
 
-_subpackages = ["backends", "core", "graph", "ops", "relax_ir", "relay_ir", "tir", "translator"]
+_subpackages = ["backends", "core", "graph", "ops", "relax_ir", "relay_ir", "script", "tir", "translator"]
 __getattr__, __dir__, _all = lazy_loader.attach(__name__, submodules=_subpackages)
 
 if TYPE_CHECKING:
-    from relay2relax import backends, core, graph, ops, relax_ir, relay_ir, tir, translator
+    from relay2relax import backends, core, graph, ops, relax_ir, relay_ir, script, tir, translator
 
 __all__ = [
-    "__version__", "backends", "core", "graph", "ops", "relax_ir", "relay_ir", "tir", "translator",
+    "__version__", "backends", "core", "graph", "ops", "relax_ir", "relay_ir", "script", "tir", "translator",
 ]  # fmt: skip
