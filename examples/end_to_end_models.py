@@ -316,7 +316,7 @@ def main(target: str = "numpy") -> None:
     results.append(run("MyModuleMixture", MyModuleMixture, data, *params.values(), target=target))
 
     with_params = relax_ir.transform.BindParams("main", params)(MyModuleMixture)
-    print(relax_ir.parameter_names(with_params["main"]))
+    print(with_params.script(show_meta=False))
     results.append(run("MyModuleWithParams", with_params, data, target=target))
 
     results.append(run("TwoBlocks", TwoBlocks, data, *params.values(), target=target))

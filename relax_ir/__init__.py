@@ -36,6 +36,7 @@ from relay2relax.relax_ir.hashing import structural_hash
 from relay2relax.relax_ir.infer import Inference, StructInfoError
 from relay2relax.relax_ir.printer import (
     parameter_names,
+    print_apart,
     print_function,
     print_module,
     script_file,
@@ -100,6 +101,7 @@ __all__ = [
     "from_tvm",
     "parameter_names",
     "parse",
+    "print_apart",
     "print_function",
     "print_module",
     "print_struct_info",

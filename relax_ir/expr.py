@@ -222,11 +222,14 @@ class IRModule:
     def __getitem__(self, name: str | GlobalVar) -> Function | PrimFunc:
         return self.functions[name if isinstance(name, GlobalVar) else self.get_global_var(name)]
 
-    def script(self, dialect: str = "tvm") -> str:
-        """Return the module as TVMScript; ``dialect="tvm"`` is read alike by TVM 0.25, 0.26 and 0.27."""
-        from relay2relax.relax_ir.printer import print_module
+    def script(self, dialect: str = "tvm", show_meta: bool = True) -> str:
+        """Return the module as TVMScript; ``dialect="tvm"`` is read alike by TVM 0.25, 0.26 and 0.27.
 
-        return print_module(self, dialect)
+        Without ``show_meta`` arrays are named and not written out, for those who want to look at the program.
+        """
+        from relay2relax.relax_ir.printer import print_apart, print_module
+
+        return print_module(self, dialect) if show_meta else print_apart(self, dialect)[0]
 
     def __str__(self) -> str:
         return self.script()

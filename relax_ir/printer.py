@@ -3,6 +3,7 @@
     text = print_module(mod)                        # what TVM 0.25, 0.26 and 0.27 all read
     text = print_module(mod, dialect="tvm-0.18")    # classic
     text = script_file(mod)                         # the same as a Python file, with its imports
+    text, constants = print_apart(mod)              # parse(text, constants=constants) gives the module again
 
 The layout is TVM's: PrimFuncs, then Relax functions, each by name. Names become Python identifiers, unique
 where they are seen; :func:`script_names` says what became of the parameters' names. Nested functions and
@@ -16,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from relay2relax.core.collection import collection_paused
+from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.ops.attributes import attr_fields
 from relay2relax.ops.record import OpDef
@@ -67,6 +69,9 @@ from relay2relax.tir.stmt import PrimFunc
 # Gives the name under which the reader finds a constant, or None where it is to be written out.
 NameConstant = Callable[[Constant], "str | None"]
 _INDENT = "    "
+# The table of constants beside a script, and what TVM says where it is not printed.
+_METADATA = "relax.expr.Constant"
+_OMITTED = "# Metadata omitted. Use show_meta=True in script() method to show it."
 
 
 @collection_paused()
@@ -80,6 +85,27 @@ def print_module(mod: IRModule, dialect: str = "tvm", name_constant: NameConstan
     chosen = find_dialect(dialect)
     mod = _in_words_of(chosen, mod)
     return "\n".join([*(f"# {line}" for line in chosen.imports), "", *_class(mod, chosen, name_constant)])
+
+
+def print_apart(mod: IRModule, dialect: str = "tvm") -> tuple[str, dict[str, Any]]:
+    """Return ``mod`` as TVMScript and, apart from it, its arrays, as ``parse`` takes them for ``constants``.
+
+    The text has ``metadata[…][0]`` where an array stands, and TVM's words below that tell so; scalars stay in the text.
+    Nothing is copied: the arrays are those of the module, each once.
+    """
+    places: dict[int, int] = {}
+    arrays: list[Array] = []
+
+    def name(constant: Constant) -> str | None:
+        if constant.data.ndim == 0:
+            return None
+        if id(constant.data) not in places:
+            places[id(constant.data)] = len(arrays)
+            arrays.append(constant.data)
+        return f'metadata["{_METADATA}"][{places[id(constant.data)]}]'
+
+    text = print_module(mod, dialect, name)
+    return f"{text}\n\n{_OMITTED}" if arrays else text, {"metadata": {_METADATA: arrays}}
 
 
 def script_file(mod: IRModule, dialect: str = "tvm") -> str:

@@ -329,3 +329,23 @@ def test_tvm_reads_scalars_that_are_extents() -> None:
     mod = rx.parse(SCALARS)
     back = rx.from_tvm(rx.to_tvm(mod))
     assert rx.first_difference(back, mod) is None
+
+
+def test_arrays_apart_from_the_text(mlp: rx.IRModule) -> None:
+    main = mlp["main"]
+    assert isinstance(main, rx.Function)
+    rng = np.random.default_rng(0)
+    params = {p.name: rng.random(p.info.shape, "float32") for p in main.params[1:]}
+    bound = rx.transform.BindParams("main", params)(mlp)
+    text, constants = rx.print_apart(bound)
+    assert text == bound.script(show_meta=False)
+    assert text.endswith("# Metadata omitted. Use show_meta=True in script() method to show it.")
+    arrays = constants["metadata"]["relax.expr.Constant"]
+    assert {id(one) for one in arrays} == {id(one) for one in params.values()}
+    again = rx.parse(text, constants=constants)
+    assert rx.first_difference(again, bound) is None
+    assert rx.print_apart(again)[0] == text
+    with pytest.raises(ParseError, match="this constant is not in the text"):
+        rx.parse(text)
+    # Where there is nothing to leave out, nothing is said.
+    assert mlp.script(show_meta=False) == mlp.script()
