@@ -71,7 +71,7 @@ class ExportFormat(str, Enum):
 
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A Relay module: text or save_json file, by content.")]
-Params = Annotated[Optional[Path], typer.Option("--params", help="A .params file with values for parameters of main.")]
+Params = Annotated[Optional[Path], typer.Option("--params", help="Values for parameters: .params, .safetensors, .npz.")]
 Dims = Annotated[
     Optional[list[str]],
     typer.Option(
@@ -82,7 +82,7 @@ Dims = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random values for inputs that are not given.")]
-Inputs = Annotated[Optional[Path], typer.Option("--inputs", help="An .npz file with values for inputs, by name.")]
+Inputs = Annotated[Optional[Path], typer.Option("--inputs", help="Values for inputs, by name, in such a file.")]
 
 
 @app.command()

@@ -16,8 +16,8 @@ def run(
     """Print the table; exit 1 where an output disagrees."""
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
-        values = files.load_params(params)
-        given = files.load_inputs(inputs)
+        values = files.load_arrays(params)
+        given = files.load_arrays(inputs)
     with screen.progress("running Relay and both translations"):
         report = translator.compare(
             module, params=values, inputs=given, seed=seed, backends=tuple(backends), per_node=per_node,

@@ -36,7 +36,7 @@ def run(
     start = time.perf_counter()
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
-        values = files.load_params(params)
+        values = files.load_arrays(params)
         relay_ir.bind_params(module, values)  # refuses values that do not fit, whether they are bound or not
     stem = files.model_stem(model)
     if bind_params:

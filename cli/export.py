@@ -15,7 +15,7 @@ def run(
     write = {"c": backends.export_c}[form]
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
-        values = files.load_params(params)
+        values = files.load_arrays(params)
         relay_ir.bind_params(module, values)  # refuses values that do not fit, whether they are bound or not
     with screen.progress("translating"):
         translate = translator.lower_to_tir if via == "tir" else translator.via_graph

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from relay2relax import relax_ir
     from relay2relax.relay_ir import IRModule
 
-__all__ = ["load_inputs", "load_model", "load_params", "load_script", "model_stem", "parse_dims", "write_all"]
+__all__ = ["load_arrays", "load_model", "load_script", "model_stem", "parse_dims", "write_all"]
 
 # A line of TVMScript that no Relay text has: the decorator of a module or function.
 _DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b", re.MULTILINE)
@@ -50,28 +50,13 @@ def model_stem(path: Path) -> str:
     return path.resolve().parent.name if stem == "model" else stem
 
 
-def load_params(path: Path | None) -> dict[str, Array]:
-    """Return the params in ``path`` as views of the mapped file; empty where no path is given."""
+def load_arrays(path: Path | None) -> dict[str, Array]:
+    """Return the arrays in ``path``, params or inputs, as ``load_params`` does; empty where no path is given."""
     if path is None:
         return {}
     from relay2relax import relay_ir
 
     return relay_ir.load_params(path)
-
-
-def load_inputs(path: Path | None) -> dict[str, Array]:
-    """Return the arrays of an .npz file; nothing in it is executed."""
-    if path is None:
-        return {}
-    import zipfile
-
-    import numpy as np
-
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, zipfile.BadZipFile, AttributeError, TypeError) as error:
-        raise FileError(f"cannot read inputs {path}: {error}") from error
 
 
 def parse_dims(options: list[str]) -> dict[str, tuple[str | None, ...]]:

@@ -11,7 +11,7 @@ from relay2relax.cli import files, screen
 def run(model: Path, params: Path | None, form: str, out: Path | None) -> None:
     """Print the graph, or write it to ``out``."""
     with screen.progress(f"reading {model.name}"):
-        script, given = files.load_script(model), files.load_params(params)
+        script, given = files.load_script(model), files.load_arrays(params)
         if script is None:
             found, _ = graph.from_relay(files.load_model(model), given)
         else:

@@ -40,8 +40,8 @@ def run(
     runs = 0
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
-        bound = files.load_params(params)
-        arguments = translator.make_arguments(module, bound | files.load_inputs(inputs), seed)
+        bound = files.load_arrays(params)
+        arguments = translator.make_arguments(module, bound | files.load_arrays(inputs), seed)
     with screen.progress(f"running on {backend}"):
         if via == "relay":
             result = backends.create_executor("debug", module, backend=backend).evaluate()(*arguments)

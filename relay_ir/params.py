@@ -16,6 +16,7 @@ from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.source import to_bytes, to_text
 from relay2relax.core.tensor_blob import read_tensor, write_tensor
+from relay2relax.core.weight_files import is_npz, is_safetensors, read_npz, read_safetensors
 from relay2relax.relay_ir.expr import Constant, Expr, Var
 from relay2relax.relay_ir.module import IRModule
 from relay2relax.relay_ir.rewrite import substitute
@@ -29,16 +30,20 @@ Source: TypeAlias = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]"]
 
 
 def load_params(source: Source) -> dict[str, Array]:
-    """Return the tensors of a parameter file by name, in the file's order.
+    """Return the tensors of a parameter file by name, in the file's order; safetensors and npz files are read as well.
 
     ``source`` is the content, or the path of a file, which is mapped into memory. The arrays are read-only
-    views of it; nothing is copied. Raises ParseError where the content is damaged, FileError where the file
-    cannot be read.
+    views of it; nothing is copied but arrays of npz files. Raises ParseError where the content is damaged, FileError
+    where the file cannot be read.
     """
     if isinstance(source, (str, os.PathLike)):
         buffer = _map_file(source)
     else:
         buffer = memoryview(source)
+    if is_safetensors(buffer):
+        return read_safetensors(buffer)
+    if is_npz(buffer):
+        return read_npz(buffer)
     if len(buffer) < 24 or _count(buffer, 0) != LIST_MAGIC:
         found = bytes(buffer[:8]).hex() or "nothing"
         raise ParseError(f"not a parameter file: expected it to begin with {LIST_MAGIC:#x}, found bytes {found}")

@@ -61,7 +61,9 @@ def test_end_to_end_models(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no function 'env.linear' is registered" in printed
     # Bound parameters leave the signature, and stand in a table that is not shown.
     assert 'def main(x: R.Tensor((1, 784), dtype="float32")) -> ' in printed
-    assert 'R.call_tir(cls.linear0, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1])' in printed
+    assert (
+        'R.call_tir(cls.linear0, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1])' in printed
+    )
     # The sample of the chapter passes a (1, 128) tensor where linear1 takes (10, 128): said with line and caret.
     assert re.search(r"argument 1 of linear1: dimension 0 is 1, expected 10 \(.*end_to_end_models.py:\d+:19\)", printed)
 
