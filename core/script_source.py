@@ -12,7 +12,7 @@ import difflib
 import re
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -33,7 +33,7 @@ _TYPE_PARAMETERS = re.compile(r"^([ \t]*def\s+\w+\s*)(\[[^\]\n]*\])(?=\s*\()", r
 _CLASSIC = re.compile(
     r"\btvm\.script\s+import\s+[^\n]*\btir\b|\bT\.block\b|\bT\.block_attr\b|\bT\.Buffer\[|\"tir\.noalias\""
 )
-_MODERN = re.compile(r"\btirx\b|\bsblock\b|\bs_tir\b|\bT\.let\b")
+_MODERN = re.compile(r"\bimport\s+[^\n]*\btirx\b|\bT\.sblock|\bs_tir\s*=|\bT\.let\b|\"tirx\.noalias\"")
 
 
 class ScriptProblem(Exception):
@@ -99,6 +99,10 @@ class ScriptSource:
         text = _TYPE_PARAMETERS.sub(lambda found: found[1] + " " * len(found[2]), textwrap.dedent(text))
         self.text = SourceText(text, name)
         self.classic = _CLASSIC.search(text) is not None and _MODERN.search(text) is None
+        # The functions that the text defines.
+        self.functions: frozenset[str] = frozenset()
+        # What the script carries beside its text, by type.
+        self.metadata: Mapping[str, Sequence[Any]] = {}
         self.values: dict[str, Any] = {}
         self.problems: list[Diagnostic] = []
         try:
@@ -110,6 +114,7 @@ class ScriptSource:
             raise ParseError(Diagnostic(f"the text is no script: {error}")) from error
         except (RecursionError, MemoryError) as error:
             raise ParseError(Diagnostic("the script is nested too deep")) from error
+        self.functions = frozenset(node.name for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef))
         self.aliases = dict(_NAMESPACES)
         for node in self.tree.body:
             if isinstance(node, (ast.Import, ast.ImportFrom)):

@@ -223,7 +223,7 @@ class CallReader(PlacementReader):
         values = table[key]
         if not isinstance(place, int) or not 0 <= place < len(values):
             raise self.source.problem(index, f"there are {len(values)} constants", "no such constant")
-        if values[place] is None:
+        if values[place] is None or isinstance(values[place], str):
             raise self.source.problem(node, "this entry of the table is no tensor", "expected a constant")
         return Constant(np.asarray(values[place]))
 

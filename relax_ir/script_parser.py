@@ -30,6 +30,7 @@ from relay2relax.relax_ir.script_signature import Signature
 from relay2relax.relax_ir.visit import all_sequences, bindings
 from relay2relax.tir.script_parser import is_prim_func, read_prim_func
 from relay2relax.tir.stmt import PrimFunc
+from relay2relax.tir.visit import free_variables
 
 
 def parse(
@@ -60,6 +61,7 @@ def read_script(
         arrays = {name: value for name, value in found.items() if name not in reader.given}
         tables = {name: outside[name] for name in ("metadata",) if name in outside}
         reader.constants = {**metadata_of(source), **tables, **arrays}
+        source.metadata = reader.constants.get("metadata", {})
         reader.read()
     except ScriptProblem as problem:
         source.put_down(problem)
@@ -67,11 +69,23 @@ def read_script(
         raise ParseError(Diagnostic("the script is nested too deep"), source.text) from error
     source.finish()
     mod = reader.module()
-    if check_well_formed and reader.check:
+    if not check_well_formed:
+        return _unchecked(mod)
+    if reader.check:
         mistakes = find_mistakes(mod, reader.place)
         if mistakes:
             raise WellFormedError(mistakes, source.text)
     return mod
+
+
+def _unchecked(mod: IRModule) -> IRModule:
+    """Return ``mod``, in which tensor programs that speak of undefined variables ask not to be checked."""
+    changed = {
+        var: replace(func, checked=False)
+        for var, func in mod.functions.items()
+        if isinstance(func, PrimFunc) and func.checked and free_variables(func)
+    }
+    return replace(mod, functions={**mod.functions, **changed}) if changed else mod
 
 
 class _ModuleReader:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relay2relax.tir.expr import Call, PrimExpr
+from relay2relax.tir.expr import BufferData, Call, PrimExpr
 
 # These say their dtype first, this one last.
 DTYPE_FIRST = frozenset(
@@ -23,7 +23,7 @@ _HANDLES = frozenset(
     """
     address_of tvm_access_ptr tvm_stack_alloca tvm_stack_make_array tvm_stack_make_shape tvm_tuple lookup_param
     TVMBackendAllocWorkspace nd_mem_alloc_with_scope anylist_getitem tvm_static_handle handle_add_byte_offset
-    ptr_byte_offset texture2d_load tvm_thread_allreduce
+    ptr_byte_offset tvm_thread_allreduce
     """.split()  # noqa: SIM905
 )
 _TRUTHS = frozenset({"isnullptr", "assume", "ignore_loop_partition"})
@@ -47,9 +47,11 @@ _INTEGERS = frozenset(
     cooperative_tensor_load cooperative_tensor_store cooperative_tensor_multiply_accumulate tvm_kernel_replace_point
     """.split()  # noqa: SIM905
 )
-_NAMED = DTYPE_FIRST | DTYPE_LAST | _HANDLES | _TRUTHS | _LIKE.keys() | _INTEGERS
+# Of the dtype of what the memory holds whose address comes first.
+_ELEMENTS = frozenset({"texture2d_load"})
+_NAMED = DTYPE_FIRST | _ELEMENTS | DTYPE_LAST | _HANDLES | _TRUTHS | _LIKE.keys() | _INTEGERS
 # Families of functions of one machine, which grow with every release.
-_FAMILIES = ("ptx_", "ptx.", "cuda.", "metal.", "nvshmem.", "webgpu.", "mma_")
+_FAMILIES = ("ptx_", "ptx.", "cuda.", "metal.", "nvshmem.", "webgpu.", "mma_", "s_tir.")
 _THREADS = ("tvm_storage_sync", "tvm_thread_allreduce", "tvm_warp_", "tvm_global_barrier", *_FAMILIES)
 
 
@@ -69,6 +71,8 @@ def builtin_dtype(name: str, args: Sequence[PrimExpr]) -> str:
         return "handle"
     if name in _TRUTHS:
         return "bool"
+    if name in _ELEMENTS and args and isinstance(args[0], BufferData):
+        return args[0].buffer.dtype
     place = _LIKE.get(name)
     return args[place].dtype if place is not None and place < len(args) else "int32"
 

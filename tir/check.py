@@ -195,16 +195,19 @@ class _Checker:
             case Seq(stmts):
                 for one in stmts:
                     self.stmt(one)
-            case For(var, extent, body):
-                self.index(extent, f"the extent of the loop {var.name}")
-                if var.dtype != extent.dtype:
-                    self.wrong(f"the loop {var.name} is {var.dtype}, its extent {extent.dtype}")
+            case For(var, _, body):
+                for part, what in ((stmt.extent, "extent"), (stmt.begin, "begin"), (stmt.step, "step")):
+                    if part is not None:
+                        self.index(part, f"the {what} of the loop {var.name}")
+                        if var.dtype != part.dtype:
+                            self.wrong(f"the loop {var.name} is {var.dtype}, its {what} {part.dtype}")
                 with self.inside(f"loop {var.name}", var):
                     self.loops.append(var)
                     self.stmt(body)
                     self.loops.pop()
             case If(condition, then, otherwise):
-                self.condition(condition, "a branch")
+                # TVM takes integers, too.
+                (self.expr if dt.is_int(condition.dtype) else lambda one: self.condition(one, "a branch"))(condition)
                 self.stmt(then)
                 if otherwise is not None:
                     self.stmt(otherwise)
@@ -258,7 +261,9 @@ class _Checker:
         for axis, value in zip(block.iter_vars, stmt.values, strict=False):
             self.index(value, f"the value of the axis {axis.var.name}")
             self.index(axis.extent, f"the extent of the axis {axis.var.name}")
-            if not value.dtype == axis.var.dtype == axis.extent.dtype:
+            begin = axis.extent if axis.begin is None else axis.begin
+            self.index(begin, f"the begin of the axis {axis.var.name}")
+            if not value.dtype == axis.var.dtype == axis.extent.dtype == begin.dtype:
                 self.wrong(f"the axis {axis.var.name} is {axis.var.dtype}, its value {value.dtype}")
         if stmt.predicate is not None:
             self.condition(stmt.predicate, f"the block {block.name}")
@@ -288,7 +293,7 @@ class _Checker:
     def contents(self, block: Block) -> None:
         """Check what regions, init and reduction axes promise about the statements of ``block``."""
         reduced = {axis.var for axis in block.iter_vars if axis.kind is IterKind.REDUCE}
-        if block.init is not None and not reduced:
+        if self.strict and block.init is not None and not reduced:
             self.wrong(f"the block {block.name} has an init, but no reduction axis")
         stores: list[BufferStore] = []
         read: set[Buffer] = set()

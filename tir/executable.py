@@ -2,6 +2,7 @@
 
 - Threads are loops, one after the other. Where threads would have to wait for each other (what one stores is read by
   another, or a function is called that threads run together), the program is refused.
+- Loops and axes begin at 0 and count by 1 (``ranges.py``).
 - A vector is as many elements: a store of one is a loop over its lanes (``vectors.py``).
 - A part of a buffer (``T.matchbuffer`` in a block) is the buffer itself, further on.
 - What is said of the program or of memory is left out; strides and offsets of parameters take the values that dense
@@ -31,13 +32,17 @@ from relay2relax.tir.expr import (
     Var,
     binary,
     cast,
+    const,
     logical_and,
 )
+from relay2relax.tir.ranges import counted_from_zero
+from relay2relax.tir.regions import block_regions
 from relay2relax.tir.reshape import constant_stores, flat_index, row_major
 from relay2relax.tir.stmt import (
     THREAD_KEYS,
     Allocate,
     Attribute,
+    Block,
     BlockRealize,
     BufferRegion,
     BufferStore,
@@ -73,6 +78,7 @@ def executable_form(func: PrimFunc) -> PrimFunc:
 
     Raises UnsupportedError for a program of threads that wait for each other, and for vectors of unknown length.
     """
+    func = counted_from_zero(func)
     if not _has_more(func):
         return func
     check_threads(func)
@@ -100,7 +106,13 @@ def _has_more(func: PrimFunc) -> bool:
         match node:
             case Attribute() | For(kind=LoopKind.THREAD) | Evaluate():
                 return True
+            case If(condition) if condition.dtype != "bool":
+                return True
             case BlockRealize(block=block) if block.matches or any(a.kind not in _PLAIN_KINDS for a in block.iter_vars):
+                return True
+            case BlockRealize(block=block) if _says_nothing(block) and any(block_regions(block)):
+                return True
+            case BlockRealize(block=block) if block.init is not None and not _accumulates(block):
                 return True
             case Allocate(buffer) if (
                 "x" in buffer.dtype or node.values is not None or (node.of is None and buffer.strides)
@@ -108,6 +120,15 @@ def _has_more(func: PrimFunc) -> bool:
                 return True
     parts = (part for expr in all_expressions(func.body) for part in subexpressions(expr))
     return any(isinstance(part, (Ramp, Broadcast, Shuffle, LetIn)) or _is_joint(part) for part in parts)
+
+
+def _says_nothing(block: Block) -> bool:
+    """Whether ``block`` says of no buffer that it is read or written, as blocks of extern tensors do."""
+    return not block.reads and not block.writes
+
+
+def _accumulates(block: Block) -> bool:
+    return any(axis.kind is IterKind.REDUCE for axis in block.iter_vars)
 
 
 def _is_joint(expr: PrimExpr) -> bool:
@@ -154,6 +175,8 @@ class _Lowering:
                 stores = constant_stores(replace(stmt, buffer=dense))
                 inside = self.stmt(substitute_stmt(body, {}, {buffer: dense}))
                 return Allocate(dense, Seq((*stores, inside)) if stores else inside)
+            case If(condition) if condition.dtype != "bool":
+                return self.stmt(replace(stmt, condition=binary("!=", condition, const(0, condition.dtype))))
             case BlockRealize(block=block) if block.matches:
                 while block.matches:
                     match = block.matches[0]
@@ -178,6 +201,10 @@ class _Lowering:
                 for buffer in reversed(block.alloc_buffers):
                     loops = Allocate(buffer, loops)
                 return self.stmt(loops if predicate is None else If(predicate, loops))
+            case BlockRealize(block=block) if block.init is not None and not _accumulates(block):
+                return self.stmt(replace(stmt, block=replace(block, init=None, body=Seq((block.init, block.body)))))
+            case BlockRealize(block=block) if _says_nothing(block) and any(regions := block_regions(block)):
+                return self.stmt(replace(stmt, block=replace(block, reads=regions[0], writes=regions[1])))
         return map_parts(stmt, self.stmt, self.expr)
 
 

@@ -328,9 +328,10 @@ class BufferLoad(PrimExpr):
 
 @dataclass(frozen=True, slots=True)
 class BufferData(PrimExpr):
-    """Where the memory of ``buffer`` begins: ``buffer.data``."""
+    """Where the memory of ``buffer`` begins: ``buffer.data``; ``bare`` where the script has the buffer's name alone."""
 
     buffer: Buffer
+    bare: bool = False
 
     @property
     def dtype(self) -> str:

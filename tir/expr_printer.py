@@ -54,7 +54,8 @@ class Dialect:
     block_buffer: str
     memory: str
     let: str
-    no_alias: str
+    # Where the names of attributes of functions begin, e.g. `tirx.noalias`.
+    attributes: str
     # Attributes of the whole program stand in a dictionary, assertions name a kind of error.
     today: bool
     true: str = "True"
@@ -71,7 +72,7 @@ DIALECTS = {
         block_buffer="T.sblock_alloc_buffer",
         memory="T.alloc_buffer",
         let="{name}: T.let[{type}] = {value}",
-        no_alias="tirx.noalias",
+        attributes="tirx.",
         today=True,
     ),
     "tvm-0.18": Dialect(
@@ -82,7 +83,7 @@ DIALECTS = {
         # Without `data=` it is memory of its own, in whatever follows; T.alloc_buffer belongs to the block around it.
         memory="T.decl_buffer",
         let="{name}: {type} = {value}",
-        no_alias="tir.noalias",
+        attributes="tir.",
         today=False,
         true="T.bool(True)",
         false="T.bool(False)",
@@ -132,7 +133,8 @@ def string_literal(value: str) -> str:
 class ExpressionPrinter(ABC):
     """The texts of expressions and attributes, in which names are those of ``scope``.
 
-    ``places`` are the texts of offsets that belong to buffers, ``addresses`` the buffers whose name is that of memory.
+    ``places`` are the texts of offsets that belong to buffers, ``addresses`` the buffers whose name is that of memory,
+    ``scalars`` those whose name stands for their one element.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -140,6 +142,7 @@ class ExpressionPrinter(ABC):
         self.scope = Scope()
         self.places: dict[Var, str] = {}
         self.addresses: set[Buffer] = set()
+        self.scalars: set[Buffer] = set()
 
     @abstractmethod
     def declare(self, var: Var) -> str:
@@ -196,11 +199,15 @@ class ExpressionPrinter(ABC):
                 return f'T.Cast("{dtype}", {self.expr(value)})', _ATOM
             case Select(condition, then, otherwise):
                 return f"T.Select({self.expr(condition)}, {self.expr(then)}, {self.expr(otherwise)})", _ATOM
+            case BufferLoad(buffer) if buffer in self.scalars:
+                return self.buffer(buffer), _ATOM
             case BufferLoad(buffer, indices, predicate):
                 place = self.indices(indices)
                 if predicate is None:
                     return f"{self.buffer(buffer)}[{place}]", _ATOM
                 return f"{self.buffer(buffer)}.vload([{place}], predicate={self.expr(predicate)})", _ATOM
+            case BufferData(buffer, True):
+                return self.buffer(buffer), _ATOM
             case BufferData(buffer):
                 return self.address(buffer), _ATOM
             case Ramp(base, stride, lanes):
@@ -279,6 +286,9 @@ class ExpressionPrinter(ABC):
                 return "None"
             case Buffer():
                 return self.buffer(value)
+            case [Buffer(), *_]:
+                # Which operands may be laid out anew, of those that are still there.
+                return f"[{', '.join(self.buffer(one) for one in value if self.scope.name(one) is not None)}]"
             case ThreadAxis(var, tag):
                 return f"T.iter_var({self.expr(var)}, None, 'ThreadIndex', {string_literal(tag)})"
             case Target(told, host):

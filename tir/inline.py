@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from relay2relax.tir.expr import Buffer, BufferLoad, PrimExpr, Var
 from relay2relax.tir.regions import block_regions
-from relay2relax.tir.stmt import Allocate, BlockRealize, For, IterVar, Let, PrimFunc, Seq, Stmt
+from relay2relax.tir.stmt import Allocate, BlockRealize, For, Let, PrimFunc, Seq, Stmt
 from relay2relax.tir.visit import (
     map_expr,
     map_parts,
@@ -86,7 +86,7 @@ def renewed(stmt: Stmt, block_name: Callable[[str], str]) -> Stmt:
             case For(var) | Let(var):
                 return replace(changed, var=values[var])
             case BlockRealize(block=block):
-                axes = tuple(IterVar(values[axis.var], axis.extent, axis.kind) for axis in block.iter_vars)
+                axes = tuple(replace(axis, var=values[axis.var]) for axis in block.iter_vars)
                 own = replace(block, iter_vars=axes, name=block_name(block.name))
                 if len({region.buffer for region in own.reads}) < len(own.reads):
                     # One buffer is now read as several operands.

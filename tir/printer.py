@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.tir.expr import (
@@ -18,9 +20,11 @@ from relay2relax.tir.expr import (
 )
 from relay2relax.tir.expr_printer import DIALECTS, Dialect, ExpressionPrinter, string_literal
 from relay2relax.tir.names import identifier
+from relay2relax.tir.ranges import counted_from_zero
 from relay2relax.tir.regions import whole
 from relay2relax.tir.reshape import constant_stores
 from relay2relax.tir.stmt import (
+    NO_ALIAS,
     THREAD_KEYS,
     Allocate,
     Assert,
@@ -48,10 +52,13 @@ from relay2relax.tir.visit import (
     place_variables,
     shape_variables,
     statements,
+    sub_statements,
     variables,
 )
 
 _STEP = "    "
+# Memory of one element, by its scope.
+_SCALARS = {"local": "T.local_scalar", "shared": "T.shared_scalar"}
 # Words of Python that are intrinsics within a program.
 _WORDS = {"break_loop": "break", "continue_loop": "continue"}
 
@@ -63,7 +70,7 @@ class _Printer(ExpressionPrinter):
         super().__init__(dialect)
         self.lines: list[str] = []
         self.depth = 0
-        self.loops: dict[Var, PrimExpr] = {}
+        self.loops: dict[Var, tuple[PrimExpr | None, PrimExpr]] = {}
 
     def line(self, text: str) -> None:
         self.lines.append(_STEP * self.depth + text)
@@ -84,7 +91,8 @@ class _Printer(ExpressionPrinter):
     def declare(self, var: Var) -> str:
         name = self.scope.define(var, var.name)
         sized = "is_size_var=True" if isinstance(var, SizeVar) and not self.dialect.today else ""
-        self.line(f"{name} = {self.type(var) if isinstance(var, Pointer) else f'T.{var.dtype}({sized})'}")
+        typed = isinstance(var, Pointer) and (var.element != "void" or var.scope)
+        self.line(f"{name} = {self.type(var) if typed else f'T.{var.dtype}({sized})'}")
         return name
 
     def type(self, var: Var) -> str:
@@ -118,11 +126,19 @@ class _Printer(ExpressionPrinter):
 
     def allocation(self, stmt: Allocate) -> None:
         buffer, of = stmt.buffer, stmt.of
-        if of is None and not self.dialect.today and not _is_accessed(stmt):
+        if of is None and not self.dialect.today and not _is_accessed(stmt) and not buffer.strides:
             self.plain_memory(stmt)
             return
         if stmt.annotations and not self.dialect.today:
-            raise UnsupportedError("the classic dialect has no annotations of memory that is also a buffer")
+            # Memory of which something is said, and the buffer in it, are two things there.
+            memory = replace(buffer, name=f"{buffer.name}_data", strides=(), offset=None)
+            self.plain_memory(replace(stmt, buffer=memory))
+            stmt, of = replace(stmt, annotations={}), memory
+        if stmt.scalar and of is None and buffer.scope in _SCALARS and self.dialect.today:
+            self.scalars.add(buffer)
+            made = f"{_SCALARS[buffer.scope]}({string_literal(buffer.dtype)})"
+            self.line(f"{self.scope.define(buffer, buffer.name)} = {made}")
+            return
         data = self.address(of) if isinstance(of, Buffer) else "" if of is None else self.expr(of)
         made = self.dialect.memory if of is None else "T.decl_buffer"
         text = self.typed(buffer, buffer.name, data)
@@ -159,6 +175,8 @@ class _Printer(ExpressionPrinter):
 
     def stmt(self, stmt: Stmt) -> None:
         match stmt:
+            case BufferStore(buffer, _, value) if buffer in self.scalars:
+                self.line(f"{self.buffer(buffer)} = {self.expr(value)}")
             case BufferStore(buffer, indices, value, None):
                 self.line(f"{self.buffer(buffer)}[{self.indices(indices)}] = {self.expr(value)}")
             case BufferStore(buffer, indices, value, mask):
@@ -247,7 +265,7 @@ class _Printer(ExpressionPrinter):
         extents = [self.count(one.extent) for one in nest]
         self.scope.enter()
         names = [self.scope.define(one.var, one.var.name) for one in nest]
-        self.loops.update((one.var, one.extent) for one in nest)
+        self.loops.update((one.var, (one.begin, one.extent)) for one in nest)
         if len(nest) > 1 or (_plain(loop) and not isinstance(loop.extent, (IntImm, Var))):
             # TVM's reader simplifies the extent of `range`, and takes those of T.grid as they are.
             kind = f"T.grid({', '.join(extents)})"
@@ -256,10 +274,17 @@ class _Printer(ExpressionPrinter):
         else:
             notes = f", annotations={self.attribute(loop.annotations)}" if loop.annotations else ""
             thread = f", thread={string_literal(loop.thread)}" if loop.kind is LoopKind.THREAD else ""
-            kind = f"T.{loop.kind.value}({extents[0]}{thread}{notes})"
+            bounds = extents[0] if loop.begin is None else self.bounds(loop.begin, loop.extent)
+            if loop.step is not None:
+                bounds = f"{'0, ' if loop.begin is None else ''}{bounds}, step={self.count(loop.step)}"
+            kind = f"T.{loop.kind.value}({bounds}{thread}{notes})"
         self.line(f"for {', '.join(names)} in {kind}:")
         self.body(inner)
         self.scope.leave()
+
+    def bounds(self, begin: PrimExpr, extent: PrimExpr) -> str:
+        """Return where something begins and where it ends."""
+        return f"{self.count(begin)}, {self.count(begin + extent)}"
 
     def block(self, realize: BlockRealize) -> None:
         block = realize.block
@@ -289,11 +314,14 @@ class _Printer(ExpressionPrinter):
         axes = realize.block.iter_vars
         values = realize.values
         direct = all(
-            isinstance(value, Var) and self.loops.get(value) == axis.extent and len(axis.kind.value) == 1
+            isinstance(value, Var) and self.loops.get(value) == (axis.begin, axis.extent) and len(axis.kind.value) == 1
             for value, axis in zip(values, axes, strict=True)
         )
         texts = [self.expr(value) for value in values]
-        extents = [self.expr(axis.extent) for axis in axes]
+        extents = [
+            self.expr(axis.extent) if axis.begin is None else f"({self.bounds(axis.begin, axis.extent)})"
+            for axis in axes
+        ]
         names = [self.scope.define(axis.var, axis.var.name) for axis in axes]
         if axes and direct:
             kinds = "".join(axis.kind.value for axis in axes)
@@ -330,8 +358,9 @@ class _Printer(ExpressionPrinter):
         result = "" if func.result == "void" else f" -> T.{func.result}"
         self.line(f"def {name}({', '.join(params)}){result}:")
         self.depth += 1
-        attrs = {**({self.dialect.no_alias: True} if func.no_alias else {}), **func.attrs}
+        attrs = {**({NO_ALIAS: True} if func.no_alias else {}), **func.attrs}
         if attrs:
+            attrs = {re.sub(r"\Atirx\.", self.dialect.attributes, key): value for key, value in attrs.items()}
             self.line(f"T.func_attr({self.attribute(attrs)})")
         for var in shape_variables(func.buffers):
             if self.scope.name(var) is None:
@@ -340,8 +369,7 @@ class _Printer(ExpressionPrinter):
         for handle, buffer in bound:
             text = self.typed(buffer, buffer.name)
             self.line(f"{self.scope.define(buffer, buffer.name)} = T.match_buffer({handle}, {text})")
-        told = [node.node for node in statements(func.body) if isinstance(node, Attribute)]
-        for var in [var for var in told if isinstance(var, Var)] if func.checked else free_variables(func):
+        for var in _told_of(func.body, frozenset()) if func.checked else free_variables(func):
             if self.scope.name(var) is None and var not in self.places:
                 self.declare(var)
         for axis in _launched_again(func):
@@ -378,10 +406,24 @@ def _needs_declarations(buffer: Buffer) -> bool:
 
 
 def _launched_again(func: PrimFunc) -> list[ThreadAxis]:
-    """Return the kinds of threads that run several statements of ``func``."""
-    axes = [node.node for node in statements(func.body) if isinstance(node, Attribute) and node.key in THREAD_KEYS]
-    counts = Counter(axis for axis in axes if isinstance(axis, ThreadAxis))
-    return [axis for axis, count in counts.items() if count > 1]
+    """Return the kinds of threads that are told before they run: those that run several statements of ``func``."""
+    launches = [node for node in statements(func.body) if isinstance(node, Attribute) and node.key in THREAD_KEYS]
+    axes = [(node.node, node.value.dtype) for node in launches if isinstance(node.node, ThreadAxis)]
+    counts = Counter(axis for axis, _ in axes)
+    # A launch by kind gives its thread the dtype of the extent.
+    again = [axis for axis, dtype in axes if axis.tag and (counts[axis] > 1 or axis.var.dtype != dtype)]
+    return list(dict.fromkeys(again))
+
+
+def _told_of(stmt: Stmt, bound: frozenset[Var]) -> Iterator[Var]:
+    """Yield the variables of which attributes in ``stmt`` say something where they are not yet bound."""
+    match stmt:
+        case Attribute(Var() as var) if var not in bound:
+            yield var
+        case Attribute(ThreadAxis(var)) | Let(var=var) | For(var=var):
+            bound |= {var}
+    for part in sub_statements(stmt):
+        yield from _told_of(part, bound)
 
 
 def _is_accessed(stmt: Allocate) -> bool:
@@ -410,7 +452,7 @@ _AXES = {IterKind.SPATIAL: "spatial", IterKind.REDUCE: "reduce"}
 
 
 def _plain(loop: For) -> bool:
-    return loop.kind is LoopKind.SERIAL and not loop.annotations
+    return loop.kind is LoopKind.SERIAL and not loop.annotations and loop.begin is None and loop.step is None
 
 
 def print_prim_func(func: PrimFunc, name: str | None = None, dialect: str = "tvm", indent: int = 0) -> list[str]:
@@ -423,5 +465,8 @@ def print_prim_func(func: PrimFunc, name: str | None = None, dialect: str = "tvm
         raise UnsupportedError(f"unknown TVMScript dialect {dialect!r}; there are {', '.join(DIALECTS)}")
     printer = _Printer(DIALECTS[dialect])
     printer.depth = indent
+    if not printer.dialect.today and any(isinstance(node, For) and node.step for node in statements(func.body)):
+        # Loops of the classic dialect count by 1.
+        func = counted_from_zero(func)
     printer.func(func, identifier(name or func.name))
     return printer.lines

@@ -22,7 +22,6 @@ from relay2relax.tir.stmt import (
     IterVar,
     MatchBuffer,
     Range,
-    Seq,
     Stmt,
 )
 
@@ -56,8 +55,6 @@ class BlockReader(BufferReader):
         self.root_buffers: list[Buffer] = []
         self.root_annotations: dict[str, Any] = {}
         self.rooted = False
-        # Loops that do not begin at 0: what the name of their variable stands for, and where they begin.
-        self.begins: dict[PrimExpr, tuple[Var, PrimExpr]] = {}
 
     @abstractmethod
     def statements(self, nodes: Sequence[ast.stmt]) -> Stmt:
@@ -87,16 +84,10 @@ class BlockReader(BufferReader):
                 inner = self.statements(body)
         finally:
             self.frames.pop()
-        if frame.init is not None and all(axis.kind is not IterKind.REDUCE for axis in frame.axes):
-            # Nothing is accumulated: what there is to begin with is there at every point.
-            inner, frame.init = Seq((frame.init, inner)), None
         block = Block(
             name, tuple(frame.axes), frame.reads or (), frame.writes or (), inner, frame.init, tuple(frame.buffers),
             frame.annotations, tuple(frame.matches),
         )  # fmt: skip
-        if not frame.reads and not frame.writes:
-            # Blocks of extern tensors are printed with empty regions; what they access is found as if left out.
-            frame.reads = frame.writes = None
         if frame.reads is None or frame.writes is None:
             reads, writes = block_regions(block)
             block = replace(
@@ -122,8 +113,6 @@ class BlockReader(BufferReader):
     def attributes_of_block(self, node: ast.Call, called: str) -> None:
         """Read ``T.sblock_attr``."""
         notes = self.noted(node, called)
-        # Which operands a schedule may lay out anew is no business of ours.
-        notes.pop("layout_free_placeholders", None)
         if self.frames:
             self.frames[-1].annotations.update(notes)
         else:
@@ -155,16 +144,12 @@ class BlockReader(BufferReader):
             raise self.source.problem(call, "T.axis.remap is given different numbers of things", given)
         for target, kind, loop in zip(targets, kinds, loops, strict=True):
             value = self.exprs.expr(loop)
-            begin: PrimExpr | None = None
-            if value in self.begins:
-                value, begin = self.begins[value]
-            if not isinstance(value, Var) or value not in self.extents:
+            if not isinstance(value, Var) or value not in self.ranges:
                 raise self.source.problem(loop, "this is no loop variable", "expected the variable of a loop around")
             if kind not in _AXES or not isinstance(target, ast.Name):
                 raise self.source.problem(call, f"there is no kind of axis {kind!r}", 'expected "S" or "R"')
-            self.add_axis(frame, target.id, _AXES[kind], self.extents[value], value)
-            if begin is not None:
-                self.define(target.id, binary("+", frame.axes[-1].var, begin))
+            begin, extent = self.ranges[value]
+            self.add_axis(frame, target.id, _AXES[kind], extent, value, begin)
 
     def axis(self, name: str, kind: str, call: ast.Call) -> None:
         frame = self.frame(call, "an axis")
@@ -175,25 +160,23 @@ class BlockReader(BufferReader):
         bounds = call.args[0]
         value = self.exprs.value(call.args[1])
         dtype = value.dtype if isinstance(value, PrimExpr) else ""
-        if isinstance(bounds, ast.Tuple) and len(bounds.elts) == 2:
-            begin = self.exprs.expr(bounds.elts[0], dtype)
-            if begin not in (IntImm(0, "int32"), IntImm(0, "int64")):
-                # Axes begin at 0 here: the name stands for the axis and its begin together.
-                end = self.exprs.expr(bounds.elts[1], begin.dtype)
-                point = self.exprs.typed(value, call.args[1], begin.dtype)
-                extent = simplify(binary("-", end, begin))
-                self.add_axis(frame, name, _AXES[kind], extent, simplify(binary("-", point, begin)))
-                self.define(name, binary("+", frame.axes[-1].var, begin))
-                return
-            bounds = bounds.elts[1]
-        extent = self.exprs.expr(bounds, dtype)
-        if dtype and extent.dtype != dtype and isinstance(extent, IntImm):
-            extent = cast(dtype, extent)
-        self.add_axis(frame, name, _AXES[kind], extent, self.exprs.typed(value, call.args[1], extent.dtype))
+        begin: PrimExpr | None = None
+        if isinstance(bounds, (ast.Tuple, ast.List)) and len(bounds.elts) == 2:
+            begin, end = (self.as_counter(self.exprs.expr(part, dtype), dtype) for part in bounds.elts)
+            begin, extent = bounds_of(begin, end)
+        else:
+            extent = self.as_counter(self.exprs.expr(bounds, dtype), dtype)
+        self.add_axis(frame, name, _AXES[kind], extent, self.exprs.typed(value, call.args[1], extent.dtype), begin)
 
-    def add_axis(self, frame: _BlockFrame, name: str, kind: IterKind, extent: PrimExpr, value: PrimExpr) -> None:
+    def as_counter(self, bound: PrimExpr, dtype: str) -> PrimExpr:
+        """Return a bound of an axis in the dtype of its value, where that is known and the bound is a number."""
+        return cast(dtype, bound) if dtype and isinstance(bound, IntImm) else bound
+
+    def add_axis(
+        self, frame: _BlockFrame, name: str, kind: IterKind, extent: PrimExpr, value: PrimExpr, begin: PrimExpr | None
+    ) -> None:
         var = Var(name, extent.dtype)
-        frame.axes.append(IterVar(var, extent, kind))
+        frame.axes.append(IterVar(var, extent, kind, begin))
         frame.values.append(value)
         self.define(name, var)
 
@@ -219,14 +202,25 @@ class BlockReader(BufferReader):
 
     def range(self, node: ast.expr) -> Range:
         if not isinstance(node, ast.Slice):
-            begin = self.exprs.expr(node)
-            return Range(begin, IntImm(1, begin.dtype))
+            point = self.exprs.expr(node)
+            return Range(point, IntImm(1, point.dtype))
         if node.lower is None or node.upper is None or node.step is not None:
             raise self.source.problem(node, "a region has a begin and an end", "expected begin:end")
         begin, end = self.exprs.expr(node.lower), self.exprs.expr(node.upper)
-        match end:
-            case Binary("+", first, extent) if first == begin:
-                return Range(begin, extent)
-        if isinstance(begin, IntImm):
-            return Range(begin, binary("-", end, begin))
-        return Range(begin, simplify(binary("-", end, begin)))
+        return Range(begin, extent_between(begin, end))
+
+
+def extent_between(begin: PrimExpr, end: PrimExpr) -> PrimExpr:
+    """Return how far it is from ``begin`` to ``end``, which is often written as ``begin`` plus that."""
+    match end:
+        case Binary("+", first, extent) if first == begin:
+            return extent
+    difference = binary("-", end, begin)
+    return difference if isinstance(begin, IntImm) else simplify(difference)
+
+
+def bounds_of(begin: PrimExpr, end: PrimExpr) -> tuple[PrimExpr | None, PrimExpr]:
+    """Return where a loop or an axis from ``begin`` to ``end`` begins, None at 0, and how far it goes."""
+    if isinstance(begin, IntImm) and begin.value == 0:
+        return None, end
+    return begin, extent_between(begin, end)

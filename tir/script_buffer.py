@@ -198,13 +198,13 @@ class BufferReader(ScopeReader):
         offset = None if isinstance(offset, IntImm) and offset.value == 0 else offset
         buffer = Buffer(name, (IntImm(1, "int32"),), self.exprs.dtype(given["dtype"]), scope, (), offset)
         self.define(name, Local(buffer))
-        return Opened(partial(_allocated, buffer, self.memory_of(value), {}))
+        return Opened(partial(_allocated, buffer, self.memory_of(value), {}, scalar=True))
 
     def element(self, name: str, dtype: str, value: PrimExpr | None = None) -> list[Item]:
         """Define ``name`` as one element of memory, which holds ``value`` at first."""
         buffer = Buffer(name, (IntImm(1, "int32"),), dtype, "local")
         self.define(name, Local(buffer))
-        made: list[Item] = [Opened(partial(_allocated, buffer, None, {}))]
+        made: list[Item] = [Opened(partial(_allocated, buffer, None, {}, scalar=True))]
         return made if value is None else [*made, BufferStore(buffer, (IntImm(0, "int32"),), value)]
 
     def view(self, name: str, of: Buffer, call: ast.Call) -> list[Item]:
@@ -257,8 +257,9 @@ def _allocated(
     annotations: dict[str, Any],
     body: Stmt,
     values: tuple[int | float, ...] | None = None,
+    scalar: bool = False,
 ) -> Stmt:
-    return Allocate(buffer, body, of, annotations, values)
+    return Allocate(buffer, body, of, annotations, values, scalar)
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:

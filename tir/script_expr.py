@@ -109,8 +109,10 @@ class ExpressionReader(OperatorReader):
             case ast.Subscript(
                 ast.Subscript(ast.Name("metadata"), ast.Constant(str() as kind)), ast.Constant(int() as n)
             ):
-                # Texts of several lines lie beside the script, which TVM does not print by default.
-                return StringImm(f"{kind} {n}")
+                # Texts of several lines lie beside the script, where it is printed with show_meta=True.
+                beside = self.source.metadata.get(kind, ())
+                text = beside[n] if 0 <= n < len(beside) else None
+                return StringImm(text if isinstance(text, str) else f"{kind} {n}")
             case ast.Subscript(target, index):
                 return self.load(target, index)
             case ast.Attribute(target, "data"):
@@ -184,6 +186,8 @@ class ExpressionReader(OperatorReader):
         first, last = cast(dtype, self.typed(begin, node, dtype)), cast(dtype, self.typed(end, node, dtype))
         step = self.expr(node.step, dtype) if node.step is not None else const(1, dtype)
         length = simplify(binary("-", last, first))
+        if step != IntImm(1, dtype) and not isinstance(length, IntImm):
+            return Ramp(first, step, self.lanes(simplify(binary("//", length, step)), node))
         if isinstance(length, IntImm) and isinstance(step, IntImm) and step.value:
             count: PrimExpr = IntImm(length.value // step.value, "int32")
             if length.value // step.value < 1:
@@ -214,7 +218,7 @@ class ExpressionReader(OperatorReader):
             return value
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("vload", "access_ptr"):
             return self.method(node, node.func)
-        if name is not None and self.is_function(name):
+        if name is not None and (self.is_function(name) or name in self.source.functions):
             operands = tuple(self.expr(arg) for arg in node.args)
             return Call(f"Module.{name.rpartition('.')[2]}", operands, "int32")
         if name is None or not name.startswith("T."):
@@ -327,7 +331,7 @@ class ExpressionReader(OperatorReader):
             raise self.source.problem(node, f"`T.{name}` needs a dtype", "expected a dtype first")
         if name == "call_intrin" and args:
             return self.by_name(dtype, args, node)
-        values = tuple(self.expr(arg) for arg in args)
+        values = tuple(self.operand(name, arg) for arg in args)
         if name in ("call_extern", "call_pure_extern"):
             self.require_name(values, node)
         if name == "reinterpret" and len(values) == 1 and isinstance(values[0], IntImm):
@@ -348,7 +352,7 @@ class ExpressionReader(OperatorReader):
 
     def builtin(self, name: str, node: ast.Call) -> PrimExpr:
         """Return a call of the runtime, or of one machine's own, with the arguments that it is given."""
-        values: tuple[PrimExpr, ...] = tuple(self.expr(arg) for arg in node.args)
+        values: tuple[PrimExpr, ...] = tuple(self.operand(name, arg) for arg in node.args)
         for keyword in node.keywords:
             if keyword.arg in ("span", "dtype"):
                 continue
@@ -362,6 +366,19 @@ class ExpressionReader(OperatorReader):
         if name == "vscale" and not values:
             return Call(name, (), "int32")
         return Call(name, values, builtin_dtype(name, values))
+
+    def operand(self, name: str, node: ast.expr) -> PrimExpr:
+        """Return an argument of ``T.<name>``; of a buffer's name, packed functions get a view of all of it."""
+        found = self.lookup(node.id) if isinstance(node, ast.Name) else None
+        if not isinstance(found, Buffer):
+            return self.expr(node)
+        if "packed" not in name:
+            return BufferData(found, bare=True)
+        shape = Call("tvm_stack_make_shape", found.shape, "handle")
+        strides = Call("tvm_stack_make_shape", found.strides, "handle") if found.strides else IntImm(0, "int32")
+        rank, begin = IntImm(len(found.shape), "int32"), found.offset or IntImm(0, "int32")
+        parts = (BufferData(found), shape, strides, rank, const(0, found.dtype), begin)
+        return Call("tvm_stack_make_array", parts, "handle")
 
     def is_function(self, name: str) -> bool:
         """Whether ``name`` is that of another function of the module, e.g. ``Module.scale`` or ``cls.scale``."""

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
+from collections.abc import Sequence
 
 from relay2relax.core.script_source import ScriptSource
 from relay2relax.tir.script_expr import is_dtype
 
 
-def assigned_counts(node: ast.FunctionDef) -> Counter[str]:
-    """Return how often a function assigns each name; a change in place counts twice."""
-    counts: Counter[str] = Counter()
-    for one in ast.walk(node):
-        match one:
-            case ast.Assign([ast.Name(name)]) | ast.AnnAssign(ast.Name(name)):
-                counts[name] += 1
-            case ast.AugAssign(ast.Name(name)):
-                counts[name] += 2
-    return counts
-
-
-def declared_symbols(source: ScriptSource, node: ast.FunctionDef) -> dict[str, str]:
-    """Return the dtypes of the names that the body declares as variables."""
+def declared_symbols(source: ScriptSource, body: Sequence[ast.stmt]) -> dict[str, str]:
+    """Return the dtypes of the names that the statements ``body`` declare as variables."""
     found: dict[str, str] = {}
-    for one in node.body:
+    for one in body:
         match one:
             case ast.Assign([ast.Name(name)], value):
                 pairs = [(name, value)]

@@ -207,8 +207,7 @@ class OperatorReader:
         if len(values) == 2:
             args: tuple[PrimExpr, ...] = self.alike(values[0], values[1], node)
         else:
-            # A number alone is a float here: there is no exponential of an int32.
-            args = tuple(self.typed(float(v) if isinstance(v, int) else v, node) for v in values)
+            args = tuple(self.typed(value, node) for value in values)
         if self.source.classic and name == "round":
             return _round_away(args[0])
         return Call(name, args, "bool" if name in _PREDICATES else "int32" if name == "clz" else args[0].dtype)
@@ -226,6 +225,9 @@ class OperatorReader:
         if len(values) < 2 or (len(values) > 2 and name not in ("max", "min", "And", "Or")):
             raise self.source.problem(node, f"`T.{name}` takes 2 arguments", f"{len(values)} given")
         result = values[0]
+        if name[0].isupper():
+            # The names of nodes stand for nodes, of numbers too; the others compute.
+            result = self.alike(values[0], values[1], node)[0]
         for one in values[1:]:
             dtypes = {value.dtype for value in (result, one) if isinstance(value, PrimExpr)}
             if name == "truncmod" and any(map(dt.is_float, dtypes)):

@@ -19,10 +19,10 @@ from relay2relax.tir.expr_printer import DIALECTS
 from relay2relax.tir.script_buffer import pointer_type
 from relay2relax.tir.script_expr import is_dtype
 from relay2relax.tir.script_stmt import StatementReader
-from relay2relax.tir.stmt import BlockRealize, Evaluate, PrimFunc, Seq, Stmt
+from relay2relax.tir.stmt import NO_ALIAS, BlockRealize, Evaluate, PrimFunc, Seq, Stmt
 from relay2relax.tir.visit import statements, written_buffers
 
-_NO_ALIAS = frozenset(dialect.no_alias for dialect in DIALECTS.values())
+_ATTRIBUTES, _CLASSIC_ATTRIBUTES = (DIALECTS[name].attributes for name in ("tvm", "tvm-0.18"))
 
 
 def is_prim_func(source: ScriptSource, node: ast.FunctionDef) -> bool:
@@ -73,7 +73,7 @@ class _PrimFuncReader(StatementReader):
         body = self.statements(self.node.body)
         if _is_nothing(body):
             body = Seq(())
-        attrs = {name: value for name, value in self.attrs.items() if name not in _NO_ALIAS}
+        attrs = {name: value for name, value in self.attrs.items() if name != NO_ALIAS}
         if attrs.get("global_symbol") == self.node.name:
             del attrs["global_symbol"]
         func = PrimFunc(
@@ -81,7 +81,7 @@ class _PrimFuncReader(StatementReader):
             private=self.option("private"),
             checked=self.option("check_well_formed", True), result=self.result(), scheduled=self.is_scheduled(body),
             rooted=self.rooted,
-            no_alias=any(self.attrs.get(name) for name in _NO_ALIAS), root_annotations=self.root_annotations,
+            no_alias=bool(self.attrs.get(NO_ALIAS)), root_annotations=self.root_annotations,
         )  # fmt: skip
         return replace(func, num_outputs=written_outputs(func))
 
@@ -167,7 +167,10 @@ class _PrimFuncReader(StatementReader):
         return False
 
     def function_attributes(self, node: ast.Call) -> None:
-        self.attrs.update(self.noted(node, "T.func_attr"))
+        for name, value in self.noted(node, "T.func_attr").items():
+            # Classic scripts call by other names what is kept under the names of today.
+            own = name.replace(_CLASSIC_ATTRIBUTES, _ATTRIBUTES, 1) if name.startswith(_CLASSIC_ATTRIBUTES) else name
+            self.attrs[own if self.source.classic else name] = value
 
 
 def _is_nothing(body: Stmt) -> bool:

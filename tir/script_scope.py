@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from relay2relax.core.script_source import Poison, ScriptProblem, ScriptSource, stored_names
-from relay2relax.tir.expr import Buffer, BufferData, BufferLoad, IntImm, PrimExpr, Var
+from relay2relax.tir.expr import Buffer, BufferData, BufferLoad, IntImm, PrimExpr, StringImm, Var
 from relay2relax.tir.script_expr import ExpressionReader
-from relay2relax.tir.script_names import assigned_counts, declared_symbols
+from relay2relax.tir.script_names import declared_symbols
 from relay2relax.tir.stmt import Stmt, Target, ThreadAxis
 
 
@@ -50,9 +50,12 @@ class ScopeReader(ABC):
         self.scopes: list[dict[str, Any]] = [{}]
         self.exprs = ExpressionReader(source, self.scalar, "int32")
         self.exprs.known = self.names
-        self.extents: dict[Var, PrimExpr] = {}
-        self.assigned = assigned_counts(node)
-        self.symbol_dtypes = declared_symbols(source, node)
+        # Where the variables of loops begin (None: at 0), and how far they go.
+        self.ranges: dict[Var, tuple[PrimExpr | None, PrimExpr]] = {}
+        self.alone = node in source.tree.body
+        self.symbol_dtypes = declared_symbols(source, node.body)
+        within = [one for one in ast.walk(node) if isinstance(one, ast.Assign) and one not in node.body]
+        self.later = declared_symbols(source, within)
 
     def define(self, name: str, item: Any) -> None:
         self.scopes[-1][name] = item
@@ -77,6 +80,9 @@ class ScopeReader(ABC):
                 return BufferData(buffer)
             case ThreadAxis(var):
                 return var
+            case None if name in self.later:
+                # TVM may print a variable before its declaration.
+                found = self.scopes[0][name] = Var(name, self.later[name])
         return found
 
     def names(self) -> list[str]:
@@ -130,7 +136,8 @@ class ScopeReader(ABC):
             return self.source.literal(node)
         if called == "T.target" and isinstance(node, ast.Call):
             return self.target(node)
-        return self.exprs.value(node)
+        value = self.exprs.value(node)
+        return value.value if isinstance(value, StringImm) else value
 
     def target(self, node: ast.Call) -> Target:
         """Read ``T.target``: a text, or a table whose values are texts, numbers and lists."""

@@ -1,15 +1,17 @@
 """Statements of tensor programs out of TVMScript.
 
-A mistake is put down with its place, and reading goes on with the next statement. A local that is assigned again is a
-buffer of one element where the script is of today; in the classic dialect every assignment is a new, immutable one.
+A mistake is put down with its place, and reading goes on with the next statement. A local is a buffer of one element
+where the script is of today and does not say `T.let`; in the classic dialect every assignment is a new, immutable one.
 What holds for all statements after it (a local, memory, an attribute) becomes a statement around them.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,10 +26,10 @@ from relay2relax.tir.expr import (
     StringImm,
     Var,
     accessed_dtype,
-    binary,
     cast,
+    const,
 )
-from relay2relax.tir.script_block import BlockReader
+from relay2relax.tir.script_block import BlockReader, bounds_of
 from relay2relax.tir.script_buffer import BLOCK_BUFFERS, is_memory, pointer_type
 from relay2relax.tir.script_expr import is_dtype
 from relay2relax.tir.script_scope import Item, Local, Memory, Opened
@@ -105,7 +107,9 @@ class StatementReader(BlockReader):
             case ast.While(test, body, []):
                 return [While(self.exprs.boolean(self.exprs.value(test), test), self.inner(body))]
             case ast.If(test, body, orelse):
-                condition = self.exprs.boolean(self.exprs.value(test), test)
+                value = self.exprs.value(test)
+                whole = isinstance(value, PrimExpr) and dt.is_int(value.dtype)
+                condition = value if whole else self.exprs.boolean(value, test)
                 return [If(condition, self.inner(body), self.inner(orelse) if orelse else None)]
             case ast.With(items, body):
                 return self.with_(node, items, body)
@@ -143,6 +147,9 @@ class StatementReader(BlockReader):
 
     def converted(self, node: ast.expr, dtype: str) -> PrimExpr:
         value = self.exprs.lanes_alike(self.exprs.typed(self.exprs.value(node), node, dtype), dtype)
+        if isinstance(value, Call) and dtype == "handle" and value.name.startswith(("call_packed", "call_cpacked")):
+            # What a packed function returns does not stand in the script.
+            value = replace(value, dtype=dtype)
         if (dtype == "handle") != (value.dtype == "handle") or dt.lanes_of(dtype) != dt.lanes_of(value.dtype):
             raise self.source.problem(node, f"a value of dtype {value.dtype} is stored as {dtype}", f"expected {dtype}")
         return cast(dtype, value)
@@ -189,12 +196,12 @@ class StatementReader(BlockReader):
         return isinstance(node, ast.Name) and not isinstance(self.lookup(node.id), Buffer)
 
     def local(self, name: str, value: ast.expr, dtype: str, mutable: bool) -> list[Item]:
-        """A name for a value, or for one element of memory where it is assigned again."""
+        """A name for a value; in the scripts of today, a name that is merely assigned is one element of memory."""
         found = self.lookup(name)
         if isinstance(found, Local):
             return [BufferStore(found.buffer, (IntImm(0, "int32"),), self.converted(value, found.buffer.dtype))]
         expr = self.converted(value, dtype) if dtype else self.exprs.expr(value)
-        if mutable and not self.source.classic and self.assigned[name] > 1:
+        if mutable and not self.source.classic and expr.dtype != "handle":
             return self.element(name, expr.dtype, expr)
         return [self.bound(Var(name, expr.dtype), expr)]
 
@@ -237,8 +244,8 @@ class StatementReader(BlockReader):
             if len(extents) != len(names):
                 given = f"{counted(len(names), 'name')} for {counted(len(extents), 'extent')}"
                 raise self.source.problem(node.target, "T.grid is given another number of names than extents", given)
-            loops = [(name, Var(name, e.dtype), e) for name, e in zip(names, extents, strict=True)]
-            return self.nest(loops, {}, LoopKind.SERIAL, {}, node.body)
+            loops = [For(Var(name, e.dtype), e, Seq(())) for name, e in zip(names, extents, strict=True)]
+            return self.nest(loops, node.body)
         if called not in _KINDS:
             raise self.source.problem(call.func, f"`{called}` has no form here",
                                       f"expected T.grid, {', '.join(_KINDS)}")  # fmt: skip
@@ -278,36 +285,20 @@ class StatementReader(BlockReader):
         values = [self.exprs.value(arg) for arg in parts]
         dtype = next((value.dtype for value in values if isinstance(value, PrimExpr)), "int32")
         exprs = [cast(dtype, self.exprs.typed(value, call, dtype)) for value in values]
-        var = Var(name, dtype)
-        if len(exprs) == 1 or (len(exprs) == 2 and isinstance(exprs[0], IntImm) and exprs[0].value == 0):
-            return self.nest([(name, var, exprs[-1])], {}, _KINDS[called], notes, body, thread)
-        begin, end = exprs[0], exprs[1]
-        extent = binary("-", end, begin)
-        value: PrimExpr = var
-        if len(exprs) == 3:
-            step = exprs[2]
-            extent = binary("//", binary("-", binary("+", extent, step), 1), step)
-            value = binary("*", var, step)
-        place = binary("+", begin, value)
-        self.begins[place] = (var, begin)
-        return self.nest([(name, var, extent)], {name: place}, _KINDS[called], notes, body, thread)
+        begin, extent = (None, exprs[0]) if len(exprs) == 1 else bounds_of(exprs[0], exprs[1])
+        step = exprs[2] if len(exprs) == 3 and exprs[2] != const(1, dtype) else None
+        loop = For(Var(name, dtype), extent, Seq(()), _KINDS[called], notes, thread, begin, step)
+        return self.nest([loop], body)
 
-    def nest(
-        self,
-        loops: Sequence[tuple[str, Var, PrimExpr]],
-        values: Mapping[str, PrimExpr],
-        kind: LoopKind,
-        notes: Mapping[str, Any],
-        body: list[ast.stmt],
-        thread: str = "",
-    ) -> Stmt:
+    def nest(self, loops: Sequence[For], body: list[ast.stmt]) -> Stmt:
+        """Return ``loops``, each in the one before, around ``body``."""
         with self.scope():
-            for name, var, extent in loops:
-                self.define(name, values.get(name, var))
-                self.extents[var] = extent
+            for loop in loops:
+                self.define(loop.var.name, loop.var)
+                self.ranges[loop.var] = (loop.begin, loop.extent)
             result = self.inner(body)
-        for _, var, extent in reversed(loops):
-            result = For(var, extent, result, kind, notes, thread)
+        for loop in reversed(loops):
+            result = replace(loop, body=result)
         return result
 
     # What stands around statements.
@@ -369,6 +360,9 @@ class StatementReader(BlockReader):
         extent = self.exprs.expr(given["extent"])
         thread = given["thread"]
         axis = self.lookup(thread.id) if isinstance(thread, ast.Name) else None
+        if isinstance(axis, Var):
+            # TVM prints no kind where an attribute speaks of the variable before.
+            axis = ThreadAxis(axis, "")
         if axis is None:
             axis = ThreadAxis(Var(name or "thread", extent.dtype), self.source.string(thread, "a kind of thread"))
         if not isinstance(axis, ThreadAxis):
@@ -449,6 +443,10 @@ class StatementReader(BlockReader):
                 return [Evaluate(self.exprs.expr(self.exprs.only(node, "a value")))]
             case _ if called.endswith(".vstore"):
                 return [self.masked_store(node)]
+            case _ if self.alone and called.isidentifier() and not hasattr(builtins, called):
+                # TVM prints a function alone without the module whose other functions it calls.
+                operands = tuple(self.exprs.expr(arg) for arg in node.args)
+                return [Evaluate(Call(f"Module.{called}", operands, "int32"))]
             case _:
                 return [Evaluate(self.exprs.expr(node))]
         return []

@@ -75,11 +75,12 @@ class ThreadAxis:
 
 @dataclass(frozen=True, slots=True)
 class IterVar:
-    """An axis of a block: ``var`` runs over ``[0, extent)``."""
+    """An axis of a block: ``var`` runs over ``[begin, begin + extent)``; no ``begin`` is 0."""
 
     var: Var
     extent: PrimExpr
     kind: IterKind
+    begin: PrimExpr | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +102,10 @@ class Seq:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class For:
-    """``var`` runs over ``[0, extent)``; ``thread`` names the kind of thread that a loop of kind THREAD stands for."""
+    """``var`` runs over ``[begin, begin + extent)`` in steps of ``step``; where they are None, from 0 and by 1.
+
+    ``thread`` names the kind of thread that a loop of kind THREAD stands for.
+    """
 
     var: Var
     extent: PrimExpr
@@ -109,6 +113,8 @@ class For:
     kind: LoopKind = LoopKind.SERIAL
     annotations: Mapping[str, Any] = field(default_factory=dict)
     thread: str = ""
+    begin: PrimExpr | None = None
+    step: PrimExpr | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +154,8 @@ class Evaluate:
 class Allocate:
     """``buffer`` exists in ``body``: memory of its own, as of accumulators, or that of ``of`` in another shape.
 
-    ``of`` is a buffer or the address of memory. ``values`` is what a constant holds, row by row.
+    ``of`` is a buffer or the address of memory. ``values`` is what a constant holds, row by row. ``scalar`` says that
+    scripts of today write the name of the buffer for its one element.
     """
 
     buffer: Buffer
@@ -156,6 +163,7 @@ class Allocate:
     of: Buffer | PrimExpr | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
     values: tuple[int | float, ...] | None = None
+    scalar: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,6 +175,8 @@ class Assert:
     kind: str = "RuntimeError"
 
 
+# The attribute of functions that says that no two parameters share memory.
+NO_ALIAS = "tirx.noalias"
 # Attributes under which their value says how many threads run a statement.
 THREAD_KEYS = frozenset({"thread_extent", "virtual_thread"})
 
@@ -186,7 +196,10 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """A unit of computation over its own axes; ``init`` runs where all reduction axes are at their start."""
+    """A unit of computation over its own axes; ``init`` runs where all reduction axes are at their start.
+
+    Where there is no reduction axis, that is at every point.
+    """
 
     name: str
     iter_vars: tuple[IterVar, ...]

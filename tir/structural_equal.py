@@ -105,8 +105,8 @@ class _Writer:
             case BufferLoad(buffer, _, predicate):
                 self.out += ("load", predicate is not None)
                 self.buffer(buffer)
-            case BufferData(buffer):
-                self.out.append("data")
+            case BufferData(buffer, bare):
+                self.out += ("data", bare)
                 self.buffer(buffer)
             case LetIn(var):
                 self.out.append("let")
@@ -169,8 +169,8 @@ class _Writer:
             case BufferStore(buffer, _, _, predicate):
                 self.out.append(predicate is not None)
                 self.buffer(buffer)
-            case For(var, _, _, kind, annotations, thread):
-                self.out += (kind, thread)
+            case For(var, _, _, kind, annotations, thread, begin, step):
+                self.out += (kind, thread, begin is not None, step is not None)
                 self.notes(annotations)
                 self.var(var)
             case Let(var=var):
@@ -204,7 +204,7 @@ class _Writer:
         block = realize.block
         self.out += (len(block.iter_vars), realize.predicate is not None, block.init is not None)
         for axis in block.iter_vars:
-            self.out.append(axis.kind)
+            self.out += (axis.kind, axis.begin is not None)
             self.var(axis.var)
         self.out.append(len(block.alloc_buffers))
         for buffer in block.alloc_buffers:

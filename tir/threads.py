@@ -45,7 +45,7 @@ class _Walk:
 
     def stmt(self, stmt: Stmt, threads: frozenset[Var]) -> None:
         match stmt:
-            case For(var, thread=tag) | Attribute(ThreadAxis(var, tag)) if tag.startswith(_TOGETHER):
+            case For(var, thread=tag) | Attribute(ThreadAxis(var, tag)) if _share(stmt, tag):
                 self.origins[var] = frozenset((var,))
                 threads |= {var}
             case Let(var, value):
@@ -61,6 +61,11 @@ class _Walk:
                     self.loads.append(_Access(load.buffer, load.indices, threads, self.apart(load.indices)))
         for part in sub_statements(stmt):
             self.stmt(part, threads)
+
+
+def _share(stmt: Stmt, tag: str) -> bool:
+    """Whether the threads of ``stmt`` may share memory of their own; a launch may leave out their kind."""
+    return tag.startswith(_TOGETHER) or (not tag and isinstance(stmt, Attribute))
 
 
 def _is_shared(buffer: Buffer) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from relay2relax.tir.expr import (
     Binary,
@@ -136,7 +136,7 @@ def substitute(
             mask = None if node.predicate is None else map_expr(node.predicate, rewrite)
             return BufferLoad(renamed[node.buffer], tuple(map_expr(i, rewrite) for i in node.indices), mask)
         if isinstance(node, BufferData) and node.buffer in renamed:
-            return BufferData(renamed[node.buffer])
+            return BufferData(renamed[node.buffer], node.bare)
         return None
 
     return map_expr(expr, rewrite)
@@ -176,13 +176,15 @@ def expressions(stmt: Stmt) -> tuple[PrimExpr, ...]:
             return tuple(part for part in (node, value) if isinstance(part, PrimExpr))
         case Allocate(of=PrimExpr() as pointer):
             return (pointer,)
-        case For(extent=value) | Let(value=value) | Evaluate(value):
+        case For(extent=extent, begin=begin, step=step):
+            return tuple(part for part in (extent, begin, step) if part is not None)
+        case Let(value=value) | Evaluate(value):
             return (value,)
         case If(condition=condition) | While(condition):
             return (condition,)
         case BlockRealize(values, block, predicate):
-            extents = tuple(axis.extent for axis in block.iter_vars)
-            return (*extents, *values) if predicate is None else (*extents, *values, predicate)
+            bounds = [part for axis in block.iter_vars for part in (axis.extent, axis.begin) if part is not None]
+            return (*bounds, *values) if predicate is None else (*bounds, *values, predicate)
     return ()
 
 
@@ -248,9 +250,11 @@ def map_parts(
         case Seq(stmts):
             changed = _map_all(stmts, change_stmt)
             return stmt if changed is stmts else Seq(changed)
-        case For(_, extent, body):
+        case For(_, extent, body, begin=begin, step=step):
             size, inner = change_expr(extent), change_stmt(body)
-            return stmt if size is extent and inner is body else replace(stmt, extent=size, body=inner)
+            first, by = (None if part is None else change_expr(part) for part in (begin, step))
+            same = size is extent and inner is body and first is begin and by is step
+            return stmt if same else replace(stmt, extent=size, body=inner, begin=first, step=by)
         case If(condition, then, otherwise):
             test, first = change_expr(condition), change_stmt(then)
             second = None if otherwise is None else change_stmt(otherwise)
@@ -294,8 +298,9 @@ def map_block(
     """Return ``block`` with its parts rewritten; its axes keep their variables."""
 
     def change_axis(axis: IterVar) -> IterVar:
-        extent = change_expr(axis.extent)
-        return axis if extent is axis.extent else IterVar(axis.var, extent, axis.kind)
+        extent, begin = change_expr(axis.extent), None if axis.begin is None else change_expr(axis.begin)
+        same = extent is axis.extent and begin is axis.begin
+        return axis if same else IterVar(axis.var, extent, axis.kind, begin)
 
     axes = _map_all(block.iter_vars, change_axis)
     reads = _map_all(block.reads, lambda r: map_region(r, change_expr, buffers))
@@ -308,7 +313,17 @@ def map_block(
         buffer, region = buffers.get(match.buffer, match.buffer), map_region(match.region, change_expr, buffers)
         return match if buffer is match.buffer and region is match.region else MatchBuffer(buffer, region)
 
+    def change_note(value: Any) -> Any:
+        """Replace buffers, of which annotations may hold lists."""
+        match value:
+            case Buffer():
+                return buffers.get(value, value)
+            case list() if any(isinstance(one, Buffer) for one in value):
+                return [change_note(one) for one in value]
+        return value
+
     matches = _map_all(block.matches, change_match)
+    notes = {name: change_note(value) for name, value in block.annotations.items()} if buffers else block.annotations
     same = (
         axes is block.iter_vars
         and reads is block.reads
@@ -317,12 +332,14 @@ def map_block(
         and body is block.body
         and owned is block.alloc_buffers
         and matches is block.matches
+        and (notes is block.annotations or notes == block.annotations)
     )
     if same:
         return block
     return replace(
-        block, iter_vars=axes, reads=reads, writes=writes, init=init, body=body, alloc_buffers=owned, matches=matches
-    )
+        block, iter_vars=axes, reads=reads, writes=writes, init=init, body=body, alloc_buffers=owned, matches=matches,
+        annotations=notes,
+    )  # fmt: skip
 
 
 def map_stmt(

@@ -82,7 +82,7 @@ def test_legal_programs() -> None:
         (lambda: For(P, EIGHT, store(ZERO)), "variable i is bound twice"),
         (lambda: Let(F, P, store(ZERO)), "variable i is not defined"),
         (lambda: Let(F, EIGHT, store(F)), "f is float32, its value int64"),
-        (lambda: If(EIGHT, store(ZERO)), "condition of a branch has dtype int64"),
+        (lambda: If(ZERO, store(ZERO)), "condition of a branch has dtype float32"),
         (lambda: While(EIGHT, store(ZERO)), "condition of a while has dtype int64"),
         (lambda: Seq(()), "the output target is never written"),
         (lambda: block(iter_vars=()), "the block b has 0 axes and 1 values"),
