@@ -53,7 +53,7 @@ class SignatureReader(CallReader):
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
             raise self.source.problem(node, "a function of Relax has plain parameters only", "expected name: type")
         self.scopes.append({})
-        self.declared = declared_symbols(self.source, node)
+        self.declared = declared_symbols(self.source, node.body)
         self.in_signature = True
         try:
             scalars = self.dimension_parameters(node)

@@ -53,6 +53,11 @@ def pointer_type(reader: ScopeReader, node: ast.expr) -> tuple[str, str] | None:
     return element, scope
 
 
+def variable(name: str, dtype: str) -> Var:
+    """Return a new variable; one of dtype handle is an address of which nothing more is known."""
+    return Pointer(name, dtype) if dtype == "handle" else Var(name, dtype)
+
+
 class BufferReader(ScopeReader):
     """Reads buffers and the statements that make them."""
 

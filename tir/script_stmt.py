@@ -30,7 +30,7 @@ from relay2relax.tir.expr import (
     const,
 )
 from relay2relax.tir.script_block import BlockReader, bounds_of
-from relay2relax.tir.script_buffer import BLOCK_BUFFERS, is_memory, pointer_type
+from relay2relax.tir.script_buffer import BLOCK_BUFFERS, is_memory, pointer_type, variable
 from relay2relax.tir.script_expr import is_dtype
 from relay2relax.tir.script_scope import Item, Local, Memory, Opened
 from relay2relax.tir.stmt import (
@@ -203,7 +203,7 @@ class StatementReader(BlockReader):
         expr = self.converted(value, dtype) if dtype else self.exprs.expr(value)
         if mutable and not self.source.classic and expr.dtype != "handle":
             return self.element(name, expr.dtype, expr)
-        return [self.bound(Var(name, expr.dtype), expr)]
+        return [self.bound(variable(name, expr.dtype), expr)]
 
     def bound(self, var: Var, value: PrimExpr) -> Item:
         self.define(var.name, var)
@@ -342,7 +342,7 @@ class StatementReader(BlockReader):
         """``with T.LetStmt(value) as x``, or ``with T.LetStmt(value, var=x)`` of a variable that was declared."""
         given = self.source.arguments(call, ("value", "type_annotation", "var"))
         value = self.exprs.expr(given["value"])
-        var: Var = Var(name, value.dtype)
+        var = variable(name, value.dtype)
         if "var" in given and isinstance(given["var"], ast.Name):
             var = self.lookup(given["var"].id)
         elif "type_annotation" in given and (pointer := pointer_type(self, given["type_annotation"])) is not None:
