@@ -21,7 +21,17 @@ from relay2relax.ops.shape_values import constant_numbers, numbers_of, settled
 from relay2relax.ops.symbolic import Symbols, attributes_in_terms_of
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.relax_ir.builder import BlockBuilder, call_op
-from relay2relax.relax_ir.expr import Call, CallTIR, Constant, Expr, GlobalVar, ShapeExpr, Tuple, TupleGetItem
+from relay2relax.relax_ir.expr import (
+    Call,
+    CallTIR,
+    Constant,
+    Expr,
+    GlobalVar,
+    PrimValue,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+)
 from relay2relax.relax_ir.infer import argument_type
 from relay2relax.relax_ir.struct_info import (
     PrimStructInfo,
@@ -32,8 +42,10 @@ from relay2relax.relax_ir.struct_info import (
     to_type,
 )
 from relay2relax.relax_ir.tvm_limits import limit_of
+from relay2relax.tir.expr import FloatImm, IntImm
 from relay2relax.tir.expr import Var as PrimVar
 from relay2relax.tir.extent import ANY, Extent, Shape, is_any
+from relay2relax.tir.inline import with_scalars
 from relay2relax.tir.stmt import PrimFunc
 
 _Call: TypeAlias = tuple[OpDef, Any, Sequence[Expr]]
@@ -65,11 +77,9 @@ class OpEmitter:
         return self._operator(made.op, made.attrs, args)
 
     def type_of(self, value: Expr) -> Type:
-        """Return the type of ``value``; raises UnsupportedError for a scalar, which is in no buffer."""
+        """Return the type of ``value``, that of a tensor of one number for a scalar."""
         info = self.builder.struct_info(value)
-        if isinstance(info, PrimStructInfo):
-            raise UnsupportedError("an operand that is a scalar cannot be lowered; target numpy takes it as it is")
-        return to_type(info)
+        return TensorType((), info.dtype) if isinstance(info, PrimStructInfo) else to_type(info)
 
     def const(self, value: int | float | bool | Array, dtype: str) -> Expr:
         """Return a constant."""
@@ -184,7 +194,7 @@ class OpEmitter:
         An operator whose result is a tuple of one gives a tuple of the call. Extents that data decide are computed
         before, and bound to variables. Raises UnsupportedError where nothing tells an extent.
         """
-        args = [self.known(arg) for arg in args]
+        args = [_as_constant(self.known(arg)) for arg in args]
         types = tuple(self._argument(op, arg) for arg in args)
         out: Type = op.infer(attrs, *types)
         hint = op.name.rsplit(".", 1)[-1]
@@ -217,14 +227,16 @@ class OpEmitter:
         self, key: Hashable, make: Callable[[], PrimFunc], args: Sequence[Expr], out: Type, span: Span | None
     ) -> CallTIR:
         """Return the call of a PrimFunc with the tensors among ``args``; it is made once for each ``key``."""
-        if key not in self._functions:
+        tensors = [arg for arg in args if not isinstance(self.builder.struct_info(arg), ShapeStructInfo)]
+        flat = tuple(field for arg in tensors for field in self._fields(arg))
+        places = tuple(i for i, arg in enumerate(flat) if isinstance(self.builder.struct_info(arg), PrimStructInfo))
+        if (key, places) not in self._functions:
             func = make()
             # Dimensions that no buffer's shape determines are passed as scalars.
             scalars = tuple(param for param in func.params if param not in func.buffer_map)
-            self._functions[key] = self.builder.add_func(func), scalars
-        callee, scalars = self._functions[key]
-        tensors = [arg for arg in args if not isinstance(self.builder.struct_info(arg), ShapeStructInfo)]
-        flat = tuple(field for arg in tensors for field in self._fields(arg))
+            func = with_scalars(func, places) if places else func
+            self._functions[key, places] = self.builder.add_func(func), scalars
+        callee, scalars = self._functions[key, places]
         infos = tuple(TensorStructInfo(one.shape, one.dtype) for one in _tensors(out))
         return CallTIR(callee, flat, infos, scalars, span)
 
@@ -251,6 +263,13 @@ def _is_open(info: StructInfo) -> bool:
         case TupleStructInfo(fields):
             return any(map(_is_open, fields))
     return False
+
+
+def _as_constant(value: Expr) -> Expr:
+    """Return a scalar that is a number as a constant."""
+    if isinstance(value, PrimValue) and isinstance(value.value, (IntImm, FloatImm)):
+        return Constant(np.asarray(value.value.value, numpy_dtype(value.value.dtype)))
+    return value
 
 
 def _tensors(out: Type) -> list[TensorType]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from relay2relax.tir.expr import Buffer, BufferLoad, PrimExpr, Var
@@ -61,6 +61,19 @@ def _with_numbers(body: Stmt, numbers: Mapping[Buffer, PrimExpr]) -> Stmt:
         return changed
 
     return change(body)
+
+
+def with_scalars(func: PrimFunc, places: Collection[int]) -> PrimFunc:
+    """Return ``func`` with scalars for those parameters, buffers that are read and hold one number each."""
+    params = list(func.params)
+    numbers: dict[Buffer, PrimExpr] = {}
+    for place in places:
+        buffer = func.buffer_map[params[place]]
+        params[place] = Var(buffer.name, buffer.dtype)
+        numbers[buffer] = params[place]
+    buffer_map = {param: buffer for param, buffer in func.buffer_map.items() if buffer not in numbers}
+    body = _with_numbers(func.body, numbers)
+    return replace(func, params=tuple(params), buffer_map=buffer_map, body=body, origin=None)
 
 
 def renewed(stmt: Stmt, block_name: Callable[[str], str]) -> Stmt:
