@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import wraps
 from types import TracebackType
 from typing import Any, ClassVar, Generic, TypeVar
 
 from relay2relax.core.collection import collection_paused
+from relay2relax.core.errors import Relay2RelaxError
 
 # The module that a pass takes and returns: Relay's or Relax's.
 M = TypeVar("M")
@@ -48,6 +50,9 @@ class PassInstrument:
         """The pass returned ``mod``."""
 
 
+# The options of passes that a context may set, and of which kind they are.
+CONFIGS: Mapping[str, type] = {"relax.FuseOps.max_depth": int}
+
 _contexts: ContextVar[tuple[PassContext, ...]] = ContextVar("_contexts", default=())
 
 
@@ -59,12 +64,23 @@ class PassContext:
     ``required_pass``  names of passes that a ``Sequential`` always runs.
     ``disabled_pass``  names of passes that a ``Sequential`` leaves out.
     ``instruments``    look on at every pass.
+    ``config``         options of passes by name; :data:`CONFIGS` has them all.
+
+    Raises Relay2RelaxError for an option that no pass has, and for a value of another kind.
     """
 
     opt_level: int = 2
     required_pass: Sequence[str] = ()
     disabled_pass: Sequence[str] = ()
     instruments: Sequence[PassInstrument] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, value in self.config.items():
+            if name not in CONFIGS:
+                raise Relay2RelaxError(f"no pass has an option {name!r}; there are: {', '.join(CONFIGS)}")
+            if not isinstance(value, CONFIGS[name]):
+                raise Relay2RelaxError(f"the option {name!r} is {value!r}, expected {CONFIGS[name].__name__}")
 
     @staticmethod
     def current() -> PassContext:
@@ -149,6 +165,57 @@ class Sequential(Pass[M]):
             if context.enabled(one.info):
                 mod = one(mod)
         return mod
+
+
+@dataclass(frozen=True, slots=True)
+class ModulePass(Pass[M]):
+    """A pass of the user's own: ``change(mod, context)`` returns the new module."""
+
+    change: Callable[[M, PassContext], M]
+    name: str = "module_pass"
+    level: int = 0
+
+    @property
+    def info(self) -> PassInfo:
+        """The name and level given."""
+        return PassInfo(self.name, self.level)
+
+    def transform(self, mod: M) -> M:
+        """Return what ``change`` makes of ``mod``."""
+        return self.change(mod, PassContext.current())
+
+
+def pass_decorator(
+    make: Callable[[Callable[..., Any], str, int], Pass[M]], method: str, opt_level: int, name: str
+) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator of functions, or of classes with the method ``method``.
+
+    A function becomes the pass that ``make(function, name, opt_level)`` gives; a class becomes a function that takes
+    the class's arguments and returns such a pass. ``name`` is that of what is decorated where it is "".
+    """
+
+    def decorate(decorated: Callable[..., Any]) -> Any:
+        label = name or decorated.__name__
+        if not isinstance(decorated, type):
+            return make(decorated, label, opt_level)
+
+        @wraps(decorated, updated=())
+        def create(*args: Any, **kwargs: Any) -> Pass[M]:
+            return make(getattr(decorated(*args, **kwargs), method), label, opt_level)
+
+        return create
+
+    return decorate
+
+
+def module_pass(*, opt_level: int, name: str = "") -> Callable[[Callable[..., Any]], Any]:
+    """Make a pass of a function ``(mod, context) -> mod``, or of a class with a method ``transform_module``.
+
+    @module_pass(opt_level=1)
+    def nothing(mod, context):
+        return mod
+    """
+    return pass_decorator(ModulePass, "transform_module", opt_level, name)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from relay2relax.ops.shapes import any_type, check_float, normal_axis, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, Select, const, maximum
-from relay2relax.tir.extent import equal
+from relay2relax.tir.extent import equal, static
 from relay2relax.tir.intrinsics import call
 
 
@@ -138,11 +138,17 @@ def leaky_relu_compute(attrs: LeakyReluAttrs, out: TensorType, data: te.Tensor) 
     return te.compute(out.shape, lambda *at: Select(data[at] > zero, data[at], data[at] * alpha), "leaky_relu")
 
 
-def prelu_type(attrs: PReluAttrs, data: Type, alpha: Type) -> TensorType:
+def prelu_relay_type(attrs: PReluAttrs, data: Type, alpha: Type) -> TensorType:
     """Return the type of the data; there is one slope for each place of the axis."""
+    return prelu_type(attrs, data, alpha, several=True)
+
+
+def prelu_type(attrs: PReluAttrs, data: Type, alpha: Type, several: bool = False) -> TensorType:
+    """Return the type of the data; there is one slope for each place of the axis, or, if not ``several``, for all."""
     x, slopes = tensor(data), tensor(alpha, 1)
     extent = x.shape[normal_axis(attrs.axis, x.rank)]
-    if slopes.rank != 1 or equal(slopes.shape[0], extent) is False:
+    one = not several and slopes.shape == (1,)
+    if slopes.rank != 1 or (equal(slopes.shape[0], extent) is False and not one):
         raise OpError(f"alpha has shape {list(slopes.shape)}, expected {[extent]}", 1)
     if slopes.dtype != x.dtype:
         raise OpError(f"alpha has dtype {slopes.dtype}, expected {x.dtype}", 1)
@@ -167,7 +173,12 @@ def prelu_numpy(attrs: PReluAttrs, data: Array, alpha: Array) -> Array:
 def prelu_compute(attrs: PReluAttrs, out: TensorType, data: te.Tensor, alpha: te.Tensor) -> Any:
     """Return positive elements, and others times their slope."""
     zero, axis = const(0, data.dtype), normal_axis(attrs.axis, data.rank)
-    return te.compute(out.shape, lambda *at: Select(data[at] > zero, data[at], data[at] * alpha[at[axis]]), "prelu")
+    one = static(alpha.shape[0]) == 1
+
+    def element(*at: PrimExpr) -> PrimExpr:
+        return Select(data[at] > zero, data[at], data[at] * alpha[0 if one else at[axis]])
+
+    return te.compute(out.shape, element, "prelu")
 
 
 def fast_softmax_relax(e: Emit[V], attrs: SoftmaxAttrs, data: V) -> V:
@@ -243,6 +254,7 @@ OPS: tuple[OpDef, ...] = (
         inputs=("data", "alpha"),
         attrs=PReluAttrs,
         infer=prelu_type,
+        relay_type=prelu_relay_type,
         operands=prelu_operands,
         numpy=prelu_numpy,
         compute=prelu_compute,

@@ -13,7 +13,7 @@ from relay2relax.ops.lower import Origin
 from relay2relax.ops.record import OpDef, OpError
 from relay2relax.ops.shapes import show
 from relay2relax.ops.types import TensorType, TupleType
-from relay2relax.tir.expr import PrimExpr, Var
+from relay2relax.tir.expr import FloatImm, PrimExpr, Var
 from relay2relax.tir.extent import as_prim
 from relay2relax.tir.integers import integer
 
@@ -59,6 +59,8 @@ def with_values(attrs: Any, values: Mapping[Var, int]) -> Any:
     def change(value: Any) -> Any:
         if isinstance(value, tuple):
             return tuple(change(one) for one in value)
+        if isinstance(value, FloatImm):
+            return value  # No extent: the region of a resize, say.
         return integer(value, values) if isinstance(value, PrimExpr) else value
 
     changed = {one.name: change(getattr(attrs, one.name)) for one in fields(attrs)}

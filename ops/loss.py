@@ -14,7 +14,7 @@ from relay2relax.ops.shapes import extent_value, show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, cast, const, if_then_else
-from relay2relax.tir.extent import equal
+from relay2relax.tir.extent import as_prim, equal
 from relay2relax.tir.intrinsics import call
 
 
@@ -157,6 +157,14 @@ def cross_entropy_type(attrs: NoAttrs, x: Type, y: Type) -> TensorType:
     return TensorType((), predicted.dtype)
 
 
+def relax_cross_entropy_type(attrs: NoAttrs, x: Type, y: Type) -> TensorType:
+    """Return a scalar; Relax takes a vector for a batch of one."""
+    predicted, wanted = tensor(x), tensor(y, 1)
+    if predicted.rank == wanted.rank == 1:
+        predicted, wanted = (TensorType((1, *one.shape), one.dtype) for one in (predicted, wanted))
+    return cross_entropy_type(attrs, predicted, wanted)
+
+
 def cross_entropy_operands(attrs: NoAttrs, types: tuple[Type | None, ...]) -> tuple[Type | None, ...]:
     """Each input has the type of the other."""
     x, y = types
@@ -169,7 +177,8 @@ def cross_entropy(name: str, logarithm: bool, doc: str, in_relax: bool) -> OpDef
     def numpy(attrs: NoAttrs, x: Any, y: Any) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(x) if logarithm else x
-            return np.asarray(-np.sum(logs * y, dtype=x.dtype) / x.dtype.type(x.shape[0]), x.dtype)
+            batch = x.shape[0] if x.ndim > 1 else 1
+            return np.asarray(-np.sum(logs * y, dtype=x.dtype) / x.dtype.type(batch), x.dtype)
 
     def compute(attrs: NoAttrs, out: TensorType, x: te.Tensor, y: te.Tensor) -> Any:
         def product(*at: PrimExpr) -> PrimExpr:
@@ -177,7 +186,8 @@ def cross_entropy(name: str, logarithm: bool, doc: str, in_relax: bool) -> OpDef
             return value
 
         total = summed(te.compute(x.shape, product, "cross_entropy_product"), "cross_entropy_sum")
-        return te.compute((), lambda: -total[()] / cast(x.dtype, x.shape[0]), "cross_entropy")
+        batch = x.shape[0] if x.rank > 1 else 1
+        return te.compute((), lambda: -total[()] / cast(x.dtype, as_prim(batch)), "cross_entropy")
 
     def relax(e: Emit[V], attrs: NoAttrs, x: V, y: V) -> V:
         found = tensor(e.type_of(x))
@@ -190,7 +200,8 @@ def cross_entropy(name: str, logarithm: bool, doc: str, in_relax: bool) -> OpDef
         doc=doc,
         source="Relay's CrossEntropy relation and the computes of TVM 0.18",
         inputs=("x", "y"),
-        infer=cross_entropy_type,
+        infer=relax_cross_entropy_type if in_relax else cross_entropy_type,
+        relay_type=cross_entropy_type,
         operands=cross_entropy_operands,
         numpy=numpy,
         compute=compute,

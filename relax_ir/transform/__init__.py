@@ -7,6 +7,7 @@ A pass does not change the module it is given. ``core/passes.py`` is the pass ma
 """
 
 from relay2relax.core.passes import (
+    ModulePass,
     Pass,
     PassContext,
     PassInfo,
@@ -14,7 +15,9 @@ from relay2relax.core.passes import (
     PassPrintingInstrument,
     PassTimingInstrument,
     Sequential,
+    module_pass,
 )
+from relay2relax.relax_ir.transform.attach_global_symbol import AttachGlobalSymbol
 from relay2relax.relax_ir.transform.bind_params import BindParams
 from relay2relax.relax_ir.transform.bind_symbolic_vars import BindSymbolicVars
 from relay2relax.relax_ir.transform.call_tir_rewrite import CallTIRRewrite
@@ -34,23 +37,33 @@ from relay2relax.relax_ir.transform.plan_memory import LowerAllocTensor, StaticP
 from relay2relax.relax_ir.transform.remove_identities import RemoveIdentities
 from relay2relax.relax_ir.transform.rewrite_dataflow_reshape import RewriteDataflowReshape
 from relay2relax.relax_ir.transform.to_non_dataflow import ToNonDataflow
+from relay2relax.relax_ir.transform.user_passes import (
+    DataflowBlockPass,
+    FunctionPass,
+    dataflowblock_pass,
+    function_pass,
+)
 
 __all__ = [
+    "AttachGlobalSymbol",
     "BindParams",
     "BindSymbolicVars",
     "CallTIRRewrite",
     "CanonicalizeBindings",
     "ConvertToDataflow",
+    "DataflowBlockPass",
     "DeadCodeElimination",
     "DispatchCalls",
     "EliminateCommonSubexpr",
     "FoldConstant",
+    "FunctionPass",
     "FuseOps",
     "FuseTIR",
     "KillAfterLastUse",
     "LegalizeOps",
     "LiftTransformParams",
     "LowerAllocTensor",
+    "ModulePass",
     "Normalize",
     "Pass",
     "PassContext",
@@ -63,4 +76,7 @@ __all__ = [
     "Sequential",
     "StaticPlanBlockMemory",
     "ToNonDataflow",
+    "dataflowblock_pass",
+    "function_pass",
+    "module_pass",
 ]

@@ -24,7 +24,7 @@ from relay2relax.relax_ir.expr import (
 )
 from relay2relax.relax_ir.infer import unify
 from relay2relax.relax_ir.struct_info import TupleStructInfo
-from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
+from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass, rebound
 from relay2relax.relax_ir.transform.rewriter import Rewriter
 from relay2relax.relax_ir.visit import all_sequences, bindings, free_variables, variables
 from relay2relax.tir import expr as tir
@@ -219,4 +219,4 @@ class _Canonical(Mutator):
         assert self.plan is not None
         var = self.plan.bound.get(binding.var, binding.var)
         if binding.var not in self.plan.gone:
-            self.keep(binding if var is binding.var else replace(binding, var=var))
+            self.keep(binding if var is binding.var else rebound(binding, var, binding.value))

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from relay2relax.core.passes import PassContext
 from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import (
     Binding,
@@ -37,6 +38,8 @@ from relay2relax.tir.stmt import PrimFunc
 
 # How long the name of a fused function may become.
 _LONGEST_NAME = 240
+# How many calls one group has at most.
+_MOST = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +48,22 @@ class FuseOps(RelaxPass):
 
     Each group of several becomes a private function with the attribute ``Primitive``, which :class:`FuseTIR` makes one
     PrimFunc of. How a PrimFunc uses its operands is what its attribute ``op_pattern`` says, else what its blocks show.
-    ``max_depth`` is the most that are put into one group. Equal groups share one function.
+    ``fuse_opt_level`` 0 fuses nothing; -1 stands for the context's ``opt_level``. ``max_depth`` is the most that are
+    put into one group, by default what the context's option ``relax.FuseOps.max_depth`` says, else 256. Equal groups
+    share one function.
     """
 
-    max_depth: int = 256
+    fuse_opt_level: int = -1
+    max_depth: int | None = None
     opt_level: ClassVar[int] = 0
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with its calls grouped."""
-        return _Fuser(mod, self.max_depth).module()
+        context = PassContext.current()
+        if (context.opt_level if self.fuse_opt_level < 0 else self.fuse_opt_level) == 0:
+            return mod
+        most = context.config.get("relax.FuseOps.max_depth", _MOST) if self.max_depth is None else self.max_depth
+        return _Fuser(mod, most).module()
 
 
 class _Fuser(Mutator):

@@ -27,7 +27,6 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.infer import Inference
-from relay2relax.relax_ir.struct_info import StructInfo
 from relay2relax.relax_ir.visit import Steps, operands, run, sequences, values, with_operands
 
 RelaxPass = Pass[IRModule]
@@ -158,12 +157,25 @@ class Mutator:
                 value = self.local(func)
             case other:
                 value = self.expr(other)
-        self.informed = value is not binding.value and self._infos(value) != self._infos(binding.value)
-        self.bind(binding if value is binding.value else replace(binding, value=value))
+        if value is binding.value:
+            self.informed = False
+            self.bind(binding)
+        else:
+            self.informed = self._is_informed(binding.value, value)
+            self.bind(rebound(binding, binding.var, value))
 
-    def _infos(self, value: Expr) -> list[StructInfo]:
-        """Return what is known of that which ``value`` is made of."""
-        return [one.info for one in values(value)] + [self.inference.of(seq) for seq in sequences(value)]
+    def _is_informed(self, old: Expr, new: Expr) -> bool:
+        """Whether something else is known of what ``new`` is made of than of what ``old`` was made of."""
+        inner = zip(sequences(old), sequences(new), strict=True)
+        if any(self.inference.of(before) != self.inference.of(after) for before, after in inner):
+            return True
+        parts = zip(values(old), values(new), strict=False)
+        return any(a.info is not b.info and a.info != b.info for a, b in parts if a is not b)
+
+
+def rebound(binding: Binding | MatchCast, var: Var, value: Expr) -> Binding | MatchCast:
+    """Return ``binding`` with another variable and another value."""
+    return Binding(var, value) if isinstance(binding, Binding) else MatchCast(var, value, binding.info)
 
 
 def joined_blocks(blocks: Sequence[BindingBlock]) -> tuple[BindingBlock, ...]:

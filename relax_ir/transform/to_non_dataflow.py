@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from relay2relax.relax_ir.expr import Binding, BindingBlock, Function, If, IRModule, MatchCast, SeqExpr
-from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
+from relay2relax.relax_ir.expr import Binding, BindingBlock, Function, If, IRModule, MatchCast, SeqExpr, Var
+from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass, rebound
 from relay2relax.relax_ir.visit import bindings
 
 
@@ -21,9 +21,10 @@ class ToNonDataflow(RelaxPass):
 class _Flattener(Mutator):
     def bind(self, binding: Binding | MatchCast) -> None:
         if binding.var.dataflow:
-            plain = replace(binding.var, dataflow=False)
-            self.values[binding.var] = plain
-            binding = replace(binding, var=plain)
+            var = binding.var
+            plain = Var(var.name, var.info, span=var.span)
+            self.values[var] = plain
+            binding = rebound(binding, plain, binding.value)
         self.keep(binding)
 
     def finish(self, seq: SeqExpr, owner: If | Function) -> SeqExpr:

@@ -8,6 +8,7 @@ forgotten where anything changed. ``core/passes.py`` is the pass manager.
 """
 
 from relay2relax.core.passes import (
+    ModulePass,
     Pass,
     PassContext,
     PassInfo,
@@ -15,6 +16,7 @@ from relay2relax.core.passes import (
     PassPrintingInstrument,
     PassTimingInstrument,
     Sequential,
+    module_pass,
 )
 from relay2relax.relay_ir.transform.common_subexpr import EliminateCommonSubexpr
 from relay2relax.relay_ir.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
@@ -22,7 +24,7 @@ from relay2relax.relay_ir.transform.eta_expand import EtaExpand
 from relay2relax.relay_ir.transform.fold_constant import FoldConstant
 from relay2relax.relay_ir.transform.graph_normal_form import ToGraphNormalForm
 from relay2relax.relay_ir.transform.infer_types import InferType
-from relay2relax.relay_ir.transform.infrastructure import FunctionPass
+from relay2relax.relay_ir.transform.infrastructure import FunctionPass, function_pass
 from relay2relax.relay_ir.transform.inline import InlineLocalFunctions
 from relay2relax.relay_ir.transform.inline_globals import Inline
 from relay2relax.relay_ir.transform.lambda_lift import LambdaLift
@@ -40,6 +42,7 @@ __all__ = [
     "Inline",
     "InlineLocalFunctions",
     "LambdaLift",
+    "ModulePass",
     "Pass",
     "PassContext",
     "PassInfo",
@@ -53,4 +56,6 @@ __all__ = [
     "ToANormalForm",
     "ToBasicBlockNormalForm",
     "ToGraphNormalForm",
+    "function_pass",
+    "module_pass",
 ]

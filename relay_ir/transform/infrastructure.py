@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from relay2relax.core.passes import Pass, PassInfo
+from relay2relax.core.passes import Pass, PassContext, PassInfo, pass_decorator
 from relay2relax.relay_ir.expr import Expr, Function, Var
 from relay2relax.relay_ir.infer import infer_type
 from relay2relax.relay_ir.module import IRModule
@@ -32,6 +33,15 @@ class FunctionPass(Pass[IRModule]):
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with every function changed."""
         return map_functions(mod, lambda function: self.change(function, mod))
+
+
+def function_pass(*, opt_level: int, name: str = "") -> Callable[[Callable[..., Any]], Any]:
+    """Make a pass of ``(function, mod, context) -> function``, or of a class with a method ``transform_function``."""
+
+    def make(change: Callable[..., Function], label: str, level: int) -> FunctionPass:
+        return FunctionPass(lambda function, mod: change(function, mod, PassContext.current()), label, level)
+
+    return pass_decorator(make, "transform_function", opt_level, name)
 
 
 def map_functions(mod: IRModule, change: Callable[[Function], Function]) -> IRModule:
