@@ -144,7 +144,10 @@ def prelu_relay_type(attrs: PReluAttrs, data: Type, alpha: Type) -> TensorType:
 
 
 def prelu_type(attrs: PReluAttrs, data: Type, alpha: Type, several: bool = False) -> TensorType:
-    """Return the type of the data; there is one slope for each place of the axis, or, if not ``several``, for all."""
+    """Return the type of the data; there is one slope for each place of the axis, in Relax also one for all places.
+
+    ``several`` asks for as many as there are places, as Relay does.
+    """
     x, slopes = tensor(data), tensor(alpha, 1)
     extent = x.shape[normal_axis(attrs.axis, x.rank)]
     one = not several and slopes.shape == (1,)
