@@ -81,6 +81,12 @@ def bits(dtype: str) -> int:
     return int(form["bits"])
 
 
+def integer_range(dtype: str) -> tuple[int, int]:
+    """Return the least and the greatest value of an integer dtype."""
+    width = bits(dtype)
+    return (0, (1 << width) - 1) if is_unsigned(dtype) else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
+
+
 def lanes_of(dtype: str) -> int | str:
     """Return how many lanes ``dtype`` has, as a text such as ``vscalex4`` where the machine decides."""
     _, times, lanes = dtype.partition("x")

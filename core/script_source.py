@@ -36,6 +36,11 @@ _CLASSIC = re.compile(
 _MODERN = re.compile(r"\bimport\s+[^\n]*\btirx\b|\bT\.sblock|\bs_tir\s*=|\bT\.let\b|\"tirx\.noalias\"")
 
 
+# The words of statements that Python's syntax tree calls otherwise.
+_STATEMENTS = {"FunctionDef": "def", "AsyncFunctionDef": "async", "ClassDef": "class", "ImportFrom": "import",
+               "Delete": "del", "AsyncFor": "async", "AsyncWith": "async"}  # fmt: skip
+
+
 class ScriptProblem(Exception):
     """One mistake in a script; whoever reads statements collects it and goes on."""
 
@@ -75,6 +80,12 @@ def stored_names(node: ast.AST) -> Iterator[str]:
                 yield name
 
 
+def statement_word(node: ast.stmt) -> str:
+    """Return the word that a statement begins with."""
+    kind = type(node).__name__
+    return _STATEMENTS.get(kind, kind.lower())
+
+
 def is_plain(value: Any) -> bool:
     """Whether a Python value can be written as a literal: a number, a string, None, lists and dictionaries of those."""
     match value:
@@ -96,7 +107,9 @@ class ScriptSource:
 
     def __init__(self, text: str, name: str = "<script>") -> None:
         """Parse ``text``; raises ParseError where it is not Python."""
-        text = _TYPE_PARAMETERS.sub(lambda found: found[1] + " " * len(found[2]), textwrap.dedent(text))
+        text = _TYPE_PARAMETERS.sub(
+            lambda found: found[1] + " " * len(found[2]), textwrap.dedent(text.removeprefix("\ufeff"))
+        )
         self.text = SourceText(text, name)
         self.classic = _CLASSIC.search(text) is not None and _MODERN.search(text) is None
         # The functions that the text defines.
@@ -115,6 +128,10 @@ class ScriptSource:
         except (RecursionError, MemoryError) as error:
             raise ParseError(Diagnostic("the script is nested too deep")) from error
         self.functions = frozenset(node.name for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef))
+        # What a module is called by its own functions.
+        self.modules = {"cls", *(node.name for node in self.tree.body if isinstance(node, ast.ClassDef))}
+        if len(self.modules) == 1:
+            self.modules.add("Module")
         self.aliases = dict(_NAMESPACES)
         for node in self.tree.body:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -181,7 +198,47 @@ class ScriptSource:
             ordered = sorted(self.problems, key=lambda one: (one.where.line, one.where.column) if one.where else (0, 0))
             raise ParseError(ordered, self.text)
 
-    # Names and literals.
+    # Definitions, names and literals.
+
+    def options(self, node: ast.FunctionDef, kind: str, names: tuple[str, ...]) -> dict[str, bool]:
+        """Return what the decorator ``kind`` of a function says: its options, which are true or false."""
+        found: dict[str, bool] = {}
+        for decorator in node.decorator_list:
+            if not isinstance(decorator, ast.Call) or self.dotted(decorator.func) != kind:
+                continue
+            if decorator.args:
+                raise self.problem(decorator.args[0], f"`{kind}` is given its options by name",
+                                   f"expected {', '.join(names)}")  # fmt: skip
+            for keyword in decorator.keywords:
+                if keyword.arg not in names:
+                    raise self.problem(keyword, f"`{kind}` has no option `{keyword.arg}`",
+                                       f"expected {', '.join(names)}")  # fmt: skip
+                value = self.literal(keyword.value)
+                if not isinstance(value, bool):
+                    raise self.problem(keyword.value, f"the option `{keyword.arg}` is true or false",
+                                       "expected True or False")  # fmt: skip
+                found[keyword.arg] = value
+        return found
+
+    def plain_parameters(self, node: ast.FunctionDef, what: str) -> list[ast.arg]:
+        """Return the parameters of a function, which have names of their own, no defaults and no stars."""
+        given = node.args
+        for other in (given.vararg, given.kwarg, *given.kwonlyargs, *given.defaults):
+            if other is not None:
+                raise self.problem(other, f"{what} has plain parameters only", "expected name: type")
+        names: set[str] = set()
+        for one in (*given.posonlyargs, *given.args):
+            if one.arg in names:
+                raise self.problem(one, f"the parameter `{one.arg}` is named twice", "a name of another parameter")
+            names.add(one.arg)
+        return [*given.posonlyargs, *given.args]
+
+    def once(self, known: dict[str, Any], new: dict[str, Any], node: ast.AST) -> None:
+        """Add the attributes ``new`` to those that are ``known``; raises ScriptProblem for a key that is there."""
+        for key in new:
+            if key in known:
+                raise self.problem(node, f"the attribute {key!r} is given twice", "given before")
+        known.update(new)
 
     def dotted(self, node: ast.AST) -> str | None:
         """Return ``R.nn.relu`` for that chain of names, its namespace under its usual name; None for other nodes."""

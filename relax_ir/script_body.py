@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.core.script_source import FollowsError, Poison, ScriptProblem, stored_names
+from relay2relax.core.script_source import FollowsError, Poison, ScriptProblem, statement_word, stored_names
 from relay2relax.relax_ir import symbols
 from relay2relax.relax_ir.expr import (
     Binding,
@@ -108,7 +108,7 @@ class FunctionReader(SignatureReader):
                     result = self.returned(statement)
                     break
                 if self.source.called(getattr(statement, "value", statement)) == "R.func_attr":
-                    self.checked(statement, lambda s=statement: attrs.update(self.function_attributes(s.value)))
+                    self.checked(statement, lambda s=statement: self.function_attributes(s.value, attrs))
                     continue
                 self.statement(statement)
             else:
@@ -148,7 +148,9 @@ class FunctionReader(SignatureReader):
 
     def returned(self, node: ast.Return) -> Expr | None:
         if node.value is None:
-            return Tuple(())
+            self.source.put_down(self.source.problem(node, "nothing is returned", "expected a value",
+                                                     help="an empty tuple is `R.tuple()`"))  # fmt: skip
+            return None
         found: list[Expr] = []
         value = node.value
         self.checked(node, lambda: found.append(self.argument(value)))
@@ -201,6 +203,11 @@ class FunctionReader(SignatureReader):
                 self.voids.append(name)
             case ast.Expr(value):
                 self.effect(value, node)
+            case ast.With([ast.withitem(ast.Call() as call, name)], _) if self.source.called(call) == "R.dataflow" and (
+                name is not None or call.args or call.keywords
+            ):
+                raise self.source.problem(name or call, "R.dataflow takes nothing and gives nothing",
+                                          "expected with R.dataflow():")  # fmt: skip
             case ast.With([item], body) if self.source.called(item.context_expr) == "R.dataflow":
                 self.dataflow(item.context_expr, body)
             case ast.If():
@@ -216,8 +223,8 @@ class FunctionReader(SignatureReader):
             case ast.Assign(targets) if len(targets) > 1:
                 raise self.source.problem(node, f"{len(targets)} names for one value", "expected one name")
             case _:
-                kind = type(node).__name__.lower()
-                raise self.source.problem(node, f"a function of Relax has no `{kind}` statement of this form",
+                word = statement_word(node)
+                raise self.source.problem(node, f"a function of Relax has no `{word}` statement of this form",
                                           "expected a binding, R.dataflow(), if or a local function")  # fmt: skip
 
     def is_void(self, annotation: ast.expr) -> bool:
@@ -236,7 +243,7 @@ class FunctionReader(SignatureReader):
                     self.define(name, tir.Var(name, dtype))
                 return
             if called == "R.match_cast":
-                self.match_cast(name, value)
+                self.match_cast(name, value, info)
                 return
         found = self.value(value)
         if isinstance(found, ModuleName):
@@ -322,7 +329,7 @@ class FunctionReader(SignatureReader):
         for index, name in enumerate(names):
             self.bind(name, TupleGetItem(source, index), value)
 
-    def match_cast(self, name: str, node: ast.Call) -> None:
+    def match_cast(self, name: str, node: ast.Call, annotated: StructInfo | None) -> None:
         given = self.source.arguments(node, ("value", "struct_info", "ty"))
         claimed = given.get("struct_info", given.get("ty"))
         if "value" not in given or claimed is None:
@@ -333,6 +340,9 @@ class FunctionReader(SignatureReader):
             raise self.source.problem(
                 node, f"the cast cannot succeed: {reason}", f"cast is {print_struct_info(actual)}"
             )
+        if annotated is not None and (reason := symbols.mismatch(annotated, info)):
+            raise self.source.problem(node, f"`{name}` is not what it is said to be: {reason}",
+                                      f"this is {print_struct_info(info)}")  # fmt: skip
         var = Var(name, info, self.is_inner(name))
         self.places[var] = node
         self.sequence.pending.append(MatchCast(var, value, info))
@@ -383,7 +393,10 @@ class FunctionReader(SignatureReader):
         self.hidden.update(name for name, item in inner.items() if isinstance(item, Var))
         for name, arg in outputs.items():
             if name not in inner:
-                self.source.problems.append(self.source.undefined(arg, name, inner, "variable").diagnostic)
+                problem = self.source.undefined(arg, name, inner, "variable")
+                if self.find(name) is not None:
+                    problem = self.source.problem(arg, f"`{name}` is no variable of the block", "bound outside of it")
+                self.source.put_down(problem)
                 inner[name] = Poison()
             self.define(name, inner[name])
         # Dimensions of a match_cast go on to be known.
@@ -452,6 +465,14 @@ class FunctionReader(SignatureReader):
             self.bind(name, self.as_value(found, info, value), value, info)
 
     def local_function(self, node: ast.FunctionDef) -> None:
+        kinds = [self.source.dotted(one.func if isinstance(one, ast.Call) else one) for one in node.decorator_list]
+        if kinds != ["R.function"]:
+            at = node.decorator_list[0] if node.decorator_list else node
+            problem = self.source.problem(at, f"the function `{node.name}` is of no kind that can stand here",
+                                          "expected `@R.function` before it")  # fmt: skip
+            if at is node:
+                problem = ScriptProblem(replace(problem.diagnostic, where=self.source.head(node)))
+            raise problem
         signature = self.head(node)
         if signature.ret is None:
             func = self.body(node, signature)

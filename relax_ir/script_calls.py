@@ -289,9 +289,7 @@ class CallReader(PlacementReader):
             case "const":
                 return self.constant(node)
             case "shape":
-                return ShapeExpr(
-                    self.row(self.source.arguments(node, ("value",)).get("value", ast.List([], ast.Load())))
-                )
+                return ShapeExpr(self.row(self.needed(node, self.source.arguments(node, ("value",)), "value")))
             case "prim_value":
                 return PrimValue(self.exprs.expr(self.one(node)))
             case "str":
@@ -348,6 +346,8 @@ class CallReader(PlacementReader):
             array = np.asarray(self.constants[given["value"].id])
             return Constant(array.astype(numpy_dtype(dtype), copy=False) if dtype else array)
         value = self.source.literal(given["value"])
+        if value is None:
+            raise self.source.problem(given["value"], "a constant has a value", "expected numbers")
         if not dtype:
             first = value
             while isinstance(first, (list, tuple)) and first:

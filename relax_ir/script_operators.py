@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import DTypeError, numpy_dtype
+from relay2relax.core.dtype import DTypeError, integer_range, numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.attributes import AttrField, attr_fields
 from relay2relax.ops.record import OpDef
@@ -45,6 +45,7 @@ from relay2relax.relax_ir.tvm_operators import (
 )
 from relay2relax.relax_ir.visit import LEAVES
 from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
+from relay2relax.tir.script_expr import is_dtype
 
 EXPRESSIONS = (*LEAVES, Call, CallTIR, CallDPSPacked, Tuple, TupleGetItem)
 # What the result of a call is said with, by age.
@@ -181,7 +182,11 @@ class OperatorReader(TypeReader, ABC):
         """Return a number, or lists of numbers, as a constant; raises ScriptProblem where ``dtype`` cannot hold it."""
         try:
             return Constant(np.array(value, numpy_dtype(dtype)))
-        except (ValueError, TypeError, OverflowError, DTypeError) as error:
+        except OverflowError as error:
+            low, high = integer_range(dtype)
+            title, label = f"this number does not fit in {dtype}", f"expected {low} to {high}"
+            raise self.source.problem(node, title, label) from error
+        except (ValueError, TypeError, DTypeError) as error:
             label = "expected numbers, in lists of one length each" if isinstance(value, list) else "expected a number"
             raise self.source.problem(node, f"this is no constant of dtype {dtype!r}", label) from error
 
@@ -221,6 +226,8 @@ class OperatorReader(TypeReader, ABC):
             case "DataType" | "string" | "String":
                 if value is None:
                     return None if field.optional else ""
+                if isinstance(value, str) and field.kind == "DataType" and not is_dtype(value or "void"):
+                    raise self.source.problem(at, f"there is no dtype {value!r}", 'expected a dtype such as "float32"')
                 if isinstance(value, str):
                     return "" if value == "void" else value
                 raise self.source.problem(at, f"{op}: `{field.name}` is a string", "expected a string")

@@ -109,7 +109,7 @@ class _ModuleReader:
         self.inference = Inference()
         self.places: dict[Var, ast.AST] = {}
         self.scalars_last: set[GlobalVar] = set()
-        self.names: dict[str, Any] = {"Module": ModuleName()}
+        self.names: dict[str, Any] = dict.fromkeys(source.modules - {"cls"}, ModuleName())
         self.check = True
 
     def read(self) -> None:
@@ -148,8 +148,10 @@ class _ModuleReader:
         if not modules:
             return self.source.tree.body
         module = modules[0]
+        if len(modules) > 1:
+            problem = self.source.problem(modules[1], "the text has two modules", "a second one")
+            raise ScriptProblem(replace(problem.diagnostic, where=self.source.head(modules[1])))
         self.is_alone = False
-        self.names[module.name] = ModuleName()
         for node in module.body:
             match node:
                 case ast.FunctionDef() | ast.Pass() | ast.Expr(ast.Constant()):
@@ -225,6 +227,9 @@ class _ModuleReader:
                                               "expected `@R.function` or `@T.prim_func` before it")  # fmt: skip
                 self.source.put_down(problem, self.source.head(node))
             return
+        if len({"R.function", "T.prim_func"} & set(decorators)) > 1:
+            problem = self.source.problem(node, f"the function `{node.name}` is of two kinds", "expected one decorator")
+            self.source.put_down(problem, self.source.head(node))
         if node.name in self.globals:
             problem = self.source.problem(node, f"the module has two functions `{node.name}`", "defined before")
             self.source.put_down(problem, self.source.head(node))

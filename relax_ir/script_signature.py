@@ -19,6 +19,7 @@ from relay2relax.tir import expr as tir
 from relay2relax.tir.script_names import declared_symbols
 
 # Calls whose arguments are scalars, or whose strings hold extents.
+_OPTIONS = ("private", "pure", "check_well_formed")
 _OF_SCALARS = frozenset({"R.Tensor", "R.Shape", "R.Prim", "R.shape", "R.prim_value", "Tensor", "Shape"})
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -49,16 +50,14 @@ class SignatureReader(CallReader):
     def head(self, node: ast.FunctionDef) -> Signature:
         """Read decorators, parameters and result of ``node`` in a scope of its own."""
         options = self.options(node)
-        arguments = node.args
-        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
-            raise self.source.problem(node, "a function of Relax has plain parameters only", "expected name: type")
+        arguments = self.source.plain_parameters(node, "a function of Relax")
         self.scopes.append({})
         self.declared = declared_symbols(self.source, node.body)
         self.in_signature = True
         try:
             scalars = self.dimension_parameters(node)
             params = []
-            for argument in arguments.args:
+            for argument in arguments:
                 if argument.annotation is None:
                     raise self.source.problem(argument, f"the parameter `{argument.arg}` has no struct info",
                                               "expected R.Tensor(…) or other struct info")  # fmt: skip
@@ -116,29 +115,17 @@ class SignatureReader(CallReader):
 
     def options(self, node: ast.FunctionDef) -> tuple[bool, bool]:
         """Return whether the function is private, and whether it is pure."""
-        private, pure = False, True
-        for decorator in node.decorator_list:
-            for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
-                value = bool(self.source.literal(keyword.value))
-                match keyword.arg:
-                    case "private":
-                        private = value
-                    case "pure":
-                        pure = value
-                    case "check_well_formed":
-                        pass
-                    case _:
-                        raise self.source.problem(keyword, f"R.function has no option `{keyword.arg}`",
-                                                  "expected private, pure or check_well_formed")  # fmt: skip
-        return private, pure
+        said = self.source.options(node, "R.function", _OPTIONS)
+        return said.get("private", False), said.get("pure", True)
 
-    def function_attributes(self, call: ast.expr) -> dict[str, Any]:
+    def function_attributes(self, call: ast.expr, known: dict[str, Any]) -> None:
+        """Read ``R.func_attr`` and add what it says to what is ``known``."""
         assert isinstance(call, ast.Call)
         if len(call.args) != 1 or not isinstance(call.args[0], ast.Dict):
             raise self.source.problem(call, "R.func_attr takes a dictionary", "expected one dictionary")
         found = self.attribute(call.args[0])
         assert isinstance(found, dict)
-        return found
+        self.source.once(known, found, call)
 
     def attribute(self, node: ast.expr) -> Any:
         """Return the value of an attribute: literals, and expressions over dimensions."""

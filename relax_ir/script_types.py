@@ -7,11 +7,11 @@ has to be known.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-from relay2relax.core.script_source import Poison, ScriptSource
+from relay2relax.core.script_scope import Names
+from relay2relax.core.script_source import ScriptSource
 from relay2relax.relax_ir.devices import DeviceError, GlobalInfo, VDevice, device_name, full_name
 from relay2relax.relax_ir.expr import Var as RelaxVar
 from relay2relax.relax_ir.struct_info import (
@@ -41,12 +41,11 @@ def as_dimension(found: Any) -> Any:
     return found
 
 
-class TypeReader:
-    """Reads struct info; ``scopes`` say what names stand for."""
+class TypeReader(Names):
+    """Reads struct info."""
 
     def __init__(self, source: ScriptSource) -> None:
-        self.source = source
-        self.scopes: list[dict[str, Any]] = [{}]
+        super().__init__(source)
         self.exprs = ExpressionReader(source, self.scalar, "int64")
         self.exprs.known = self.names
         self.in_signature = False
@@ -55,38 +54,9 @@ class TypeReader:
         # The devices of the module; None where the text is a function alone, which is read without them.
         self.devices: Sequence[GlobalInfo] | None = None
 
-    # Names.
-
-    def define(self, name: str, item: Any) -> None:
-        self.scopes[-1][name] = item
-
-    def find(self, name: str) -> Any:
-        for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
-        return self.source.values.get(name)
-
-    def lookup(self, name: str) -> Any:
-        """Return what ``name`` stands for, None where it is not defined."""
-        found = self.find(name)
-        if isinstance(found, Poison):
-            raise self.source.follows(name)
-        return found
-
     def scalar(self, name: str) -> Any:
         """Return what ``name`` stands for in an extent."""
         return as_dimension(self.lookup(name))
-
-    def names(self) -> Sequence[str]:
-        return [name for scope in self.scopes for name in scope]
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        self.scopes.append({})
-        try:
-            yield
-        finally:
-            self.scopes.pop()
 
     # Extents.
 
@@ -171,8 +141,12 @@ class TypeReader:
             dtype = self.dtype(given["dtype"]) if "dtype" in given else ""
             return TensorStructInfo(known.values, dtype, known.ndim, vdevice)
         extents = None if shape is None or _is_none(shape) else self.row(self.shape_of(shape))
+        if shape is not None and any(isinstance(extent, int) and extent < 0 for extent in extents or ()):
+            raise self.source.problem(shape, "an extent is negative", "expected 0 or more")
         dtype = self.dtype(given["dtype"]) if "dtype" in given else ""
         ndim = self.integer(given["ndim"], "ndim") if "ndim" in given else -1
+        if ndim < -1:
+            raise self.source.problem(given["ndim"], "ndim is negative", "expected the number of dimensions")
         if extents is not None and ndim not in (-1, len(extents)):
             raise self.source.problem(given["ndim"], f"ndim is {ndim}", f"expected {len(extents)}, as the shape has")
         return TensorStructInfo(extents, dtype, ndim, vdevice)

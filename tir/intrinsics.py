@@ -14,7 +14,7 @@ def min_value(dtype: str) -> PrimExpr:
         return IntImm(0, "bool")
     if dt.is_float(dtype):
         return FloatImm(-_float_max(dtype), dtype)
-    return const(0 if dt.is_unsigned(dtype) else -(1 << (dt.bits(dtype) - 1)), dtype)
+    return const(dt.integer_range(dtype)[0], dtype)
 
 
 def max_value(dtype: str) -> PrimExpr:
@@ -23,8 +23,7 @@ def max_value(dtype: str) -> PrimExpr:
         return IntImm(1, "bool")
     if dt.is_float(dtype):
         return FloatImm(_float_max(dtype), dtype)
-    width = dt.bits(dtype)
-    return const((1 << width) - 1 if dt.is_unsigned(dtype) else (1 << (width - 1)) - 1, dtype)
+    return const(dt.integer_range(dtype)[1], dtype)
 
 
 def _float_max(dtype: str) -> float:

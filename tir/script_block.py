@@ -60,11 +60,18 @@ class BlockReader(BufferReader):
     def statements(self, nodes: Sequence[ast.stmt]) -> Stmt:
         """Return ``nodes`` as one statement."""
 
+    def say_once(self, frame: _BlockFrame, field: str, value: Any, node: ast.AST, what: str) -> None:
+        """Let a block have ``value``; raises ScriptProblem where it has one already."""
+        if getattr(frame, field) is not None:
+            raise self.source.problem(node, f"the block has {what} already", "given before")
+        setattr(frame, field, value)
+
     def owned(self, buffer: Buffer) -> None:
         (self.frames[-1].buffers if self.frames else self.root_buffers).append(buffer)
 
     def block(self, call: ast.Call, body: list[ast.stmt]) -> list[Item]:
-        name = self.source.string(call.args[0], "a block's name") if call.args else ""
+        given = self.source.arguments(call, ("name", "no_realize"))
+        name = self.source.string(given["name"], "a block's name") if "name" in given else ""
         if name == "root" and not self.frames and not any(map(self.is_own, body)):
             # The function's own block; TVM prints it where it owns something. What it reads and writes follows.
             self.rooted = True
@@ -113,10 +120,7 @@ class BlockReader(BufferReader):
     def attributes_of_block(self, node: ast.Call, called: str) -> None:
         """Read ``T.sblock_attr``."""
         notes = self.noted(node, called)
-        if self.frames:
-            self.frames[-1].annotations.update(notes)
-        else:
-            self.root_annotations.update(notes)
+        self.source.once(self.frames[-1].annotations if self.frames else self.root_annotations, notes, node)
 
     def match_region(self, name: str, node: ast.Call) -> None:
         """Read ``T.match_buffer`` of a part of a buffer."""
@@ -149,9 +153,9 @@ class BlockReader(BufferReader):
             if kind not in _AXES or not isinstance(target, ast.Name):
                 raise self.source.problem(call, f"there is no kind of axis {kind!r}", 'expected "S" or "R"')
             begin, extent = self.ranges[value]
-            self.add_axis(frame, target.id, _AXES[kind], extent, value, begin)
+            self.add_axis(frame, target, _AXES[kind], extent, value, begin)
 
-    def axis(self, name: str, kind: str, call: ast.Call) -> None:
+    def axis(self, target: ast.Name, kind: str, call: ast.Call) -> None:
         frame = self.frame(call, "an axis")
         if kind not in _AXES or len(call.args) != 2:
             raise self.source.problem(
@@ -166,15 +170,24 @@ class BlockReader(BufferReader):
             begin, extent = bounds_of(begin, end)
         else:
             extent = self.as_counter(self.exprs.expr(bounds, dtype), dtype)
-        self.add_axis(frame, name, _AXES[kind], extent, self.exprs.typed(value, call.args[1], extent.dtype), begin)
+        self.add_axis(frame, target, _AXES[kind], extent, self.exprs.typed(value, call.args[1], extent.dtype), begin)
 
     def as_counter(self, bound: PrimExpr, dtype: str) -> PrimExpr:
         """Return a bound of an axis in the dtype of its value, where that is known and the bound is a number."""
         return cast(dtype, bound) if dtype and isinstance(bound, IntImm) else bound
 
     def add_axis(
-        self, frame: _BlockFrame, name: str, kind: IterKind, extent: PrimExpr, value: PrimExpr, begin: PrimExpr | None
+        self,
+        frame: _BlockFrame,
+        target: ast.Name,
+        kind: IterKind,
+        extent: PrimExpr,
+        value: PrimExpr,
+        begin: PrimExpr | None,
     ) -> None:
+        name = target.id
+        if any(axis.var.name == name for axis in frame.axes):
+            raise self.source.problem(target, f"the block has an axis `{name}` already", "bound twice")
         var = Var(name, extent.dtype)
         frame.axes.append(IterVar(var, extent, kind, begin))
         frame.values.append(value)

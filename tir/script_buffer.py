@@ -83,6 +83,8 @@ class BufferReader(ScopeReader):
         if "shape" not in given:
             raise self.source.problem(node, f"the buffer `{name}` has no shape", "expected a shape")
         extents = tuple(self.extent(part, signature) for part in _parts(given["shape"]))
+        if any(isinstance(extent, IntImm) and extent.value < 0 for extent in extents):
+            raise self.source.problem(given["shape"], "an extent is negative", "expected 0 or more")
         dtype = self.exprs.dtype(given["dtype"]) if "dtype" in given else "float32"
         scope = self.source.string(given["scope"], "a scope") if "scope" in given else "global"
         strides = _parts(given["strides"]) if "strides" in given else []

@@ -221,6 +221,9 @@ class ExpressionReader(OperatorReader):
         if name is not None and (self.is_function(name) or name in self.source.functions):
             operands = tuple(self.expr(arg) for arg in node.args)
             return Call(f"Module.{name.rpartition('.')[2]}", operands, "int32")
+        head = (name or "").partition(".")[0]
+        if head != name and head not in self.source.aliases and self.lookup(head) is None:
+            raise self.source.undefined(node.func, head, [*self.source.aliases, *self.source.modules])
         if name is None or not name.startswith("T."):
             raise self.source.problem(node.func, f"`{name or 'this'}` cannot be called in a tensor program",
                                       "expected a function of T")  # fmt: skip
@@ -306,6 +309,12 @@ class ExpressionReader(OperatorReader):
             case PrimExpr():
                 return value
             case bool() | int() | float():
+                element = dt.element_dtype(dtype)
+                if isinstance(value, int) and dt.is_int(element) and element != "bool":
+                    low, high = dt.integer_range(element)
+                    if not low <= value <= high:
+                        raise self.source.problem(node, f"this number does not fit in {dtype}",
+                                                  f"expected {low} to {high}")  # fmt: skip
                 if isinstance(value, float) and not dt.is_float(dtype):
                     if not math.isfinite(value):
                         raise self.source.problem(node, f"no {dtype} is {value}", "expected a finite number")
@@ -383,7 +392,7 @@ class ExpressionReader(OperatorReader):
     def is_function(self, name: str) -> bool:
         """Whether ``name`` is that of another function of the module, e.g. ``Module.scale`` or ``cls.scale``."""
         head, dot, rest = name.partition(".")
-        return bool(dot) and "." not in rest and head not in ("T", "R", "I") and self.lookup(head) is None
+        return bool(dot) and "." not in rest and head in self.source.modules and self.lookup(head) is None
 
     def method(self, node: ast.Call, func: ast.Attribute) -> PrimExpr:
         """``A.vload([i], predicate=mask)`` and ``A.access_ptr("r")``."""

@@ -22,6 +22,7 @@ from relay2relax.tir.script_stmt import StatementReader
 from relay2relax.tir.stmt import NO_ALIAS, BlockRealize, Evaluate, PrimFunc, Seq, Stmt
 from relay2relax.tir.visit import statements, written_buffers
 
+_OPTIONS = ("private", "check_well_formed", "s_tir", "is_stir")
 _ATTRIBUTES, _CLASSIC_ATTRIBUTES = (DIALECTS[name].attributes for name in ("tvm", "tvm-0.18"))
 
 
@@ -58,14 +59,12 @@ class _PrimFuncReader(StatementReader):
         self.attrs: dict[str, Any] = {}
 
     def read(self) -> PrimFunc:
-        arguments = self.node.args
-        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
-            raise self.source.problem(self.node, "a PrimFunc has plain parameters only", "expected name: type")
-        for argument in arguments.args:
+        arguments = self.source.plain_parameters(self.node, "a PrimFunc")
+        for argument in arguments:
             name = self.source.dotted(argument.annotation) if argument.annotation is not None else None
             if name is not None and name.startswith("T.") and is_dtype(name[2:]):
                 self.symbol_dtypes[argument.arg] = name[2:]
-        for argument in arguments.args:
+        for argument in arguments:
             before = len(self.source.problems)
             self.checked(partial(self.parameter, argument))
             if len(self.source.problems) > before:
@@ -102,16 +101,7 @@ class _PrimFuncReader(StatementReader):
 
     def option(self, name: str, found: bool = False) -> bool:
         """Return what the decorator says under ``name``, ``found`` where it says nothing."""
-        for decorator in self.node.decorator_list:
-            if isinstance(decorator, ast.Call):
-                options = ("private", "check_well_formed", "s_tir", "is_stir")
-                for keyword in decorator.keywords:
-                    if keyword.arg not in options:
-                        raise self.source.problem(keyword, f"`T.prim_func` has no option `{keyword.arg}`",
-                                                  f"expected {', '.join(options)}")  # fmt: skip
-                    if keyword.arg == name:
-                        found = bool(self.source.literal(keyword.value))
-        return found
+        return self.source.options(self.node, "T.prim_func", _OPTIONS).get(name, found)
 
     def parameter(self, argument: ast.arg) -> None:
         annotation = argument.annotation and self.source.quoted(argument.annotation, "type of a parameter")
@@ -167,10 +157,12 @@ class _PrimFuncReader(StatementReader):
         return False
 
     def function_attributes(self, node: ast.Call) -> None:
+        found: dict[str, Any] = {}
         for name, value in self.noted(node, "T.func_attr").items():
             # Classic scripts call by other names what is kept under the names of today.
             own = name.replace(_CLASSIC_ATTRIBUTES, _ATTRIBUTES, 1) if name.startswith(_CLASSIC_ATTRIBUTES) else name
-            self.attrs[own if self.source.classic else name] = value
+            found[own if self.source.classic else name] = value
+        self.source.once(self.attrs, found, node)
 
 
 def _is_nothing(body: Stmt) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from abc import ABC
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Union
 
+from relay2relax.core.script_scope import Names
 from relay2relax.core.script_source import Poison, ScriptProblem, ScriptSource, stored_names
 from relay2relax.tir.expr import Buffer, BufferData, BufferLoad, IntImm, PrimExpr, StringImm, Var
 from relay2relax.tir.script_expr import ExpressionReader
@@ -40,14 +40,13 @@ class Opened:
 Item = Union[Stmt, Opened]
 
 
-class ScopeReader(ABC):
-    """The names that can be seen, innermost scope last."""
+class ScopeReader(Names, ABC):
+    """Reads what is of use to every reader of tensor programs."""
 
     symbol_dtypes: dict[str, str]
 
     def __init__(self, source: ScriptSource, node: ast.FunctionDef) -> None:
-        self.source = source
-        self.scopes: list[dict[str, Any]] = [{}]
+        super().__init__(source)
         self.exprs = ExpressionReader(source, self.scalar, "int32")
         self.exprs.known = self.names
         # Where the variables of loops begin (None: at 0), and how far they go.
@@ -56,21 +55,6 @@ class ScopeReader(ABC):
         self.symbol_dtypes = declared_symbols(source, node.body)
         within = [one for one in ast.walk(node) if isinstance(one, ast.Assign) and one not in node.body]
         self.later = declared_symbols(source, within)
-
-    def define(self, name: str, item: Any) -> None:
-        self.scopes[-1][name] = item
-
-    def lookup(self, name: str) -> Any:
-        found = self.find(name)
-        if isinstance(found, Poison):
-            raise self.source.follows(name)
-        return found
-
-    def find(self, name: str) -> Any:
-        for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
-        return self.source.values.get(name)
 
     def scalar(self, name: str) -> Any:
         match found := self.lookup(name):
@@ -84,17 +68,6 @@ class ScopeReader(ABC):
                 # TVM may print a variable before its declaration.
                 found = self.scopes[0][name] = Var(name, self.later[name])
         return found
-
-    def names(self) -> list[str]:
-        return [name for scope in self.scopes for name in scope]
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        self.scopes.append({})
-        try:
-            yield
-        finally:
-            self.scopes.pop()
 
     def checked(self, read: Callable[[], Any]) -> Any:
         """Return what ``read`` returns; a mistake is put down, and None returned."""

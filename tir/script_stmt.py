@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from relay2relax.core import dtype as dt
-from relay2relax.core.script_source import counted
+from relay2relax.core.script_source import counted, statement_word
 from relay2relax.tir.expr import (
     Buffer,
     Call,
@@ -49,6 +49,8 @@ from relay2relax.tir.stmt import (
     While,
 )
 
+# What ``with`` gives no name to.
+_WITHOUT_NAME = frozenset({"T.sblock", "T.block", "T.init"})
 _KINDS = {"T.serial": LoopKind.SERIAL, "range": LoopKind.SERIAL, "T.parallel": LoopKind.PARALLEL,
           "T.vectorized": LoopKind.VECTORIZED, "T.unroll": LoopKind.UNROLLED,
           "T.thread_binding": LoopKind.THREAD}  # fmt: skip
@@ -124,8 +126,7 @@ class StatementReader(BlockReader):
                 return [Evaluate(Call("continue_loop", (), "int32"))]
             case ast.Pass():
                 return []
-        kind = type(node).__name__.lower()
-        raise self.source.problem(node, f"a tensor program has no `{kind}` statement of this form",
+        raise self.source.problem(node, f"a tensor program has no `{statement_word(node)}` statement of this form",
                                   "expected an assignment, loop, branch, block or T.evaluate")  # fmt: skip
 
     # Assignments.
@@ -169,7 +170,8 @@ class StatementReader(BlockReader):
                 self.remap([target], value)
                 return []
             if called.startswith("T.axis."):
-                self.axis(name, called.removeprefix("T.axis."), value)
+                assert isinstance(target, ast.Name)
+                self.axis(target, called.removeprefix("T.axis."), value)
                 return []
             if called in BLOCK_BUFFERS or is_memory(called):
                 return self.memory(name, called, value)
@@ -231,14 +233,20 @@ class StatementReader(BlockReader):
     def loop(self, node: ast.For) -> Stmt:
         call = node.iter
         called = self.source.called(call)
-        if not isinstance(call, ast.Call) or called is None or node.orelse:
+        if node.orelse:
+            raise self.source.problem(node.orelse[0], "a loop has no `else`", "expected nothing after the loop")
+        if not isinstance(call, ast.Call) or called is None:
             raise self.source.problem(
                 node.iter, "this is no loop of a tensor program", "expected range, T.grid, T.serial …"
             )
         targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+        if isinstance(node.target, ast.Tuple) and called != "T.grid":
+            raise self.source.problem(node.target, f"{called} has one variable", "expected one name")
         names = [target.id for target in targets if isinstance(target, ast.Name)]
         if len(names) != len(targets):
             raise self.source.problem(node.target, "a loop variable is a name", "expected a name")
+        if len(set(names)) != len(names):
+            raise self.source.problem(node.target, "two loops have one variable", "expected different names")
         if called == "T.grid":
             extents = [self.exprs.expr(arg) for arg in call.args]
             if len(extents) != len(names):
@@ -249,8 +257,6 @@ class StatementReader(BlockReader):
         if called not in _KINDS:
             raise self.source.problem(call.func, f"`{called}` has no form here",
                                       f"expected T.grid, {', '.join(_KINDS)}")  # fmt: skip
-        if len(names) != 1:
-            raise self.source.problem(node.target, f"{called} has one variable", "expected one name")
         return self.single(called, names[0], call, node.body)
 
     def single(self, called: str, name: str, call: ast.Call, body: list[ast.stmt]) -> Stmt:
@@ -309,6 +315,8 @@ class StatementReader(BlockReader):
             inner = ast.copy_location(ast.With(items[1:], body), node)
             return self.with_(node, items[:1], [inner])
         call = items[0].context_expr
+        if items[0].optional_vars is not None and self.source.called(call) in _WITHOUT_NAME:
+            raise self.source.problem(items[0].optional_vars, "a block has no name of this kind", "nothing to name")
         name = items[0].optional_vars.id if isinstance(items[0].optional_vars, ast.Name) else ""
         called = self.source.called(call)
         if isinstance(call, ast.Call) and called in ("T.sblock", "T.block"):
@@ -316,7 +324,7 @@ class StatementReader(BlockReader):
         if called == "T.init":
             if not self.frames:
                 raise self.source.problem(call, "T.init stands in a block", "not in a block")
-            self.frames[-1].init = self.inner(body)
+            self.say_once(self.frames[-1], "init", self.inner(body), call, called)
             return []
         if called == "T.Assert" and isinstance(call, ast.Call) and len(call.args) == 2:
             return [self.assertion(call.args[0], call.args[1], node), self.inner(body)]
@@ -426,11 +434,12 @@ class StatementReader(BlockReader):
             raise self.source.problem(node, "an expression alone does nothing", "expected an assignment or a call")
         match called:
             case "T.reads":
-                self.frame(node, called).reads = self.regions(node)
+                self.say_once(self.frame(node, called), "reads", self.regions(node), node, called)
             case "T.writes":
-                self.frame(node, called).writes = self.regions(node)
+                self.say_once(self.frame(node, called), "writes", self.regions(node), node, called)
             case "T.where":
-                self.frame(node, called).predicate = self.exprs.expr(self.exprs.only(node, "a condition"))
+                condition = self.exprs.expr(self.exprs.only(node, "a condition"))
+                self.say_once(self.frame(node, called), "predicate", condition, node, called)
             case "T.sblock_attr" | "T.block_attr":
                 self.attributes_of_block(node, called)
             case "T.func_attr":

@@ -32,6 +32,26 @@ def test_no_script_at_all(text: str) -> None:
         rx.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("damage", "line"),
+    [
+        (lambda text: text.replace("\n", "\r\n"), 3),
+        (lambda text: "\ufeff" + text, 3),
+        (lambda text: text.replace("    return", "\treturn"), 4),
+        (lambda text: text.replace("    return", "  return"), 4),
+        (lambda text: text.replace("y = R", "%y = R"), 3),
+        (lambda text: text.replace("x: R", "class: R"), 2),
+    ],
+)
+def test_the_line_is_told(damage: Callable[[str], str], line: int) -> None:
+    text = '@R.function\ndef main(x: R.Tensor((2,), "float32")):\n    y = R.foo(x)\n    return y\n'
+    with pytest.raises(Relay2RelaxError) as caught:
+        rx.parse(damage(text))
+    where = caught.value.diagnostics[0].where
+    assert where is not None
+    assert where.line == line
+
+
 def test_a_deep_expression_is_refused_or_read() -> None:
     long = "x" + " + x" * 20_000
     text = f'@R.function\ndef main(x: R.Tensor((2,), dtype="float32")):\n    y = {long}\n    return y\n'
