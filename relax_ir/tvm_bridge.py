@@ -4,16 +4,19 @@
     rx = from_tvm(module)
 
 Both ways lead over TVMScript, which is the form that TVM keeps stable; the tensors of constants do not go through the
-text on the way to TVM. TVM is imported when one of these is called, not before.
+text but share their memory where DLPack lets them. TVM is imported when one of these is called, not before.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from relay2relax.core.dtype import of_array
+import numpy as np
+
+from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.tvm_installation import TvmError, require_tvm
 from relay2relax.relax_ir.expr import Constant, IRModule
@@ -42,7 +45,7 @@ def to_tvm(mod: IRModule) -> Any:
             return None
         if constant not in given:
             given[constant] = f"relay2relax_constant_{len(given)}"
-            names[given[constant]] = relax.const(constant.data, of_array(constant.data))
+            names[given[constant]] = relax.const(_tensor(constant.data))
         return given[constant]
 
     text = print_module(mod, dialect_of_version(tvm.__version__), name_constant)
@@ -58,8 +61,64 @@ def from_tvm(module: Any, check_well_formed: bool = True) -> IRModule:
     """
     require_tvm()
     with tvm_errors("apache-tvm cannot print the module"):
-        text = module.script(show_meta=True)
-    return parse(text, "<tvm>", check_well_formed=check_well_formed)
+        text = module.script(show_meta=False)
+        constants = _constants(module, text)
+        if constants is None:
+            text = module.script(show_meta=True)
+    return parse(text, "<tvm>", constants, check_well_formed)
+
+
+# How a text refers to constants that stand beside it; TVM 0.27 has another name for them.
+_MENTION = re.compile(r'metadata\["(relax\.expr\.Constant|ir\.GenericConst)"\]\[(\d+)\]')
+# Scalars of these dtypes stand in the text; those of bool do from some release on.
+_WRITTEN_OUT = frozenset({"int8", "int16", "int32", "int64", "float16", "float32", "float64"})
+
+
+def _constants(module: Any, text: str) -> dict[str, Any] | None:
+    """Return the arrays that ``text`` refers to, as ``parse`` takes them, None where that is not certain.
+
+    TVM numbers constants as it prints them: function by function as they are ordered there, binding by binding, and
+    from left to right.
+    """
+    from tvm import relax
+
+    mentions = list(dict.fromkeys(_MENTION.findall(text)))
+    functions = [(var.name_hint, func) for var, func in module.functions.items() if isinstance(func, relax.Function)]
+    constants: dict[Any, None] = {}
+    # Since 0.27 class and field have other names.
+    constant_class = type(relax.const(0))
+    if mentions:
+        for _, func in sorted(functions, key=lambda one: (one[0] == "main", one[0].encode())):
+            relax.analysis.post_order_visit(
+                func, lambda node: constants.setdefault(node) if isinstance(node, constant_class) else None
+            )
+    tensors = [constant.data if hasattr(constant, "data") else constant.value for constant in constants]
+    named = [one for one in tensors if len(one.shape) or str(one.dtype) not in _WRITTEN_OUT]
+    if len(named) > len(mentions):
+        named = [one for one in named if len(one.shape) or str(one.dtype) != "bool"]
+    keys = {key for key, _ in mentions}
+    if len(named) != len(mentions) or len(keys) > 1 or [int(place) for _, place in mentions] != list(range(len(named))):
+        return None
+    return {"metadata": {key: [_array(one) for one in named] for key in keys}}
+
+
+def _tensor(array: Array) -> Any:
+    """Return ``array`` as a tensor of TVM, in the same memory where that is aligned as TVM's code wants it."""
+    import tvm
+
+    try:
+        return tvm.runtime.from_dlpack(array)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return tvm.runtime.tensor(array)
+
+
+def _array(tensor: Any) -> Array:
+    """Return a tensor of TVM as an array, in the same memory where numpy knows its dtype."""
+    try:
+        return np.from_dlpack(tensor)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        found: Array = tensor.numpy()
+        return found
 
 
 @contextmanager
