@@ -21,6 +21,11 @@ from relay2relax.tir.script_names import declared_symbols
 # Calls whose arguments are scalars, or whose strings hold extents.
 _OPTIONS = ("private", "pure", "check_well_formed")
 _OF_SCALARS = frozenset({"R.Tensor", "R.Shape", "R.Prim", "R.shape", "R.prim_value", "Tensor", "Shape"})
+# How to part a module from objects that its attributes hold.
+_TAKE_OUT = {
+    "ffi.Tensor": "take weights out first: `mod, params = tvm.relax.frontend.detach_params(mod)`",
+    "ffi.Module": 'take compiled code out first: `mod = mod.without_attr("external_mods")`',
+}
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -139,6 +144,9 @@ class SignatureReader(CallReader):
                 return [self.attribute(item) for item in items]
             case ast.Name() | ast.BinOp():
                 return self.exprs.value(node)
+            case ast.Subscript(ast.Subscript(ast.Name("metadata" | "meta"), ast.Constant(str() as kind)), _):
+                raise self.source.problem(node, f"an attribute holds an object of apache-tvm, {kind}",
+                                          "no script can hold it", help=_TAKE_OUT.get(kind, ""))  # fmt: skip
         return self.source.literal(node)
 
 

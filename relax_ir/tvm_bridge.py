@@ -60,6 +60,10 @@ def from_tvm(module: Any, check_well_formed: bool = True) -> IRModule:
     form here, and WellFormedError where ``check_well_formed`` is set and the module is not well formed.
     """
     require_tvm()
+    import tvm
+
+    if not isinstance(module, tvm.IRModule):
+        raise TvmError(f"a module of apache-tvm was expected, a tvm.IRModule; this is a {type(module).__name__}")
     with tvm_errors("apache-tvm cannot print the module"):
         text = module.script(show_meta=False)
         constants = _constants(module, text)
@@ -80,6 +84,7 @@ def _constants(module: Any, text: str) -> dict[str, Any] | None:
     TVM numbers constants as it prints them: function by function as they are ordered there, binding by binding, and
     from left to right.
     """
+    import tvm
     from tvm import relax
 
     mentions = list(dict.fromkeys(_MENTION.findall(text)))
@@ -92,7 +97,8 @@ def _constants(module: Any, text: str) -> dict[str, Any] | None:
             relax.analysis.post_order_visit(
                 func, lambda node: constants.setdefault(node) if isinstance(node, constant_class) else None
             )
-    tensors = [constant.data if hasattr(constant, "data") else constant.value for constant in constants]
+    values = [constant.data if hasattr(constant, "data") else constant.value for constant in constants]
+    tensors = [value for value in values if isinstance(value, tvm.runtime.Tensor)]
     named = [one for one in tensors if len(one.shape) or str(one.dtype) not in _WRITTEN_OUT]
     if len(named) > len(mentions):
         named = [one for one in named if len(one.shape) or str(one.dtype) != "bool"]
