@@ -435,7 +435,7 @@ class _FunctionPrinter:
         assert script is not None
         texts = [self.expr(arg) for arg in args]
         if isinstance(op, ForeignOp):
-            return f"R.{script.name}({', '.join(self.foreign(attrs, texts))})"
+            return f"R.{script.name}({', '.join(self.foreign(script.name, attrs, texts))})"
         values = {field.name: getattr(attrs, field.name) for field in attr_fields(op.attrs)}
         texts += [self.scalar(values[name]) for name in script.positional]
         for name, value in values.items():
@@ -452,9 +452,13 @@ class _FunctionPrinter:
         text = attribute_text(value, self.symbol)
         return f"R.prim_value({text})" if isinstance(value, (IntImm, FloatImm)) else text
 
-    def foreign(self, attrs: ForeignAttrs, args: Sequence[str]) -> Iterator[str]:
-        """Yield the arguments of an operator without a record, as they were written."""
-        for name, value in attrs.layout:
+    def foreign(self, name: str, attrs: ForeignAttrs, args: Sequence[str]) -> Iterator[str]:
+        """Yield the arguments of the operator ``name``, which has no record, as they were written.
+
+        Those of the virtual machine are values, numbers too, which TVM 0.25 takes as R.prim_value only.
+        """
+        values = name.startswith("vm.")
+        for keyword, value in attrs.layout:
             match value:
                 case Argument(index):
                     text = args[index]
@@ -462,13 +466,15 @@ class _FunctionPrinter:
                     text = self.info(value)
                 case (StructInfo(), *_):
                     text = f"[{', '.join(map(self.info, value))}]"
+                case int() if values:
+                    text = f"R.prim_value({value})"
                 case _:
                     text = attribute_text(value, self.symbol)
-            if name in RESULT_KEYWORDS:
+            if keyword in RESULT_KEYWORDS:
                 if self.dialect.result is None:
                     raise UnsupportedError(
-                        f"dialect {self.dialect.name} has no word for `{name}=`, about which TVM's releases disagree; "
-                        "print for one of them: tvm-0.25, tvm-0.27"
+                        f"dialect {self.dialect.name} has no word for `{keyword}=`, about which "
+                        "TVM's releases disagree; print for one of them: tvm-0.25, tvm-0.27"
                     )
-                name = self.dialect.result
-            yield f"{name}={text}" if name else text
+                keyword = self.dialect.result
+            yield f"{keyword}={text}" if keyword else text

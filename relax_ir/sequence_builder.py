@@ -180,12 +180,15 @@ class SequenceBuilder:
         """Bind ``var``, which :meth:`new_var` made, to ``expr``."""
         self.emit_normalized(Binding(var, self.normalize(expr)))
 
-    def match_cast(self, value: Value, info: StructInfo, name_hint: str = "") -> Var:
-        """Bind ``value`` cast to ``info``; new variables among the extents of ``info`` are bound by this."""
+    def match_cast(self, value: Value, info: StructInfo, name_hint: str = "", output: bool = False) -> Var:
+        """Bind ``value`` cast to ``info``; new variables among the extents of ``info`` are bound by this.
+
+        The variable is seen outside its dataflow block where it is an ``output`` of that.
+        """
         source = self._as_result(value)
         if reason := symbols.mismatch(info, self.struct_info(source)):
             raise StructInfoError(f"match_cast cannot succeed: {reason}")
-        var = self._fresh(name_hint, info, False, None)
+        var = self._fresh(name_hint, info, output, None)
         self.emit_normalized(MatchCast(var, source, info))
         return var
 

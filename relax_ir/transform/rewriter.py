@@ -115,7 +115,8 @@ class Rewriter:
         var = binding.var
         if isinstance(binding, MatchCast):
             info = symbols.substitute(binding.info, self.extents)
-            return self.builder.match_cast(self.expr(binding.value), info, var.name)
+            output = dataflow and not var.dataflow
+            return self.builder.match_cast(self.expr(binding.value), info, var.name, output)
         value = self.value(self._nested(binding.value))
         if dataflow and not var.dataflow:
             return self.builder.emit_output(value, var.name)

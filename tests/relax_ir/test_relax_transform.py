@@ -213,3 +213,20 @@ def test_long_functions_need_no_stack() -> None:
     assert isinstance(main, rx.Function)
     assert len(list(bindings(main.body))) == 1
     assert len(LegalizeOps()(module).functions) == 2
+
+
+@pytest.mark.parametrize("name", ["LegalizeOps", "FuseOps", "FoldConstant", "ToNonDataflow", "CanonicalizeBindings"])
+def test_casts_that_a_dataflow_block_outputs(name: str) -> None:
+    text = """
+@R.function
+def main(x: R.Tensor(ndim=1, dtype="float32")) -> R.Tensor(ndim=1, dtype="float32"):
+    m = T.int64()
+    with R.dataflow():
+        y = R.match_cast(x, R.Tensor((m,), "float32"))
+        R.output(y)
+    z = R.nn.relu(y)
+    return z
+"""
+    changed = getattr(rx.transform, name)()(rx.parse(text))
+    rx.check_well_formed(changed)
+    assert rx.first_difference(rx.parse(changed.script()), changed) is None
