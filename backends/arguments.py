@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from relay2relax.backends.dlpack import from_bfloat16, is_bfloat16
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ExecutionError
 from relay2relax.ops.types import TensorType, TupleType, Type
@@ -83,7 +84,7 @@ def as_array(value: Any, dtype: str, what: str) -> Array:
         if hasattr(value, "__dlpack__") and not hasattr(value, "__array_interface__"):
             # What DLPack cannot carry over (another device, a dtype numpy lacks) may still offer __array__.
             try:
-                value = np.from_dlpack(value)
+                value = from_bfloat16(value) if is_bfloat16(value) else np.from_dlpack(value)
             except (BufferError, RuntimeError, TypeError, ValueError) as problem:
                 if not hasattr(value, "__array__"):
                     raise ExecutionError(f"{what} cannot be read as an array: {problem}") from problem

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.core.errors import ExecutionError
 from relay2relax.tir.expr import Var
@@ -29,6 +31,8 @@ def bind_call(func: PrimFunc, arrays: Sequence[Array], scalars: Sequence[float] 
         values[parameter] = scalar if as_given else int(scalar)
     for buffer, array in zip(buffers, arrays, strict=True):
         what, rank = f"{func.name}: argument {buffer.name!r}", len(buffer.shape)
+        if not isinstance(array, (np.ndarray, np.generic)):
+            raise ExecutionError(f"{what} is {type(array).__name__}, expected a tensor")
         if array.dtype != numpy_dtype(buffer.dtype):
             raise ExecutionError(f"{what} has dtype {array.dtype}, expected {buffer.dtype}")
         if array.ndim != rank:

@@ -38,11 +38,13 @@ def check_tensor_info(value: Any, rank: int, dtype: str, context: str) -> None:
 
 
 def check_shape_info(value: Any, rank: int, context: str) -> None:
-    """Raise ExecutionError unless ``value`` is a shape of that rank (-1: any)."""
+    """Raise ExecutionError unless ``value`` is a shape of that rank (-1: any), without negative extents."""
     if not isinstance(value, ShapeTuple):
         raise _refuse(f"expected a shape, found {type(value).__name__}", context)
     if rank not in (-1, len(value)):
         raise _refuse(f"expected a shape of {rank} extents, found {tuple(value)}", context)
+    if any(extent < 0 for extent in value):
+        raise _refuse(f"expected extents that are not negative, found {tuple(value)}", context)
 
 
 def check_tuple_info(value: Any, size: int, context: str) -> None:
@@ -121,8 +123,12 @@ def alloc_shape_heap(_machine: Any, size: int) -> list[int]:
 
 
 def alloc_storage(_machine: Any, size: ShapeTuple, _device: int, _dtype: str, _scope: str) -> Array:
-    """Return memory of ``size`` bytes."""
-    return np.empty(size[0], np.uint8)
+    """Return memory of ``size`` bytes; raises ExecutionError where there is none, or an extent is negative."""
+    try:
+        return np.empty(size[0], np.uint8)
+    except (MemoryError, OverflowError, ValueError) as problem:
+        why = "an extent is negative" if size[0] < 0 else "there is not so much"
+        raise ExecutionError(f"{size[0]} bytes of memory are asked for; {why}") from problem
 
 
 def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: str) -> Array:
@@ -131,7 +137,7 @@ def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: str) -> 
         storage = np.ascontiguousarray(storage)  # An argument whose elements lie in another order.
     try:
         placed: Array = np.ndarray(shape, numpy_dtype(dtype), storage, offset)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ExecutionError(
             f"a tensor of {dtype}{tuple(shape)} does not lie {offset} bytes into {storage.nbytes} bytes of memory"
         ) from error
@@ -151,8 +157,14 @@ def tensor_to_shape(value: Array) -> ShapeTuple:
 
 
 def reshape(value: Array, shape: ShapeTuple) -> Array:
-    """Return the same elements in another shape, without a copy where they lie in order."""
-    viewed: Array = value.reshape(shape)
+    """Return the same elements in another shape, without a copy where they lie in order.
+
+    Raises ExecutionError where there are more or fewer of them in that shape.
+    """
+    try:
+        viewed: Array = value.reshape(shape)
+    except ValueError as error:
+        raise ExecutionError(f"a tensor of shape {value.shape} has no shape {tuple(shape)}") from error
     return viewed
 
 

@@ -49,8 +49,9 @@ from relay2relax.relax_ir.memory import (
     viewed,
 )
 from relay2relax.relax_ir.names import NameSupply
-from relay2relax.relax_ir.runtime_calls import packed_call
+from relay2relax.relax_ir.runtime_calls import is_unproved, packed_call
 from relay2relax.relax_ir.script_values import info_text
+from relay2relax.relax_ir.symbols import says_more
 from relay2relax.relax_ir.transform import (
     CallTIRRewrite,
     KillAfterLastUse,
@@ -216,10 +217,9 @@ class _FunctionCompiler:
             self.heap_register = self.call("alloc_shape_heap", MACHINE, Immediate(self.heap.size))
         shapes: list[tuple[Register, tuple[Extent, ...], str]] = []
         for number, param in enumerate(self.params):
-            context = f"ErrorContext(fn={self.name}, loc=param[{number}], param={param.name}, annotation="
             register = self.registers[param]
             assert isinstance(register, Register)
-            self.check(register, param.info, f"{context}{_annotation(param.info)}) ", shapes)
+            self.check(register, param.info, f"fn={self.name}, loc=param[{number}], param={param.name}", shapes)
         later = [self.match(*one) for one in shapes]
         self.compute_extents(self.func)
         for one, unknown in zip(shapes, later, strict=True):
@@ -231,21 +231,27 @@ class _FunctionCompiler:
         return VMFunction(self.name, tuple(p.name for p in self.params), tuple(self.code), self.count)
 
     def finish(self, value: rx.Expr) -> None:
-        register = self.register(value)
-        shape = self.func.ret.shape if isinstance(self.func.ret, si.TensorStructInfo) else None
-        if shape is not None and any(static(e) is None for e in shape) and self.heap.knows(shape):
-            context = f"ErrorContext(fn={self.name}, loc=return, annotation={_annotation(self.func.ret)}) "
-            self.match(register, shape, context)
+        register, ret = self.register(value), self.func.ret
+        where = f"fn={self.name}, loc=return"
+        shape = ret.shape if isinstance(ret, si.TensorStructInfo) else None
+        if isinstance(value, rx.Var) and says_more(ret, value.info):
+            self.verify(register, ret, where, value)
+        elif shape is not None and any(static(e) is None for e in shape) and self.heap.knows(shape):
+            self.match(register, shape, _context(where, ret))
         self.code.append(Ret(register))
 
     def check(
         self,
         register: Register,
         info: si.StructInfo,
-        context: str,
+        where: str,
         shapes: list[tuple[Register, tuple[Extent, ...], str]],
     ) -> None:
-        """Emit the check of one value's kind; what its shape must be is added to ``shapes``."""
+        """Emit the check of one value's kind; what its shape must be is added to ``shapes``.
+
+        ``where`` says in messages which value it is; fields of tuples have their indices behind it.
+        """
+        context = _context(where, info)
         match info:
             case si.TensorStructInfo(shape, dtype, ndim):
                 self.call(
@@ -262,7 +268,7 @@ class _FunctionCompiler:
                 self.call("check_tuple_info", register, size, self.text(context), result=False)
                 for index, part in enumerate(parts):
                     item = self.call("tuple_getitem", register, Immediate(index))
-                    self.check(item, part, context, shapes)
+                    self.check(item, part, f"{where}[{index}]", shapes)
             case si.PrimStructInfo(dtype, value):
                 known = self.dtype(dtype)
                 self.call("check_prim_value_info", register, known, self.text(context), result=False)
@@ -339,7 +345,9 @@ class _FunctionCompiler:
             case _:
                 source, info = viewed(value), var.info
                 if source is None or not isinstance(info, si.TensorStructInfo):
-                    self.registers[var] = self.value(value)
+                    self.registers[var] = found = self.value(value)
+                    if is_unproved(binding) and isinstance(found, Register):
+                        self.verify(found, info, f"fn={self.name}, loc={_origin(binding)}", binding)
                     return
                 assert isinstance(value, rx.Call)
                 shape = self.shape(info.shape) if info.shape is not None else self.arg(value.args[1])
@@ -363,12 +371,14 @@ class _FunctionCompiler:
         self.registers[var] = merged
 
     def match_cast(self, binding: rx.MatchCast, register: Register) -> None:
+        self.verify(register, binding.info, "match_cast", binding)
+
+    def verify(self, register: Register, info: si.StructInfo, where: str, point: object) -> None:
+        """Emit the checks that a value is of ``info``, whose new variables are known from ``point`` on."""
         shapes: list[tuple[Register, tuple[Extent, ...], str]] = []
-        self.check(
-            register, binding.info, f"ErrorContext(match_cast, struct_info={_annotation(binding.info)}) ", shapes
-        )
+        self.check(register, info, where, shapes)
         unknown = [self.match(*one) for one in shapes]
-        self.compute_extents(binding)
+        self.compute_extents(point)
         for one, again in zip(shapes, unknown, strict=True):
             if again:
                 self.match(*one)
@@ -485,5 +495,17 @@ class _FunctionCompiler:
         return self.call("make_prim_value", self.heap_register, Immediate(code), Immediate(arg))
 
 
-def _annotation(info: si.StructInfo) -> str:
-    return info_text(info, lambda var: var.name)
+def _origin(binding: rx.Binding) -> str:
+    """Return where a value comes from, as messages say it: the function that returned it, or its variable."""
+    match binding.value:
+        case rx.Call(rx.ExternFunc(name)):
+            return f"result of {name}"
+        case rx.Call(ForeignOp() as op, _, attrs) if (called := packed_call(op, attrs)) is not None:
+            return f"result of {called[0]}"
+    return f"value of {binding.var.name}"
+
+
+def _context(where: str, info: si.StructInfo) -> str:
+    """Return what the message of a check says of the value that ``where`` names; TVM writes it so."""
+    word = "struct_info" if where.startswith("match_cast") else "annotation"
+    return f"ErrorContext({where}, {word}={info_text(info, lambda var: var.name)}) "

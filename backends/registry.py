@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -38,28 +38,55 @@ def registered(name: str) -> Callable[..., Any] | None:
 def find_func(name: str) -> Callable[..., Any]:
     """Return the function registered as ``name``, TVM's of that name, or the one that it means in another library.
 
-    Called with arguments that it does not take, it raises ExecutionError; what it raises itself comes as it is. Raises
-    ExecutionError where there is none, UnsupportedError where the library is missing.
+    Called with arguments that it does not take, it raises ExecutionError; what it raises itself comes as it is, with
+    its name as a note where exceptions have notes. Raises ExecutionError where there is none, UnsupportedError where
+    the library is missing.
     """
+    found = _found(name)
+    if found is None:
+        raise missing_functions([name])
+    return partial(_call, name, found)
+
+
+def missing(names: Iterable[str]) -> list[str]:
+    """Return those of ``names`` for which there is no function; raises UnsupportedError where a library is missing."""
+    return [name for name in names if _found(name) is None]
+
+
+def missing_functions(names: Sequence[str]) -> ExecutionError:
+    """Return the error that says that nobody registered ``names``."""
+    known = ", ".join(sorted(_functions)) or "none"
+    said = ", ".join(map(repr, names))
+    kind = "function" if len(names) == 1 else "functions"
+    verb = "is" if len(names) == 1 else "are"
+    calls = " and ".join(f"backends.register_func({name!r})" for name in names)
+    return ExecutionError(f"no {kind} {said} {verb} registered (registered: {known}); use {calls}")
+
+
+def _found(name: str) -> Callable[..., Any] | None:
     from relay2relax.backends.libraries import library_function
     from relay2relax.backends.runtime_functions import RUNTIME_FUNCTIONS
 
-    found = _functions.get(name) or RUNTIME_FUNCTIONS.get(name) or library_function(name)
-    if found is None:
-        known = ", ".join(sorted(_functions)) or "none"
-        raise ExecutionError(
-            f"no function {name!r} is registered (registered: {known}); use backends.register_func({name!r})"
-        )
-    return partial(_call, name, found)
+    return _functions.get(name) or RUNTIME_FUNCTIONS.get(name) or library_function(name)
 
 
 def _call(name: str, function: Callable[..., Any], *args: Any) -> Any:
     try:
         return function(*args)
     except TypeError as error:
-        if _takes(function, args):
-            raise
-        raise ExecutionError(f"{name} does not take the arguments it is called with: {error}") from error
+        if not _takes(function, args):
+            raise ExecutionError(f"{name} does not take the arguments it is called with: {error}") from error
+        _note(error, name)
+        raise
+    except Exception as error:
+        _note(error, name)
+        raise
+
+
+def _note(error: Exception, name: str) -> None:
+    """Say on ``error`` which function raised it; exceptions have notes from Python 3.11 on."""
+    if hasattr(error, "add_note"):
+        error.add_note(f"raised by {name}, which the program calls")
 
 
 def _takes(function: Callable[..., Any], args: Sequence[Any]) -> bool:

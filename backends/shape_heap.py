@@ -10,6 +10,7 @@ from relay2relax.core.dtype import is_int
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.relax_ir import expr as rx
 from relay2relax.relax_ir import symbols
+from relay2relax.relax_ir.runtime_calls import is_unproved
 from relay2relax.relax_ir.tvm_operators import ForeignOp
 from relay2relax.relax_ir.visit import all_sequences, bindings, operands
 from relay2relax.tir.expr import AnyExtent, IntImm, PrimExpr, Var
@@ -80,6 +81,9 @@ class ShapeHeap:
                     for expr in open_:
                         settle(expr)
                     for extent in symbols.extents(binding.info):
+                        meet(extent)
+                elif is_unproved(binding):
+                    for extent in symbols.extents(binding.var.info):
                         meet(extent)
                 for extent in _extents(binding.value):
                     meet(extent)

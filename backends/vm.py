@@ -6,7 +6,7 @@ behind the function's own, and the arguments of a call a list of register number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,10 +17,11 @@ from relay2relax.backends import bytecode as bc
 from relay2relax.backends.arguments import as_array
 from relay2relax.backends.builtins import BUILTINS, INVOKE_CLOSURE, SPECIALISED, Closure, copy, null_value
 from relay2relax.backends.direct import direct_call
+from relay2relax.backends.dlpack import is_bfloat16, shared
 from relay2relax.backends.executable import Executable
 from relay2relax.backends.kernels import in_call_order, numpy_kernel
 from relay2relax.backends.outside_calls import is_interpreted, outside_names
-from relay2relax.backends.registry import find_func
+from relay2relax.backends.registry import find_func, missing, missing_functions
 from relay2relax.backends.shape_heap import EQUAL
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
@@ -67,12 +68,14 @@ class VirtualMachine:
 
     @collection_paused()
     def __init__(self, executable: Executable | TvmExecutable) -> None:
-        """Resolve every function the executable calls; raises ExecutionError for a name nobody registered."""
+        """Resolve every function the executable calls; raises ExecutionError for all names that nobody registered."""
         self._foreign = None if isinstance(executable, Executable) else executable
         if not isinstance(executable, Executable):
             return
         # Weights as they came are what a file needs, not a machine: its kernels have their own, packed where they pack.
         self.executable = replace(executable, weights={}, complete=None)
+        if unknown := missing(dict.fromkeys(_names(executable))):
+            raise missing_functions(unknown)
         self._callables: list[Callable[..., Any] | None] = [self._resolve(e) for e in executable.functions]
         self._functions = [
             self._prepare(entry) if isinstance(entry, bc.VMFunction) else None for entry in executable.functions
@@ -99,10 +102,8 @@ class VirtualMachine:
             case bc.Builtin(name):
                 return BUILTINS.get(name)
             case bc.Packed(name):
-                return find_func(name)
+                return _packed(name)
             case bc.Kernel(_, func):
-                for name in outside_names(func):
-                    find_func(name)
                 if self.executable.native is not None and not is_interpreted(func):
                     return in_call_order(func, self.executable.native.kernel(func.name))
                 return in_call_order(func, numpy_kernel(func))
@@ -212,20 +213,33 @@ class VirtualMachine:
         return SPECIALISED[name](*known)
 
     def _parameter_dtypes(self, info: bc.VMFunction) -> tuple[Any, ...]:
-        """Return what arguments are converted to, read off the checks at the function's start: dtypes, and shapes."""
-        dtypes: list[Any] = [None] * len(info.params)
+        """Return what arguments are converted to, read off the checks at the function's start: dtypes, and shapes.
+
+        For a tuple that is a tuple of the same.
+        """
+        known: dict[int, Any] = {}
+        fields: dict[int, list[int]] = {}
         for instruction in info.code:
             if not isinstance(instruction, bc.Call):
                 break
-            name = self.executable.functions[instruction.function].name
-            match instruction.args:
-                case (bc.Register(number), _, bc.ConstantRef(index), _) if name == "vm.builtin.check_tensor_info":
+            name = self.executable.functions[instruction.function].name.removeprefix("vm.builtin.")
+            match name, instruction.args:
+                case "check_tensor_info", (bc.Register(number), _, bc.ConstantRef(index), _):
                     dtype = self.executable.constants[index]
-                    if number < len(dtypes) and isinstance(dtype, bc.DataType) and dtype != "void":
-                        dtypes[number] = numpy_dtype(dtype)
-                case (bc.Register(number), _, _) if name == "vm.builtin.check_shape_info" and number < len(dtypes):
-                    dtypes[number] = bc.ShapeTuple
-        return tuple(dtypes)
+                    if isinstance(dtype, bc.DataType) and dtype != "void":
+                        known.setdefault(number, numpy_dtype(dtype))
+                case "check_shape_info", (bc.Register(number), *_):
+                    known.setdefault(number, bc.ShapeTuple)
+                case "check_tuple_info", (bc.Register(number), *_):
+                    fields.setdefault(number, [])
+                case "tuple_getitem", (bc.Register(number), bc.Immediate(index)):
+                    if len(fields.get(number, ())) == index and number in fields:
+                        fields[number].append(instruction.destination.number)
+
+        def wanted(number: int) -> Any:
+            return tuple(map(wanted, fields[number])) if number in fields else known.get(number)
+
+        return tuple(map(wanted, range(len(info.params))))
 
     # Running
 
@@ -335,6 +349,26 @@ def _returns(steps: Sequence[Step], position: int, register: int) -> bool:
     return False
 
 
+def _names(executable: Executable) -> Iterator[str]:
+    """Yield the names of the functions that are looked up, by the machine and within kernels."""
+    for entry in executable.functions:
+        match entry:
+            case bc.Packed(name):
+                yield name
+            case bc.Kernel(_, func):
+                yield from sorted(outside_names(func))
+
+
+def _packed(name: str) -> Callable[..., Any]:
+    """Return the function ``name``, whose results become what the machine computes with: arrays, tuples, numbers."""
+    function = find_func(name)
+
+    def run(*args: Any) -> Any:
+        return _convert(function(*map(shared, args)), None, f"the result of {name}")
+
+    return run
+
+
 def _operator(entry: bc.OperatorCall) -> Callable[..., Any]:
     """Return the record's kernel with its attributes; shapes reach it as plain tuples."""
     op, attrs, extents = entry.op, entry.attrs, entry.extents
@@ -362,17 +396,25 @@ def _shape_function(entry: bc.ShapeFunction) -> Callable[..., Any]:
 def _convert(value: Any, dtype: Any, what: str) -> Any:
     """Return an argument as the parameter takes it: a tensor in its dtype, lists as tuples, numbers as they are.
 
-    A shape is any row of integers.
+    A shape is any row of integers. ``dtype`` of a tuple is a tuple.
     """
+    if isinstance(dtype, tuple):
+        if isinstance(value, (list, tuple)) and len(value) == len(dtype):
+            return tuple(
+                _convert(one, field, f"{what}[{n}]") for n, (one, field) in enumerate(zip(value, dtype, strict=True))
+            )
+        dtype = None
     if dtype is bc.ShapeTuple:
         whole = isinstance(value, Iterable) and all(isinstance(one, (int, np.integer)) for one in value)
         return bc.ShapeTuple(map(int, value)) if whole else value
     if dtype is not None and not isinstance(value, (tuple, Closure, bc.FunctionRef)):
         return as_array(value, "bool" if dtype == np.bool_ else dtype.name, what)
+    if type(value) is not np.ndarray and isinstance(value, np.ndarray):
+        return value.view(np.ndarray)
     if isinstance(value, (list, tuple)) and not isinstance(value, bc.ShapeTuple):
         return tuple(_convert(one, None, what) for one in value)
     if hasattr(value, "__dlpack__") and not isinstance(value, (np.ndarray, np.generic)):
-        return as_array(value, of_array(np.from_dlpack(value)), what)
+        return as_array(value, "bfloat16" if is_bfloat16(value) else of_array(np.from_dlpack(value)), what)
     return value.item() if isinstance(value, np.generic) else value
 
 

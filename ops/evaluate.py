@@ -27,7 +27,7 @@ def kernel_value(op: OpDef, attrs: Any, args: Sequence[Any]) -> Any:
     try:
         with np.errstate(all="ignore"):
             return op.numpy(attrs, *args)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         given = ", ".join(map(_described, args))
         raise OpError(f"{op.name} cannot be computed of {given}: {error}") from error
 

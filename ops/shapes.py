@@ -8,8 +8,8 @@ from typing import Any
 from relay2relax.core.dtype import is_float
 from relay2relax.ops.record import Emit, OpError, V
 from relay2relax.ops.types import TensorType, TupleType, Type
-from relay2relax.tir.expr import IntImm, PrimExpr, Select
-from relay2relax.tir.extent import Extent, Shape, as_prim, equal, is_any, maximum, static
+from relay2relax.tir.expr import IntImm, PrimExpr, Select, binary
+from relay2relax.tir.extent import Extent, Shape, as_prim, ask, equal, is_any, maximum, static
 
 
 def show(shape: Iterable[Extent]) -> str:
@@ -93,10 +93,14 @@ def _meet(a: Extent, b: Extent, position: int, shapes: Sequence[Sequence[Extent]
             listed = " and ".join(show(shape) for shape in shapes)
             raise OpError(f"shapes {listed} do not broadcast: {first} and {second} meet in dimension {position}", 1)
         return a
+    if a == b:
+        return a
+    one, other = as_prim(a), as_prim(b)
+    ask(binary("or", binary("==", one, other), binary("==", binary("min", one, other), 1)))
     if first is not None or second is not None:
         return a if first is not None else b
     # The larger of two that are equal is one of them.
-    return a if a == b else maximum(a, b)
+    return maximum(a, b)
 
 
 def operand_indices(

@@ -11,8 +11,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.relax_ir.expr import Call, Constant, Expr, GlobalVar, PrimValue, StringImm, Tuple, Var
+from relay2relax.relax_ir.expr import (
+    Binding,
+    Call,
+    Constant,
+    Expr,
+    ExternFunc,
+    GlobalVar,
+    PrimValue,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.symbols import says_more
 from relay2relax.relax_ir.tvm_operators import REQUIRED, Argument, ForeignAttrs, ForeignOp, signature
 from relay2relax.tir.expr import IntImm
 
@@ -74,6 +87,24 @@ def packed_call(op: ForeignOp, attrs: ForeignAttrs) -> tuple[str, tuple[Any, ...
             values = values if isinstance(values, tuple) else (values,)
             return "relax.run.assert_op", (condition, named.get("format", rest[1] if rest[1:] else ""), *values)
     return None
+
+
+def is_unproved(binding: Binding) -> bool:
+    """Whether only the variable says what its value is: what packed functions and closures return, parts of that."""
+    if binding.var.info == TupleStructInfo():
+        return False  # Nobody looks at it.
+    match binding.value:
+        case Call(ExternFunc()):
+            return True
+        case Call(ForeignOp() as op, _, attrs):
+            return op.name in _CLOSURES - {"make_closure"} or packed_call(op, attrs) is not None
+        case Var(_, info):
+            return says_more(binding.var.info, info)
+        case TupleGetItem(Var(_, TupleStructInfo(fields)), index):
+            return says_more(binding.var.info, fields[index])
+        case TupleGetItem():
+            return True
+    return False
 
 
 def read_inplace_call(expr: Expr) -> InplaceCall | None:

@@ -162,12 +162,12 @@ class SequenceBuilder:
         value = self.normalize(expr)
         return self._bind(value, name_hint, info or self.struct_info(value), output=False)
 
-    def emit_output(self, expr: Value, name_hint: str = "") -> Var:
-        """Bind ``expr`` as an output of the dataflow block and return its variable."""
+    def emit_output(self, expr: Value, name_hint: str = "", info: StructInfo | None = None) -> Var:
+        """Bind ``expr`` as an output of the dataflow block and return its variable; ``info`` is as for ``emit``."""
         if not self._current.dataflow:
             raise BuilderError("emit_output outside of a dataflow block")
         value = self.normalize(expr)
-        return self._bind(value, name_hint, self.struct_info(value), output=True)
+        return self._bind(value, name_hint, info or self.struct_info(value), output=True)
 
     def new_var(self, name_hint: str, info: StructInfo, output: bool = False) -> Var:
         """Return a variable to be bound later by :meth:`bind`: a local function that calls itself needs its own.

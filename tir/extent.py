@@ -11,7 +11,9 @@ serves Relay and Relax alike.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeAlias, Union
 
 from relay2relax.tir.arith import EXTENTS, prove, simplify
@@ -165,6 +167,31 @@ def equal(a: Extent, b: Extent) -> bool | None:
         return first == second
     # The largest of some variables may or may not be the largest of others.
     one, other = _largest_of(a), _largest_of(b)
-    if one is not None and other is not None:
-        return True if one == other else None
-    return prove(binary("==", as_prim(a), as_prim(b)), EXTENTS)
+    if one is not None and one == other:
+        return True
+    same = binary("==", as_prim(a), as_prim(b))
+    known = None if one is not None and other is not None else prove(same, EXTENTS)
+    if known is None:
+        ask(same)
+    return known
+
+
+_asked: ContextVar[list[PrimExpr] | None] = ContextVar("_asked", default=None)
+
+
+@contextmanager
+def asked() -> Iterator[list[PrimExpr]]:
+    """Collect the conditions on extents that shape rules ask for inside and nobody can answer before a program runs."""
+    found: list[PrimExpr] = []
+    token = _asked.set(found)
+    try:
+        yield found
+    finally:
+        _asked.reset(token)
+
+
+def ask(condition: PrimExpr) -> None:
+    """Say that a shape rule takes ``condition`` to hold, which is not known."""
+    found = _asked.get()
+    if found is not None:
+        found.append(condition)

@@ -20,7 +20,7 @@ from relay2relax.backends.binding import bind_call
 from relay2relax.backends.c.compile import compile_object, find_compiler, load_object, processors
 from relay2relax.backends.c.plan import ALIGNMENT, byte_size
 from relay2relax.backends.c.program import Entry, generate
-from relay2relax.core.dtype import Array, is_float
+from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.core.errors import ExecutionError
 from relay2relax.tir.expr import Buffer, Var
 from relay2relax.tir.integers import extent_function, integer
@@ -102,7 +102,10 @@ class CompiledModule:
         return "\n".join(lines)
 
     def kernel(self, name: str) -> Callable[..., None]:
-        """Return ``name`` as a function of inputs, scalars and outputs, all of the right shapes."""
+        """Return ``name`` as a function of inputs, scalars and outputs.
+
+        That raises ExecutionError, before anything runs, for what is no array of the parameter's dtype and shape.
+        """
         entry, function = self.function(name)
         func = entry.func
         count = len(func.buffers)
@@ -111,7 +114,7 @@ class CompiledModule:
             next((n, d) for n, b in enumerate(func.buffers) for d, e in enumerate(b.shape) if e is var)
             for var in entry.variables[scalars:]
         ]
-        state = _State(count, len(entry.variables))
+        state = _State(func, len(entry.variables))
         places = {var: number for number, var in enumerate(entry.variables)}
         size = extent_function(entry.arena.size, places)
         table, times = self._kept[name].address, self._times[name]
@@ -120,10 +123,19 @@ class CompiledModule:
         def run(*args: Any) -> None:
             arrays = args if not scalars else (*args[:inputs], *args[inputs + scalars :])
             own = state.own
-            given, held, addresses = own.arrays, own.held, own.addresses
+            if scalars and own.scalars != args[inputs : inputs + scalars]:
+                own.fit(func, arrays, args[inputs : inputs + scalars])
+            given, held, addresses, dtypes = own.arrays, own.held, own.addresses, own.dtypes
             for number, array in enumerate(arrays):
                 # Inputs may come again and again: what is known of them is kept.
                 if array is not given[number]:
+                    # So are the shapes of all of them, which were compared with the parameters.
+                    if (
+                        type(array) is not np.ndarray
+                        or array.dtype is not dtypes[number]
+                        or array.shape != own.shapes[number]
+                    ):
+                        own.fit(func, arrays, args[inputs : inputs + scalars])
                     given[number] = array
                     held[number] = used = array if array.flags.c_contiguous else np.ascontiguousarray(array)
                     addresses[number] = used.__array_interface__["data"][0]
@@ -221,8 +233,14 @@ class _Times:
 class _Own:
     """What one thread keeps from call to call of one function: argument blocks, and memory for temporaries."""
 
-    def __init__(self, arrays: int, variables: int) -> None:
-        self.arrays: list[Any] = [None] * arrays
+    def __init__(self, func: PrimFunc, variables: int) -> None:
+        arrays = len(func.buffers)
+        # Nothing yet: not even None, which nobody shall pass.
+        self.arrays: list[Any] = [self] * arrays
+        self.dtypes = [numpy_dtype(buffer.dtype) for buffer in func.buffers]
+        # Shapes, and scalars, that are known to fit together.
+        self.shapes: list[tuple[int, ...] | None] = [None] * arrays
+        self.scalars: tuple[Any, ...] = ()
         # What was passed in the end: the array itself, or a contiguous copy of it.
         self.held: list[Any] = [None] * arrays
         self.addresses = (ctypes.c_void_p * (arrays + 1))()
@@ -231,6 +249,15 @@ class _Own:
         self.last: list[int] | None = None
         self._memory = aligned_bytes(0)
         self._size = -1
+
+    def fit(self, func: PrimFunc, arrays: Sequence[Any], scalars: tuple[Any, ...]) -> None:
+        """See that arguments fit the parameters and each other, and remember their shapes.
+
+        Raises ExecutionError naming function, parameter and dimension where they do not.
+        """
+        bind_call(func, arrays, scalars)
+        self.shapes = [array.shape for array in arrays]
+        self.scalars = scalars
 
     def reserve(self, size: int) -> None:
         """See that the arena has ``size`` bytes."""
@@ -242,8 +269,8 @@ class _Own:
 class _State(threading.local):
     """One :class:`_Own` for each thread."""
 
-    def __init__(self, arrays: int, variables: int) -> None:
-        self.own = _Own(arrays, variables)
+    def __init__(self, func: PrimFunc, variables: int) -> None:
+        self.own = _Own(func, variables)
 
 
 def aligned_bytes(size: int) -> Array:

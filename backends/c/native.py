@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from relay2relax.backends.c.block import merge_blocks
 from relay2relax.backends.c.compile import compile_object, find_compiler
+from relay2relax.backends.c.extents import with_extent_checks
 from relay2relax.backends.c.kept import place_of
 from relay2relax.backends.c.module import CompiledModule
 from relay2relax.backends.c.program import generate
@@ -36,7 +37,7 @@ def build_native(module: IRModule) -> Executable:
 def _build(module: IRModule) -> Executable:
     from relay2relax.relax_ir.transform import LegalizeOps
 
-    merged = merge_blocks(LegalizeOps()(module))
+    merged = merge_blocks(with_extent_checks(LegalizeOps()(module)))
     funcs = [f for f in merged.module.functions.values() if isinstance(f, PrimFunc) and not is_interpreted(f)]
     units, entries = generate(funcs, find_compiler().machine, merged.constants)
     with ThreadPoolExecutor(1) as beside:

@@ -29,6 +29,7 @@ from relay2relax.relax_ir.expr import (
     PrimValue,
     SeqExpr,
     ShapeExpr,
+    TupleGetItem,
     Var,
 )
 from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo
@@ -118,12 +119,19 @@ class Rewriter:
             output = dataflow and not var.dataflow
             return self.builder.match_cast(self.expr(binding.value), info, var.name, output)
         value = self.value(self._nested(binding.value))
+        given = self._said(var, value)
         if dataflow and not var.dataflow:
-            return self.builder.emit_output(value, var.name)
-        # Of what these return, only the variable says something.
-        packed = isinstance(value, Call) and isinstance(value.op, (ExternFunc, ForeignOp))
-        given = symbols.substitute(var.info, self.extents) if packed else None
+            return self.builder.emit_output(value, var.name, given)
         return self.builder.emit(value, var.name, given)
+
+    def _said(self, var: Var, value: Expr) -> StructInfo | None:
+        """Return the struct info of ``var`` where that says more of ``value`` than inference can, else None."""
+        if isinstance(value, Call) and isinstance(value.op, (ExternFunc, ForeignOp)):
+            return symbols.substitute(var.info, self.extents)
+        if isinstance(value, (Var, TupleGetItem)):
+            said = symbols.substitute(var.info, self.extents)
+            return said if symbols.says_more(said, self.builder.struct_info(value)) else None
+        return None
 
     def _nested(self, value: Expr) -> Expr:
         if isinstance(value, If):

@@ -419,7 +419,7 @@ def main(x: R.Tensor(("n", "m"), dtype="int32"), y: R.Object) -> R.Tensor(("m", 
     assert machine["main"](x, np.zeros((2, 1), "float32")).shape == (2, 1)
     with pytest.raises(ExecutionError, match=r"dimension 0 is 1, expected 2(.|\n)*fn=main, loc=return"):
         machine["main"](x, x)
-    with pytest.raises(ExecutionError, match="expected 2 dimensions, found shape"):
+    with pytest.raises(ExecutionError, match="expected a tensor of 2 dimensions, found shape"):
         machine["main"](x, np.zeros((2, 1, 1), "float32"))
 
 
