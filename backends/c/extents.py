@@ -20,6 +20,8 @@ from relay2relax.relax_ir.expr import (
     Call,
     CallTIR,
     Expr,
+    Function,
+    If,
     IRModule,
     MatchCast,
     PrimValue,
@@ -49,7 +51,7 @@ class _Checks(Mutator):
         super().__init__(mod)
         self.asked: dict[PrimFunc, tuple[PrimExpr, ...]] = {}
 
-    def finish(self, seq: SeqExpr) -> SeqExpr:
+    def finish(self, seq: SeqExpr, owner: If | Function) -> SeqExpr:
         wanted: dict[PrimExpr, str] = {}
         for binding in bindings(seq):
             if isinstance(binding.value, CallTIR):

@@ -157,9 +157,12 @@ class _Plan:
 
     def look(self, binding: Binding | MatchCast, block: BindingBlock) -> None:
         var, value = binding.var, self.simple(binding.value)
-        known = isinstance(value, Var) and (isinstance(binding, Binding) or value.info == var.info)
-        if isinstance(value, Var) and known:
-            self.names[var] = value
+        if isinstance(value, Var):
+            # A name that says more of its value is more than a name: the machine looks whether it is right.
+            cast = isinstance(binding, MatchCast)
+            same = value.info == var.info if cast else not symbols.says_more(var.info, value.info)
+            if same:
+                self.names[var] = value
         self.known[var] = value
         self.home[var] = block
         local = isinstance(binding.value, Function)
