@@ -4,9 +4,10 @@ Begin with ``expr.py`` and ``struct_info.py``; ``builder.py`` makes modules, ``i
 info of every expression, ``printer.py`` writes TVMScript.
 """
 
-from relay2relax.relax_ir import transform
+from relay2relax.relax_ir import analysis, transform
 from relay2relax.relax_ir.builder import BlockBuilder, call_op
 from relay2relax.relax_ir.check import WellFormedError, check_well_formed
+from relay2relax.relax_ir.copying import copy_with_new_vars
 from relay2relax.relax_ir.devices import VDevice
 from relay2relax.relax_ir.expr import (
     Binding,
@@ -95,8 +96,10 @@ __all__ = [
     "VDevice",
     "Var",
     "WellFormedError",
+    "analysis",
     "call_op",
     "check_well_formed",
+    "copy_with_new_vars",
     "first_difference",
     "from_tvm",
     "parameter_names",

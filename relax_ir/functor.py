@@ -50,6 +50,7 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
+from relay2relax.relax_ir.struct_info import StructInfo
 from relay2relax.relax_ir.visit import Steps, free_variables, operands, run, sequences, with_operands, with_sequences
 
 Result = TypeVar("Result")
@@ -301,6 +302,13 @@ class ExprMutator(ExprFunctor[Expr]):
         """Say what becomes of a cast, whose value is changed already: it is kept."""
         self.keep(binding)
 
+    def returned(self, func: Function, params: tuple[Var, ...], body: SeqExpr) -> StructInfo:
+        """Return what ``func`` returns with ``params`` and ``body``: something else where its result is."""
+        info = self.builder.struct_info(body.body)
+        if info == self.builder.struct_info(func.body.body):
+            return func.ret
+        return symbols.erase(info, symbols.defined(param.info for param in params))
+
     # What a mutator calls.
 
     def keep(self, binding: Binding | MatchCast) -> None:
@@ -353,11 +361,7 @@ class ExprMutator(ExprFunctor[Expr]):
         if body is func.body and all(old is new for old, new in zip(func.params, params, strict=True)):
             found.append(self._dispatch(func))
             return
-        info = self.builder.struct_info(body.body)
-        ret = func.ret
-        if info != self.builder.struct_info(func.body.body):
-            ret = symbols.erase(info, symbols.defined(param.info for param in params))
-        found.append(self._dispatch(replace(func, params=params, body=body, ret=ret)))
+        found.append(self._dispatch(replace(func, params=params, body=body, ret=self.returned(func, params, body))))
 
     def _sequence(self, seq: SeqExpr, found: list[Expr]) -> Steps:
         self.builder.begin_sequence()

@@ -109,9 +109,11 @@ class StatementReader(BlockReader):
             case ast.While(test, body, []):
                 return [While(self.exprs.boolean(self.exprs.value(test), test), self.inner(body))]
             case ast.If(test, body, orelse):
-                value = self.exprs.value(test)
-                whole = isinstance(value, PrimExpr) and dt.is_int(value.dtype)
-                condition = value if whole else self.exprs.boolean(value, test)
+                tested = self.exprs.value(test)
+                if isinstance(tested, PrimExpr) and dt.is_int(tested.dtype):
+                    condition = tested
+                else:
+                    condition = self.exprs.boolean(tested, test)
                 return [If(condition, self.inner(body), self.inner(orelse) if orelse else None)]
             case ast.With(items, body):
                 return self.with_(node, items, body)

@@ -252,9 +252,9 @@ def map_parts(
             return stmt if changed is stmts else Seq(changed)
         case For(_, extent, body, begin=begin, step=step):
             size, inner = change_expr(extent), change_stmt(body)
-            first, by = (None if part is None else change_expr(part) for part in (begin, step))
-            same = size is extent and inner is body and first is begin and by is step
-            return stmt if same else replace(stmt, extent=size, body=inner, begin=first, step=by)
+            start, by = (None if part is None else change_expr(part) for part in (begin, step))
+            same = size is extent and inner is body and start is begin and by is step
+            return stmt if same else replace(stmt, extent=size, body=inner, begin=start, step=by)
         case If(condition, then, otherwise):
             test, first = change_expr(condition), change_stmt(then)
             second = None if otherwise is None else change_stmt(otherwise)
