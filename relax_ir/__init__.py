@@ -55,7 +55,12 @@ from relay2relax.relax_ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from relay2relax.relax_ir.structural_equal import first_difference, structural_equal
+from relay2relax.relax_ir.structural_equal import (
+    DifferentError,
+    assert_structural_equal,
+    first_difference,
+    structural_equal,
+)
 from relay2relax.relax_ir.tvm_bridge import from_tvm, to_tvm
 
 __all__ = [
@@ -68,6 +73,7 @@ __all__ = [
     "CallTIR",
     "Constant",
     "DataTypeImm",
+    "DifferentError",
     "Expr",
     "ExprFunctor",
     "ExprMutator",
@@ -97,6 +103,7 @@ __all__ = [
     "Var",
     "WellFormedError",
     "analysis",
+    "assert_structural_equal",
     "call_op",
     "check_well_formed",
     "copy_with_new_vars",

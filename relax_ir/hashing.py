@@ -35,21 +35,36 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
-from relay2relax.relax_ir.structural_equal import as_value, plain, said
+from relay2relax.relax_ir.struct_info import StructInfo
+from relay2relax.relax_ir.structural_equal import Comparable, as_value, plain, said
 from relay2relax.relax_ir.visit import Steps, operands, run
 from relay2relax.tir import expr as tir
+from relay2relax.tir.stmt import PrimFunc
 from relay2relax.tir.structural_equal import structural_key
 
 # Elements of a constant that are looked at together.
 _PIECE = 1 << 20
 
 
-def structural_hash(program: IRModule | Function) -> int:
-    """Return a number of 64 bits for ``program``, the same in every process."""
+def structural_hash(program: Comparable) -> int:
+    """Return a number of 64 bits for ``program``, the same in every process.
+
+    Variables that are not defined in it count alike.
+    """
     hasher = _Hasher()
-    if isinstance(program, Function):
-        run(hasher.function(program))
-        return hasher.result()
+    match program:
+        case IRModule():
+            return _of_module(program, hasher)
+        case PrimFunc():
+            hasher.say(structural_key(program))
+        case StructInfo():
+            hasher.value(program)
+        case _:
+            run(hasher.whole(program))
+    return hasher.result()
+
+
+def _of_module(program: IRModule, hasher: _Hasher) -> int:
     hasher.value(program.attrs)
     hasher.value(program.global_infos)
     for var in sorted(program.functions, key=lambda one: one.name):
@@ -99,20 +114,27 @@ class _Hasher:
         self.expr(seq.body)
 
     def binding(self, binding: Binding | MatchCast) -> Steps:
-        match binding.value:
-            case Function() as func:
-                self.vars[binding.var] = len(self.vars)  # a local function may call itself
-                yield self.function(func)
-            case If(condition, then, otherwise):
-                self.expr(condition)
-                yield self.sequence(then)
-                yield self.sequence(otherwise)
-            case value:
-                self.expr(value)
+        if isinstance(binding.value, Function):
+            self.vars[binding.var] = len(self.vars)  # a local function may call itself
+        yield self.whole(binding.value)
         if isinstance(binding, MatchCast):
             self.say("cast")
             self.value(binding.info)
         self.define(binding.var)
+
+    def whole(self, expr: Expr) -> Steps:
+        """Say what ``expr`` is, with what is nested in it."""
+        match expr:
+            case Function():
+                yield self.function(expr)
+            case If(condition, then, otherwise):
+                self.expr(condition)
+                yield self.sequence(then)
+                yield self.sequence(otherwise)
+            case SeqExpr():
+                yield self.sequence(expr)
+            case _:
+                self.expr(expr)
 
     def expr(self, expr: Expr) -> None:
         """Say what ``expr`` and its operands are."""
@@ -168,7 +190,7 @@ class _Hasher:
             case str():
                 self.say(str(value))
             case bool() | int() | float():
-                self.say(hash(value))  # 1, 1.0 and True are equal
+                self.say("nan" if value != value else hash(value))  # 1, 1.0 and True are equal
             case Sequence():
                 self.say("row", len(value))
                 for one in value:

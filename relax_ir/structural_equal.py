@@ -5,13 +5,15 @@ Functions are told apart by name, constants by dtype, shape and value (NaN equal
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias, Union, get_args
 
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, of_array
+from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.record import OpDef
 from relay2relax.relax_ir.expr import (
     Binding,
@@ -40,25 +42,50 @@ from relay2relax.tir import expr as tir
 from relay2relax.tir.stmt import PrimFunc
 from relay2relax.tir.structural_equal import structural_key
 
+_EXPRESSIONS = get_args(Expr)
+# What is compared: a program, a part of one, or struct info.
+Comparable: TypeAlias = Union[IRModule, PrimFunc, Expr, StructInfo]
 
-def structural_equal(a: IRModule | Function, b: IRModule | Function) -> bool:
-    """Whether ``a`` and ``b`` are the same program."""
-    return first_difference(a, b) is None
+
+def structural_equal(a: Comparable, b: Comparable, map_free_vars: bool = False) -> bool:
+    """Whether ``a`` and ``b`` are the same program, as :func:`first_difference` compares them."""
+    return first_difference(a, b, map_free_vars) is None
 
 
-def first_difference(a: IRModule | Function, b: IRModule | Function) -> str | None:
-    """Return where ``a`` and ``b`` differ first, in words, or None where they are the same program."""
+def first_difference(a: Comparable, b: Comparable, map_free_vars: bool = False) -> str | None:
+    """Return where ``a`` and ``b`` differ first, in words, or None where they are the same program.
+
+    Of expressions and struct info by themselves, variables and dimensions that are not defined there have to be the
+    same ones, or, with ``map_free_vars``, to stand in the same places.
+    """
     try:
         match a, b:
             case IRModule(), IRModule():
                 _modules(a, b)
+            case PrimFunc(), PrimFunc():
+                _prim_funcs(a, b, a.name)
             case Function(), Function():
                 run(_Comparison("function").function(a, b))
+            case StructInfo(), StructInfo():
+                _Comparison("struct info", map_free_vars, map_free_vars).value(a, b)
+            case _ if isinstance(a, _EXPRESSIONS) and isinstance(b, _EXPRESSIONS):
+                run(_Comparison("expression", map_free_vars, map_free_vars).whole(a, b))
             case _:
                 return f"a {type(a).__name__} and a {type(b).__name__}"
     except _DifferenceError as difference:
         return str(difference)
     return None
+
+
+def assert_structural_equal(a: Comparable, b: Comparable, map_free_vars: bool = False) -> None:
+    """Raise DifferentError, which says where they differ first, unless ``a`` and ``b`` are the same program."""
+    difference = first_difference(a, b, map_free_vars)
+    if difference is not None:
+        raise DifferentError(difference)
+
+
+class DifferentError(Relay2RelaxError, AssertionError):
+    """Two programs that were said to be the same differ."""
 
 
 class _DifferenceError(Exception):
@@ -81,21 +108,30 @@ def _modules(a: IRModule, b: IRModule) -> None:
             case Function(), Function():
                 run(_Comparison(name).function(func, other))
             case PrimFunc(), PrimFunc():
-                if structural_key(func) != structural_key(other):
-                    raise _DifferenceError(f"the PrimFuncs {name} differ")
+                _prim_funcs(func, other, name)
             case _:
                 raise _DifferenceError(f"{name} is a {type(func).__name__} and a {type(other).__name__}")
 
 
-class _Comparison:
-    """Compares two functions; variables of the second are found through those of the first."""
+def _prim_funcs(a: PrimFunc, b: PrimFunc, name: str) -> None:
+    if structural_key(a) != structural_key(b):
+        raise _DifferenceError(f"the PrimFuncs {name} differ")
 
-    def __init__(self, name: str) -> None:
+
+class _Comparison:
+    """Compares two programs; variables of the second are found through those of the first.
+
+    ``free_vars`` and ``free_symbols`` say whether variables and dimensions that are not defined may stand for others.
+    """
+
+    def __init__(self, name: str, free_vars: bool = False, free_symbols: bool = True) -> None:
         self.place = name
         self.name = name
         self.vars: dict[Var, Var] = {}
         self.symbols: dict[tir.Var, tir.Var] = {}
-        self.taken: set[tir.Var] = set()
+        self.taken: set[tir.Var | Var] = set()
+        self.free_vars = free_vars
+        self.free_symbols = free_symbols
 
     def require(self, same: bool, what: str) -> None:
         if not same:
@@ -109,7 +145,8 @@ class _Comparison:
         self.value(a.attrs, b.attrs)
         for one, other in zip(a.params, b.params, strict=True):
             self.place = f"{self.name}, parameter {one.name}"
-            self.define(one, other)
+            with self.defining():
+                self.define(one, other)
         yield self.sequence(a.body, b.body)
         self.place = f"{self.name}, result"
         self.value(a.ret, b.ret)
@@ -118,6 +155,28 @@ class _Comparison:
         self.require(a.dataflow == b.dataflow, "one is seen in its block only, the other is not")
         self.value(a.info, b.info)
         self.vars[a] = b
+        self.taken.add(b)
+
+    @contextmanager
+    def defining(self) -> Iterator[None]:
+        """Compare what defines dimensions."""
+        outer, self.free_symbols = self.free_symbols, True
+        yield
+        self.free_symbols = outer
+
+    def whole(self, a: Expr, b: Expr) -> Steps:
+        """Compare two expressions with what is nested in them."""
+        match a, b:
+            case Function(), Function():
+                yield self.function(a, b)
+            case If(condition, then, otherwise), If(other_condition, other_then, other_otherwise):
+                self.expr(condition, other_condition)
+                yield self.sequence(then, other_then)
+                yield self.sequence(otherwise, other_otherwise)
+            case SeqExpr(), SeqExpr():
+                yield self.sequence(a, b)
+            case _:
+                self.expr(a, b)
 
     def sequence(self, a: SeqExpr, b: SeqExpr) -> Steps:
         shape_a = [(block.dataflow, len(block.bindings)) for block in a.blocks]
@@ -132,18 +191,12 @@ class _Comparison:
 
     def binding(self, a: Binding | MatchCast, b: Binding | MatchCast) -> Steps:
         self.require(type(a) is type(b), f"{type(a).__name__} and {type(b).__name__}")
-        match a.value, b.value:
-            case Function() as one, Function() as other:
-                self.vars[a.var] = b.var  # a local function may call itself
-                yield self.function(one, other)
-            case If(condition, then, otherwise), If(other_condition, other_then, other_otherwise):
-                self.expr(condition, other_condition)
-                yield self.sequence(then, other_then)
-                yield self.sequence(otherwise, other_otherwise)
-            case _:
-                self.expr(a.value, b.value)
+        if isinstance(a.value, Function):
+            self.vars[a.var] = b.var  # a local function may call itself
+        yield self.whole(a.value, b.value)
         if isinstance(a, MatchCast) and isinstance(b, MatchCast):
-            self.value(a.info, b.info)
+            with self.defining():
+                self.value(a.info, b.info)
         self.define(a.var, b.var)
 
     def expr(self, a: Expr, b: Expr) -> None:
@@ -160,6 +213,8 @@ class _Comparison:
         """Compare what ``a`` and ``b`` are themselves, apart from their operands."""
         match a, b:
             case Var(), Var():
+                if self.free_vars and a not in self.vars and b not in self.taken:
+                    self.define(a, b)
                 self.require(self.vars.get(a, a) is b, f"variables {a.name} and {b.name}")
             case Constant(data), Constant(other):
                 self.require(_same_data(data, other), "the constants differ")
@@ -194,7 +249,7 @@ class _Comparison:
         match a, b:
             case tir.Var(), tir.Var():
                 self.require(a.dtype == b.dtype, f"dimensions of {a.dtype} and {b.dtype}")
-                if a not in self.symbols and b not in self.taken:
+                if a not in self.symbols and b not in self.taken and (self.free_symbols or a is b):
                     self.symbols[a] = b
                     self.taken.add(b)
                 self.require(self.symbols.get(a) is b, f"dimensions {a.name} and {b.name}")
@@ -213,7 +268,7 @@ class _Comparison:
                 for key in a:
                     self.value(a[key], b[key])
             case _:
-                self.require(a == b, _both(a, b))
+                self.require(a == b or (a != a and b != b), _both(a, b))  # not a number is itself
 
 
 def as_value(expr: Expr) -> Expr:

@@ -110,6 +110,44 @@ def test_dimensions_keep_apart() -> None:
     assert structural_hash(function(n, n)) != structural_hash(function(n, m))
 
 
+def test_parts_of_programs() -> None:
+    n, m, k = tir.Var("n"), tir.Var("m"), tir.Var("k")
+    info, other = TensorStructInfo((n, n), "float32"), TensorStructInfo((m, m), "float32")
+    assert structural_equal(info, info)
+    assert not structural_equal(info, other)
+    assert structural_equal(info, other, map_free_vars=True)
+    assert not structural_equal(info, TensorStructInfo((m, k), "float32"), map_free_vars=True)
+    assert not structural_equal(TensorStructInfo((m, k), "float32"), info, map_free_vars=True)
+    assert structural_hash(info) == structural_hash(other)
+    x, y, z = Var("x", info), Var("y", info), Var("z", other)
+    twice, mixed = call_op("add", x, x), call_op("add", x, y)
+    assert structural_equal(twice, call_op("add", x, x))
+    assert first_difference(twice, call_op("add", y, y)) == "expression: variables x and y"
+    assert structural_equal(twice, call_op("add", y, y), map_free_vars=True)
+    assert structural_equal(twice, call_op("add", z, z), map_free_vars=True)
+    assert not structural_equal(twice, mixed, map_free_vars=True)
+    assert not structural_equal(mixed, twice, map_free_vars=True)
+    branch = rx.If(x, rx.SeqExpr((), x), rx.SeqExpr((), y))
+    assert structural_equal(branch, rx.If(x, rx.SeqExpr((), x), rx.SeqExpr((), y)))
+    assert not structural_equal(branch, rx.If(x, rx.SeqExpr((), y), rx.SeqExpr((), x)))
+    assert structural_hash(branch) == structural_hash(rx.If(x, rx.SeqExpr((), x), rx.SeqExpr((), y)))
+    assert first_difference(x, info) == "a Var and a TensorStructInfo"
+    own = [
+        rx.Function((var,), rx.SeqExpr((), rx.Tuple((var, x))), rx.TupleStructInfo((var.info, info)))
+        for var in (Var("a", TensorStructInfo((tir.Var("d"),), "int8")) for _ in range(2))
+    ]
+    assert structural_equal(*own)
+    rx.assert_structural_equal(*own)
+    with pytest.raises(rx.DifferentError, match="expression: variables x and y"):
+        rx.assert_structural_equal(twice, call_op("add", y, y))
+
+
+def test_scalars_that_are_no_numbers() -> None:
+    one, other = (rx.PrimValue(tir.FloatImm(float("nan"), "float32")) for _ in range(2))
+    assert structural_equal(one, other)
+    assert structural_hash(one) == structural_hash(other)
+
+
 @pytest.mark.tvm
 def test_tvm_agrees() -> None:
     import tvm
