@@ -274,9 +274,9 @@ class _FunctionCompiler:
                 self.call("check_prim_value_info", register, known, self.text(context), result=False)
                 if value is not None:
                     code, arg = self.heap.match_code(value)
-                    where = (Immediate(code), Immediate(arg))
+                    operand = (Immediate(code), Immediate(arg))
                     text = self.text(context)
-                    self.call("match_prim_value", register, self.heap_register, *where, text, result=False)
+                    self.call("match_prim_value", register, self.heap_register, *operand, text, result=False)
             case si.FuncStructInfo():
                 self.call("check_func_info", register, self.text(context), result=False)
 

@@ -22,7 +22,7 @@ _DTYPE = 20
 class _Shared(np.ndarray[Any, Any]):
     """An array of bfloat16 that other libraries can take through DLPack."""
 
-    def __dlpack__(self, **options: Any) -> Any:  # type: ignore[override]
+    def __dlpack__(self, **options: Any) -> Any:
         """Return the capsule of the array."""
         return _written_over(self.view(np.ndarray).view(np.uint16).__dlpack__(**options), _BFLOAT)
 

@@ -23,9 +23,10 @@ from relay2relax.backends.kernels import in_call_order, numpy_kernel
 from relay2relax.backends.outside_calls import is_interpreted, outside_names
 from relay2relax.backends.registry import find_func, missing, missing_functions
 from relay2relax.backends.shape_heap import EQUAL
+from relay2relax.backends.stateful import StatefulCalls
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
-from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors import ExecutionError, UnsupportedError
 from relay2relax.ops.evaluate import kernel_value, with_values
 from relay2relax.tir.integers import extent_function
 
@@ -60,7 +61,7 @@ class _Function:
         return self.entry
 
 
-class VirtualMachine:
+class VirtualMachine(StatefulCalls):
     """Runs the functions of an executable: ``vm["main"](*args)``.
 
     An executable of target tvm is run by TVM's own machine; it is looked up here in the same way.
@@ -69,6 +70,8 @@ class VirtualMachine:
     @collection_paused()
     def __init__(self, executable: Executable | TvmExecutable) -> None:
         """Resolve every function the executable calls; raises ExecutionError for all names that nobody registered."""
+        super().__init__()
+        self._instrument: Callable[..., Any] | None = None
         self._foreign = None if isinstance(executable, Executable) else executable
         if not isinstance(executable, Executable):
             return
@@ -84,16 +87,32 @@ class VirtualMachine:
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """Return the function ``name``; raises ExecutionError where the executable has none."""
+        if name in self._saved:
+            return self._saved[name]
         if self._foreign is not None:
             return self._foreign[name]
         for entry, function in zip(self.executable.functions, self._functions, strict=True):
             if entry.name == name and function is not None:
                 through = partial(self._invoke, function)
-                if self.executable.native is None:
+                if self.executable.native is None or self._instrument is not None:
                     return through
                 return direct_call(function.info, self.executable.functions, self._callables, function.dtypes, through)
         known = ", ".join(e.name for e in self.executable.functions if isinstance(e, bc.VMFunction)) or "none"
         raise ExecutionError(f"the executable has no function {name!r}; it has: {known}")
+
+    def set_instrument(self, instrument: Callable[..., Any] | None) -> None:
+        """Let ``instrument(function, name, before_run, result, *args)`` see every call of a function of the table.
+
+        It is called before and after each; where it returns 1 before, the call is left out, with None as its result.
+        Calls among the Relax functions themselves are not seen. None takes it away. Raises UnsupportedError on target
+        tvm, whose machine has its own.
+        """
+        if self._foreign is not None:
+            raise UnsupportedError("on target tvm the machine of apache-tvm runs; it has a set_instrument of its own")
+        self._instrument = instrument
+        self._functions = [
+            self._prepare(entry) if isinstance(entry, bc.VMFunction) else None for entry in self.executable.functions
+        ]
 
     # Preparing
 
@@ -147,8 +166,9 @@ class VirtualMachine:
                     elif target is None:
                         raise ExecutionError(f"the machine has no function {entry.name}")
                     else:
-                        check = self._specialised(entry.name, args)
-                        if check is not None:
+                        if self._instrument is not None:
+                            target = _instrumented(self._instrument, entry.name, target)
+                        elif (check := self._specialised(entry.name, args)) is not None:
                             target, where = check, tuple(place(arg) for arg in args if isinstance(arg, bc.Register))
                         steps.append((_CALL, target, where, place(destination)))
                 case bc.Ret(register):
@@ -161,7 +181,7 @@ class VirtualMachine:
             if step[0] == _ENTER and _returns(steps, position + 1, step[3]):
                 steps[position] = (_TAIL, *step[1:])
         labels = tuple(f"{info.name}: argument `{name}`" for name in info.params)
-        expected, begin = self._shortcut(info, steps)
+        expected, begin = self._shortcut(info, steps) if self._instrument is None else ((), 0)
         dtypes = self._parameter_dtypes(info)
         return _Function(info, tuple(steps), tuple(registers), dtypes, labels, expected, begin)
 
@@ -365,6 +385,19 @@ def _packed(name: str) -> Callable[..., Any]:
 
     def run(*args: Any) -> Any:
         return _convert(function(*map(shared, args)), None, f"the result of {name}")
+
+    return run
+
+
+def _instrumented(instrument: Callable[..., Any], name: str, target: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``target`` with ``instrument`` before and after it."""
+
+    def run(*args: Any) -> Any:
+        if instrument(target, name, True, None, *args) == 1:
+            return None
+        result = target(*args)
+        instrument(target, name, False, result, *args)
+        return result
 
     return run
 
