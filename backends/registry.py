@@ -56,11 +56,11 @@ def missing(names: Iterable[str]) -> list[str]:
 def missing_functions(names: Sequence[str]) -> ExecutionError:
     """Return the error that says that nobody registered ``names``."""
     known = ", ".join(sorted(_functions)) or "none"
-    said = ", ".join(map(repr, names))
-    kind = "function" if len(names) == 1 else "functions"
-    verb = "is" if len(names) == 1 else "are"
-    calls = " and ".join(f"backends.register_func({name!r})" for name in names)
-    return ExecutionError(f"no {kind} {said} {verb} registered (registered: {known}); use {calls}")
+    first, *others = names
+    problem = f"no function {first!r} is registered (registered: {known}); use backends.register_func({first!r})"
+    if others:
+        problem += f"; there are no functions {', '.join(map(repr, others))} either"
+    return ExecutionError(problem)
 
 
 def _found(name: str) -> Callable[..., Any] | None:
