@@ -7,32 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from keyword import iskeyword
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.attributes import attr_fields
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir.expr import IntImm, PrimExpr, Var
-from relay2relax.tir.extent import Extent, canonical, is_any
+from relay2relax.tir.extent import Extent, canonical, is_any, static
 from relay2relax.tir.visit import map_expr, variables
 
-Dims = Mapping[str, Sequence["str | None"]]
+Dims = Mapping[str, Sequence["str | int | None"]]
 Symbols = Mapping[Var, Var]
 
 
 def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -> list[Type]:
     """Return the parameters' types with a ``tir.Var`` for each ``?``.
 
-    ``dims`` gives names by parameter and dimension, None leaving an extent unnamed; equal names are one dimension.
+    ``dims`` gives names by parameter and dimension, None leaving an extent unnamed; equal names are one dimension, and
+    a number is what the extent is.
     Fields of a parameter ``p`` that is a tuple are ``p.0``, ``p.1``, …. Unnamed extents are called ``d``, ``d_1``, ….
     Raises Relay2RelaxError where ``dims`` names a parameter that does not exist, has another rank, or a dimension whose
-    extent is known.
+    extent is known, to be another number say.
     """
     params = list(params)
+    if not isinstance(dims or {}, Mapping):
+        raise Relay2RelaxError(f"dims is {type(dims).__name__}, expected a dictionary, as in {{'x': ('n', None)}}")
     dims = dict(dims or {})
     _check_dims(params, dims)
     named: dict[str, Var] = {}
-    taken = {name for names in dims.values() for name in names if name is not None}
+    taken = {name for names in dims.values() for name in names if isinstance(name, str)}
 
     def fresh() -> Var:
         number = 0
@@ -49,14 +53,16 @@ def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -
             raise Relay2RelaxError(f"dims names {len(names)} dimensions of {name!r}, which has {len(shape)}")
         found: list[Extent] = []
         for position, (hint, extent) in enumerate(zip(names, shape, strict=True)):
-            if hint is not None and not is_any(extent):
-                raise Relay2RelaxError(
-                    f"dims names dimension {position} of {name!r} {hint!r}, but its extent is {extent}"
-                )
+            if hint is not None and not is_any(extent) and hint != static(extent):
+                said = f"says that dimension {position} of {name!r} is" if isinstance(hint, int) else ""
+                said = said or f"names dimension {position} of {name!r}"
+                raise Relay2RelaxError(f"dims {said} {hint!r}, but its extent is {extent}")
             if not is_any(extent):
                 found.append(extent)
+            elif isinstance(hint, str):
+                found.append(named.setdefault(hint, Var(hint, "int64")))
             else:
-                found.append(fresh() if hint is None else named.setdefault(hint, Var(hint, "int64")))
+                found.append(fresh() if hint is None else hint)
         return tuple(found)
 
     def visit(name: str, type_: Type) -> Type:
@@ -95,7 +101,9 @@ def _check_dims(params: Iterable[tuple[str, Type]], dims: Mapping[str, Any]) -> 
                 f"dims of {name!r} are {names!r}, expected a name or None for each dimension, as in ('n', None)"
             )
         for hint in names:
-            if hint is not None and not (isinstance(hint, str) and hint.isidentifier()):
+            if isinstance(hint, int) and not isinstance(hint, bool) and hint >= 0:
+                continue
+            if hint is not None and not (isinstance(hint, str) and hint.isidentifier() and not iskeyword(hint)):
                 raise Relay2RelaxError(f"dims: {hint!r} is no name for a dimension; use letters, digits and _")
 
 

@@ -66,6 +66,8 @@ def tensor(*shape: str) -> str:
         ({"a": ("n", None), "b": ["n", None]}, ('"n"', '"n"', '"d"'), ('"n"', '"d"')),
         ({"a": ("n", None), "b": ("n", None), "p.0": ("n",)}, ('"n"', '"n"', '"n"'), ('"n"', '"n"')),
         ({"a": ("n", None), "b": ("n", None), "p.0": ("d",)}, ('"n"', '"n"', '"d"'), ('"n"', '"d"')),
+        # A number is the extent.
+        ({"a": (4, 3), "b": (4, 3), "p.0": ("n",)}, ("4", "4", '"n"'), ("4", '"n"')),
         ({"b": (None, None), "p.0": ("d",)}, ('"d_1"', '"d_2"', '"d"'), ('"T.max(d_1, d_2)"', '"d"')),
     ],
 )
@@ -102,7 +104,10 @@ def test_unified_extents_are_checked_when_run(target: str) -> None:
         ({"a": ("n",)}, "dims names 1 dimensions of 'a', which has 2"),
         ({"a": ("n", "m")}, "dims names dimension 1 of 'a' 'm', but its extent is 3"),
         ({"a": ("2n", None)}, "dims: '2n' is no name for a dimension; use letters, digits and _"),
-        ({"a": (4, None)}, "dims: 4 is no name for a dimension; use letters, digits and _"),
+        ({"a": (-4, None)}, "dims: -4 is no name for a dimension; use letters, digits and _"),
+        ({"a": ("for", None)}, "dims: 'for' is no name for a dimension; use letters, digits and _"),
+        ({"a": ("n", 4)}, "dims says that dimension 1 of 'a' is 4, but its extent is 3"),
+        (["n"], "dims is list, expected a dictionary, as in {'x': ('n', None)}"),
         ({"a": "n_"}, "dims of 'a' are 'n_', expected a name or None for each dimension, as in ('n', None)"),
         ({"a": None}, "dims of 'a' are None, expected a name or None for each dimension, as in ('n', None)"),
     ],
