@@ -13,6 +13,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.relax_ir.expr import IRModule
+from relay2relax.relax_ir.sharding import require_one_device
 from relay2relax.relax_ir.transform import FoldConstant
 from relay2relax.tir.stmt import PrimFunc
 
@@ -27,6 +28,7 @@ def build(module: IRModule, target: str = "numpy") -> Any:
     itself. ``numpy`` needs nothing else; ``c`` compiles the kernels with the system's C compiler; ``tvm`` hands the
     module to an installed apache-tvm. Raises UnsupportedError for another target and for what the target cannot
     express, CompilerError where the C compiler is missing."""
+    require_one_device(module)
     match target:
         case "numpy":
             functions, pool = compile_module(FoldConstant(evaluate=_evaluate)(module))

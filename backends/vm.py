@@ -403,7 +403,10 @@ def _instrumented(instrument: Callable[..., Any], name: str, target: Callable[..
 
 
 def _operator(entry: bc.OperatorCall) -> Callable[..., Any]:
-    """Return the record's kernel with its attributes; shapes reach it as plain tuples."""
+    """Return the record's kernel with its attributes; shapes reach it as plain tuples.
+
+    Of numbers that are no tensors, as operators of two scalars are given, it makes a number.
+    """
     op, attrs, extents = entry.op, entry.attrs, entry.extents
 
     def run(*args: Any) -> Any:
@@ -411,6 +414,8 @@ def _operator(entry: bc.OperatorCall) -> Callable[..., Any]:
         used = attrs
         if extents:
             used = with_values(attrs, dict(zip(extents, given.pop(), strict=True)))
+        if len(given) == 2 and all(isinstance(one, (bool, int, float)) for one in given):
+            return kernel_value(op, used, [np.asarray(one) for one in given]).item()
         return kernel_value(op, used, given)
 
     return run

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import difflib
+import operator
 import re
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -96,6 +97,14 @@ def is_plain(value: Any) -> bool:
         case dict():
             return all(isinstance(key, str) for key in value) and all(map(is_plain, value.values()))
     return False
+
+
+# Arithmetic of literals, and the numbers up to which it is carried out.
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+}  # fmt: skip
+_LARGEST = 1e40
 
 
 class ScriptSource:
@@ -288,6 +297,8 @@ class ScriptSource:
                 if not isinstance(value, (int, float)):
                     raise self.problem(node, "only numbers have a sign", "expected a number")
                 return -value
+            case ast.BinOp(left, op, right) if type(op) in _ARITHMETIC:
+                return self._computed(self.literal(left), op, self.literal(right), node)
             case ast.List(items):
                 return [self.literal(item) for item in items]
             case ast.Tuple(items):
@@ -304,6 +315,16 @@ class ScriptSource:
                 value = self.literal(argument)
                 return float(value) if isinstance(value, str) and "float" in (self.dotted(func) or "") else value
         raise self.problem(node, "this is no literal", "expected a number, a string, a list or a dictionary")
+
+    def _computed(self, left: Any, op: ast.operator, right: Any, node: ast.AST) -> int | float:
+        """Return ``1.0 / 3.0`` and its like."""
+        if not all(isinstance(one, (int, float)) and abs(one) < _LARGEST for one in (left, right)):
+            raise self.problem(node, "only numbers can be computed with", "expected numbers")
+        try:
+            found: int | float = _ARITHMETIC[type(op)](left, right)
+        except ArithmeticError as error:
+            raise self.problem(node, f"this cannot be computed: {error}", "expected a number") from None
+        return found
 
     def _key(self, node: ast.expr | None, dictionary: ast.AST) -> str:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

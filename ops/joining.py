@@ -35,6 +35,8 @@ from relay2relax.tir.extent import (
     floormod,
     is_any,
     is_symbolic,
+    maximum,
+    minimum,
     mul,
     static,
     sub,
@@ -196,13 +198,12 @@ def _cuts(attrs: SplitAttrs, extent: Extent) -> list[tuple[Extent, Extent]]:
         length = floordiv(extent, count)
         return [(mul(number, length), length) for number in range(count)]
     places = [0, *(int(one) for one in attrs.indices_or_sections)]
-    for before, after in pairwise(places):
-        if after <= before:
-            raise OpError(f"the places to cut at must grow: {places[1:]}", 0)
-    if known is not None and places[-1] >= known:
-        raise OpError(f"an extent of {known} cannot be cut at {places[-1]}", 0)
-    ends: list[Extent] = [*places[1:], extent]
-    return [(begin, sub(end, begin)) for begin, end in zip(places, ends, strict=True)]
+    if known is None and all(before < after for before, after in pairwise(places)):
+        ends: list[Extent] = [*places[1:], extent]
+        return [(begin, sub(end, begin)) for begin, end in zip(places, ends, strict=True)]
+    # Relax cuts at the ends what lies outside, and leaves nothing of a part that ends before it begins.
+    inside = [minimum(max(place, 0), extent) for place in places]
+    return [(begin, maximum(sub(end, begin), 0)) for begin, end in pairwise([*inside, extent])]
 
 
 def split_type(attrs: SplitAttrs, data: Type) -> Type:
@@ -224,6 +225,12 @@ def split_relay_type(attrs: SplitAttrs, data: Type) -> Type:
         raise OpError(f"an extent of {known} cannot be split into {int(sections)} equal parts", 0)
     if isinstance(sections, int) and sections > 0 and static(floormod(extent, int(sections))) not in (0, None):
         raise OpError(f"an extent of {static(extent)} cannot be split into {sections} equal parts", 0)
+    if not isinstance(sections, int):
+        places = [0, *map(int, sections)]
+        if any(after <= before for before, after in pairwise(places)):
+            raise OpError(f"the places to cut at must grow: {places[1:]}", 0)
+        if known is not None and places[-1] >= known:
+            raise OpError(f"an extent of {known} cannot be cut at {places[-1]}", 0)
     if not (isinstance(sections, int) and isinstance(extent, PrimExpr) and is_symbolic(extent)):
         return split_type(attrs, data)
     shapes = ((*found.shape[:axis], extent // int(sections), *found.shape[axis + 1 :]) for _ in range(int(sections)))

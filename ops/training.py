@@ -31,7 +31,7 @@ from relay2relax.ops.shapes import normal_axis, show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Var, cast, const, if_then_else, maximum, minimum
-from relay2relax.tir.extent import as_prim, equal, product
+from relay2relax.tir.extent import Shape, as_prim, equal, product, static
 from relay2relax.tir.stmt import Stmt
 
 SOURCE = "TVM 0.27 src/relax/op/tensor/grad.cc"
@@ -43,13 +43,27 @@ SOURCE = "TVM 0.27 src/relax/op/tensor/grad.cc"
 def nll_loss_backward_type(
     attrs: NLLLossAttrs, output_grad: Type, predictions: Type, targets: Type, *weights: Type
 ) -> TensorType:
-    """Return the type of the predictions; the gradient has the type of the loss."""
-    given, loss = tensor(output_grad), relax_nll_loss_type(attrs, predictions, targets, *weights)
-    if given.rank != loss.rank or any(equal(a, b) is False for a, b in zip(given.shape, loss.shape, strict=True)):
+    """Return the type of the predictions; the gradient has the type of the loss, or is given for each target."""
+    given, loss = tensor(output_grad), relax_nll_loss_type(attrs, predictions, targets, *_enough(predictions, weights))
+    shapes = (loss.shape, tensor(targets, 2).shape)
+    if not any(_may_be(given.shape, shape) for shape in shapes):
         raise OpError(f"output_grad has shape {show(given.shape)}, expected {show(loss.shape)}", 0)
     if given.dtype != loss.dtype:
         raise OpError(f"output_grad has element type {given.dtype}, the loss {loss.dtype}", 0)
     return tensor(predictions, 1)
+
+
+def _may_be(given: Shape, expected: Shape) -> bool:
+    return len(given) == len(expected) and all(equal(a, b) is not False for a, b in zip(given, expected, strict=True))
+
+
+def _enough(predictions: Type, weights: tuple[Type, ...]) -> tuple[Type, ...]:
+    """Return ``weights`` but for those of more classes than there are: TVM counts them in the loss only."""
+    found = tensor(predictions, 1)
+    classes = static(found.shape[class_axis(found.rank)]) if found.rank else None
+    extents = [static(one.shape[0]) for one in map(tensor, weights) if one.rank == 1]
+    more = classes is not None and bool(extents) and extents[0] is not None and extents[0] > classes
+    return () if more else weights
 
 
 def nll_loss_backward_numpy(
@@ -89,7 +103,7 @@ def nll_loss_backward_compute(
 
     def element(*i: PrimExpr) -> PrimExpr:
         at = (*i[:axis], *i[axis + 1 :])
-        given = output_grad[at if attrs.reduction == "none" else ()]
+        given = output_grad[at if output_grad.rank else ()]
         share = zero - factor(*at) * given
         if attrs.reduction == "mean":
             share = share / factors[()]

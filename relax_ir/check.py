@@ -32,7 +32,7 @@ from relay2relax.relax_ir.expr import (
 )
 from relay2relax.relax_ir.infer import Inference, StructInfoError, unify
 from relay2relax.relax_ir.script_values import print_struct_info
-from relay2relax.relax_ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
+from relay2relax.relax_ir.struct_info import ObjectStructInfo, PrimStructInfo, StructInfo, TensorStructInfo
 from relay2relax.relax_ir.visit import Steps, is_argument, operands, run, variables
 from relay2relax.tir import expr as tir
 from relay2relax.tir.check import check_prim_func
@@ -260,6 +260,8 @@ class _Checker:
         match self.info(condition):
             case None | TensorStructInfo(_, "" | "bool", 0 | -1) | PrimStructInfo("bool"):
                 pass
+            case TensorStructInfo(None, _, 1) | TensorStructInfo((1,), "" | "bool", _):
+                pass  # TVM's machine looks at the one element.
             case info:
                 self.report(f"a condition is a rank-0 bool, this is {print_struct_info(info)}")
 
@@ -288,7 +290,9 @@ class _Checker:
         for param in func.params:
             buffer = func.buffer_map.get(param)
             expected.append(
-                PrimStructInfo(param.dtype, param)
+                ObjectStructInfo()
+                if buffer is None and param.dtype == "handle"
+                else PrimStructInfo(param.dtype, param)
                 if buffer is None
                 else TensorStructInfo(tuple(symbols.static_extent(e) for e in buffer.shape), buffer.dtype)
             )
@@ -296,6 +300,6 @@ class _Checker:
         for one, info in zip(expected, given, strict=True):
             unify(one, info, values)
         for index, (one, info) in enumerate(zip(expected, given, strict=True)):
-            if reason := symbols.mismatch(symbols.substitute(one, values), info):
+            if reason := symbols.mismatch(symbols.substitute(one, values), symbols.whole(info)):
                 what = f"argument {index}" if index < len(args) else f"result {index - len(given) + len(call.out)}"
                 self.report(f"{what} of {name}: {reason}")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.relax_ir.mesh import DeviceMesh
 
 
 class DeviceError(Relay2RelaxError):
@@ -42,7 +43,7 @@ class DummyGlobalInfo:
     """``I.dummy_global_info()``, which says nothing."""
 
 
-GlobalInfo: TypeAlias = Union[VDevice, DummyGlobalInfo]
+GlobalInfo: TypeAlias = Union[VDevice, DummyGlobalInfo, DeviceMesh]
 
 
 @dataclass(frozen=True, slots=True)

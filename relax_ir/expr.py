@@ -25,6 +25,7 @@ from relay2relax.core.source import Span
 from relay2relax.ops.attributes import NoAttrs
 from relay2relax.ops.record import OpDef
 from relay2relax.relax_ir.devices import GlobalInfo
+from relay2relax.relax_ir.mesh import Sharding
 from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo
 from relay2relax.tir.expr import PrimExpr
 from relay2relax.tir.extent import Extent
@@ -43,15 +44,17 @@ class Var:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """A tensor; ``data`` is shared with whoever made it and is never changed."""
+    """A tensor; ``data`` is shared with whoever made it and is never changed. ``sharding`` is as in struct info."""
 
     data: Array
     span: Span | None = None
+    sharding: Sharding | None = None
 
     @property
     def info(self) -> TensorStructInfo:
         """Shape and dtype of the data."""
-        return TensorStructInfo(tuple(int(d) for d in self.data.shape), of_array(self.data))
+        shape = tuple(int(d) for d in self.data.shape)
+        return TensorStructInfo(shape, of_array(self.data), sharding=self.sharding)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -150,13 +150,14 @@ class _Hasher:
         match expr:
             case Var():
                 self.say(self.vars.get(expr))
-            case Constant(data):
+            case Constant(data, _, sharding):
                 self.constant(data)
+                self.value(sharding)
             case GlobalVar(name) | ExternFunc(name) | StringImm(name):
                 self.say(name)
             case Call(op, _, attrs):
                 self.say(type(op).__name__ if isinstance(op, Var) else op.name)
-                self.value(said(attrs))
+                self.value(said(op, attrs))
             case CallTIR(func, _, out, tir_args):
                 self.say(func.name)
                 self.value((out, tir_args))

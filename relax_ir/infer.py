@@ -42,7 +42,9 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.memory import memory_info
+from relay2relax.relax_ir.mesh import MeshError
 from relay2relax.relax_ir.runtime_calls import arguments, identity, read_inplace_call
+from relay2relax.relax_ir.sharding import redistributed, spread_result
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -54,10 +56,11 @@ from relay2relax.relax_ir.struct_info import (
     from_type,
     to_type,
 )
-from relay2relax.relax_ir.tvm_operators import ForeignOp
+from relay2relax.relax_ir.tvm_operators import BINARY, ForeignAttrs, ForeignOp
 from relay2relax.relax_ir.visit import bindings, operands
 from relay2relax.tir import expr as tir
 from relay2relax.tir.extent import ANY, Extent, Shape, canonical, is_any
+from relay2relax.tir.purity import is_pure
 from relay2relax.tir.stmt import PrimFunc
 
 
@@ -66,7 +69,10 @@ class StructInfoError(Relay2RelaxError):
 
 
 def function_info(func: Function | PrimFunc) -> FuncStructInfo:
-    """Return the struct info of a function; a PrimFunc called directly writes its arguments or returns a scalar."""
+    """Return the struct info of a function; a PrimFunc called directly writes its arguments or returns a scalar.
+
+    Whether it has effects is found out where it is called.
+    """
     if isinstance(func, PrimFunc):
         result = TupleStructInfo() if func.result == "void" else PrimStructInfo(func.result)
         return FuncStructInfo(None, result, purity=False)
@@ -78,10 +84,13 @@ class Inference:
 
     def __init__(self, module: IRModule | None = None) -> None:
         self._globals: dict[GlobalVar, FuncStructInfo] = {}
+        self._programs: dict[GlobalVar, PrimFunc] = {}
         self._known: dict[tuple[OpDef, Any, tuple[Type | Shape, ...]], StructInfo] = {}
         if module is not None:
             for var, func in module.functions.items():
                 self.declare(var, function_info(func))
+                if isinstance(func, PrimFunc):
+                    self._programs[var] = func
 
     def declare(self, var: GlobalVar, info: FuncStructInfo) -> None:
         """Let ``var`` be a function of ``info``."""
@@ -102,6 +111,8 @@ class Inference:
         match expr:
             case Call(ExternFunc(), _):
                 return False
+            case Call(GlobalVar() as callee, _) if callee in self._programs:
+                return is_pure(self._programs[callee])
             case Call(GlobalVar() as callee, _):
                 return callee not in self._globals or self._globals[callee].purity
             case Call(Var(_, FuncStructInfo() as info), _):
@@ -121,6 +132,8 @@ class Inference:
                 if identity(expr) is not None:
                     destination = arguments("to_vdevice", args, attrs)[1] if op.name == "to_vdevice" else ""
                     return _placed(info(args[0]), destination) if destination else info(args[0])
+                if op.name.startswith("dist."):
+                    return _spread_by(op, args, attrs, info(args[0]) if args else ObjectStructInfo())
                 inplace = read_inplace_call(expr)
                 return inplace.info if inplace else memory_info(op.name, args, attrs) or op.result(attrs)
             case Call(OpDef() as op, args, attrs):
@@ -170,12 +183,18 @@ class Inference:
     def _operator(self, op: OpDef, attrs: Any, args: tuple[StructInfo, ...]) -> StructInfo:
         check_arity(op, len(args))
         result = self._result(op, attrs, args)
+        if any(isinstance(info, TensorStructInfo) and info.sharding is not None for info in args):
+            try:
+                return spread_result(spelled(op).removeprefix("R."), attrs, args, result)
+            except MeshError as error:
+                raise StructInfoError(f"{spelled(op)}: {error.diagnostics[0].title}") from error
         places = {place for info in args for place in _places(info)}
         return _placed(result, places.pop()) if len(places) == 1 else result
 
     def _result(self, op: OpDef, attrs: Any, args: tuple[StructInfo, ...]) -> StructInfo:
         if any(map(_is_vague, args)):
             return self._vague_result(op, attrs, args)
+        scalar = len(args) == 2 and all(isinstance(info, PrimStructInfo) for info in args)
         key = (op, attrs, tuple(_argument(op, index, info) for index, info in enumerate(args)))
         try:
             known = self._known.get(key)
@@ -187,6 +206,8 @@ class Inference:
             except OpError as error:
                 raise StructInfoError(f"{spelled(op)}: {error.message}") from error
             self._known[key] = known
+        if scalar and isinstance(known, TensorStructInfo) and spelled(op).removeprefix("R.") in BINARY:
+            return PrimStructInfo(known.dtype)
         return known
 
     def _vague_result(self, op: OpDef, attrs: Any, args: tuple[StructInfo, ...]) -> StructInfo:
@@ -243,6 +264,15 @@ def _places(info: StructInfo) -> Iterator[str]:
         case TupleStructInfo(fields):
             for one in fields:
                 yield from _places(one)
+
+
+def _spread_by(op: ForeignOp, args: tuple[Expr, ...], attrs: ForeignAttrs, info: StructInfo) -> StructInfo:
+    """Return what an operator that spreads a tensor of ``info`` over a mesh makes of it."""
+    try:
+        found = redistributed(op.name, info, arguments(op.name, args, attrs))
+    except MeshError as error:
+        raise StructInfoError(f"{spelled(op)}: {error.diagnostics[0].title}") from error
+    return found if found is not None else op.result(attrs)
 
 
 def _placed(info: StructInfo, vdevice: str) -> StructInfo:

@@ -46,14 +46,17 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.infer import Inference, StructInfoError
+from relay2relax.relax_ir.mesh import DeviceMesh, device_mesh_text
 from relay2relax.relax_ir.names import NameSupply
 from relay2relax.relax_ir.script_dialect import Dialect, find_dialect
 from relay2relax.relax_ir.script_values import (
+    Meshes,
     attribute_text,
     constant_text,
     extent_text,
     info_text,
     is_weak,
+    number_list,
     tuple_text,
 )
 from relay2relax.relax_ir.struct_info import ObjectStructInfo, PrimStructInfo, StructInfo, TupleStructInfo
@@ -119,7 +122,7 @@ def script_file(mod: IRModule, dialect: str = "tvm") -> str:
 
 def print_function(func: Function, name: str = "main", dialect: str = "tvm") -> str:
     """Return one function as TVMScript; functions that it calls are named ``Module.<name>``."""
-    printer = _FunctionPrinter(find_dialect(dialect), lambda var: identifier(var.name), None, 0, Inference())
+    printer = _FunctionPrinter(find_dialect(dialect), lambda var: identifier(var.name), None, 0, Inference(), {})
     return "\n".join(printer.lines_of(func, identifier(name)))
 
 
@@ -164,6 +167,7 @@ def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) 
     parts: list[list[str]] = []
     functions: list[list[str]] = []
     inference = Inference(mod)
+    meshes = _mesh_names(mod)
     scalars_last = _given_scalars(mod) if dialect.scalars_last else frozenset()
     for var, name in names.items():
         func = mod.functions[var]
@@ -172,7 +176,7 @@ def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) 
                 func = _with_scalars_last(func)
             parts.append(print_prim_func(func, name=name, dialect=dialect.prim_funcs, indent=1))
         else:
-            printer = _FunctionPrinter(dialect, names.__getitem__, name_constant, 1, inference)
+            printer = _FunctionPrinter(dialect, names.__getitem__, name_constant, 1, inference, meshes)
             functions.append(printer.lines_of(func, name))
     lines = ["@I.ir_module", "class Module:"]
     if mod.attrs:
@@ -186,6 +190,12 @@ def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) 
     if not mod.functions:
         return [*lines, f"{_INDENT}pass"]
     return lines[:-1]
+
+
+def _mesh_names(mod: IRModule) -> dict[DeviceMesh, str]:
+    """Return the names of the meshes of devices, such as ``mesh[0]``."""
+    infos = [(f"{name}[{place}]", info) for name, row in mod.global_infos.items() for place, info in enumerate(row)]
+    return {info: name for name, info in reversed(infos) if isinstance(info, DeviceMesh)}
 
 
 def _given_scalars(mod: IRModule) -> frozenset[GlobalVar]:
@@ -203,6 +213,8 @@ def _with_scalars_last(func: PrimFunc) -> PrimFunc:
 def _global_info(info: GlobalInfo) -> str:
     if isinstance(info, DummyGlobalInfo):
         return "I.dummy_global_info()"
+    if isinstance(info, DeviceMesh):
+        return device_mesh_text(info)
     target = attribute_text(info.target, _no_symbols)
     return f"I.vdevice({target}, {info.index}, {string_literal(info.memory_scope)})"
 
@@ -221,8 +233,10 @@ class _FunctionPrinter:
         name_constant: NameConstant | None,
         depth: int,
         inference: Inference,
+        meshes: Meshes,
     ) -> None:
         self.inference = inference
+        self.meshes = meshes
         self.dialect = dialect
         self.global_name = global_name
         self.name_constant = name_constant
@@ -260,7 +274,7 @@ class _FunctionPrinter:
 
     def info(self, info: StructInfo) -> str:
         if info not in self.annotations:
-            self.annotations[info] = info_text(info, self.symbol)
+            self.annotations[info] = info_text(info, self.symbol, meshes=self.meshes)
         return self.annotations[info]
 
     # Statements; what is nested is yielded, to be written before going on.
@@ -281,7 +295,7 @@ class _FunctionPrinter:
         known = set(self.symbols)
         infos = [self.parameter_info(param, known) for param in func.params]
         params = [f"{own}: {info}" for own, info in zip(names, infos, strict=True)]
-        self.line(f"def {name}({', '.join(params)}) -> {info_text(func.ret, self.symbol, known)}:")
+        self.line(f"def {name}({', '.join(params)}) -> {info_text(func.ret, self.symbol, known, self.meshes)}:")
         self.depth += 1
         start = len(self.lines)
         yield self.sequence(func.body)
@@ -298,7 +312,7 @@ class _FunctionPrinter:
     def parameter_info(self, param: Var, known: set[tir.Var]) -> str:
         if self.dialect.names_scalars and isinstance(param.info, PrimStructInfo) and param.info.value is not None:
             return f"R.Prim(value={string_literal(extent_text(param.info.value, self.symbol))})"
-        return info_text(param.info, self.symbol, known)
+        return info_text(param.info, self.symbol, known, self.meshes)
 
     def sequence(self, seq: SeqExpr) -> Steps:
         for block in seq.blocks:
@@ -373,10 +387,14 @@ class _FunctionPrinter:
         """Return the text of ``expr``; ``info`` is what the variable that it is bound to is said to be."""
         match expr:
             case Var(name):
+                if expr not in self.names and expr.info == TupleStructInfo(()):
+                    return self.tuple(())
                 if expr not in self.names:
                     raise Relay2RelaxError(f"the variable {name} is used where it is not defined")
                 return self.names[expr]
             case Constant(data):
+                if expr.sharding is not None:
+                    return f"R.dist.const({number_list(data)}, {self.info(expr.info)})"
                 given = self.name_constant(expr) if self.name_constant is not None else None
                 return given if given is not None else constant_text(data, self.dialect.empty)
             case ShapeExpr(values):
@@ -407,7 +425,8 @@ class _FunctionPrinter:
                 return f"R.call_tir({self.expr(func)}, {self.destination(args, out)}, tir_vars={scalars})"
             case CallTIR(func, args, out, tir_args):
                 given_args = [*args, *(PrimValue(arg) for arg in tir_args)]
-                return f"R.call_tir({self.expr(func)}, {self.destination(given_args, out)})"
+                name = "dist.call_tir" if any(info.sharding for info in out) else "call_tir"
+                return f"R.{name}({self.expr(func)}, {self.destination(given_args, out)})"
             case CallDPSPacked(name, args, out):
                 return f"R.call_dps_packed({string_literal(name)}, {self.destination(args, out)})"
         raise UnsupportedError(f"TVMScript cannot say {type(expr).__name__} as part of an expression")
@@ -469,7 +488,7 @@ class _FunctionPrinter:
                 case int() if values:
                     text = f"R.prim_value({value})"
                 case _:
-                    text = attribute_text(value, self.symbol)
+                    text = attribute_text(value, self.symbol, self.meshes)
             if keyword in RESULT_KEYWORDS:
                 if self.dialect.result is None:
                     raise UnsupportedError(

@@ -78,6 +78,8 @@ class FunctionReader(SignatureReader):
         self.supply = NameSupply()
         # Names of dataflow blocks that are over.
         self.hidden: set[str] = set()
+        # Whether what the text says of values is compared with what they are, as far as that is known.
+        self.checks = True
         # Names of empty tuples that are declared and not bound yet.
         self.voids: list[str] = []
 
@@ -97,7 +99,7 @@ class FunctionReader(SignatureReader):
         attrs: dict[str, Any] = {}
         result: Expr | None = None
         try:
-            statements = list(node.body)
+            statements = self.return_outside(node.body)
             for index, statement in enumerate(statements):
                 if isinstance(statement, ast.Return):
                     if index + 1 < len(statements):
@@ -128,7 +130,7 @@ class FunctionReader(SignatureReader):
         known = symbols.defined(param.info for param in signature.params) | self.outer_dimensions()
         if ret is None:
             ret = symbols.erase(actual, known)
-        elif reason := symbols.mismatch(ret, actual):
+        elif self.checks and (reason := symbols.mismatch(ret, actual)):
             place = node.returns or node
             problem = self.source.problem(
                 place,
@@ -142,6 +144,20 @@ class FunctionReader(SignatureReader):
         if attrs.get("global_symbol") == node.name:
             del attrs["global_symbol"]
         return Function(signature.params, SeqExpr(blocks, result), ret, attrs, signature.pure, signature.private)
+
+    def return_outside(self, nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Return ``nodes`` with a ``return`` that ends a dataflow block behind the block, which outputs its names."""
+        match nodes[-1]:
+            case ast.With([item], [*inner, ast.Return(value) as returned]) as block if self.is_dataflow(item) and inner:
+                bound = {name for one in inner for name in _assigned_names(one)}
+                names = [one for one in ast.walk(value or returned) if isinstance(one, ast.Name) and one.id in bound]
+                output = ast.Expr(ast.Call(ast.parse("R.output", mode="eval").body, list(names), []))
+                outside = ast.With([item], [*inner, ast.fix_missing_locations(ast.copy_location(output, returned))])
+                return [*nodes[:-1], ast.copy_location(outside, block), returned]
+        return list(nodes)
+
+    def is_dataflow(self, item: ast.withitem) -> bool:
+        return self.source.called(item.context_expr) == "R.dataflow"
 
     def outer_dimensions(self) -> set[tir.Var]:
         return {item for scope in self.scopes for item in scope.values() if isinstance(item, tir.Var)}
@@ -208,7 +224,7 @@ class FunctionReader(SignatureReader):
             ):
                 raise self.source.problem(name or call, "R.dataflow takes nothing and gives nothing",
                                           "expected with R.dataflow():")  # fmt: skip
-            case ast.With([item], body) if self.source.called(item.context_expr) == "R.dataflow":
+            case ast.With([item], body) if self.is_dataflow(item):
                 self.dataflow(item.context_expr, body)
             case ast.If():
                 self.branch(node)
@@ -236,6 +252,9 @@ class FunctionReader(SignatureReader):
 
     def assign(self, name: str, info: StructInfo | None, value: ast.expr, node: ast.stmt) -> None:
         called = self.source.called(value)
+        if isinstance(value, ast.Call) and called in ("I.meta_var", "T.meta_var") and len(value.args) == 1:
+            self.define(name, self.exprs.value(value.args[0]))
+            return
         if isinstance(value, ast.Call) and called is not None:
             dtype = declared_dtype(self.source, value)
             if dtype is not None:
@@ -285,9 +304,14 @@ class FunctionReader(SignatureReader):
             raise self.source.problem(node, first.title, given, first.help, first.notes) from error
         if isinstance(actual, ObjectStructInfo) and isinstance(value, Call) and isinstance(value.op, ExternFunc):
             actual = self.packed_result(node) or actual
-        if info is not None and (reason := symbols.mismatch(info, actual)):
+        if info is not None and self.checks and (reason := symbols.mismatch(info, actual)):
             raise self.source.problem(node, f"`{name}` is not what it is said to be: {reason}",
                                       f"this is {print_struct_info(actual)}")  # fmt: skip
+        if info is not None and self.checks and symbols.needs_cast(info, actual):
+            # TVM believes such an annotation; here the machine looks whether it is so.
+            var = self.cast(name, self.bound(value, node), info, node)
+            (scope if scope is not None else self.scopes[-1])[name] = var
+            return var
         var = Var(name, actual if info is None else _with_values(info, actual), self.is_inner(name))
         self.places[var] = node
         self.sequence.pending.append(Binding(var, value))
@@ -336,17 +360,21 @@ class FunctionReader(SignatureReader):
             raise self.source.problem(node, "R.match_cast takes a value and struct info", "expected 2 arguments")
         value, info = self.argument(given["value"]), self.info(claimed)
         actual = self.inference.of(value)
-        if reason := symbols.mismatch(info, actual):
+        if self.checks and (reason := symbols.mismatch(info, actual)):
             raise self.source.problem(
                 node, f"the cast cannot succeed: {reason}", f"cast is {print_struct_info(actual)}"
             )
-        if annotated is not None and (reason := symbols.mismatch(annotated, info)):
+        if self.checks and annotated is not None and (reason := symbols.mismatch(annotated, info)):
             raise self.source.problem(node, f"`{name}` is not what it is said to be: {reason}",
                                       f"this is {print_struct_info(info)}")  # fmt: skip
+        self.define(name, self.cast(name, value, info, node))
+
+    def cast(self, name: str, value: Expr, info: StructInfo, node: ast.AST) -> Var:
+        """Bind ``R.match_cast(value, info)`` to a new variable ``name``."""
         var = Var(name, info, self.is_inner(name))
         self.places[var] = node
         self.sequence.pending.append(MatchCast(var, value, info))
-        self.define(name, var)
+        return var
 
     def effect(self, value: ast.expr, node: ast.stmt) -> None:
         called = self.source.called(value)
@@ -363,7 +391,7 @@ class FunctionReader(SignatureReader):
         if isinstance(found, Tuple) and self.voids:
             self.bind(self.voids.pop(0), found, value)
             return
-        self.bind(self.supply.fresh("_"), found, value, scope={})
+        self.bind("_", found, value, scope={})
 
     # Blocks and branches.
 
@@ -426,8 +454,15 @@ class FunctionReader(SignatureReader):
         self.scopes.append({})
         before = len(self.source.problems)
         try:
-            self.statements(nodes[:-1])
             last = nodes[-1]
+            match last:
+                case ast.With([item], [*_, ast.Expr(ast.Call(_, [ast.Name(name)]) as output)]) if self.is_dataflow(
+                    item
+                ):
+                    # What a dataflow block at the end outputs is what the branch binds.
+                    nodes = [*nodes, last]
+                    last = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], output.args[0]), output)
+            self.statements(nodes[:-1])
             info: StructInfo | None = None
             if isinstance(last, ast.If):
                 # ``elif``, or a branch at the end of another.
@@ -440,11 +475,18 @@ class FunctionReader(SignatureReader):
                     pass
                 case ast.AnnAssign(ast.Name(name), annotation, value) if value is not None:
                     info = self.annotation(annotation)
+                case ast.Expr(ast.Call()) if self.source.called(last.value) != "R.output":
+                    # Branches that only have effects.
+                    self.statement(last)
+                    self.sequence.close_block(False)
+                    return SeqExpr(tuple(self.sequence.blocks), Tuple(())), "_", None
                 case _:
                     raise self.source.problem(last, "a branch ends with a binding", "expected name = value")
             called = self.source.called(value)
             found = None if called == "R.match_cast" else self.value(value)
-            if isinstance(found, (*LEAVES, Tuple, tuple, list)):
+            if isinstance(found, (bool, int, float)) and isinstance(info, PrimStructInfo):
+                result = self.as_value(found, info, value)
+            elif isinstance(found, (*LEAVES, Tuple, tuple, list)):
                 result = self.leaf(found, value)
             else:
                 inner = self.supply.fresh(f"{name}_branch", "_")

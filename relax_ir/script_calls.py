@@ -67,6 +67,8 @@ _WRITTEN_OUT: dict[type[ast.AST], str] = {
     ast.NamedExpr: "bind the name in a statement of its own",
 }
 PYTHON = frozenset(dir(builtins))
+# What is known of a value, as an attribute of it, by age.
+_INFO = frozenset({"struct_info", "struct_info_", "ty"})
 
 
 class ModuleName:
@@ -172,6 +174,11 @@ class CallReader(PlacementReader):
             return self.globals[attribute]
         if self.kind(node) is not None:
             return self.info(node)
+        if attribute in _INFO and self.is_value(owner):
+            return self.inference.of(self.argument(owner))
+        inspected = self.inspected(node)
+        if inspected is not None:
+            return inspected
         name = self.source.dotted(node)
         if name is not None and not name.startswith(("R.", "T.", "I.")):
             first: ast.expr = owner
@@ -183,6 +190,33 @@ class CallReader(PlacementReader):
             raise self.source.problem(node, f"`{head}` has no attribute `{attribute}`", "values have no attributes",
                                       help=_INSTEAD.get(attribute, ""))  # fmt: skip
         raise self.source.problem(node, f"`{name}` is no value", "expected a call or a variable")
+
+    def inspected(self, node: ast.Attribute | ast.Subscript) -> Any:
+        """Return the number that an attribute of a tensor is, ``x.dtype.bits`` say, None for what is none.
+
+        TVM asks the tensor when the program runs.
+        """
+        match node:
+            case ast.Attribute(ast.Attribute(owner, "dtype"), ("bits" | "lanes" | "type_code") as field):
+                name = f"tensor_dtype_{field.removeprefix('type_')}"
+            case ast.Attribute(owner, ("ndim" | "byte_offset" | "elem_offset") as field):
+                name = f"tensor_{field}"
+            case ast.Subscript(ast.Attribute(owner, ("shape" | "strides") as field), _):
+                name = f"tensor_{field.removesuffix('s')}_i"
+            case _:
+                return None
+        if not self.is_value(owner):
+            return None
+        args = [self.argument(owner)]
+        if isinstance(node, ast.Subscript):
+            args.append(self.argument(node.slice))
+        return self.operator_call(f"inspect.{name}", args, {}, node)
+
+    def is_value(self, node: ast.expr) -> bool:
+        """Whether ``node`` is a variable, or a field of one."""
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        return isinstance(node, ast.Name) and isinstance(self.find(node.id), (Var, Constant))
 
     def arithmetic(self, op: ast.AST, left: ast.AST, right: ast.AST, node: ast.AST) -> Any:
         a, b = as_dimension(self.value(left)), as_dimension(self.value(right))
@@ -202,6 +236,8 @@ class CallReader(PlacementReader):
             and owner.value.id in ("metadata", "meta")
         ):
             return self.metadata(node, owner, index)
+        if isinstance(node, ast.Subscript) and (found := self.inspected(node)) is not None:
+            return found
         value = self.argument(owner)
         if isinstance(index, (ast.Slice, ast.Tuple)):
             raise self.source.problem(index, "elements of a tensor are no values", "expected the number of a field",
@@ -275,7 +311,13 @@ class CallReader(PlacementReader):
         if name in PYTHON and not self.is_defined(name):
             raise self.source.problem(node.func, f"Python's `{name}` cannot be called in a script",
                                       "expected an operator of R or a function of the module")  # fmt: skip
+        match node.func:
+            case ast.Attribute(owner, "astype") if self.is_value(owner):
+                args = [self.argument(owner), self.dtype(self.one(node))]
+                return self.operator_call("astype", args, {}, node)
         callee = self.value(node.func)
+        if isinstance(callee, Var) and callee in self.externs:
+            callee = self.externs[callee]
         if not isinstance(callee, (GlobalVar, Var, ExternFunc)):
             raise self.source.problem(node.func, "this cannot be called", "expected a function")
         if node.keywords:
@@ -313,8 +355,20 @@ class CallReader(PlacementReader):
                 return self.hint_on_device(node)
             case "layout_transform":
                 return self.layout_transform(node)
-            case "call_tir":
+            case "emit":
+                return self.value(self.one(node))
+            case "emit_with_sinfo" | "emit_with_ty" | "emit_with_type":
+                return self.with_info(node)
+            case "linear" | "nn.relu6":
+                return self.composed(name, node)
+            case "stop_lift_params":
+                return self.of_namespace("builtin.stop_lift_params", node)
+            case "call_tir" | "dist.call_tir":
                 return self.call_tir(node)
+            case "dist.const":
+                return self.spread_constant(node)
+            case "dist.annotate_sharding" | "dist.redistribute":
+                return self.redistribute(name, node)
             case "call_dps_packed":
                 return self.call_dps_packed(node)
             case "call_packed":
@@ -328,8 +382,30 @@ class CallReader(PlacementReader):
             keywords[keyword.arg] = self.value(keyword.value)
         return self.operator_call(name, args, keywords, node)
 
+    def with_info(self, node: ast.Call) -> Call:
+        """Return ``R.emit_with_sinfo("relax.<name>", args, infos)``: a call of an operator by its name."""
+        given = self.source.arguments(node, ("op", "args", "ty_args", "sinfo_args", "type_args"))
+        name = self.source.string(self.needed(node, given, "op"), "an operator's name").removeprefix("relax.")
+        args = self.value(self.needed(node, given, "args"))
+        parts: Any = args.fields if isinstance(args, Tuple) else args
+        return self.operator_call(name, parts if isinstance(parts, (tuple, list)) else (parts,), {}, node)
+
+    def composed(self, name: str, node: ast.Call) -> Call:
+        """Return what TVM puts together of several operators: ``R.linear`` and ``R.nn.relu6``."""
+        if name == "nn.relu6":
+            return self.operator_call("clip", [self.value(self.one(node)), 0, 6], {}, node)
+        given = self.source.arguments(node, ("data", "weight", "bias", "out_dtype"))
+        data, weight = (self.value(self.needed(node, given, one)) for one in ("data", "weight"))
+        turned = self.bound(self.operator_call("permute_dims", [weight], {}, node), node)
+        dtype = {"out_dtype": self.value(given["out_dtype"])} if "out_dtype" in given else {}
+        product = self.operator_call("matmul", [data, turned], dtype, node)
+        bias = self.value(given["bias"]) if "bias" in given else None
+        return product if bias is None else self.operator_call("add", [self.bound(product, node), bias], {}, node)
+
     def one(self, node: ast.Call) -> ast.expr:
-        given = self.source.arguments(node, ("value",))
+        given = self.source.arguments(node, ("value", "data", "expr", "dtype"))
+        if len(given) == 1:
+            given["value"] = next(iter(given.values()))
         if "value" not in given:
             raise self.source.problem(node, "a value is missing", "expected one value")
         return given["value"]
@@ -357,6 +433,16 @@ class CallReader(PlacementReader):
             with suppress(ValueError):
                 value = float(value)
         return self.numbers(value, dtype, given["value"])
+
+    def spread_constant(self, node: ast.Call) -> Constant:
+        """Return ``R.dist.const(1.0, R.DTensor(…))``: a constant that is spread over a mesh of devices."""
+        given = self.source.arguments(node, ("value", "struct_info", "ty"))
+        said = given.get("struct_info", given.get("ty"))
+        info = self.info(said) if said is not None else None
+        if "value" not in given or not isinstance(info, TensorStructInfo) or info.sharding is None:
+            raise self.source.problem(node, "R.dist.const takes a value and R.DTensor(…)", "expected 2 arguments")
+        made = self.numbers(self.source.literal(given["value"]), info.dtype or "float32", given["value"])
+        return Constant(made.data, sharding=info.sharding)
 
     def empty(self, node: ast.expr) -> Constant:
         """Return ``tvm.runtime.empty((0, 4), "float32")``: an array that has no elements, for it says none."""

@@ -45,11 +45,14 @@ from relay2relax.relax_ir.tvm_operators import (
 )
 from relay2relax.relax_ir.visit import LEAVES
 from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr
+from relay2relax.tir.extent import as_prim
 from relay2relax.tir.script_expr import is_dtype
 
 EXPRESSIONS = (*LEAVES, Call, CallTIR, CallDPSPacked, Tuple, TupleGetItem)
 # What the result of a call is said with, by age.
 RESULT = ("out_sinfo", "out_ty", "sinfo_args", "ty_args")
+# What is given its arguments as one tuple.
+_INTO_MEMORY = frozenset({"call_tir_inplace", "call_tir_with_grad", "dist.call_tir_local_view"})
 
 
 class OperatorReader(TypeReader, ABC):
@@ -264,8 +267,16 @@ class OperatorReader(TypeReader, ABC):
         """Return the call of an operator without a record, as it is written."""
         op = foreign_op(name)
         assert op is not None
-        if name in ("call_tir_inplace", "call_tir_with_grad") and len(args) > 1 and isinstance(args[1], Var):
+        if name in _INTO_MEMORY and len(args) > 1:
             args = [args[0], self.fields_of(args[1], node), *args[2:]]
+        if name == "dist.call_tir_local_view" and "tir_vars" in keywords:
+            # Scalars stood apart until 0.25.
+            scalars = keywords["tir_vars"]
+            row = scalars.values if isinstance(scalars, ShapeExpr) else scalars
+            tensors = self.leaf(args[1], node)
+            given = tuple(PrimValue(as_prim(self.extent_of(one, node))) for one in row)
+            args = [args[0], Tuple((*tensors.fields, *given) if isinstance(tensors, Tuple) else given), *args[2:]]
+            keywords = {keyword: value for keyword, value in keywords.items() if keyword != "tir_vars"}
         params = set(op.inputs) | set(RESULT)
         for keyword in keywords:
             if keyword not in params and name != "call_builtin_with_ctx":
@@ -273,7 +284,7 @@ class OperatorReader(TypeReader, ABC):
                                           f"expected {', '.join(op.inputs)}")  # fmt: skip
         found: list[Expr] = []
         layout: list[tuple[str, Any]] = []
-        for keyword, value in [*(("", arg) for arg in args), *_in_today_s_words(keywords).items()]:
+        for keyword, value in _in_order(signature(name), args, _in_today_s_words(keywords)):
             plain = isinstance(value, StringImm) and name.startswith("memory.")
             if self.is_expression(value) and not plain:
                 layout.append((keyword, Argument(len(found))))
@@ -282,16 +293,36 @@ class OperatorReader(TypeReader, ABC):
                 layout.append((keyword, _plain(value)))
         return Call(op, tuple(found), ForeignAttrs(tuple(layout)))
 
-    def fields_of(self, value: Var, node: ast.AST) -> Expr:
-        """Return a tuple that is a variable as a tuple of its fields."""
-        if not isinstance(value.info, TupleStructInfo):
+    def fields_of(self, value: Any, node: ast.AST) -> Any:
+        """Return a tuple that is a variable as a tuple of its fields, another value alone as a tuple of it."""
+        if not isinstance(value, Var):
             return value
+        if not isinstance(value.info, TupleStructInfo):
+            return Tuple((value,))
         return Tuple(tuple(self.bound(TupleGetItem(value, place), node) for place in range(len(value.info.fields))))
 
     def is_expression(self, value: Any) -> bool:
         if isinstance(value, (tuple, list)):
             return any(self.is_expression(one) for one in value)
         return isinstance(value, EXPRESSIONS) and not isinstance(value, PrimValue)
+
+
+def _in_order(form: Signature | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the arguments of a call with their keywords, "" for those without: by position as far as that goes.
+
+    Of what is left out, only what stands between is filled in.
+    """
+    given = [("", arg) for arg in args]
+    if form is None or form.star is not None or not keywords.keys() <= set(form.params):
+        return [*given, *keywords.items()]
+    named = {**dict(zip(form.params, args, strict=False)), **keywords}
+    places = [name for name in form.params if name not in form.by_name]
+    while places and places[-1] not in named:
+        places.pop()
+    if any(name not in named and form.default(name) is REQUIRED for name in places):
+        return [*given, *keywords.items()]
+    found = [("", named.get(name, form.default(name))) for name in places]
+    return [*found, *((name, value) for name, value in named.items() if name in form.by_name)]
 
 
 def _in_today_s_words(keywords: Mapping[str, Any]) -> dict[str, Any]:

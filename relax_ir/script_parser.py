@@ -41,6 +41,7 @@ def parse(
     ``name`` is what messages call the text. ``constants`` are arrays and plain values for free names of the text, and
     under ``"metadata"`` the lists of arrays that ``metadata[key][index]`` refers to where the text does not hold them.
     Raises ParseError with every mistake of the text, and WellFormedError for a program that reads well but is none.
+    With ``check_well_formed=False`` what the text says of values is believed, even where it cannot be so.
     """
     return read_script(ScriptSource(text, name), constants or {}, check_well_formed)
 
@@ -54,7 +55,7 @@ def read_script(
     Expressions of these names are evaluated where the script is ``live`` (``script_capture.py``). Raises as
     :func:`parse` does.
     """
-    reader = _ModuleReader(source)
+    reader = _ModuleReader(source, check_well_formed)
     try:
         found = fill_in(source, outside, live)
         reader.given = {name: value for name, value in found.items() if isinstance(value, (PrimFunc, Function))}
@@ -91,8 +92,9 @@ def _unchecked(mod: IRModule) -> IRModule:
 class _ModuleReader:
     """Reads the functions of one module; a function without declared result is read before those that call it."""
 
-    def __init__(self, source: ScriptSource) -> None:
+    def __init__(self, source: ScriptSource, check: bool) -> None:
         self.source = source
+        self.check = check
         self.constants: Mapping[str, Any] = {}
         # Functions from outside, which the module may take in under names of its own.
         self.given: Mapping[str, PrimFunc | Function] = {}
@@ -110,7 +112,6 @@ class _ModuleReader:
         self.places: dict[Var, ast.AST] = {}
         self.scalars_last: set[GlobalVar] = set()
         self.names: dict[str, Any] = dict.fromkeys(source.modules - {"cls"}, ModuleName())
-        self.check = True
 
     def read(self) -> None:
         body = self.definitions()
@@ -158,7 +159,7 @@ class _ModuleReader:
                     pass
                 case ast.Expr(ast.Call() as call):
                     self.module_call(call)
-                case ast.Assign([ast.Name(name)], ast.Call(args=[ast.Constant(str() as symbol)]) as call) if (
+                case ast.Assign([ast.Name(name)], ast.Call(args=[ast.Constant(str() as symbol), *_]) as call) if (
                     self.source.called(call) == "R.ExternFunc"
                 ):
                     self.externs[name] = ExternFunc(symbol)
@@ -179,7 +180,7 @@ class _ModuleReader:
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
                 if keyword.arg == "check_well_formed":
-                    self.check = bool(self.source.literal(keyword.value))
+                    self.check = self.check and bool(self.source.literal(keyword.value))
             node = node.func
         return self.source.dotted(node) == "I.ir_module"
 
@@ -212,12 +213,10 @@ class _ModuleReader:
         match self.source.called(node):
             case "I.dummy_global_info":
                 return DummyGlobalInfo()
-            case "R.device_mesh" | "R.dist.device_mesh":
-                raise self.source.problem(node, "a mesh of devices has no form here",
-                                          "programs run on one machine")  # fmt: skip
         if not isinstance(node, ast.Call):
             raise self.source.problem(node, "this is no device", 'expected I.vdevice("llvm", 0, "global")')
-        return self.reader().vdevice(node)
+        name = self.source.called(node) or ""
+        return self.reader().written_mesh(node) if name.endswith(".device_mesh") else self.reader().vdevice(node)
 
     def declare(self, node: ast.FunctionDef) -> None:
         decorators = [self.source.dotted(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list]
@@ -244,6 +243,8 @@ class _ModuleReader:
         reader.places = self.places
         reader.module_externs = self.externs
         reader.devices = None if self.is_alone else self.global_infos.get("vdevice", ())
+        reader.global_infos = self.global_infos
+        reader.checks = self.check
         reader.scalars_last = self.scalars_last
         return reader
 
@@ -280,6 +281,9 @@ class _ModuleReader:
     def module(self) -> IRModule:
         functions = {var: func for var, func in self.functions.items() if func is not None}
         ordered = {var: functions[var] for var in self.globals.values()}
+        if self.is_alone and len(ordered) == 1:
+            ((var, func),) = ordered.items()
+            ordered = _as_it_is_called(var, func)
         return IRModule(_called_as(ordered, self.scalars_last), self.attrs, self.global_infos)
 
     def place(self, function: str, var: Var | None) -> SourceRange | None:
@@ -297,6 +301,15 @@ class _Reader(FunctionReader):
 
     def require_function(self, var: GlobalVar, node: ast.AST) -> None:
         self.owner.require(var, node)
+
+
+def _as_it_is_called(var: GlobalVar, func: Function | PrimFunc) -> dict[GlobalVar, Function | PrimFunc]:
+    """Return the module of a function that stands alone: its symbol is its name, as TVM prints it then."""
+    symbol = func.attrs.get("global_symbol") if isinstance(func, Function) else None
+    if not isinstance(func, Function) or not isinstance(symbol, str):
+        return {var: func}
+    attrs = {key: value for key, value in func.attrs.items() if key != "global_symbol"}
+    return {GlobalVar(symbol): replace(func, attrs=attrs)}
 
 
 def _called_as(

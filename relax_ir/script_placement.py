@@ -10,6 +10,7 @@ from typing import Any
 
 from relay2relax.ops.layout_rewrites import IndexMap
 from relay2relax.relax_ir.devices import DEVICE_TYPES, Device
+from relay2relax.relax_ir.mesh import placement_text
 from relay2relax.relax_ir.script_operators import OperatorReader
 from relay2relax.tir.expr import PrimExpr, Var
 from relay2relax.tir.extent import as_prim
@@ -61,6 +62,16 @@ class PlacementReader(OperatorReader):
         return IndexMap(tuple(indices.values()), tuple(final)), separators
 
     # Devices.
+
+    def redistribute(self, name: str, node: ast.Call) -> Any:
+        """Return ``R.dist.redistribute(x, "mesh[0]", "S[0]")``, or ``R.dist.annotate_sharding``."""
+        given = self.source.arguments(node, ("input", "device_mesh", "placement", "value"))
+        value = self.value(
+            self.needed(node, {"input": given["value"], **given} if "value" in given else given, "input")
+        )
+        mesh = self.device_mesh(self.needed(node, given, "device_mesh"))
+        placement = placement_text(self.placement(self.needed(node, given, "placement")))
+        return self.operator_call(name, [value, mesh, placement], {}, node)
 
     def to_vdevice(self, node: ast.Call) -> Any:
         given = self.source.arguments(node, ("data", "dst_vdevice"))

@@ -100,8 +100,12 @@ class SignatureReader(CallReader):
     def names_in_scalars(self, node: ast.FunctionDef) -> set[str]:
         """Return the names that stand in extents or take part in arithmetic, anywhere in the function."""
         found: set[str] = set()
+        aliases: list[tuple[str, str]] = []
         for one in ast.walk(node):
             match one:
+                case ast.Assign([ast.Name(name)], ast.Name(of)) | ast.AnnAssign(ast.Name(name), _, ast.Name(of)):
+                    aliases.append((name, of))
+                    continue
                 case ast.BinOp() | ast.Compare():
                     pass
                 case ast.Call():
@@ -116,6 +120,10 @@ class SignatureReader(CallReader):
                         found.add(name)
                     case ast.Constant(str() as text):
                         found.update(_WORD.findall(text))
+        # Another name of a scalar stands for it.
+        for name, of in reversed(aliases):
+            if name in found:
+                found.add(of)
         return found
 
     def options(self, node: ast.FunctionDef) -> tuple[bool, bool]:

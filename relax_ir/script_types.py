@@ -7,13 +7,15 @@ has to be known.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from relay2relax.core.script_scope import Names
 from relay2relax.core.script_source import ScriptSource
 from relay2relax.relax_ir.devices import DeviceError, GlobalInfo, VDevice, device_name, full_name
 from relay2relax.relax_ir.expr import Var as RelaxVar
+from relay2relax.relax_ir.mesh import DeviceMesh, MeshError, Sharding, read_placement
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -30,7 +32,8 @@ from relay2relax.tir.script_expr import ExpressionReader, is_dtype
 # Names of struct info without their namespace, as the first TVMScript had them.
 _BARE = {"Tensor": "R.Tensor", "Object": "R.Object", "Shape": "R.Shape", "Tuple": "R.Tuple",
          "Callable": "R.Callable", "Prim": "R.Prim"}  # fmt: skip
-_KINDS = frozenset({*_BARE.values(), "R.Any", "I.StringType"})
+_KINDS = frozenset({*_BARE.values(), "R.DTensor", "R.Any", "I.StringType"})
+_MESHES = frozenset({"R.device_mesh", "R.dist.device_mesh"})
 
 
 def as_dimension(found: Any) -> Any:
@@ -53,6 +56,7 @@ class TypeReader(Names):
         self.declared: dict[str, str] = {}
         # The devices of the module; None where the text is a function alone, which is read without them.
         self.devices: Sequence[GlobalInfo] | None = None
+        self.global_infos: Mapping[str, Sequence[GlobalInfo]] = {}
 
     def scalar(self, name: str) -> Any:
         """Return what ``name`` stands for in an extent."""
@@ -90,7 +94,7 @@ class TypeReader(Names):
         name = self.source.dotted(node.func if isinstance(node, ast.Call) else node)
         if name is None:
             return None
-        name = _BARE.get(name, name)
+        name = _BARE.get(name, name).replace("R.dist.", "R.")
         if name in _KINDS:
             return name
         is_scalar = name.startswith("T.") and is_dtype(name[2:]) and not isinstance(node, ast.Call)
@@ -107,9 +111,6 @@ class TypeReader(Names):
         if isinstance(node, ast.Constant) and node.value is None:
             return TupleStructInfo(())
         kind = self.kind(node)
-        if self.source.called(node) in ("R.DTensor", "R.dist.DTensor"):
-            raise self.source.problem(node, "a tensor spread over a mesh of devices has no form here",
-                                      "programs run on one machine")  # fmt: skip
         if kind is None:
             raise self.source.problem(
                 node, "this is no struct info", "expected R.Tensor(…), R.Shape, R.Tuple, R.Prim …"
@@ -118,6 +119,8 @@ class TypeReader(Names):
         match kind:
             case "R.Tensor":
                 return self.tensor(call) if call is not None else TensorStructInfo()
+            case "R.DTensor":
+                return self.spread_tensor(node)
             case "R.Shape":
                 return self.shape(call) if call is not None else ShapeStructInfo()
             case "R.Tuple":
@@ -150,6 +153,63 @@ class TypeReader(Names):
         if extents is not None and ndim not in (-1, len(extents)):
             raise self.source.problem(given["ndim"], f"ndim is {ndim}", f"expected {len(extents)}, as the shape has")
         return TensorStructInfo(extents, dtype, ndim, vdevice)
+
+    # Meshes of devices.
+
+    def spread_tensor(self, node: ast.expr) -> TensorStructInfo:
+        """Return what ``R.DTensor((4, 4), "float32", "mesh[0]", "S[0], R")`` says."""
+        if not isinstance(node, ast.Call):
+            raise self.source.problem(
+                node, "a tensor over a mesh needs a mesh", 'expected R.DTensor(…, "mesh[0]", "R")'
+            )
+        given = self.source.arguments(node, ("shape", "dtype", "device_mesh", "placement", "ndim"))
+        for name in ("device_mesh", "placement"):
+            if name not in given:
+                raise self.source.problem(node, f"R.DTensor needs `{name}`", f"expected {name}=…")
+        keywords = [ast.keyword(name, given[name]) for name in ("shape", "dtype", "ndim") if name in given]
+        info = self.tensor(ast.copy_location(ast.Call(node.func, [], keywords), node))
+        sharding = Sharding(self.device_mesh(given["device_mesh"]), self.placement(given["placement"]))
+        try:
+            sharding.check(info.ndim)
+        except MeshError as error:
+            raise self.source.problem(given["placement"], error.diagnostics[0].title, "does not fit") from None
+        return replace(info, sharding=sharding)
+
+    def placement(self, node: ast.expr) -> tuple[int, ...]:
+        try:
+            return read_placement(self.source.string(node, "a placement"))
+        except MeshError as error:
+            raise self.source.problem(node, error.diagnostics[0].title, "no placement") from None
+
+    def device_mesh(self, node: ast.expr) -> DeviceMesh:
+        """Return the mesh that ``node`` is: its name among the module's global infos, or ``R.device_mesh(…)``."""
+        if isinstance(node, ast.Call):
+            return self.written_mesh(node)
+        name, _, place = self.source.string(node, "a mesh").partition("[")
+        row = self.global_infos.get(name, ())
+        index = int(place[:-1]) if place[:-1].isdecimal() else -1
+        found = row[index] if 0 <= index < len(row) else None
+        if not isinstance(found, DeviceMesh):
+            raise self.source.problem(node, "the module has no such mesh", "expected one of I.module_global_infos")
+        return found
+
+    def written_mesh(self, node: ast.Call) -> DeviceMesh:
+        """Return what ``R.device_mesh((2, 2), I.Range(0, 4))`` says; the numbers may stand in a list, too."""
+        given = self.source.arguments(node, ("shape", "device_ids"))
+        if self.source.called(node) not in _MESHES or len(given) != 2:
+            raise self.source.problem(node, "this is no mesh", "expected R.device_mesh((2, 2), I.Range(0, 4))")
+        shape, ids = self.source.literal(given["shape"]), given["device_ids"]
+        devices: Any
+        if isinstance(ids, ast.Call) and (self.source.called(ids) or "").rpartition(".")[2] == "Range":
+            devices = range(*[self.integer(one, "the number of a device") for one in ids.args])
+        else:
+            devices = tuple(self.source.literal(ids))
+        try:
+            return DeviceMesh(tuple(shape), devices)
+        except MeshError as error:
+            raise self.source.problem(node, error.diagnostics[0].title, "does not fit") from None
+
+    # Devices.
 
     def device(self, node: ast.expr) -> str:
         """Return the full name of the device that ``node`` means: by name, or written out as the module has it."""

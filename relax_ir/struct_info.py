@@ -1,7 +1,7 @@
 """Struct info: what is known of a Relax value when the program is written.
 
-    info ::= Tensor(shape?, dtype, ndim, device?) | Shape(extent*?, ndim) | Tuple(info*) | Prim(dtype, value?)
-           | Object | Func(info*, info, purity)
+    info ::= Tensor(shape?, dtype, ndim, device?, sharding?) | Shape(extent*?, ndim) | Tuple(info*)
+           | Prim(dtype, value?) | Object | Func(info*, info, purity)
 
 Struct info are values; symbolic extents are ``tir.Var`` and expressions over them. An unknown shape is ``None``, an
 unknown rank is ``ndim == -1``, an unknown dtype is "", and so is the device of a tensor that is placed nowhere.
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.types import ScalarType, TensorType, TupleType, Type
+from relay2relax.relax_ir.mesh import Sharding
 from relay2relax.tir.expr import PrimExpr
 from relay2relax.tir.extent import ANY, Extent, Shape, is_any
 
@@ -27,14 +28,16 @@ class StructInfo:
 class TensorStructInfo(StructInfo):
     """A tensor; ``ndim`` follows from ``shape`` where that is known.
 
-    ``vdevice`` names a device of the module, as ``devices.Devices`` writes it: ``cuda:0:global``. Operators do not
-    look at it.
+    ``vdevice`` names a device of the module, as ``devices.full_name`` writes it: ``cuda:0:global``. Operators do not
+    look at it. ``sharding`` says how the tensor is spread over a mesh of devices, None where it is not; the rest is
+    said of the whole tensor.
     """
 
     shape: tuple[Extent, ...] | None = None
     dtype: str = ""
     ndim: int = -1
     vdevice: str = ""
+    sharding: Sharding | None = None
 
     def __post_init__(self) -> None:
         if self.shape is not None:

@@ -37,6 +37,7 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.struct_info import StructInfo, TupleStructInfo
+from relay2relax.relax_ir.tvm_operators import ForeignAttrs, without_defaults
 from relay2relax.relax_ir.visit import Steps, operands, run
 from relay2relax.tir import expr as tir
 from relay2relax.tir.stmt import PrimFunc
@@ -216,14 +217,15 @@ class _Comparison:
                 if self.free_vars and a not in self.vars and b not in self.taken:
                     self.define(a, b)
                 self.require(self.vars.get(a, a) is b, f"variables {a.name} and {b.name}")
-            case Constant(data), Constant(other):
-                self.require(_same_data(data, other), "the constants differ")
+            case Constant(data, _, sharding), Constant(other, _, other_sharding):
+                same = sharding == other_sharding and _same_data(data, other)
+                self.require(same, "the constants differ")
             case GlobalVar(name), GlobalVar(other_name):
                 self.require(name == other_name, f"functions {name} and {other_name}")
             case Call(op, _, attrs), Call(other_op, _, other_attrs):
                 if not (isinstance(op, Var) and isinstance(other_op, Var)):
                     self.require(_callee(op) == _callee(other_op), f"{_callee(op)} and {_callee(other_op)} are called")
-                self.value(said(attrs), said(other_attrs))
+                self.value(said(op, attrs), said(other_op, other_attrs))
             case CallTIR(func, _, out, tir_args), CallTIR(other_func, _, other_out, other_tir_args):
                 self.require(func.name == other_func.name, f"PrimFuncs {func.name} and {other_func.name}")
                 self.value((out, tir_args), (other_out, other_tir_args))
@@ -281,12 +283,16 @@ def plain(value: Any) -> Any:
     return value.value if isinstance(value, tir.IntImm) and value.dtype == "int64" else value
 
 
-def said(attrs: Any) -> Any:
-    """Return ``attrs`` without what TVM writes down although it says nothing, or leaves out although it is meant.
+def said(op: Any, attrs: Any) -> Any:
+    """Return ``attrs`` of ``op`` without what TVM writes down although it says nothing, or leaves out although it is
+    meant.
 
-    That is an ``out_layout`` that repeats the layout, padding of both sides where they are alike, and corners of an
-    affine grid that are aligned.
+    That is an ``out_layout`` that repeats the layout, padding of both sides where they are alike, corners of an affine
+    grid that are aligned, sums that do not leave out their element, and what TVM takes for arguments that an operator
+    without a record is not given.
     """
+    if isinstance(attrs, ForeignAttrs):
+        return without_defaults(op.name, attrs)
     changes: dict[str, Any] = {}
     layout = getattr(attrs, "data_layout", getattr(attrs, "layout", None))
     if layout and getattr(attrs, "out_layout", None) == layout:
@@ -296,6 +302,8 @@ def said(attrs: Any) -> Any:
         changes["padding"] = (padding if len(padding) == rank else padding * rank) * 2
     if getattr(attrs, "align_corners", True) is None:
         changes["align_corners"] = True
+    if getattr(attrs, "exclusive", True) is None:
+        changes["exclusive"] = False
     return replace(attrs, **changes) if changes else attrs
 
 

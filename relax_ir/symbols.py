@@ -121,11 +121,11 @@ def join(a: StructInfo, b: StructInfo) -> StructInfo:
     if a == b:
         return a
     match a, b:
-        case TensorStructInfo(), TensorStructInfo():
+        case TensorStructInfo(), TensorStructInfo() if a.sharding == b.sharding:
             shape = a.shape if _same_shape(a.shape, b.shape) else None
             ndim = a.ndim if a.ndim == b.ndim else -1
             vdevice = a.vdevice if a.vdevice == b.vdevice else ""
-            return TensorStructInfo(shape, a.dtype if a.dtype == b.dtype else "", ndim, vdevice)
+            return TensorStructInfo(shape, a.dtype if a.dtype == b.dtype else "", ndim, vdevice, a.sharding)
         case ShapeStructInfo(), ShapeStructInfo():
             values = a.values if _same_shape(a.values, b.values) else None
             return ShapeStructInfo(values, a.ndim if a.ndim == b.ndim else -1)
@@ -136,6 +136,14 @@ def join(a: StructInfo, b: StructInfo) -> StructInfo:
         case FuncStructInfo(), FuncStructInfo() if renamed(b, a) == a:
             return a
     return ObjectStructInfo()
+
+
+def needs_cast(claimed: StructInfo, actual: StructInfo) -> bool:
+    """Whether ``claimed`` does not follow from ``actual``, so that only the running program can tell."""
+    claimed, actual = unplaced(claimed), unplaced(actual)
+    if isinstance(claimed, FuncStructInfo) or isinstance(actual, ObjectStructInfo):
+        return False
+    return join(claimed, actual) != claimed
 
 
 def says_more(a: StructInfo, b: StructInfo) -> bool:
@@ -158,6 +166,10 @@ def mismatch(expected: StructInfo, actual: StructInfo) -> str:
         case TensorStructInfo(), TensorStructInfo():
             if expected.dtype and actual.dtype and expected.dtype != actual.dtype:
                 return f"dtype {actual.dtype}, expected {expected.dtype}"
+            if (expected.sharding is None) != (actual.sharding is None):
+                return f"{kind(actual)}, expected {kind(expected)}"
+            if expected.sharding != actual.sharding:
+                return "spread over a mesh in another way"
             if expected.vdevice and actual.vdevice and expected.vdevice != actual.vdevice:
                 return f"on {actual.vdevice}, expected {expected.vdevice}"
             return _rows(expected.shape, actual.shape, expected.ndim, actual.ndim)
@@ -200,6 +212,11 @@ def unplaced(info: StructInfo) -> StructInfo:
     return info
 
 
+def whole(info: StructInfo) -> StructInfo:
+    """Return ``info`` of a tensor that is spread over a mesh as that of the whole tensor."""
+    return replace(info, sharding=None) if isinstance(info, TensorStructInfo) and info.sharding is not None else info
+
+
 def is_opaque(info: StructInfo) -> bool:
     """Whether nothing is known of values of ``info``, as of what a packed function returns."""
     return isinstance(info, ObjectStructInfo)
@@ -213,6 +230,8 @@ def static_extent(extent: Extent) -> Extent:
 
 def kind(info: StructInfo) -> str:
     """Return what ``info`` describes: a tensor, a shape, …"""
+    if isinstance(info, TensorStructInfo) and info.sharding is not None:
+        return "a tensor over a mesh of devices"
     return _KINDS[type(info)]
 
 

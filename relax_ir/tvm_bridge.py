@@ -34,8 +34,8 @@ def to_tvm(mod: IRModule) -> Any:
     require_tvm()
     import tvm
     from tvm import relax
-    from tvm.script import ir, tirx
-    from tvm.script import relax as relax_script
+    from tvm.script.parser import ir, tirx
+    from tvm.script.parser import relax as relax_script
 
     names: dict[str, Any] = {"I": ir, "R": relax_script, "T": tirx}
     given: dict[Constant, str] = {}

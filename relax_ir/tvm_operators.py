@@ -45,7 +45,7 @@ builtin.stop_lift_params(x)
 call_dps_packed(func, args, out_ty)
 call_inplace_packed(func, *args, inplace_indices, ty_args)
 call_pure_packed(func, *args, ty_args)
-call_py_func(func_name, args, out_ty)
+call_py_func(func_name, args, *, out_ty)
 call_tir(gvar, args, out_ty)
 call_tir_inplace(gvar, args, inplace_indices, out_ty)
 call_tir_with_grad(gvar, args, out_ty, te_grad_name, te_grad_kwargs=None)
@@ -63,10 +63,10 @@ cosh(x)
 cumprod(data, axis=None, dtype=None, exclusive=False)
 cumsum(data, axis=None, dtype=None, exclusive=False)
 dequantize(data, scale, zero_point, axis=-1, out_dtype='float32')
-dist.annotate_sharding(input)
-dist.call_tir_local_view(func, args)
-dist.redistribute(input)
-dist.redistribute_replica_to_shard(input)
+dist.annotate_sharding(input, device_mesh, placement)
+dist.call_tir_local_view(func, args, out_ty)
+dist.redistribute(input, device_mesh, placement)
+dist.redistribute_replica_to_shard(input, num_workers, axis)
 divide(x1, x2)
 dynamic_strided_slice(x, begin, end, strides)
 einsum(operands, subscripts)
@@ -273,6 +273,12 @@ wrap_param(data, dtype='float32')
 zeros(shape, dtype)
 zeros_like(x, dtype=None)
 """
+# Operators of two tensors that are broadcast, or of two scalars, which give a scalar.
+BINARY = frozenset({
+    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "divide", "equal", "floor_divide", "floor_mod",
+    "greater", "greater_equal", "left_shift", "less", "less_equal", "logical_and", "logical_or", "logical_xor",
+    "maximum", "minimum", "mod", "multiply", "not_equal", "power", "right_shift", "subtract",
+})  # fmt: skip
 # Today's names of operators by their old ones.
 RENAMED = {"alloc_tensor": "builtin.alloc_tensor", "nn.attention_bias": "nn.attention"}
 REQUIRED: Any = object()
@@ -286,13 +292,17 @@ RESULT_KEYWORDS = frozenset({"sinfo_args", "ty_args"})
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What an operator takes: parameter names in order, defaults, and ``star``, the one that takes any number."""
+    """What an operator takes: parameter names in order, defaults, and ``star``, the one that takes any number.
+
+    ``by_name`` are the parameters that are given by their names only.
+    """
 
     name: str
     params: tuple[str, ...]
     defaults: tuple[Any, ...]
     star: str | None = None
     pure: bool = True
+    by_name: tuple[str, ...] = ()
 
     def default(self, name: str) -> Any:
         """Return what TVM takes for the parameter ``name`` where it is left out."""
@@ -325,6 +335,7 @@ def signature(name: str) -> Signature | None:
         (*(REQUIRED,) * missing, *defaults, *given),
         arguments.vararg.arg if arguments.vararg else None,
         not line.startswith("!"),
+        tuple(one.arg for one in arguments.kwonlyargs),
     )
 
 
@@ -355,6 +366,16 @@ class ForeignAttrs:
             if isinstance(value, tuple) and value and all(isinstance(one, StructInfo) for one in value):
                 return value[0] if len(value) == 1 else TupleStructInfo(value)
         return None
+
+
+def without_defaults(name: str, attrs: ForeignAttrs) -> ForeignAttrs:
+    """Return ``attrs`` of the operator ``R.<name>`` without the last arguments where TVM takes the same for them."""
+    form, layout = signature(name), list(attrs.layout)
+    if form is None or form.star is not None or any(keyword for keyword, _ in layout):
+        return attrs
+    while layout and layout[-1][1] == form.defaults[len(layout) - 1]:
+        layout.pop()
+    return ForeignAttrs(tuple(layout))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -50,6 +50,16 @@ _INTEGERS = frozenset(
 # Of the dtype of what the memory holds whose address comes first.
 _ELEMENTS = frozenset({"texture2d_load"})
 _NAMED = DTYPE_FIRST | _ELEMENTS | DTYPE_LAST | _HANDLES | _TRUTHS | _LIKE.keys() | _INTEGERS
+# What only returns a value.
+_PURE = frozenset(
+    """
+    call_pure_extern call_llvm_pure_intrin call_spirv_pure_glsl450 reinterpret type_annotation vectorlow vectorhigh
+    vectorcombine get_active_lane_mask dp4a tvm_struct_get address_of tvm_access_ptr tvm_stack_alloca
+    tvm_stack_make_array tvm_stack_make_shape tvm_tuple handle_add_byte_offset ptr_byte_offset isnullptr assume
+    ignore_loop_partition ret undef ldexp nextafter q_multiply_shift q_multiply_shift_per_axis tvm_thread_invariant
+    vscale
+    """.split()  # noqa: SIM905
+)
 # Families of functions of one machine, which grow with every release.
 _FAMILIES = ("ptx_", "ptx.", "cuda.", "metal.", "nvshmem.", "webgpu.", "mma_", "s_tir.")
 _THREADS = ("tvm_storage_sync", "tvm_thread_allreduce", "tvm_warp_", "tvm_global_barrier", *_FAMILIES)
@@ -58,6 +68,11 @@ _THREADS = ("tvm_storage_sync", "tvm_thread_allreduce", "tvm_warp_", "tvm_global
 def is_builtin(name: str) -> bool:
     """Whether ``T.<name>`` is a function that is kept as it is called; ``Module.<name>`` calls another function."""
     return name in _NAMED or name.startswith((*_FAMILIES, "Module."))
+
+
+def has_effect(call: Call) -> bool:
+    """Whether ``call`` may do more than return a value."""
+    return is_builtin(call.name) and call.name not in _PURE
 
 
 def takes_keywords(name: str) -> bool:

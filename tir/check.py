@@ -345,7 +345,7 @@ class _Checker:
         for var in func.buffer_map:
             if var not in func.params:
                 self.wrong(f"{var.name} has a buffer, but is no parameter")
-        if not 0 <= func.num_outputs <= len(func.buffers):
+        if not 0 <= func.num_outputs <= sum(param.dtype == "handle" for param in func.params):
             self.wrong(f"{func.num_outputs} outputs are announced, there are {len(func.buffers)} buffers")
         # A parameter's dimension that is a plain variable gives that variable its value.
         self.known.update(e for buffer in func.buffers for e in buffer.shape if isinstance(e, Var))

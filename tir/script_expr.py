@@ -47,7 +47,7 @@ from relay2relax.tir.expr_printer import INTRINSICS
 from relay2relax.tir.script_operators import OperatorReader, Value
 
 _DTYPE = re.compile(
-    r"(u?int(1|2|4|8|16|32|64)|float(16|32|64)|float[468]_e\w+?|bfloat16|bool)(x\d+|xvscalex\d+)?\Z"
+    r"(u?int(1|2|4|8|16|32|64)|float(8|16|32|64)|float[468]_e\w+?|bfloat16|bool)(x\d+|xvscalex\d+)?\Z"
     r"|(boolean|handle|void)\Z"
 )
 _OPERATORS: dict[type[ast.AST], BinaryOp] = {

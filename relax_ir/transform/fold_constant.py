@@ -31,6 +31,7 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.memory import is_memory_call
+from relay2relax.relax_ir.sharding import is_spread
 from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.transform.dead_code import without_dead_bindings
 from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
@@ -112,7 +113,7 @@ class _Folder(Mutator):
                 given = [_known(arg) for arg in args]
                 if given and all(one is not None for one in given) and self.small(info, args):
                     return self.operator(value, op, attrs, given)
-            case CallTIR(func, args, out, ()):
+            case CallTIR(func, args, out, ()) if not any(map(is_spread, out)):
                 prim = self.mod.functions[func]
                 arrays = [arg.data for arg in args if isinstance(arg, Constant)]
                 if args and len(arrays) == len(args) and isinstance(prim, PrimFunc) and self.small(info, args):
@@ -151,7 +152,7 @@ class _Folder(Mutator):
 def _known(arg: Expr) -> Any:
     """Return the value of a constant argument as operators' kernels take it, None for any other."""
     match arg:
-        case Constant(data):
+        case Constant(data, _, None):
             return data
         case ShapeExpr(values):
             extents = tuple(static(value) for value in values)

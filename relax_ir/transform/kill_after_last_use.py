@@ -34,16 +34,20 @@ class _Killer(Mutator):
             return seq
         last: dict[Var, int] = {}
         own: list[Var] = []
+        # A cast is another name of what it looks at.
+        memory: dict[Var, Var] = {}
         order = list(bindings(seq))
         for number, binding in enumerate(order):
             call = read_memory_call(binding.value)
             if isinstance(call, Kill):
                 return seq  # The memory of this sequence is released already.
-            last.update(dict.fromkeys(_used(binding), number))
-            if isinstance(call, AllocStorage) or _holds_memory(binding.var):
+            last.update((memory.get(var, var), number) for var in _used(binding))
+            if isinstance(binding, MatchCast) and isinstance(binding.value, Var):
+                memory[binding.var] = memory.get(binding.value, binding.value)
+            elif isinstance(call, AllocStorage) or _holds_memory(binding.var):
                 own.append(binding.var)
         for var in variables(seq.body):
-            last.pop(var, None)
+            last.pop(memory.get(var, var), None)
         dying: dict[int, list[Var]] = {}
         for var in own:
             if var in last:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from relay2relax.core.passes import Pass
 from relay2relax.ops.record import OpDef
-from relay2relax.relax_ir.expr import Call, Expr, IRModule, ShapeExpr
+from relay2relax.relax_ir.expr import Call, Constant, Expr, IRModule, ShapeExpr, Var
 from relay2relax.relax_ir.memory import is_memory_call, viewed
 from relay2relax.relax_ir.runtime_calls import identity, runs_itself
+from relay2relax.relax_ir.sharding import is_spread
+from relay2relax.relax_ir.struct_info import PrimStructInfo
 from relay2relax.relax_ir.transform.rewriter import Rewriter
 
 
@@ -18,7 +20,8 @@ from relay2relax.relax_ir.transform.rewriter import Rewriter
 class LegalizeOps(Pass[IRModule]):
     """Lower operator calls, or those ``only`` of an operator and its attributes; equal calls share one PrimFunc.
 
-    Raises UnsupportedError for a call whose shapes are not known before the program runs.
+    Calls on tensors over a mesh of devices stay. Raises UnsupportedError for a call whose shapes are not known before
+    the program runs.
     """
 
     only: Callable[[OpDef, Any], bool] | None = None
@@ -40,6 +43,10 @@ class _Legalizer(Rewriter):
     def value(self, value: Expr) -> Expr:
         source = identity(value)
         match value:
+            case Call(OpDef() as op, args) if op.name.startswith("dist.") or self.any_spread(args):
+                return value
+            case Call(OpDef(), (_, _) as args) if all(map(self.is_scalar, args)):
+                return value
             case Call() if source is not None:
                 return source
             case Call() if is_memory_call(value) or runs_itself(value):
@@ -51,3 +58,9 @@ class _Legalizer(Rewriter):
             case Call(OpDef() as op, args, attrs, span) if not op.builtin and self.only(op, attrs):
                 return self.emitter.tir_call(op, attrs, args, span)
         return value
+
+    def is_scalar(self, arg: Expr) -> bool:
+        return isinstance(self.builder.struct_info(arg), PrimStructInfo)
+
+    def any_spread(self, args: Sequence[Expr]) -> bool:
+        return any(is_spread(self.builder.struct_info(arg)) for arg in args if isinstance(arg, (Var, Constant)))

@@ -102,6 +102,11 @@ def test_gradient_of_a_loss(run_op, agrees, torch, reduction, weighted, places):
     loss.backward(torch.tensor(grad))
     given = [grad, logs.detach().numpy(), wanted.numpy(), *([weights.numpy()] if weighted else [])]
     agrees(run_op("grad.nll_loss_backward", options, *given, reduction=40), logs.grad.numpy(), 40)
+    # The gradient may be given for each target, and weights of classes that there are not are not looked at.
+    given[0] = np.broadcast_to(grad, targets).copy()
+    if weighted and reduction != "none":
+        given[3] = np.append(given[3], np.float32(7))
+    agrees(run_op("grad.nll_loss_backward", options, *given, reduction=40), logs.grad.numpy(), 40)
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])

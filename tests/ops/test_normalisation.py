@@ -218,8 +218,9 @@ def test_lrn_agrees_with_pytorch(run_op, agrees, torch, size):
 
 
 @pytest.mark.parametrize("axis", [1, -1])
-def test_prelu_agrees_with_pytorch(run_op, agrees, torch, axis):
-    x, alpha = normal(5, 3, 4), normal(3)
+@pytest.mark.parametrize("slopes", [3, 1])
+def test_prelu_agrees_with_pytorch(run_op, agrees, torch, axis, slopes):
+    x, alpha = normal(5, 3, 4), normal(slopes)
     expected = torch.nn.functional.prelu(torch.tensor(x), torch.tensor(alpha)).numpy()
     actual = run_op("nn.prelu", {"axis": axis}, np.moveaxis(x, 1, axis), alpha, batch=5)
     agrees(np.moveaxis(actual, axis, 1), expected)
@@ -243,3 +244,5 @@ def test_cross_entropy(run_op, agrees):
     agrees(run_op("nn.cross_entropy", {}, x, y, reduction=15, batch=5), -(np.log(x) * y).sum() / np.float32(5), 15)
     expected = -(x * y).sum() / np.float32(5)
     agrees(run_op("nn.cross_entropy_with_logits", {}, x, y, reduction=15, batch=5), expected, 15)
+    # Relax takes one sample without a batch.
+    agrees(run_op("nn.cross_entropy_with_logits", {}, x[0], y[0], reduction=3), -(x[0] * y[0]).sum(), 3)

@@ -289,9 +289,18 @@ def test_split_of_unknown_extents() -> None:
     assert parts((mul(N, 4),), 2) == [mul(N, 2), mul(N, 2)]
     assert parts((N,), (1, 4)) == [1, 3, sub(N, 4)]
     assert parts((12,), 5) == [3, 3, 3, 3, 0]
-    for sections in (0, (0, 2), (2, 2), (3, 1), (12,)):
+    # Relax cuts at the ends what lies outside, as TVM infers; Relay refuses it.
+    assert parts((10,), (-2, 2, 6, 4, 8, 12, 9)) == [0, 2, 4, 0, 4, 2, 0, 1]
+    assert parts((3,), (1, 2, 3)) == [1, 1, 1, 0]
+    assert split.relay_type is not None
+    for sections in ((0, 2), (2, 2), (3, 1), (12,)):
         with pytest.raises(OpError):
-            parts((12,), sections)
+            split.relay_type(split.attrs(sections, 0), TensorType((12,)))
+    with pytest.raises(OpError):
+        parts((12,), 0)
+    rows = np.arange(6).reshape(3, 2)
+    found = split.numpy(split.attrs((1, 3, 2), 0), rows)
+    assert [one.tolist() for one in found] == [[[0, 1]], [[2, 3], [4, 5]], [], [[4, 5]]]
 
 
 # take

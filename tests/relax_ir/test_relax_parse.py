@@ -204,7 +204,7 @@ def test_an_operator_without_record_is_kept_and_refused_when_run() -> None:
 class Module:
     @R.function
     def main(x: R.Tensor((2, 4), dtype="float32")) -> R.Tensor((2, 4), dtype="float32"):
-        gv: R.Tensor((2, 4), dtype="float32") = R.ccl.allreduce(x, op_type="sum", in_group=True)
+        gv: R.Tensor((2, 4), dtype="float32") = R.ccl.allreduce(x, "sum", True)
         return gv"""
     mod = rx.parse(text)
     assert mod.script() == text
