@@ -34,7 +34,7 @@ class _Killer(Mutator):
             return seq
         last: dict[Var, int] = {}
         own: list[Var] = []
-        # A cast is another name of what it looks at.
+        # A cast, or an annotation that is kept, is another name of what it looks at.
         memory: dict[Var, Var] = {}
         order = list(bindings(seq))
         for number, binding in enumerate(order):
@@ -42,7 +42,7 @@ class _Killer(Mutator):
             if isinstance(call, Kill):
                 return seq  # The memory of this sequence is released already.
             last.update((memory.get(var, var), number) for var in _used(binding))
-            if isinstance(binding, MatchCast) and isinstance(binding.value, Var):
+            if isinstance(binding.value, Var):
                 memory[binding.var] = memory.get(binding.value, binding.value)
             elif isinstance(call, AllocStorage) or _holds_memory(binding.var):
                 own.append(binding.var)
