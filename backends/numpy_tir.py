@@ -41,7 +41,7 @@ from relay2relax.tir.stmt import (
     Stmt,
     While,
 )
-from relay2relax.tir.visit import loads, statements, subexpressions
+from relay2relax.tir.visit import all_expressions, loads, statements, subexpressions, variables
 
 # Elements of the largest temporary of one step: 64 MB of float32.
 _MOST_ELEMENTS = 1 << 24
@@ -248,6 +248,9 @@ class _Frame:
         if axes is None:
             return None
         reduced = frozenset(a.var for a in block.iter_vars if a.kind is IterKind.REDUCE)
+        if block.init is not None and any(reduced & set(variables(one)) for one in all_expressions(block.init)):
+            # What there is to begin with depends on where the reduction is: only the points in order tell.
+            return None
         fresh = all(axis.begin == 0 for axis in axes if axis.var in reduced)
         return _Nest(axes, reduced, block.body, block.init, fresh)
 

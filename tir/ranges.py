@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from relay2relax.tir import intrinsics
 from relay2relax.tir.arith import simplify
 from relay2relax.tir.expr import IntImm, PrimExpr, Var, binary
-from relay2relax.tir.stmt import BlockRealize, For, IterVar, PrimFunc, Stmt
-from relay2relax.tir.visit import map_parts, statements, substitute_stmt
+from relay2relax.tir.stmt import BlockRealize, For, IterKind, IterVar, PrimFunc, Stmt
+from relay2relax.tir.visit import map_block, map_parts, statements, substitute, substitute_stmt
 
 
 def counted_from_zero(func: PrimFunc) -> PrimFunc:
@@ -35,16 +36,21 @@ def _change(stmt: Stmt) -> Stmt:
             place = value if begin is None else binary("+", begin, value)
             return replace(changed, extent=count, body=substitute_stmt(body, {var: place}), begin=None, step=None)
         case BlockRealize(values, block) if _is_moved(changed):
-            begins = [IntImm(0, a.var.dtype) if a.begin is None else a.begin for a in block.iter_vars]
-            bound = tuple(simplify(binary("-", value, begin)) for value, begin in zip(values, begins, strict=True))
-            places = {a.var: binary("+", a.var, begin) for a, begin in zip(block.iter_vars, begins, strict=True)}
-            inner = substitute_stmt(replace(changed, values=bound), _shifted(places))
-            assert isinstance(inner, BlockRealize)
-            axes = tuple(IterVar(axis.var, axis.extent, axis.kind) for axis in block.iter_vars)
-            return replace(inner, block=replace(inner.block, iter_vars=axes))
+            axes: list[IterVar] = []
+            bound: list[PrimExpr] = []
+            places: dict[Var, PrimExpr] = {}
+            for axis, value in zip(block.iter_vars, values, strict=True):
+                axes.append(replace(axis, begin=None))
+                bound.append(value if axis.begin is None else simplify(binary("-", value, axis.begin)))
+                if axis.begin is None:
+                    continue
+                begin = axis.begin
+                if not isinstance(begin, IntImm):
+                    # The loops around are not seen in a block: what the begin is comes in as an axis of its own.
+                    begin = Var(f"{axis.var.name}_begin", axis.var.dtype)
+                    axes.append(IterVar(begin, intrinsics.max_value(begin.dtype), IterKind.SPATIAL))
+                    bound.append(axis.begin)
+                places[axis.var] = binary("+", axis.var, begin)
+            own = map_block(block, lambda s: substitute_stmt(s, places), lambda e: substitute(e, places), {})
+            return BlockRealize(tuple(bound), replace(own, iter_vars=tuple(axes)), changed.predicate)
     return changed
-
-
-def _shifted(places: dict[Var, PrimExpr]) -> dict[Var, PrimExpr]:
-    """Return ``places`` without the variables that stay where they are."""
-    return {var: place for var, place in places.items() if place is not var}

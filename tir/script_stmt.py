@@ -109,12 +109,7 @@ class StatementReader(BlockReader):
             case ast.While(test, body, []):
                 return [While(self.exprs.boolean(self.exprs.value(test), test), self.inner(body))]
             case ast.If(test, body, orelse):
-                tested = self.exprs.value(test)
-                if isinstance(tested, PrimExpr) and dt.is_int(tested.dtype):
-                    condition = tested
-                else:
-                    condition = self.exprs.boolean(tested, test)
-                return [If(condition, self.inner(body), self.inner(orelse) if orelse else None)]
+                return [If(self.choice(test), self.inner(body), self.inner(orelse) if orelse else None)]
             case ast.With(items, body):
                 return self.with_(node, items, body)
             case ast.Assert(test, message):
@@ -130,6 +125,13 @@ class StatementReader(BlockReader):
                 return []
         raise self.source.problem(node, f"a tensor program has no `{statement_word(node)}` statement of this form",
                                   "expected an assignment, loop, branch, block or T.evaluate")  # fmt: skip
+
+    def choice(self, test: ast.expr) -> PrimExpr:
+        """Return the condition of a branch, which may be an integer."""
+        value = self.exprs.value(test)
+        if isinstance(value, PrimExpr) and dt.is_int(value.dtype):
+            return value
+        return self.exprs.boolean(value, test)
 
     # Assignments.
 

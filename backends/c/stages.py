@@ -19,7 +19,7 @@ from relay2relax.tir import reshape
 from relay2relax.tir.arith import Bounds, simplify
 from relay2relax.tir.expr import Binary, BinaryOp, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.stmt import Allocate, Block, BlockRealize, BufferStore, For, IterKind, PrimFunc, Seq, Stmt
-from relay2relax.tir.visit import all_expressions, loads, map_expr, statements, substitute_stmt
+from relay2relax.tir.visit import all_expressions, loads, map_expr, statements, substitute_stmt, variables
 
 _REDUCTIONS = ("+", "*", "min", "max", "and", "or")
 
@@ -227,6 +227,10 @@ def _from_block(block: Block) -> Stage | None:
             return None
         return Stage(axes, body.buffer, body.indices, body.value)
     if not isinstance(block.init, BufferStore) or not isinstance(body.value, Binary):
+        return None
+    inner = {axis.var for axis in reduced}
+    if any(inner & set(variables(part)) for part in (*body.indices, block.init.value)):
+        # The points of the reduction do not share a place.
         return None
     own = BufferLoad(body.buffer, body.indices)
     op, a, b = body.value.op, body.value.a, body.value.b

@@ -219,6 +219,71 @@ BLOCKS = {
         """,
         np.where(np.arange(16) < 2, 9, A),
     ),
+    "axes_of_loops_that_begin_elsewhere": (
+        """
+        for i in range(16):
+            B[i] = T.float32(0)
+        for i, k in T.grid(8, 1):
+            for j in T.unroll(i, i + 4):
+                with T.sblock("B"):
+                    vi, vj = T.axis.remap("SR", [i, j])
+                    T.reads(A[vj])
+                    T.writes(B[vi])
+                    with T.init():
+                        B[vi] = T.float32(1)
+                    B[vi] = B[vi] + A[vj]
+        """,
+        np.where(np.arange(16) < 8, 4 * np.arange(16) + 7, 0),
+    ),
+    "an_init_at_the_axis_of_a_reduction": (
+        """
+        for i in range(16):
+            B[i] = A[i]
+        for i, k in T.grid(4, 4):
+            with T.sblock("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                T.reads(A[vi])
+                T.writes(B[vk])
+                with T.init():
+                    B[vk] = T.float32(2)
+                B[vk] = B[vk] + A[vi]
+        """,
+        np.concatenate([[5, 7, 8, 9], A[4:]]),
+    ),
+    "an_init_without_a_reduction": (
+        """
+        for i in range(16):
+            with T.sblock("B"):
+                vi = T.axis.spatial(16, i)
+                T.reads(A[vi])
+                T.writes(B[vi])
+                with T.init():
+                    B[vi] = T.float32(5)
+                B[vi] = B[vi] + A[vi]
+        """,
+        A + 5,
+    ),
+    "blocks_that_say_nothing": (
+        """
+        for i in range(16):
+            with T.sblock("B"):
+                vi = T.axis.spatial(16, i)
+                T.reads()
+                T.writes()
+                B[vi] = A[vi] + T.float32(5)
+        """,
+        A + 5,
+    ),
+    "branches_on_integers": (
+        """
+        for i in range(16):
+            B[i] = A[i]
+            if i % 3:
+                B[i] = T.float32(-1)
+        """,
+        np.where(np.arange(16) % 3, -1, A),
+    ),
+    "numbers_alone": ("for i in range(16):\n    B[i] = T.Select(T.LT(1, 0), A[i], A[i] * T.exp2(T.float32(1)))", A * 2),
 }
 TODAY = {
     "masks": (
@@ -272,6 +337,19 @@ TODAY = {
             B[i] = y
         """,
         A * 2,
+    ),
+    "assigned_once": ("for i in range(16):\n    x = A[i]\n    y: T.float32 = x + x\n    B[i] = y", A * 2),
+    "loops_in_steps": (
+        """
+        for i in range(16):
+            B[i] = T.float32(0)
+        for i in T.serial(1, 16, step=3):
+            B[i] = A[i]
+        for i in range(0, 16, 4):
+            for j in T.parallel(i, i + 2, step=2):
+                B[j] = T.float32(7)
+        """,
+        np.where(np.arange(16) % 4 == 0, 7, np.where(np.arange(16) % 3 == 1, A, 0)),
     ),
 }
 CLASSIC = {
