@@ -66,7 +66,8 @@ def from_tvm(module: Any, check_well_formed: bool = True) -> IRModule:
         raise TvmError(f"a module of apache-tvm was expected, a tvm.IRModule; this is a {type(module).__name__}")
     with tvm_errors("apache-tvm cannot print the module"):
         text = module.script(show_meta=False)
-        constants = _constants(module, text)
+        # Texts of several lines stand in the table that is printed with show_meta=True, as do other objects.
+        constants = _constants(module, text) if len(_MENTION.findall(text)) == text.count("metadata[") else None
         if constants is None:
             text = module.script(show_meta=True)
     return parse(text, "<tvm>", constants, check_well_formed)

@@ -60,6 +60,19 @@ _PURE = frozenset(
     vscale
     """.split()  # noqa: SIM905
 )
+_TILES = "words of tirx's tile language, which says what groups of GPU threads do with tiles"
+_SCHEDULES = "words of TE's old schedules, which no release since 0.24 has"
+# Words that have no form here, and whose they are.
+FOREIGN = {
+    **dict.fromkeys(
+        """
+        cluster cluster_id cta cta_id device_entry lane_id scope_id thread thread_id warp warp_id warpgroup warpgroup_id
+        Layout TileLayout
+        """.split(),  # noqa: SIM905
+        _TILES,
+    ),
+    **dict.fromkeys(("realize", "ProducerRealize", "ProducerStore"), _SCHEDULES),
+}
 # Families of functions of one machine, which grow with every release.
 _FAMILIES = ("ptx_", "ptx.", "cuda.", "metal.", "nvshmem.", "webgpu.", "mma_", "s_tir.")
 _THREADS = ("tvm_storage_sync", "tvm_thread_allreduce", "tvm_warp_", "tvm_global_barrier", *_FAMILIES)

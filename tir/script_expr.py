@@ -17,7 +17,7 @@ from relay2relax.core import dtype as dt
 from relay2relax.core.script_source import ScriptSource, counted
 from relay2relax.tir import intrinsics
 from relay2relax.tir.arith import simplify
-from relay2relax.tir.builtins import DTYPE_FIRST, DTYPE_LAST, builtin_dtype, is_builtin, takes_keywords
+from relay2relax.tir.builtins import DTYPE_FIRST, DTYPE_LAST, FOREIGN, builtin_dtype, is_builtin, takes_keywords
 from relay2relax.tir.expr import (
     Binary,
     BinaryOp,
@@ -228,6 +228,8 @@ class ExpressionReader(OperatorReader):
             raise self.source.problem(node.func, f"`{name or 'this'}` cannot be called in a tensor program",
                                       "expected a function of T")  # fmt: skip
         short = name[2:]
+        if short in FOREIGN:
+            raise self.source.problem(node, f"`{name}` has no form here", f"one of the {FOREIGN[short]}")
         if is_dtype(short):
             return self.literal_or_cast("bool" if short == "boolean" else _OLDER.get(short, short), node)
         match short:

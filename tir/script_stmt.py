@@ -17,6 +17,7 @@ from typing import Any
 
 from relay2relax.core import dtype as dt
 from relay2relax.core.script_source import counted, statement_word
+from relay2relax.tir.builtins import FOREIGN
 from relay2relax.tir.expr import (
     Buffer,
     Call,
@@ -347,6 +348,8 @@ class StatementReader(BlockReader):
                         return item
             if called == "T.LetStmt" and call.args:
                 return self.let(name, call)
+        if called is not None and called[2:] in FOREIGN:
+            self.exprs.value(call)
         raise self.source.problem(call, f"`with {called or 'this'}` has no form here",
                                   "expected T.sblock(…), T.block(…) or T.init()")  # fmt: skip
 

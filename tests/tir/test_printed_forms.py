@@ -171,3 +171,17 @@ def test_operands_that_may_be_laid_out_anew() -> None:
     """
     text = module_text("tvm", body, "@T.prim_func(s_tir=True)")
     assert rx.print_module(rx.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("body", "whose"),
+    [
+        ("x = T.thread_id([1])", "tile language"),
+        ("with T.cta():\n    A[0] = T.float32(0.0)", "tile language"),
+        ('with T.realize(A[0:16], "shared"):\n    A[0] = T.float32(0.0)', "old schedules"),
+        ('T.realize(A[0:16], "shared")\nA[0] = T.float32(0.0)', "old schedules"),
+    ],
+)
+def test_words_of_other_languages(body: str, whose: str) -> None:
+    with pytest.raises(ParseError, match=f"has no form here(.|\n)*{whose}"):
+        rx.parse(module_text("tvm", body))
