@@ -179,6 +179,8 @@ class StatementReader(BlockReader):
                 self.axis(target, called.removeprefix("T.axis."), value)
                 return []
             if called in BLOCK_BUFFERS or is_memory(called):
+                if isinstance(self.scopes[-1].get(name), Buffer):
+                    raise self.source.problem(target, f"the buffer `{name}` is there already", "defined twice")
                 return self.memory(name, called, value)
             if called.endswith(".view") and isinstance(viewed := self.lookup(called.removesuffix(".view")), Buffer):
                 return self.view(name, viewed, value)
