@@ -474,9 +474,9 @@ class _FunctionPrinter:
     def foreign(self, name: str, attrs: ForeignAttrs, args: Sequence[str]) -> Iterator[str]:
         """Yield the arguments of the operator ``name``, which has no record, as they were written.
 
-        Those of the virtual machine are values, numbers too, which TVM 0.25 takes as R.prim_value only.
+        Those that the virtual machine runs take numbers as values, which TVM 0.25 wants written as R.prim_value.
         """
-        values = name.startswith("vm.")
+        values = name.startswith(("vm.", "memory."))
         for keyword, value in attrs.layout:
             match value:
                 case Argument(index):
