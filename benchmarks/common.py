@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 
 from relay2relax import relax_ir, relay_ir, translator
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+from golden_folder import golden_root
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,6 @@ class Case:
     arguments: list[np.ndarray]
     weights: list[bool]
     expected: list[np.ndarray] | None = None
-
-
-def golden_root() -> Path | None:
-    """Return the folder of recorded cases, or None where it is absent."""
-    given = os.environ.get("RELAY2RELAX_GOLDEN")
-    root = Path(given) if given else Path(__file__).resolve().parents[2] / "shared" / "golden"
-    return root if root.is_dir() else None
 
 
 def model_names(options: Options) -> list[str]:

@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import Case, golden_root, median_seconds, model_case, warm_up
+from common import Case, median_seconds, model_case, warm_up
+from golden_folder import golden_root
 from threads import ENVIRONMENT
 
 

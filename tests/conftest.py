@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,19 +15,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from golden_folder import golden_root
 
-ROOT = Path(__file__).resolve().parent.parent
 MODEL_NAMES = (
     "mlp", "mlp_dynamic_batch", "dqn", "dcgan", "squeezenet", "mobilenet", "mobilenetv2", "resnet18_cifar",
     "resnet18_imagenet", "resnet18_onnx_small", "unet", "unet_128", "lstm", "lstm_relay", "bert_tiny", "bert_mini",
 )  # fmt: skip
-
-
-def golden_root() -> Path | None:
-    """Return the folder of recorded cases, or None where it is absent."""
-    given = os.environ.get("RELAY2RELAX_GOLDEN")
-    root = Path(given) if given else ROOT.parent / "shared" / "golden"
-    return root if root.is_dir() else None
 
 
 @dataclass(frozen=True)

@@ -164,11 +164,11 @@ class _Printer(ExpressionPrinter):
     def region(self, region: BufferRegion) -> str:
         parts = []
         for one in region.region:
-            begin = self.expr(one.begin)
+            begin = self.count(one.begin)
             if isinstance(one.extent, IntImm) and one.extent.value == 1:
                 parts.append(begin)
             else:
-                parts.append(f"{begin}:{self.expr(one.begin + one.extent)}")
+                parts.append(f"{begin}:{self.count(one.begin + one.extent)}")
         return f"{self.buffer(region.buffer)}[{', '.join(parts) if parts else '()'}]"
 
     # Statements.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_folder import golden_root
 
 from relay2relax.ops import relay_op
 from relay2relax.ops.attributes import attr_fields
@@ -21,10 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def reference() -> list[dict[str, Any]]:
     """The reference list of Relay operators, which lies beside the folder of recorded cases."""
-    given = os.environ.get("RELAY2RELAX_GOLDEN")
-    golden = Path(given) if given else ROOT.parent / "shared" / "golden"
-    path = golden.parent / "reference" / "relay-operators.json"
-    if not path.exists():
+    golden = golden_root()
+    path = golden.parent / "reference" / "relay-operators.json" if golden is not None else None
+    if path is None or not path.exists():
         pytest.skip("the reference list of operators is absent")
     found: list[dict[str, Any]] = json.loads(path.read_text())
     return found

@@ -349,3 +349,43 @@ def test_arrays_apart_from_the_text(mlp: rx.IRModule) -> None:
         rx.parse(text)
     # Where there is nothing to leave out, nothing is said.
     assert mlp.script(show_meta=False) == mlp.script()
+
+
+def test_symbols_as_they_were_declared_until_0_19() -> None:
+    text = """
+@T.prim_func
+def copy(a: T.handle, b: T.handle):
+    n = {one}
+    m = {other}
+    A = T.match_buffer(a, (n, m), "float32")
+    B = T.match_buffer(b, (n, m), "float32")
+    for i, j in T.grid(n, m):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+"""
+    today = rx.parse(text.format(one="T.int64()", other="T.int32()"))
+    before = rx.parse(text.format(one='T.var("int64")', other='T.Var("m", "int32")'))
+    assert rx.first_difference(before, today) is None
+
+
+def test_regions_count_as_their_buffer_does() -> None:
+    """Of a block that says nothing of what it reads, buffers of int32 extents are read in int32."""
+    text = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+        for i0, j0 in T.grid(2, 2):
+            with T.block("outer"):
+                vi, vj = T.axis.remap("SS", [i0, j0])
+                for i1, j1 in T.grid(4, 4):
+                    with T.block("inner"):
+                        vx, vy = T.axis.remap("SS", [i1, j1])
+                        B[vi * 4 + vx, vj * 4 + vy] = A[vi * 4 + vx, vj * 4 + vy]
+"""
+    module = rx.parse(text)
+    printed = module.script()
+    assert "T.reads(A[0:8, 0:8])" in printed
+    assert "T.writes(B[0:8, 0:8])" in printed
+    assert rx.first_difference(rx.parse(printed), module) is None
