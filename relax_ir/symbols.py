@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 
+from relay2relax.core.dtype import is_float
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -31,7 +32,7 @@ def extents(info: StructInfo, scalars: bool = True) -> Iterator[Extent]:
         case TupleStructInfo(fields):
             for one in fields:
                 yield from extents(one, scalars)
-        case PrimStructInfo(_, value) if scalars and value is not None:
+        case PrimStructInfo(dtype, value) if scalars and value is not None and not is_float(dtype):
             yield value
 
 

@@ -129,9 +129,12 @@ class _Plan:
         self.home: dict[Var, BindingBlock] = {}
         self.shown: set[Var] = set()
         for seq in all_sequences([func.body]):
+            home: BindingBlock | None = None
             for block in seq.blocks:
+                # Blocks of one kind that follow each other count as one, which they become.
+                home = home if home is not None and home.dataflow == block.dataflow else block
                 for binding in block.bindings:
-                    self.look(binding, block)
+                    self.look(binding, home)
             self.shown.update(variables(seq.body))
         constants = {var: value for var, value in self.known.items() if isinstance(value, Constant)}
         for var, block in self.home.items():
