@@ -70,11 +70,13 @@ class _Writer:
         number = self.numbers.get(buffer)
         if number is None:
             number = self.numbers[buffer] = len(self.numbers)
-            self.out += (buffer.dtype, buffer.scope, len(buffer.shape), len(buffer.strides), buffer.offset is not None)
+            # An offset of 0 is what a buffer has that says none.
+            offset = None if isinstance(buffer.offset, IntImm) and not buffer.offset.value else buffer.offset
+            self.out += (buffer.dtype, buffer.scope, len(buffer.shape), len(buffer.strides), offset is not None)
             for extent in (*buffer.shape, *buffer.strides):
                 self.expr(extent)
-            if buffer.offset is not None:
-                self.expr(buffer.offset)
+            if offset is not None:
+                self.expr(offset)
             self.notes(buffer.notes)
         self.out.append(number)
 

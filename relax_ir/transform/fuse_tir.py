@@ -15,26 +15,33 @@ from relay2relax.relax_ir.expr import (
     GlobalVar,
     IRModule,
     MatchCast,
+    PrimValue,
     ShapeExpr,
     Tuple,
     TupleGetItem,
     Var,
 )
 from relay2relax.relax_ir.names import NameSupply
-from relay2relax.relax_ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.struct_info import (
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 from relay2relax.relax_ir.transform.canonicalize_bindings import CanonicalizeBindings
 from relay2relax.relax_ir.transform.dead_code import DeadCodeElimination
 from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
 from relay2relax.relax_ir.visit import bindings
 from relay2relax.tir import expr as tir
-from relay2relax.tir.expr import Buffer
+from relay2relax.tir.expr import Buffer, PrimExpr
 from relay2relax.tir.extent import as_prim
 from relay2relax.tir.inline import instantiate, renewed
 from relay2relax.tir.stmt import PrimFunc, Seq, Stmt
 from relay2relax.tir.visit import free_variables
 
-# What a variable of a fused function is made of.
-Buffers: TypeAlias = Union[Buffer, tuple["Buffers", ...]]
+# What a variable of a fused function is made of: tensors, or the expression of a scalar.
+Buffers: TypeAlias = Union[Buffer, PrimExpr, tuple["Buffers", ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +69,22 @@ class FuseTIR(RelaxPass):
 
 @dataclass(frozen=True, slots=True)
 class _Merged:
-    """A fused function as a PrimFunc: ``scalars`` say which dimension of which shape argument each scalar is."""
+    """A fused function as a PrimFunc.
+
+    ``scalars`` say which dimension of which shape argument each trailing scalar is, ``kept`` which of the arguments,
+    tuples taken apart, it has a parameter for: those that it uses.
+    """
 
     func: PrimFunc
     scalars: tuple[tuple[int, int], ...]
+    kept: frozenset[int]
 
 
 def _merge(mod: IRModule, name: str, func: Function) -> _Merged | None:
     values: dict[Expr, Buffers] = {}
     shapes: dict[tir.Var, tuple[int, int]] = {}
-    inputs: list[Buffer] = []
+    inputs: list[Buffer | PrimExpr] = []
+    read: set[Buffer | PrimExpr] = set()
     for place, param in enumerate(func.params):
         if isinstance(param.info, ShapeStructInfo) and param.info.values is not None:
             for index, extent in enumerate(param.info.values):
@@ -94,8 +107,11 @@ def _merge(mod: IRModule, name: str, func: Function) -> _Merged | None:
                 if not isinstance(called, PrimFunc) or any(one is None for one in given):
                     return None
                 results = _results(called, out)
-                flat = [buffer for one in given if one is not None for buffer in _flat(one)]
-                body, own = instantiate(called, flat, results, scalars)
+                flat = [part for one in given if one is not None for part in _flat(one)]
+                read.update(flat)
+                tensors = [part for part in flat if isinstance(part, Buffer)]
+                numbers = [part for part in flat if not isinstance(part, Buffer)]
+                body, own = instantiate(called, tensors, results, [*numbers, *scalars])
                 whole = renewed(Seq(body), lambda hint: names.fresh(hint, "_"))
                 stages += whole.stmts if isinstance(whole, Seq) else (whole,)
                 temporaries += own
@@ -113,27 +129,39 @@ def _merge(mod: IRModule, name: str, func: Function) -> _Merged | None:
         return None
     if not outputs or len(set(outputs)) != len(outputs) or set(outputs) & set(inputs):
         return None
-    made_here = [buffer for binding in bindings(func.body) for buffer in _flat(values[binding.var])]
-    between = [buffer for buffer in dict.fromkeys(made_here) if buffer not in {*inputs, *outputs}]
-    return _prim_func(name, inputs, outputs, [*temporaries, *between], stages, shapes)
+    tensors = [one for one in outputs if isinstance(one, Buffer)]
+    if len(tensors) != len(outputs):
+        return None
+    made_here = [part for binding in bindings(func.body) for part in _flat(values[binding.var])]
+    between = [b for b in dict.fromkeys(made_here) if isinstance(b, Buffer) and b not in {*inputs, *outputs}]
+    kept = frozenset(index for index, one in enumerate(inputs) if one in read)
+    used = [one for one in inputs if one in read]
+    merged = _prim_func(name, used, tensors, [*temporaries, *between], stages, shapes)
+    return None if merged is None else _Merged(*merged, kept)
 
 
 def _prim_func(
     name: str,
-    inputs: Sequence[Buffer],
+    inputs: Sequence[Buffer | PrimExpr],
     outputs: Sequence[Buffer],
     temporaries: Sequence[Buffer],
     stages: Sequence[Stmt],
     shapes: dict[tir.Var, tuple[int, int]],
-) -> _Merged | None:
-    handles = {tir.Var(f"{buffer.name}_handle", "handle"): buffer for buffer in (*inputs, *outputs)}
-    order = tuple(handles)
-    func = PrimFunc(name, order, handles, Seq(tuple(stages)), tuple(temporaries), len(outputs))
-    free = free_variables(func)
+) -> tuple[PrimFunc, tuple[tuple[int, int], ...]] | None:
+    handles: dict[tir.Var, Buffer] = {}
+    order: list[tir.Var] = []
+    for one in (*inputs, *outputs):
+        if isinstance(one, Buffer):
+            order.append(tir.Var(f"{one.name}_handle", "handle"))
+            handles[order[-1]] = one
+        elif isinstance(one, tir.Var):
+            order.append(one)
+    func = PrimFunc(name, tuple(order), handles, Seq(tuple(stages)), tuple(temporaries), len(outputs))
+    free = [var for var in free_variables(func) if var not in order]
     if any(var not in shapes for var in free):
         return None
     params = (*order[: len(inputs)], *free, *order[len(inputs) :])
-    return _Merged(replace(func, params=params), tuple(shapes[var] for var in free))
+    return replace(func, params=params), tuple(shapes[var] for var in free)
 
 
 def _buffers(info: StructInfo, name: str) -> Buffers | None:
@@ -143,6 +171,10 @@ def _buffers(info: StructInfo, name: str) -> Buffers | None:
         case TupleStructInfo(fields):
             made = [_buffers(field, f"{name}_{index}") for index, field in enumerate(fields)]
             return None if any(one is None for one in made) else tuple(one for one in made if one is not None)
+        case PrimStructInfo(_, tir.Var() as scalar):
+            return scalar
+        case PrimStructInfo(dtype, None):
+            return tir.Var(name, dtype)
     return None
 
 
@@ -154,11 +186,13 @@ def _known(expr: Expr, values: dict[Expr, Buffers]) -> Buffers | None:
         case TupleGetItem(source, index):
             whole = values.get(source)
             return whole[index] if isinstance(whole, tuple) else None
+        case PrimValue(value):
+            return value
     return values.get(expr)
 
 
-def _flat(value: Buffers) -> list[Buffer]:
-    return [value] if isinstance(value, Buffer) else [buffer for one in value for buffer in _flat(one)]
+def _flat(value: Buffers) -> list[Buffer | PrimExpr]:
+    return [part for one in value for part in _flat(one)] if isinstance(value, tuple) else [value]
 
 
 def _results(func: PrimFunc, out: Sequence[TensorStructInfo]) -> list[Buffer]:
@@ -182,28 +216,45 @@ class _Caller(Mutator):
         match binding:
             case Binding(var, Call(GlobalVar() as callee, args, _, span)) if callee in self.merged:
                 merged = self.merged[callee]
-                tensors = tuple(leaf for arg in args for leaf in self.leaves(arg))
+                tensors = tuple(self.leaves(args, merged.kept))
                 scalars = tuple(as_prim(_extent(args[place], index)) for place, index in merged.scalars)
                 results = tuple(_tensors(var.info))
                 self.keep(Binding(var, CallTIR(callee, tensors, results, scalars, span)))
             case _:
                 self.keep(binding)
 
-    def leaves(self, arg: Expr) -> Iterator[Expr]:
-        """Yield the tensors of an argument; fields of a tuple are taken one by one, a shape holds none."""
-        match arg:
-            case ShapeExpr() | Var(_, ShapeStructInfo()):
-                return
-            case Tuple(fields):
-                for field in fields:
-                    yield from self.leaves(field)
-            case Var(name, TupleStructInfo(infos)):
-                for index, info in enumerate(infos):
-                    field_var = Var(f"{name}_{index}", info, self.dataflow)
-                    self.keep(Binding(field_var, TupleGetItem(arg, index)))
-                    yield from self.leaves(field_var)
-            case _:
-                yield arg
+    def leaves(self, args: Sequence[Expr], kept: frozenset[int]) -> Iterator[Expr]:
+        """Yield the tensors and scalars among arguments that are ``kept``, as they are counted with tuples taken apart.
+
+        Only those fields of a tuple are taken out of it; a shape counts for nothing.
+        """
+        count = 0
+        stack = list(reversed(args))
+        while stack:
+            match arg := stack.pop():
+                case ShapeExpr() | Var(_, ShapeStructInfo()):
+                    continue
+                case Tuple(fields):
+                    stack += reversed(fields)
+                case Var(name, TupleStructInfo(infos)):
+                    parts: list[Expr] = []
+                    first = count
+                    for index, info in enumerate(infos):
+                        size = _leaf_count(info)
+                        field_var = Var(f"{name}_{index}", info, self.dataflow)
+                        if not kept.isdisjoint(range(first, first + size)):
+                            self.keep(Binding(field_var, TupleGetItem(arg, index)))
+                        parts.append(field_var)
+                        first += size
+                    stack += reversed(parts)
+                case _:
+                    if count in kept:
+                        yield arg
+                    count += 1
+
+
+def _leaf_count(info: StructInfo) -> int:
+    return sum(map(_leaf_count, info.fields)) if isinstance(info, TupleStructInfo) else 1
 
 
 def _extent(arg: Expr, index: int) -> tir.PrimExpr | int:

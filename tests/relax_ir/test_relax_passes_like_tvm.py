@@ -336,3 +336,11 @@ def test_shapes_that_are_computed_from_constants_are_known() -> None:
     assert isinstance(main, rx.Function)
     assert main.ret == rx.TensorStructInfo((2, 2), "float32")
     np.testing.assert_array_equal(run(made, np.zeros(4, np.float32)), np.ones((2, 2)))
+
+
+def test_a_tensor_that_is_cast_lives_as_long_as_the_cast() -> None:
+    mod = module(f"x: {T4}", "m = T.int64()\n" f"a = R.call_tir(Module.exp, (x,), {T4})\n"
+                 'b = R.match_cast(a, R.Tensor((m,), "float32"))\nc = R.reshape(b, R.shape([2, 2]))\n'
+                 "d = R.add(c, c)\nreturn d")  # fmt: skip
+    for target in ("numpy", "c"):
+        np.testing.assert_array_equal(run(mod, np.zeros(4, np.float32), target=target), np.full((2, 2), 2.0))
