@@ -96,7 +96,7 @@ def main(c: R.Tensor((), "bool"), x: R.Tensor((2, 3), "float32")):
     return z
 """
     with pytest.raises(ParseError, match="`z_branch` is not what it is said to be"):
-        rx.parse(text, check_well_formed=False)
+        rx.parse(text)
 
 
 def check(model: Model, problems: list[str]) -> int:
