@@ -368,6 +368,8 @@ class _FunctionPrinter:
         An annotation replaces what TVM infers, so where little is known of a value it is left out, unless it says less
         than we infer. Of a packed function, and of an operator without a record, nothing can be inferred.
         """
+        if isinstance(value, Call) and isinstance(value.op, ForeignOp) and value.op.computes:
+            return "" if isinstance(info, ObjectStructInfo) else f": {self.info(info)}"
         if isinstance(value, Call) and isinstance(value.op, (ExternFunc, ForeignOp)):
             return f": {self.info(info)}"
         if isinstance(value, (CallTIR, CallDPSPacked)) or (is_weak(info) and self.follows(info, value)):

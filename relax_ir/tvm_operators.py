@@ -384,6 +384,11 @@ class ForeignOp(OpDef):
 
     pure: bool = True
 
+    @property
+    def computes(self) -> bool:
+        """Whether TVM infers the result from the arguments, of which nothing is known here."""
+        return self.name.startswith(("nn.", "vision.", "ccl.", "multinomial_from_uniform"))
+
     def result(self, attrs: ForeignAttrs) -> StructInfo:
         """Return what is known of the result of a call with ``attrs``."""
         return attrs.result or (TupleStructInfo(()) if self.name in _VOID else ObjectStructInfo())

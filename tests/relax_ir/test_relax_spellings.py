@@ -143,6 +143,14 @@ def test_a_cast_of_an_annotation_is_looked_at_when_it_runs() -> None:
         machine["main"](np.zeros(7, "float32"))
 
 
+def test_what_tvm_infers_is_left_to_tvm() -> None:
+    """Of an operator without a record nothing is known here; an annotation would hide what TVM knows of it."""
+    text = read(X, "y = R.ccl.allreduce(x)\nreturn y").script()
+    assert "y = R.ccl.allreduce(x)" in text
+    said = read(X, 'y: R.Tensor((4, 3), "float32") = R.ccl.allreduce(x)\nreturn y').script()
+    assert 'y: R.Tensor((4, 3), dtype="float32") = R.ccl.allreduce(x)' in said
+
+
 CONTRADICTIONS = [
     ('y: R.Tensor((5, 3), "float32") = R.exp(x)\nreturn y', "is not what it is said to be"),
     ('y = R.match_cast(x, R.Tensor((5, 3), "float32"))\nreturn y', "the cast cannot succeed"),
