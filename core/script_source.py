@@ -122,7 +122,7 @@ class ScriptSource:
         self.text = SourceText(text, name)
         self.classic = _CLASSIC.search(text) is not None and _MODERN.search(text) is None
         # The functions that the text defines.
-        self.functions: frozenset[str] = frozenset()
+        self.functions: dict[str, ast.FunctionDef] = {}
         # What the script carries beside its text, by type.
         self.metadata: Mapping[str, Sequence[Any]] = {}
         self.values: dict[str, Any] = {}
@@ -136,7 +136,7 @@ class ScriptSource:
             raise ParseError(Diagnostic(f"the text is no script: {error}")) from error
         except (RecursionError, MemoryError) as error:
             raise ParseError(Diagnostic("the script is nested too deep")) from error
-        self.functions = frozenset(node.name for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef))
+        self.functions = {node.name: node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef)}
         # What a module is called by its own functions.
         self.modules = {"cls", *(node.name for node in self.tree.body if isinstance(node, ast.ClassDef))}
         if len(self.modules) == 1:

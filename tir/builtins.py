@@ -99,6 +99,8 @@ def builtin_dtype(name: str, args: Sequence[PrimExpr]) -> str:
         return "handle"
     if name in _TRUTHS:
         return "bool"
+    if name == "tvm_warp_activemask":
+        return "uint32"
     if name in _ELEMENTS and args and isinstance(args[0], BufferData):
         return args[0].buffer.dtype
     place = _LIKE.get(name)

@@ -21,6 +21,7 @@ from relay2relax.tir.errors import TIRError
 from relay2relax.tir.expr import (
     COMPARISONS,
     Binary,
+    BinaryOp,
     Broadcast,
     Buffer,
     BufferData,
@@ -39,6 +40,7 @@ from relay2relax.tir.expr import (
     Shuffle,
     StringImm,
     Var,
+    binary,
 )
 from relay2relax.tir.names import Scope
 from relay2relax.tir.stmt import Target, ThreadAxis
@@ -130,6 +132,14 @@ def string_literal(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def _is_folded(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> bool:
+    """Whether readers take ``a op b`` for something simpler, such as ``a`` for ``a + 0``."""
+    if not isinstance(a, (IntImm, FloatImm)) and not isinstance(b, (IntImm, FloatImm)):
+        return False
+    found = binary(op, a, b) if a.dtype == b.dtype else None
+    return found is a or found is b or isinstance(found, (IntImm, FloatImm))
+
+
 class ExpressionPrinter(ABC):
     """The texts of expressions and attributes, in which names are those of ``scope``.
 
@@ -184,6 +194,8 @@ class ExpressionPrinter(ABC):
                 return self.bare(Binary(op, Cast("uint8", a), Cast("uint8", b)))
             case Binary(op, IntImm() | FloatImm() as a, IntImm() | FloatImm() as b) if op in _NAMED:
                 # Readers compute what operators say of numbers alone.
+                return f"T.{_NAMED[op]}({self.expr(a)}, {self.expr(b)})", _ATOM
+            case Binary(op, a, b) if op in _NAMED and self.dialect.today and _is_folded(op, a, b):
                 return f"T.{_NAMED[op]}({self.expr(a)}, {self.expr(b)})", _ATOM
             case Binary(op, a, b) if op in _OPERATORS:
                 level = _OPERATORS[op]

@@ -220,7 +220,8 @@ class ExpressionReader(OperatorReader):
             return self.method(node, node.func)
         if name is not None and (self.is_function(name) or name in self.source.functions):
             operands = tuple(self.expr(arg) for arg in node.args)
-            return Call(f"Module.{name.rpartition('.')[2]}", operands, "int32")
+            short = name.rpartition(".")[2]
+            return Call(f"Module.{short}", operands, self.returned(short))
         head = (name or "").partition(".")[0]
         if head != name and head not in self.source.aliases and self.lookup(head) is None:
             raise self.source.undefined(node.func, head, [*self.source.aliases, *self.source.modules])
@@ -390,6 +391,12 @@ class ExpressionReader(OperatorReader):
         rank, begin = IntImm(len(found.shape), "int32"), found.offset or IntImm(0, "int32")
         parts = (BufferData(found), shape, strides, rank, const(0, found.dtype), begin)
         return Call("tvm_stack_make_array", parts, "handle")
+
+    def returned(self, name: str) -> str:
+        """Return the dtype of what the function ``name`` of the text returns."""
+        node = self.source.functions.get(name)
+        told = "" if node is None or node.returns is None else self.source.dotted(node.returns) or ""
+        return told[2:] if told.startswith("T.") and is_dtype(told[2:]) else "int32"
 
     def is_function(self, name: str) -> bool:
         """Whether ``name`` is that of another function of the module, e.g. ``Module.scale`` or ``cls.scale``."""

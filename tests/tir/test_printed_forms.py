@@ -185,3 +185,16 @@ def test_operands_that_may_be_laid_out_anew() -> None:
 def test_words_of_other_languages(body: str, whose: str) -> None:
     with pytest.raises(ParseError, match=f"has no form here(.|\n)*{whose}"):
         rx.parse(module_text("tvm", body))
+
+
+def test_numbers_that_readers_would_drop() -> None:
+    text = module_text("tvm", "A[T.Add(n, T.int32(0))] = T.float32(0.0)")
+    assert rx.print_module(rx.parse(text)) == text
+
+
+def test_functions_of_the_module_return_what_they_say() -> None:
+    helper = (
+        "    @T.prim_func(private=True)\n    def helper(i: T.int32) -> T.float32:\n        return T.Cast('float32', i)"
+    )
+    text = f"{module_text('tvm', 'A[n] = Module.helper(n)')}\n{helper}"
+    assert "A[n] = Module.helper(n)" in rx.print_module(rx.parse(text))
