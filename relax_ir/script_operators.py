@@ -326,8 +326,9 @@ def _in_order(form: Signature | None, args: Sequence[Any], keywords: Mapping[str
 
 
 def _in_today_s_words(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``keywords`` with today's names of the results' struct info."""
-    return {{"sinfo_args": "ty_args", "out_sinfo": "out_ty"}.get(name, name): v for name, v in keywords.items()}
+    """Return ``keywords`` with today's names of the results' struct info, that of packed functions in a row."""
+    named = {{"sinfo_args": "ty_args", "out_sinfo": "out_ty"}.get(name, name): v for name, v in keywords.items()}
+    return {name: (v,) if name == "ty_args" and isinstance(v, StructInfo) else v for name, v in named.items()}
 
 
 def _holds_struct_info(value: Any) -> bool:

@@ -39,6 +39,9 @@ MEANINGS = {
         "c = R.inspect.tensor_shape_i(x, R.prim_value(1))\nd = R.inspect.tensor_stride_i(x, R.prim_value(0))\n"
         "return (a, b, c, d)"),
     "a dtype by a method": (X, 'y = x.astype("float16")\nreturn y', 'y = R.astype(x, "float16")\nreturn y'),
+    "one result without a list": (
+        X, 'y = R.call_pure_packed("f", x, ty_args=R.Tensor((4, 3), "float32"))\nreturn y',
+        'y = R.call_pure_packed("f", x, ty_args=[R.Tensor((4, 3), "float32")])\nreturn y'),
     "relu6": (X, "y = R.nn.relu6(x)\nreturn y", "y = R.clip(x, 0, 6)\nreturn y"),
     "linear": (
         f'{X}, w: R.Tensor((2, 3), "float32"), b: R.Tensor((2,), "float32")', "y = R.linear(x, w, b)\nreturn y",
