@@ -109,6 +109,11 @@ def make_shape(heap: list[int] | None, rank: int, *codes: int) -> ShapeTuple:
     return ShapeTuple(make_prim_value(heap, codes[2 * d], codes[2 * d + 1]) for d in range(rank))
 
 
+def scalar_to_tensor(value: int | float, dtype: str) -> Array:
+    """Return a number as a tensor of rank 0."""
+    return np.asarray(value, numpy_dtype(dtype))
+
+
 def make_prim_value(heap: list[int] | None, code: int, arg: int) -> int:
     """Return a constant, or the value of a heap slot."""
     if code == LOAD:
@@ -242,6 +247,7 @@ BUILTINS: Mapping[str, Callable[..., Any]] = {
         copy,
         make_closure,
         make_prim_value,
+        scalar_to_tensor,
         make_shape,
         make_tuple,
         match_prim_value,

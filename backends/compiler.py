@@ -435,6 +435,8 @@ class _FunctionCompiler:
             case ForeignOp(script=Script("invoke_closure" | "invoke_pure_closure")), (callee, rx.Tuple(passed)):
                 return self.call("invoke_closure", MACHINE, self.register(callee), *map(self.arg, passed))
         given = [self.arg(arg) for arg in args]
+        if isinstance(op, OpDef) and not op.builtin and op.scalars:
+            given = [self.tensor_of(arg, place) for arg, place in zip(args, given, strict=True)]
         match op:
             case ForeignOp() if (called := packed_call(op, attrs)) is not None:
                 index = self.module.packed(called[0])
@@ -463,6 +465,17 @@ class _FunctionCompiler:
         destination = VOID if isinstance(func, PrimFunc) and func.result == "void" else self.fresh()
         self.code.append(Call(destination, index, tuple(given)))
         return destination
+
+    def tensor_of(self, value: rx.Expr, place: Arg) -> Arg:
+        """Return a scalar operand, which is at ``place``, as a tensor of rank 0; others are what they are."""
+        match value:
+            case rx.PrimValue(prim):
+                dtype = prim.dtype
+            case rx.Var(_, si.PrimStructInfo(dtype)):
+                pass
+            case _:
+                return place
+        return self.call("scalar_to_tensor", place, self.dtype(dtype))
 
     def foreign(self, value: Any) -> Arg:
         """Return a value that an operator without a record was written with."""

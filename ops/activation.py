@@ -11,7 +11,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.ops.attributes import Double, Int, NoAttrs
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
-from relay2relax.ops.shapes import any_type, check_float, normal_axis, tensor
+from relay2relax.ops.shapes import any_type, check_float, floating, normal_axis, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, Select, const, maximum
@@ -197,6 +197,7 @@ OPS: tuple[OpDef, ...] = (
         inputs=("data",),
         attrs=SoftmaxAttrs,
         infer=softmax_type,
+        relax_type=floating("softmax", softmax_type),
         numpy=softmax_numpy,
         compute=softmax_compute,
         relax=SameOp(),
@@ -209,6 +210,7 @@ OPS: tuple[OpDef, ...] = (
         inputs=("data",),
         attrs=SoftmaxAttrs,
         infer=softmax_type,
+        relax_type=floating("log_softmax", softmax_type),
         numpy=log_softmax_numpy,
         compute=log_softmax_compute,
         relax=SameOp(),
@@ -234,6 +236,7 @@ OPS: tuple[OpDef, ...] = (
         attrs=LeakyReluAttrs,
         infer=same_type,
         relay_type=any_type,
+        relax_type=floating("leakyrelu", same_type),
         numpy=leaky_relu_numpy,
         compute=leaky_relu_compute,
         relax=SameOp(),
@@ -258,6 +261,7 @@ OPS: tuple[OpDef, ...] = (
         attrs=PReluAttrs,
         infer=prelu_type,
         relay_type=prelu_relay_type,
+        relax_type=floating("prelu", prelu_type),
         operands=prelu_operands,
         numpy=prelu_numpy,
         compute=prelu_compute,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float, is_unsigned, of_array
+from relay2relax.core.dtype import Array, is_float, is_unsigned, numpy_dtype, of_array
 from relay2relax.ops.attributes import NoAttrs
 from relay2relax.ops.elementwise import convert_element, logical_relax
 from relay2relax.ops.narrow_floats import in_single
@@ -20,7 +20,7 @@ from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, RelaxForm, Sa
 from relay2relax.ops.shapes import broadcast, operand_indices, show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import BinaryOp, PrimExpr, Select, binary, const, if_then_else, maximum, minimum
+from relay2relax.tir.expr import BinaryOp, PrimExpr, Select, binary, cast, const, if_then_else, maximum, minimum
 from relay2relax.tir.extent import equal, is_any, is_symbolic, static
 from relay2relax.tir.intrinsics import call
 
@@ -41,6 +41,26 @@ def arithmetic_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
 def comparison_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
     """Return the broadcast shape with dtype bool."""
     return TensorType(tensor(arithmetic_type(attrs, lhs, rhs)).shape, "bool")
+
+
+def matched(a: str, b: str) -> str:
+    """Return the dtype in which TVM compares numbers of two dtypes; raises OpError where it has none."""
+    if a == b:
+        return a
+    if "bfloat16" in (a, b) or "bool" in (a, b):
+        raise OpError(f"the operands have element types {a} and {b}; there is no conversion between them", 1)
+    if is_float(a) != is_float(b):
+        return a if is_float(a) else b
+    wide = max(numpy_dtype(a).itemsize, numpy_dtype(b).itemsize) * 8
+    kind = "float" if is_float(a) else "uint" if is_unsigned(a) and is_unsigned(b) else "int"
+    return f"{kind}{wide}"
+
+
+def mixed_comparison_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
+    """Return the type; Relax, unlike Relay, compares numbers of different dtypes."""
+    a, b = tensor(lhs, 0), tensor(rhs, 1)
+    matched(a.dtype, b.dtype)
+    return TensorType(broadcast(a.shape, b.shape), "bool")
 
 
 def relay_rule(infer: Callable[..., Type]) -> Callable[..., Type]:
@@ -81,6 +101,9 @@ def binary_operator(
 
     def numpy(attrs: NoAttrs, lhs: Array, rhs: Array) -> Array:
         check(of_array(lhs))
+        if lhs.dtype != rhs.dtype:
+            common = numpy_dtype(matched(of_array(lhs), of_array(rhs)))
+            lhs, rhs = lhs.astype(common), rhs.astype(common)
         with np.errstate(all="ignore"):
             result = function(lhs, rhs)
         return np.asarray(result, np.bool_ if infer is comparison_type else lhs.dtype)
@@ -89,8 +112,9 @@ def binary_operator(
         check(lhs.dtype)
 
         def element(*i: PrimExpr) -> PrimExpr:
+            common = matched(lhs.dtype, rhs.dtype)
             a = lhs[operand_indices(lhs.shape, out.shape, i)]
-            return body(a, rhs[operand_indices(rhs.shape, out.shape, i)])
+            return body(cast(common, a), cast(common, rhs[operand_indices(rhs.shape, out.shape, i)]))
 
         result: te.Tensor = te.compute(out.shape, element, name=f"T_{name}")
         return result
@@ -100,12 +124,13 @@ def binary_operator(
         doc=doc,
         source=SOURCE if relay else "TVM 0.27 src/relax/op/tensor/binary.cc",
         inputs=("lhs", "rhs"),
-        infer=infer,
+        infer=mixed_comparison_type if infer is comparison_type else infer,
         relay_type=relay_rule(infer),
         numpy=numpy,
         compute=compute,
         relax=relax,
         script=Script(name) if isinstance(relax, SameOp) else None,
+        scalars=("lhs", "rhs"),
     )
 
 
@@ -217,6 +242,13 @@ def where_type(attrs: NoAttrs, condition: Type, x: Type, y: Type) -> Type:
     return TensorType(broadcast(tensor(condition).shape, first.shape, second.shape), first.dtype)
 
 
+def where_relax_type(attrs: NoAttrs, condition: Type, x: Type, y: Type) -> Type:
+    """Return the type; the condition of Relax is a truth value."""
+    if tensor(condition).dtype != "bool":
+        raise OpError(f"the condition has element type {tensor(condition).dtype}, expected bool", 0)
+    return where_type(attrs, condition, x, y)
+
+
 def where_numpy(attrs: NoAttrs, condition: Array, x: Array, y: Array) -> Array:
     """Return ``x`` where ``condition`` is not 0, else ``y``."""
     chosen = condition if condition.dtype == np.bool_ else condition != condition.dtype.type(0)
@@ -250,6 +282,7 @@ where = OpDef(
     source="TVM 0.18 src/relay/op/tensor/transform.cc, where",
     inputs=("condition", "x", "y"),
     infer=where_type,
+    relax_type=where_relax_type,
     numpy=where_numpy,
     compute=where_compute,
     relax=Expanded(where_relax),

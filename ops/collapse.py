@@ -35,6 +35,15 @@ def _collapsed(data: Type, target: Shape) -> TensorType:
     return TensorType(target, found.dtype)
 
 
+def _proved(data: Type, target: Shape) -> TensorType:
+    """Return the type of Relax, whose extents have to be told equal, or 1, beforehand."""
+    result = _collapsed(data, target)
+    for have, want in zip(reversed(tensor(data).shape), reversed(target), strict=False):
+        if static(want) != 1 and not is_any(have) and not is_any(want) and equal(have, want) is not True:
+            raise OpError(f"nobody knows whether {want} is {have}, or 1; a match_cast may say it", 1)
+    return result
+
+
 def collapse_sum_like_type(attrs: NoAttrs, data: Type, collapse_type: Type) -> Type:
     """Return the type of the second input."""
     like = tensor(collapse_type, 1)
@@ -185,6 +194,7 @@ collapse_sum_like = OpDef(
     source=f"{SOURCE}, collapse_sum_like",
     inputs=("data", "collapse_type"),
     infer=collapse_sum_like_type,
+    relax_type=lambda attrs, data, like: _proved(data, tensor(like, 1).shape),
     numpy=lambda attrs, data, like: _collapse_numpy(data, like.shape),
     compute=collapse_sum_compute,
     relax=Expanded(collapse_sum_relax),
@@ -209,7 +219,7 @@ relax_collapse_sum_to = OpDef(
     doc="The sum over the axes along which a tensor of the given shape would be broadcast to the data.",
     source="TVM 0.27 src/relax/op/tensor/manipulate.cc, collapse_sum_to",
     inputs=("data", "shape"),
-    infer=lambda attrs, data, shape: _collapsed(data, shape),
+    infer=lambda attrs, data, shape: _proved(data, shape),
     numpy=lambda attrs, data, shape: _collapse_numpy(data, shape),
     compute=collapse_sum_compute,
     script=Script("collapse_sum_to"),

@@ -6,8 +6,9 @@ Data is thought of in the order ``NC`` + spatial axes and a kernel in ``OI`` + s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, ClassVar, Protocol
 
 from relay2relax.ops.attributes import (
@@ -279,3 +280,16 @@ def to_layout(e: Emit[V], value: V, source: Layout, target: Layout) -> V:
     """Emit the transposition from one layout to another, where there is one."""
     axes = tuple(source.axes.index(axis) for axis in target.axes)
     return value if axes == tuple(range(len(axes))) else e.call("permute_dims", value, axes=axes)
+
+
+def one_dtype(infer: Callable[..., Type]) -> Callable[..., Type]:
+    """Return ``infer`` as Relax has it, which multiplies numbers of two dtypes only where ``out_dtype`` is given."""
+
+    @wraps(infer)
+    def checked(attrs: Any, data: Type, weight: Type) -> Type:
+        x, w = tensor(data), tensor(weight, 1)
+        if not attrs.out_dtype and x.dtype != w.dtype:
+            raise OpError(f"the data has dtype {x.dtype}, the weight {w.dtype}; out_dtype may say the result's", 1)
+        return infer(attrs, data, weight)
+
+    return checked

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.ops.attributes import DType, Expr, Int, NoAttrs, OptionalIndexExprArray, String
 from relay2relax.ops.dynamic_kernels import arange_extents
 from relay2relax.ops.elementwise import convert, convert_element, identity_type
@@ -112,6 +112,8 @@ def _init_records(name: str, value: int, doc: str) -> tuple[OpDef, ...]:
         return TensorType(given_shape(attrs), attrs.dtype)
 
     def relax_type(attrs: RelaxInitAttrs, shape: Shape) -> Type:
+        if not attrs.dtype:
+            raise OpError("the argument `dtype` is missing")
         return TensorType(tuple(shape), attrs.dtype)
 
     def like_numpy(attrs: NoAttrs, data: Array) -> Array:
@@ -246,7 +248,11 @@ def _arange_extent(start: Any, stop: Any, step: Any) -> Extent:
     if first is None or last is None or by is None:
         return ANY
     if isinstance(first, PrimExpr) or isinstance(last, PrimExpr) or isinstance(by, PrimExpr):
-        if isinstance(first, float) or isinstance(last, float) or isinstance(by, (float, PrimExpr)):
+        if any(
+            isinstance(one, float) or (isinstance(one, PrimExpr) and is_float(one.dtype)) for one in (first, last, by)
+        ):
+            return ANY
+        if isinstance(by, PrimExpr):
             return ANY
         distance = sub(last, first) if by > 0 else sub(first, last)
         return maximum(ceildiv(distance, abs(by)), 0)

@@ -18,6 +18,7 @@ from relay2relax.ops.attributes import Bool, DType, Int, IntegerArray, NoAttrs
 from relay2relax.ops.narrow_floats import floating_test, in_single
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Script, V
 from relay2relax.ops.shapes import any_type, check_float, tensor
+from relay2relax.ops.shapes import floating as floats_only
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import Cast, Not, PrimExpr, Select, binary, cast, const
@@ -110,6 +111,7 @@ def unary(
         inputs=("data",),
         infer=infer,
         relay_type=any_type if infer is identity_type else None,
+        relax_type=floats_only(name, infer) if floating and in_relax else None,
         numpy=numpy,
         compute=compute,
         relax=relax,

@@ -16,7 +16,7 @@ from relay2relax.ops.attributes import Bool, Double, Int, IntegerArray
 from relay2relax.ops.narrow_floats import in_single
 from relay2relax.ops.normalisation import relay_epsilon
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
-from relay2relax.ops.shapes import any_type, check_float, normal_axes, normal_axis, show, tensor
+from relay2relax.ops.shapes import any_type, check_float, floating, normal_axes, normal_axis, show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.ops.windows import padded
 from relay2relax.tir import te
@@ -126,7 +126,14 @@ def _statistics(attrs: NormAttrs, rank: int, dtype: str = "float32") -> _Statist
         case RelaxGroupNormAttrs():
             channel, groups = normal_axis(attrs.channel_axis, rank), attrs.num_groups
             axes = normal_axes(attrs.axes, rank)
+            if channel in axes:
+                raise OpError(f"channel_axis {channel} is one of the axes {list(axes)}", 0)
     return _Statistics(channel, axes, groups, epsilon)
+
+
+def _takes(attrs: NormAttrs, flag: bool) -> bool:
+    """Whether a vector takes part: Relax, as TVM lowers it, takes gamma and beta whatever the flags say."""
+    return flag or isinstance(attrs, (RelaxInstanceNormAttrs, RelaxGroupNormAttrs))
 
 
 def feature_norm_type(attrs: NormAttrs, data: Type, gamma: Type, beta: Type) -> TensorType:
@@ -169,9 +176,9 @@ def feature_norm_numpy(attrs: NormAttrs, data: Any, gamma: Array, beta: Array) -
     var = np.mean(np.square(centred), axis=axes, keepdims=True)
     result = (centred / np.sqrt(var + wide.type(found.epsilon))).reshape(data.shape)
     along = [-1 if d == channel else 1 for d in range(data.ndim)]
-    if attrs.scale:
+    if _takes(attrs, attrs.scale):
         result = result * gamma.reshape(along)
-    if attrs.center:
+    if _takes(attrs, attrs.center):
         result = result + beta.reshape(along)
     return np.asarray(result, data.dtype)
 
@@ -209,8 +216,8 @@ def feature_norm_compute(
     def element(*at: PrimExpr) -> PrimExpr:
         place = tuple(at[d] // as_prim(size) if d == channel and groups is not None else at[d] for d in kept)
         value = (data[at] - mean[place]) / call("sqrt", var[place] + const(found.epsilon, dtype))
-        value = value * gamma[at[channel]] if attrs.scale else value
-        return value + beta[at[channel]] if attrs.center else value
+        value = value * gamma[at[channel]] if _takes(attrs, attrs.scale) else value
+        return value + beta[at[channel]] if _takes(attrs, attrs.center) else value
 
     result: te.Tensor = te.compute(data.shape, element, "group_norm" if groups is not None else "instance_norm")
     return result
@@ -425,7 +432,7 @@ def _relax_record(name: str, attrs: type, doc: str) -> OpDef:
         source=f"R.nn.{name} of TVM 0.25-0.27 and its lowering",
         inputs=_NAMES,
         attrs=attrs,
-        infer=feature_norm_type,
+        infer=floating(name, feature_norm_type),
         numpy=feature_norm_numpy,
         compute=feature_norm_compute,
     )

@@ -18,7 +18,7 @@ from relay2relax.ops.attributes import Integer, NoAttrs, OptionalInteger
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.shapes import broadcast, normal_axis, operand_indices, show, tensor
 from relay2relax.ops.transform import moved
-from relay2relax.ops.types import TensorType, TupleType, Type
+from relay2relax.ops.types import AnyRankType, TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import (
     IntImm,
@@ -183,6 +183,16 @@ def relax_gather_nd_type(attrs: RelaxGatherNDAttrs, data: Type, indices: Type) -
     return _gathered(found, places.shape[:-1], count, attrs.batch_dims)
 
 
+def gather_nd_relax_type(attrs: RelaxGatherNDAttrs, data: Type, indices: Type) -> Type:
+    """Return the type; the rank is unknown where the number of coordinates is. Relax takes int64 alone."""
+    found, places = tensor(data), tensor(indices, 1)
+    if places.dtype != "int64":
+        raise OpError(f"places are int64, these are {places.dtype}", 1)
+    if places.rank and static(places.shape[-1]) is None:
+        return AnyRankType(found.dtype)
+    return relax_gather_nd_type(attrs, data, indices)
+
+
 def gather_nd_numpy(attrs: Any, data: Array, indices: Array) -> Array:
     """Return the elements, or slices, at the places that the columns of ``indices`` name."""
     rows = indices if isinstance(attrs, GatherNDAttrs) else np.moveaxis(indices, -1, 0)
@@ -324,6 +334,7 @@ relax_gather_nd = OpDef(
     inputs=("data", "indices"),
     attrs=RelaxGatherNDAttrs,
     infer=relax_gather_nd_type,
+    relax_type=gather_nd_relax_type,
     numpy=gather_nd_numpy,
     compute=gather_nd_compute,
     relax=SameOp(),

@@ -24,12 +24,12 @@ from relay2relax.ops.attributes import (
 from relay2relax.ops.create import static_shape
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.reshaping import reshaped_index
-from relay2relax.ops.shapes import normal_axes, normal_axis, tensor
+from relay2relax.ops.shapes import check_float, normal_axes, normal_axis, tensor
 from relay2relax.ops.slicing import AxisSlice, axis_slices
 from relay2relax.ops.transform import moved
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.expr import IntImm, PrimExpr, cast, maximum, minimum
+from relay2relax.tir.expr import IntImm, PrimExpr, cast, const, if_then_else, logical_and, maximum, minimum
 from relay2relax.tir.extent import (
     Extent,
     Shape,
@@ -126,9 +126,32 @@ def take_relay_type(attrs: Any, data: Type, indices: Type) -> Type:
     return TensorType((*found.shape, *places.shape), found.dtype)
 
 
+def relax_take_type(attrs: RelaxTakeAttrs, data: Type, indices: Type) -> Type:
+    """Return the type; the axis may be left out where there is one only."""
+    found, places = tensor(data), tensor(indices, 1)
+    if not is_int(places.dtype):
+        raise OpError(f"places are integers, these are {places.dtype}", 1)
+    if attrs.axis is None and found.rank != 1:
+        raise OpError(f"data of rank {found.rank} is indexed along an axis, none is given", 0)
+    if attrs.mode == "nan":
+        check_float("mode nan of take", found.dtype)
+    return take_type(attrs, data, indices)
+
+
+def _take_nan(attrs: Any, data: Array, indices: Array) -> Array:
+    axis = normal_axis(attrs.axis or 0, data.ndim)
+    extent = data.shape[axis]
+    outside = (indices < 0) | (indices >= extent)
+    taken = np.take(data, np.where(outside, 0, indices), axis=axis) if extent else np.zeros((), data.dtype)
+    mask = outside.reshape((*indices.shape, *(1,) * (data.ndim - axis - 1)))
+    return np.asarray(np.where(mask, np.array(np.nan, data.dtype), taken), data.dtype)
+
+
 def take_numpy(attrs: Any, data: Array, indices: Any) -> Array:
     """Return the chosen elements; ``clip`` and ``fast`` move a place outside to the border, ``wrap`` counts on."""
     mode: Literal["wrap", "clip"] = "wrap" if attrs.mode == "wrap" else "clip"
+    if attrs.mode == "nan":
+        return _take_nan(attrs, data, indices)
     if indices.dtype.kind not in "iu":
         indices = indices.astype(np.int64)
     if attrs.axis is None:
@@ -156,6 +179,8 @@ def take_compute(attrs: Any, out: TensorType, data: te.Tensor, indices: te.Tenso
             return place % as_prim(extent)
         return maximum(minimum(place, as_prim(sub(extent, 1))), IntImm(0))
 
+    if attrs.mode == "nan":
+        return _take_nan_compute(attrs, out, data, indices)
     if attrs.axis is None:
         size = product(data.shape)
 
@@ -171,6 +196,19 @@ def take_compute(attrs: Any, out: TensorType, data: te.Tensor, indices: te.Tenso
         return (*i[:axis], inside(indices[chosen], data.shape[axis]), *i[axis + count :])
 
     return moved(out, data, place, "take")
+
+
+def _take_nan_compute(attrs: Any, out: TensorType, data: te.Tensor, indices: te.Tensor) -> te.Tensor:
+    axis = normal_axis(attrs.axis or 0, data.rank)
+    end = axis + indices.rank
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        place = cast("int64", indices[i[axis:end]])
+        known = logical_and(place >= 0, place < as_prim(data.shape[axis]))
+        return if_then_else(known, data[(*i[:axis], place, *i[end:])], const(float("nan"), data.dtype))
+
+    result: te.Tensor = te.compute(out.shape, element, name="T_take")
+    return result
 
 
 def take_relax(e: Emit[V], attrs: TakeAttrs, data: V, indices: V) -> V:
@@ -203,6 +241,15 @@ def strided_slice_type(attrs: Any, data: Type) -> Type:
     for one in _slices(attrs, found.shape):
         shape[one.axis] = one.length
     return TensorType(tuple(shape), found.dtype)
+
+
+def relax_strided_slice_type(attrs: RelaxStridedSliceAttrs, data: Type) -> Type:
+    """Return the type; Relax wants a begin, an end and, where there are any, a stride for each listed axis."""
+    for name in ("begin", "end", "strides"):
+        given = getattr(attrs, name)
+        if given is not None and len(given) != len(attrs.axes):
+            raise OpError(f"{name} has {len(given)} entries for {len(attrs.axes)} axes", 0)
+    return strided_slice_type(attrs, data)
 
 
 def strided_slice_numpy(attrs: Any, data: Array) -> Array:
@@ -315,11 +362,12 @@ relax_take = OpDef(
     source="TVM 0.27 src/relax/op/tensor/index.cc",
     inputs=("x", "indices"),
     attrs=RelaxTakeAttrs,
-    infer=take_type,
+    infer=relax_take_type,
     numpy=take_numpy,
     compute=take_compute,
     relax=SameOp(),
     script=Script("take"),
+    scalars=("indices",),
 )
 
 strided_slice = OpDef(
@@ -339,7 +387,7 @@ relax_strided_slice = OpDef(
     source="TVM 0.27 src/relax/op/tensor/index.cc",
     inputs=("x",),
     attrs=RelaxStridedSliceAttrs,
-    infer=strided_slice_type,
+    infer=relax_strided_slice_type,
     numpy=strided_slice_numpy,
     compute=strided_slice_compute,
     relax=SameOp(),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from relay2relax.tir.expr import PrimExpr, binary, if_then_else
 from relay2relax.tir.extent import (
     ANY,
     Extent,
+    add,
     as_prim,
     equal,
     floordiv,
@@ -245,23 +247,75 @@ def split_numpy(attrs: SplitAttrs, data: Array) -> tuple[Array, ...]:
     return tuple(data[place] for place in places)
 
 
+def _relax_cuts(attrs: SplitAttrs, extent: Extent) -> list[tuple[Extent, Extent]]:
+    """Return the begin and the length of each of Relax's parts.
+
+    The last of a number of parts is shorter than the others, or empty; a place to cut at beyond the end is the end.
+    """
+    sections = attrs.indices_or_sections
+    if isinstance(sections, int):
+        if sections < 1 or static(extent) is not None:
+            return _cuts(attrs, extent)
+        length = floordiv(add(extent, sections - 1), sections)
+        begins = [mul(number, length) for number in range(sections)]
+        return [(begin, length) for begin in begins[:-1]] + [(begins[-1], sub(extent, begins[-1]))]
+    places = [0, *(int(one) for one in sections)]
+    for before, after in pairwise(places):
+        if after <= before:
+            raise OpError(f"the places to cut at must grow: {places[1:]}", 0)
+    begins = [0, *(minimum(place, extent) for place in places[1:])]
+    lengths = [maximum(sub(after, before), 0) for before, after in pairwise(begins)]
+    return list(zip(begins, [*lengths, maximum(sub(extent, places[-1]), 0)], strict=True))
+
+
+def relax_split_type(attrs: SplitAttrs, data: Type) -> Type:
+    """Return a tuple with a type for each part, or, of one part, that of the data."""
+    found = tensor(data)
+    axis = normal_axis(attrs.axis, found.rank)
+    lengths = [length for _, length in _relax_cuts(attrs, found.shape[axis])]
+    parts = tuple(TensorType((*found.shape[:axis], one, *found.shape[axis + 1 :]), found.dtype) for one in lengths)
+    return TupleType(parts) if len(parts) > 1 else parts[0]
+
+
+def relax_split_numpy(attrs: SplitAttrs, data: Array) -> Any:
+    """Return a view for each part, or the data where there is one."""
+    axis = normal_axis(attrs.axis, data.ndim)
+    cuts = [static_shape(cut) for cut in _relax_cuts(attrs, data.shape[axis])]
+    places = [(slice(None),) * axis + (slice(begin, begin + length),) for begin, length in cuts]
+    parts = tuple(data[place] for place in places)
+    return parts if len(parts) > 1 else parts[0]
+
+
+def relax_split_compute(attrs: SplitAttrs, out: Any, data: te.Tensor) -> Any:
+    """Return the parts, each from its place on."""
+    axis = normal_axis(attrs.axis, data.rank)
+    cuts = _relax_cuts(attrs, data.shape[axis])
+    parts = _parts(out.fields if len(cuts) > 1 else (out,), data, axis, [begin for begin, _ in cuts])
+    return parts if len(parts) > 1 else parts[0]
+
+
 def split_relax(e: Emit[V], attrs: SplitAttrs, data: V) -> V:
     """Emit ``R.split``; one part is a tuple of the data itself, since TVM gives ``R.split`` into one no tuple."""
     if attrs.indices_or_sections in (1, ()):
         return e.tuple([data])
+    found = tensor(e.type_of(data))
+    if static(found.shape[normal_axis(attrs.axis, found.rank)]) is None:
+        return e.as_tir(split, attrs, (data,), "R.split does not know where an extent that is no number ends")
     return e.call("split", data, indices_or_sections=attrs.indices_or_sections, axis=attrs.axis)
 
 
 def split_compute(attrs: SplitAttrs, out: TupleType, data: te.Tensor) -> tuple[te.Tensor, ...]:
     """Return the parts, each from its place on."""
-    axis = attrs.axis % data.rank
+    axis = normal_axis(attrs.axis, data.rank)
+    return _parts(out.fields, data, axis, [begin for begin, _ in _cuts(attrs, data.shape[axis])])
 
+
+def _parts(types: Sequence[Type], data: te.Tensor, axis: int, begins: Sequence[Extent]) -> tuple[te.Tensor, ...]:
     def part(type_: Type, begin: Extent) -> te.Tensor:
         start = as_prim(begin)
         return moved(tensor(type_), data, lambda *i: (*i[:axis], i[axis] + start, *i[axis + 1 :]), "split")
 
-    cuts = _cuts(attrs, data.shape[axis])
-    return tuple(part(type_, begin) for type_, (begin, _) in zip(out.fields, cuts, strict=True))
+    return tuple(part(type_, begin) for type_, begin in zip(types, begins, strict=True))
 
 
 # Records
@@ -305,7 +359,18 @@ split = OpDef(
     numpy=split_numpy,
     compute=split_compute,
     relax=Expanded(split_relax),
+)
+
+relax_split = OpDef(
+    doc="Cut along an axis: into parts of which the last may be shorter, or at places; one part is no tuple.",
+    source="TVM 0.27 src/relax/op/tensor/manipulate.cc, split",
+    inputs=("x",),
+    attrs=SplitAttrs,
+    infer=relax_split_type,
+    numpy=relax_split_numpy,
+    compute=relax_split_compute,
+    relax=SameOp(),
     script=Script("split"),
 )
 
-OPS = (concatenate, stack, split)
+OPS = (concatenate, stack, split, relax_split)

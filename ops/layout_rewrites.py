@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, is_float
 from relay2relax.ops.attributes import IndexMapping, InlineString, Number, OptionalIntegerArray
 from relay2relax.ops.create import static_shape
 from relay2relax.ops.record import OpDef, OpError, Script
@@ -245,6 +245,8 @@ def meta_schedule_compute(attrs: MetaScheduleLayoutTransformAttrs, out: TensorTy
 def index_map_type(attrs: IndexMapAttrs, data: Type) -> TensorType:
     """Return the extents that the indices of the result reach."""
     found = tensor(data)
+    if isinstance(attrs.pad_value, (float, FloatImm)) and not is_float(found.dtype):
+        raise OpError(f"pad_value is a floating-point number, the data has dtype {found.dtype}", 0)
     if any(map(is_any, found.shape)):
         return TensorType((ANY,) * len(attrs.index_map.final_indices), found.dtype)
     return TensorType(_extents(attrs.index_map, found.shape), found.dtype)

@@ -14,7 +14,7 @@ from relay2relax.ops.shapes import extent_value, show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, cast, const, if_then_else
-from relay2relax.tir.extent import as_prim, equal
+from relay2relax.tir.extent import as_prim, equal, is_any
 from relay2relax.tir.intrinsics import call
 
 
@@ -113,8 +113,15 @@ def relax_nll_loss_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, *
     x = tensor(predictions)
     if not x.rank:
         raise OpError("predictions have an axis of the classes", 0)
-    ones = TensorType((x.shape[class_axis(x.rank)],), x.dtype)
-    return nll_loss_type(attrs, x, targets, *(weights or (ones,)))
+    axis = class_axis(x.rank)
+    ones = TensorType((x.shape[axis],), x.dtype)
+    found = nll_loss_type(attrs, x, targets, *(weights or (ones,)))
+    if not found.shape:
+        return found
+    places = x.shape[:axis] + x.shape[axis + 1 :]
+    return TensorType(
+        tuple(place if is_any(one) else one for one, place in zip(found.shape, places, strict=True)), found.dtype
+    )
 
 
 def relax_nll_loss_numpy(attrs: NLLLossAttrs, predictions: Any, targets: Array, *weights: Array) -> Array:

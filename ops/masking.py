@@ -17,7 +17,7 @@ from relay2relax.ops.shapes import show, tensor
 from relay2relax.ops.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import IntImm, PrimExpr, Select, cast, const, if_then_else, logical_and
-from relay2relax.tir.extent import Extent, add, equal, minimum, static
+from relay2relax.tir.extent import Extent, add, as_prim, equal, minimum, static
 
 SOURCE = "TVM 0.18 src/relay/op/tensor/transform.cc"
 
@@ -196,7 +196,7 @@ def _relax_triangle(name: str, upper: bool, doc: str) -> OpDef:
         attrs=RelaxTriangleAttrs,
         infer=infer,
         numpy=lambda attrs, data: trilu_numpy(TriluAttrs(upper), data, np.asarray(attrs.k)),
-        compute=lambda attrs, out, data: _triangle(out, data, IntImm(attrs.k), upper),
+        compute=lambda attrs, out, data: _triangle(out, data, as_prim(attrs.k), upper),
         relax=SameOp(),
         script=Script(name, positional=("k",)),
     )

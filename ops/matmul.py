@@ -319,6 +319,13 @@ def batch_flatten_type(attrs: NoAttrs, data: Type) -> TensorType:
     return TensorType((x.shape[0], product(x.shape[1:])), x.dtype)
 
 
+def batch_flatten_relax_type(attrs: NoAttrs, data: Type) -> TensorType:
+    """Return the type; Relax wants an axis besides the batch."""
+    if tensor(data).rank < 2:
+        raise OpError(f"the data has {tensor(data).rank} dimensions, at least 2 are expected", 0)
+    return batch_flatten_type(attrs, data)
+
+
 def batch_flatten_numpy(attrs: NoAttrs, data: Array) -> Array:
     """Return a view of two dimensions where the data is contiguous."""
     return data.reshape((data.shape[0], int(np.prod(data.shape[1:], dtype=np.int64))))
@@ -438,6 +445,7 @@ OPS: tuple[OpDef, ...] = (
         source="Relay's BatchFlatten relation of TVM 0.18",
         inputs=("data",),
         infer=batch_flatten_type,
+        relax_type=batch_flatten_relax_type,
         numpy=batch_flatten_numpy,
         compute=batch_flatten_compute,
         relax=Expanded(batch_flatten_relax),

@@ -16,11 +16,11 @@ import numpy as np
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.ops.attributes import Bool, Double, Int, IntegerArray
 from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
-from relay2relax.ops.shapes import normal_axes, normal_axis, tensor
+from relay2relax.ops.shapes import floating, normal_axes, normal_axis, tensor
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, cast, const
-from relay2relax.tir.extent import Extent, as_prim, equal, product
+from relay2relax.tir.extent import ANY, Extent, as_prim, equal, is_any, product
 from relay2relax.tir.intrinsics import call
 
 
@@ -112,6 +112,14 @@ def batch_norm_type(attrs: BatchNormAttrs | RelaxBatchNormAttrs, data: Type, *ve
     for argument, (name, vector) in enumerate(zip(_VECTORS, vectors, strict=True), 1):
         _vector(vector, name, [extent], x.dtype, argument)
     statistic = TensorType((extent,), x.dtype)
+    return TupleType((x, statistic, statistic))
+
+
+def relax_batch_norm_type(attrs: RelaxBatchNormAttrs, data: Type, *vectors: Type) -> TupleType:
+    """Return the data's type and, twice, that of the statistics, whose extent the vectors may tell."""
+    x, *_ = batch_norm_type(attrs, data, *vectors).fields
+    extents = (*(tensor(one).shape[0] for one in vectors), tensor(x).shape[normal_axis(attrs.axis, tensor(x).rank)])
+    statistic = TensorType((next((one for one in extents if not is_any(one)), ANY),), tensor(x).dtype)
     return TupleType((x, statistic, statistic))
 
 
@@ -363,7 +371,7 @@ OPS: tuple[OpDef, ...] = (
         source="R.nn.batch_norm of TVM 0.25-0.27 and its lowering",
         inputs=("data", *_VECTORS),
         attrs=RelaxBatchNormAttrs,
-        infer=batch_norm_type,
+        infer=floating("batch_norm", relax_batch_norm_type),
         numpy=batch_norm_numpy,
         compute=batch_norm_compute,
     ),
@@ -385,7 +393,7 @@ OPS: tuple[OpDef, ...] = (
         source="R.nn.layer_norm of TVM 0.25-0.27 and its lowering",
         inputs=("data", "gamma", "beta"),
         attrs=RelaxLayerNormAttrs,
-        infer=relax_layer_norm_type,
+        infer=floating("layer_norm", relax_layer_norm_type),
         numpy=relax_layer_norm_numpy,
         compute=relax_layer_norm_compute,
     ),

@@ -15,14 +15,34 @@ from relay2relax.core.dtype import Array, is_int, is_unsigned
 from relay2relax.ops.attributes import InlineString, Int, Integer, IntegerArray
 from relay2relax.ops.create import static_shape
 from relay2relax.ops.layout import Layout, parse_layout
-from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, Script, V
+from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
 from relay2relax.ops.reshaping import new_shape
-from relay2relax.ops.shapes import normal_axis, show, tensor
-from relay2relax.ops.transform import ReshapeAttrs, moved, reshape_compute
+from relay2relax.ops.shapes import normal_axes, normal_axis, show, tensor
+from relay2relax.ops.transform import (
+    ReshapeAttrs,
+    SqueezeAttrs,
+    moved,
+    reshape_compute,
+    squeeze_compute,
+    squeeze_numpy,
+    squeeze_type,
+)
 from relay2relax.ops.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.expr import PrimExpr, Select, cast, const, if_then_else, logical_and, minimum
-from relay2relax.tir.extent import Extent, Shape, add, ceildiv, equal, floordiv, is_any, mul, static, sub, written_any
+from relay2relax.tir.extent import (
+    Extent,
+    Shape,
+    add,
+    ceildiv,
+    equal,
+    floordiv,
+    is_any,
+    mul,
+    static,
+    sub,
+    written_any,
+)
 
 SOURCE = "TVM 0.18 src/relay/op/tensor/transform.cc"
 
@@ -190,6 +210,17 @@ def reverse_reshape_relax(e: Emit[V], attrs: ReshapeAttrs, data: V) -> V:
     return e.call("reshape", data, e.shape(tensor(reverse_reshape_type(attrs, e.type_of(data))).shape))
 
 
+# squeeze
+
+
+def _kept(attrs: SqueezeAttrs, shape: Shape) -> SqueezeAttrs:
+    """Return the attributes as Relax means them: a listed axis stays where its extent is another number than 1."""
+    if attrs.axis is None:
+        return attrs
+    axes = normal_axes(attrs.axis, len(shape))
+    return SqueezeAttrs(tuple(axis for axis in axes if static(shape[axis]) in (1, None)))
+
+
 # reverse_sequence
 
 
@@ -212,6 +243,13 @@ def reverse_sequence_relay_type(attrs: ReverseSequenceAttrs, data: Type, seq_len
     """Return the type; TVM's inference wants signed lengths."""
     if is_unsigned(tensor(seq_lengths, 1).dtype):
         raise OpError(f"lengths are signed integers, these are {tensor(seq_lengths, 1).dtype}", 1)
+    return reverse_sequence_type(attrs, data, seq_lengths)
+
+
+def reverse_sequence_relax_type(attrs: ReverseSequenceAttrs, data: Type, seq_lengths: Type) -> Type:
+    """Return the type; Relax takes lengths of 32 and 64 bits."""
+    if tensor(seq_lengths, 1).dtype not in ("int32", "int64"):
+        raise OpError(f"lengths are int32 or int64, these are {tensor(seq_lengths, 1).dtype}", 1)
     return reverse_sequence_type(attrs, data, seq_lengths)
 
 
@@ -370,6 +408,18 @@ reverse_reshape = OpDef(
     relax=Expanded(reverse_reshape_relax),
 )
 
+relax_squeeze = OpDef(
+    doc="Leave out axes of extent 1; of listed ones, those that have another extent stay.",
+    source="TVM 0.27 src/relax/op/tensor/manipulate.cc, squeeze",
+    inputs=("x",),
+    attrs=SqueezeAttrs,
+    infer=lambda attrs, x: squeeze_type(_kept(attrs, tensor(x).shape), x),
+    numpy=lambda attrs, x: squeeze_numpy(_kept(attrs, x.shape), x),
+    compute=lambda attrs, out, x: squeeze_compute(_kept(attrs, x.shape), out, x),
+    relax=SameOp(),
+    script=Script("squeeze"),
+)
+
 reverse_sequence = OpDef(
     relay="reverse_sequence",
     doc="The beginning of each sequence, as long as its length says, run backwards.",
@@ -378,6 +428,7 @@ reverse_sequence = OpDef(
     attrs=ReverseSequenceAttrs,
     infer=reverse_sequence_type,
     relay_type=reverse_sequence_relay_type,
+    relax_type=reverse_sequence_relax_type,
     numpy=reverse_sequence_numpy,
     compute=reverse_sequence_compute,
     script=Script("reverse_sequence"),
@@ -407,4 +458,4 @@ meshgrid = OpDef(
     script=Script("meshgrid"),
 )
 
-OPS = (layout_transform, reverse_reshape, reverse_sequence, sliding_window, meshgrid)
+OPS = (relax_squeeze, layout_transform, reverse_reshape, reverse_sequence, sliding_window, meshgrid)

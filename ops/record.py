@@ -105,6 +105,8 @@ class OpDef:
     ``operands`` (attrs, types) -> types: what is known of the arguments once some are; unknown ones are None.
     ``relay_type`` (attrs, *types) -> type: what Relay's inference says, where it does not say ``infer``. TVM looks
                  less closely at some calls: what it accepts has a type, and ``infer`` refuses it when it is to be run.
+    ``relax_type`` (attrs, *types) -> type: what Relax's inference says, where it does not say ``infer``: TVM
+                 refuses some calls of Relax that it took of Relay.
     ``known_result`` (attrs, result, *types) -> type: what becomes of a result type that the program declares, for an
                  operator whose rule looks at it.
     ``numpy``    (attrs, *arrays) -> array or tuple: the reference value, vectorised; never changes its arguments.
@@ -138,6 +140,7 @@ class OpDef:
     attrs: type = NoAttrs
     operands: Callable[[Any, tuple[Type | None, ...]], tuple[Type | None, ...]] | None = None
     relay_type: Callable[..., Type] | None = None
+    relax_type: Callable[..., Type] | None = None
     known_result: Callable[..., Type] | None = None
     relax: RelaxForm = None
     script: Script | None = None

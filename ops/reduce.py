@@ -57,6 +57,14 @@ class VarianceAttrs:
 
 
 @dataclass(frozen=True, slots=True)
+class RelaxReduceAttrs:
+    """The axes that go, None for all of them: of an empty list none goes; whether they stay as extents of 1."""
+
+    axis: OptionalIntegerArray = None
+    keepdims: Bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RelaxArgReduceAttrs:
     """One axis, or the flattened tensor."""
 
@@ -68,6 +76,8 @@ def reduced_axes(attrs: Any, rank: int) -> tuple[int, ...]:
     """Return the axes that a reduction removes, in order; raises OpError for axes that do not exist."""
     if isinstance(attrs, RelaxArgReduceAttrs):
         return tuple(range(rank)) if attrs.axis is None else (normal_axis(attrs.axis, rank),)
+    if isinstance(attrs, RelaxReduceAttrs):
+        return tuple(range(rank)) if attrs.axis is None else tuple(sorted(normal_axes(attrs.axis, rank)))
     if not attrs.axis:
         return tuple(range(rank))
     listed = set(normal_axes(attrs.axis, rank))
@@ -117,7 +127,6 @@ def reduce_relax(name: str) -> Expanded:
 
     def expand(e: Emit[V], attrs: ReduceAttrs, data: V) -> V:
         axes = _relax_axes(e, attrs, data)
-        # Nothing to reduce: R takes an empty list of axes for all of them.
         return e.call(name, data, axis=tuple(axes), keepdims=attrs.keepdims) if axes else data
 
     return Expanded(expand)
@@ -163,7 +172,21 @@ def reducer(
         numpy=numpy,
         compute=compute,
         relax=relax or reduce_relax(name),
-        script=None if flags else Script(name, omit=("exclude",)),
+    )
+
+
+def in_relax(record: OpDef) -> OpDef:
+    """Return the record of Relax's reduction of the same name."""
+    return OpDef(
+        doc=record.doc,
+        source="TVM 0.27 src/relax/op/tensor/statistical.cc",
+        inputs=("x",),
+        attrs=RelaxReduceAttrs,
+        infer=reduce_type,
+        numpy=record.numpy,
+        compute=record.compute,
+        relax=SameOp(),
+        script=Script(record.name),
     )
 
 
@@ -508,7 +531,6 @@ mean = OpDef(
     numpy=mean_numpy,
     compute=mean_compute,
     relax=Expanded(mean_relax),
-    script=Script("mean", omit=("exclude",)),
 )
 
 variance = OpDef(
@@ -523,16 +545,20 @@ variance = OpDef(
     relax=Expanded(variance_relax),
 )
 
-OPS = (
+_SHARED = (
     reducer("sum", _sum, _sum_element, "The sum; whether any is true on bool."),
     reducer("prod", _prod, _prod_element, "The product; whether all are true on bool."),
     reducer("max", _max, _max_element, "The largest.", extremum_relax("max")),
     reducer("min", _min, _min_element, "The smallest.", extremum_relax("min")),
+    mean,
+)
+OPS = (
+    *_SHARED,
+    *map(in_relax, _SHARED),
     reducer("all", lambda x, axes, keep: np.all(x, axis=axes, keepdims=keep), _all, "Whether all are true.",
             flag_relax("min"), flags=True),
     reducer("any", lambda x, axes, keep: np.any(x, axis=axes, keepdims=keep), _any, "Whether one is true.",
             flag_relax("max"), flags=True),
-    mean,
     variance,
     *arg_records("argmax", True, "The place of the largest element"),
     *arg_records("argmin", False, "The place of the smallest element"),

@@ -87,11 +87,11 @@ def relax_unique_type(attrs: RelaxUniqueAttrs, x: Type) -> Type:
     found = tensor(x)
     axis = _axis(attrs, found.rank)
     if axis is None:
-        elements, whole = TensorType((ANY,), found.dtype), product(found.shape)
+        elements, whole = TensorType((ANY if found.rank else 1,), found.dtype), product(found.shape)
     else:
         whole = found.shape[axis]
         elements = TensorType((*found.shape[:axis], ANY, *found.shape[axis + 1 :]), found.dtype)
-    some, all_ = TensorType((ANY,), "int64"), TensorType((whole,), "int64")
+    some, all_ = TensorType((ANY if found.rank else 1,), "int64"), TensorType((whole,), "int64")
     fields = (
         elements,
         *((some,) if _flag(attrs.return_index) else ()),

@@ -138,6 +138,17 @@ def scatter_elements_relay_type(attrs: ScatterElementsAttrs, data: Type, indices
     return found
 
 
+def scatter_elements_relax_type(attrs: ScatterElementsAttrs, data: Type, indices: Type, updates: Type) -> Type:
+    """Return the type of ``data``; in Relax there is one update for each index, of the data's element type."""
+    found, places, values = tensor(data), tensor(indices, 1), tensor(updates, 2)
+    if values.dtype != found.dtype:
+        raise OpError(f"the updates have element type {values.dtype}, the data {found.dtype}", 2)
+    result = scatter_elements_type(attrs, data, indices, updates)
+    if any(equal(a, b) is False for a, b in zip(places.shape, values.shape, strict=True)):
+        raise OpError(f"updates of shape {show(values.shape)} do not fit indices of {show(places.shape)}", 2)
+    return result
+
+
 def scatter_elements_numpy(attrs: ScatterElementsAttrs, data: Array, indices: Array, updates: Array) -> Array:
     """Return the data with each update put to the place that its index names, in the line it lies in."""
     axis = normal_axis(attrs.axis, data.ndim)
@@ -335,6 +346,7 @@ scatter_elements = OpDef(
     inputs=("data", "indices", "updates"),
     attrs=ScatterElementsAttrs,
     infer=scatter_elements_type,
+    relax_type=scatter_elements_relax_type,
     relay_type=scatter_elements_relay_type,
     numpy=scatter_elements_numpy,
     compute=scatter_elements_compute,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from typing import Any
 
 from relay2relax.core.dtype import is_float
@@ -29,6 +30,17 @@ def check_float(name: str, dtype: str) -> None:
     """Raise OpError where ``dtype`` is none of floating-point numbers, on which alone ``name`` is defined."""
     if not is_float(dtype):
         raise OpError(f"{name} is defined for floating-point numbers, not for {dtype}", 0)
+
+
+def floating(name: str, infer: Callable[..., Type]) -> Callable[..., Type]:
+    """Return ``infer`` for an operator whose first input has to be of floating-point numbers."""
+
+    @wraps(infer)
+    def checked(attrs: Any, data: Type, *others: Type) -> Type:
+        check_float(name, tensor(data).dtype)
+        return infer(attrs, data, *others)
+
+    return checked
 
 
 def any_type(attrs: Any, data: Type) -> Type:

@@ -329,6 +329,12 @@ def argsort_relax(e: Emit[V], attrs: ArgsortAttrs, data: V) -> V:
 # topk
 
 
+def relax_topk_type(attrs: RelaxTopkAttrs, data: Type) -> Type:
+    """Return values, indices or both, ``k`` along the axis, or all of a number of elements that is less."""
+    extent = static(tensor(data).shape[normal_axis(attrs.axis, tensor(data).rank)])
+    return topk_type(attrs if extent is None or attrs.k <= extent else replace(attrs, k=extent), data)
+
+
 def topk_type(attrs: Any, data: Type, *k: Type) -> Type:
     """Return values, indices or both, ``k`` along the axis; ``?`` where ``k`` is an input."""
     found = tensor(data)
@@ -492,11 +498,11 @@ dyn_topk = OpDef(
 )
 
 relax_topk = OpDef(
-    doc="The first k along an axis, their indices, or both.",
+    doc="The first k along an axis, or all where there are fewer, their indices, or both.",
     source=RELAX_SOURCE,
     inputs=("data",),
     attrs=RelaxTopkAttrs,
-    infer=topk_type,
+    infer=relax_topk_type,
     numpy=topk_numpy,
     compute=topk_compute,
     relax=SameOp(),

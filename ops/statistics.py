@@ -12,7 +12,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float
 from relay2relax.ops.record import OpDef, OpError, SameOp, Script
-from relay2relax.ops.reduce import ReduceAttrs, mean_compute, mean_numpy, reduce_type, reduced_axes, reduced_shape
+from relay2relax.ops.reduce import RelaxReduceAttrs, mean_compute, mean_numpy, reduce_type, reduced_axes, reduced_shape
 from relay2relax.ops.shapes import normal_axis, tensor
 from relay2relax.ops.sorting import order_compute, order_numpy
 from relay2relax.ops.types import TensorType, TupleType, Type
@@ -24,7 +24,7 @@ from relay2relax.tir.intrinsics import call
 SOURCE = "TVM 0.27 python/tvm/relax/transform/legalize_ops/statistical.py"
 
 
-def spread_type(attrs: ReduceAttrs, data: Type) -> Type:
+def spread_type(attrs: RelaxReduceAttrs, data: Type) -> Type:
     """Return the reduced shape; raises OpError where the data are not of floating point."""
     found = tensor(data)
     if not is_float(found.dtype):
@@ -32,14 +32,14 @@ def spread_type(attrs: ReduceAttrs, data: Type) -> Type:
     return reduce_type(attrs, found)
 
 
-def variance_numpy(attrs: ReduceAttrs, data: Any) -> Array:
+def variance_numpy(attrs: RelaxReduceAttrs, data: Any) -> Array:
     """Return the mean of the squared distances from the mean."""
     with np.errstate(all="ignore"):
         distance = data - mean_numpy(replace(attrs, keepdims=True), data)
         return mean_numpy(attrs, distance * distance)
 
 
-def variance_compute(attrs: ReduceAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
+def variance_compute(attrs: RelaxReduceAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the mean, the squared distances from it, and their mean."""
     kept = replace(attrs, keepdims=True)
     center = mean_compute(kept, tensor(reduce_type(kept, TensorType(data.shape, data.dtype))), data)
@@ -53,7 +53,7 @@ def variance_compute(attrs: ReduceAttrs, out: TensorType, data: te.Tensor) -> te
     return mean_compute(attrs, out, te.compute(data.shape, square, "squared_distance"))
 
 
-def std_compute(attrs: ReduceAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
+def std_compute(attrs: RelaxReduceAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the square root of the variance."""
     variance = variance_compute(attrs, out, data)
     result: te.Tensor = te.compute(out.shape, lambda *at: call("sqrt", variance[at]), "T_std")
@@ -63,7 +63,7 @@ def std_compute(attrs: ReduceAttrs, out: TensorType, data: te.Tensor) -> te.Tens
 # The median of one axis comes with its place; of all elements together it comes alone.
 
 
-def _median_axis(attrs: ReduceAttrs, rank: int) -> int | None:
+def _median_axis(attrs: RelaxReduceAttrs, rank: int) -> int | None:
     if not attrs.axis:
         return None
     if len(attrs.axis) != 1:
@@ -71,7 +71,7 @@ def _median_axis(attrs: ReduceAttrs, rank: int) -> int | None:
     return normal_axis(attrs.axis[0], rank)
 
 
-def median_type(attrs: ReduceAttrs, data: Type) -> Type:
+def median_type(attrs: RelaxReduceAttrs, data: Type) -> Type:
     """Return the reduced shape, for one axis together with the places in int64."""
     found = tensor(data)
     shape = reduced_shape(found.shape, reduced_axes(attrs, found.rank), attrs.keepdims)
@@ -79,7 +79,7 @@ def median_type(attrs: ReduceAttrs, data: Type) -> Type:
     return value if _median_axis(attrs, found.rank) is None else TupleType((value, TensorType(shape, "int64")))
 
 
-def median_numpy(attrs: ReduceAttrs, data: Array) -> Any:
+def median_numpy(attrs: RelaxReduceAttrs, data: Array) -> Any:
     """Return the middle element in ascending order, the lower one of two, and where it is."""
     axis = _median_axis(attrs, data.ndim)
     rows = data.reshape(-1) if axis is None else data
@@ -93,7 +93,7 @@ def median_numpy(attrs: ReduceAttrs, data: Array) -> Any:
     return np.asarray(value), np.asarray(order, np.int64)
 
 
-def median_compute(attrs: ReduceAttrs, out: Type, data: te.Tensor) -> Any:
+def median_compute(attrs: RelaxReduceAttrs, out: Type, data: te.Tensor) -> Any:
     """Return the middle of the sorted axis."""
     axis = _median_axis(attrs, data.rank)
     if axis is None:
@@ -132,12 +132,12 @@ def _statistic(name: str, infer: Any, numpy: Any, compute: Any, doc: str) -> OpD
         doc=doc,
         source=SOURCE,
         inputs=("x",),
-        attrs=ReduceAttrs,
+        attrs=RelaxReduceAttrs,
         infer=infer,
         numpy=numpy,
         compute=compute,
         relax=SameOp(),
-        script=Script(name, omit=("exclude",)),
+        script=Script(name),
     )
 
 

@@ -460,8 +460,7 @@ squeeze = OpDef(
     relay_type=squeeze_relay_type,
     numpy=squeeze_numpy,
     compute=squeeze_compute,
-    relax=SameOp(),
-    script=Script("squeeze"),
+    relax=Expanded(lambda e, attrs, data: e.call("squeeze", data, axis=attrs.axis)),
 )
 
 expand_dims = OpDef(

@@ -44,6 +44,13 @@ class ScalarType(Type):
 
 
 @dataclass(frozen=True, slots=True)
+class AnyRankType(Type):
+    """A tensor of which not even the rank is known, which only Relax has."""
+
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
 class NamedType(Type):
     """A type that the module defines, by its name, as an operator's rule gives it; inference finds the definition."""
 

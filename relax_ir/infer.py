@@ -183,6 +183,11 @@ class Inference:
     def _operator(self, op: OpDef, attrs: Any, args: tuple[StructInfo, ...]) -> StructInfo:
         check_arity(op, len(args))
         result = self._result(op, attrs, args)
+        numbers = args and not op.builtin and op.scalars == op.inputs
+        if numbers and all(isinstance(info, PrimStructInfo) for info in args):
+            # Of numbers alone the operators on them make a number.
+            assert isinstance(result, TensorStructInfo)
+            return PrimStructInfo(result.dtype)
         if any(isinstance(info, TensorStructInfo) and info.sharding is not None for info in args):
             try:
                 return spread_result(spelled(op).removeprefix("R."), attrs, args, result)
@@ -202,7 +207,7 @@ class Inference:
             raise StructInfoError(f"{spelled(op)}: an attribute is not a value: {attrs!r}") from error
         if known is None:
             try:
-                known = from_type(op.infer(attrs, *key[2]))
+                known = from_type((op.relax_type or op.infer)(attrs, *key[2]))
             except OpError as error:
                 raise StructInfoError(f"{spelled(op)}: {error.message}") from error
             self._known[key] = known
@@ -231,7 +236,7 @@ class Inference:
 
 # What stands for all that a tensor of unknown rank or dtype may be.
 _SOME_RANKS = (1, 2, 3, 4, 5, 0)
-_SOME_DTYPES = ("float32", "float16", "int32", "bool")
+_SOME_DTYPES = ("float32", "float16", "int32", "int64", "bool")
 
 
 def _is_vague(info: StructInfo) -> bool:
@@ -316,8 +321,8 @@ def _argument(op: OpDef, index: int, info: StructInfo) -> Type | Shape:
     name = op.inputs[min(index, len(op.inputs) - 1)].lstrip("*")
     if name in _SHAPES and not isinstance(info, ShapeStructInfo):
         raise StructInfoError(f"{spelled(op)}: argument {name!r} is {symbols.kind(info)}, expected a shape")
-    if isinstance(info, PrimStructInfo) and name in op.scalars:
-        return TensorType((), info.dtype)
+    if isinstance(info, PrimStructInfo) and name not in op.scalars:
+        raise StructInfoError(f"{spelled(op)}: argument {name!r} is a scalar, expected a tensor")
     try:
         return argument_type(info)
     except TypeError as error:

@@ -366,7 +366,8 @@ class _FunctionPrinter:
         """Return the annotation of a variable bound to ``value``.
 
         An annotation replaces what TVM infers, so where little is known of a value it is left out, unless it says less
-        than we infer. Of a packed function, and of an operator without a record, nothing can be inferred.
+        than we infer. Of a packed function, and of an operator without a record, nothing can be inferred here; where
+        nothing is known of the operator's result, TVM may infer it.
         """
         if isinstance(value, Call) and isinstance(value.op, ForeignOp) and value.op.computes:
             return "" if isinstance(info, ObjectStructInfo) else f": {self.info(info)}"

@@ -31,8 +31,8 @@ from relay2relax.relax_ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.script_dialect import DIALECTS
-from relay2relax.relax_ir.script_types import TypeReader
-from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.script_types import TypeReader, as_dimension
+from relay2relax.relax_ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.tvm_operators import (
     RENAMED,
     REQUIRED,
@@ -68,6 +68,7 @@ class OperatorReader(TypeReader, ABC):
 
     def extent_of(self, value: Any, node: ast.AST) -> Any:
         """Return ``value`` as an extent."""
+        value = as_dimension(value)
         if isinstance(value, PrimValue):
             value = value.value
         if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)):
@@ -87,7 +88,7 @@ class OperatorReader(TypeReader, ABC):
             given = self.by_name(op, form, args, keywords, node)
         except TypeError as error:
             raise self.source.problem(node, f"R.{name}: {error}", "expected other arguments") from None
-        if form is not None and self.says_more(op, form, given):
+        if form is not None and (self.says_more(op, form, given) or takes_scalar(op, form, given)):
             return self.foreign(name, args, keywords, node)
         return self.by_record(op, given, form, node)
 
@@ -217,7 +218,7 @@ class OperatorReader(TypeReader, ABC):
     def is_shape(self, value: Sequence[Any], name: str) -> bool:
         if not value:
             return "shape" in name
-        return all(isinstance(one, (int, PrimExpr, PrimValue)) and not isinstance(one, bool) for one in value)
+        return all(isinstance(as_dimension(one), (int, PrimExpr, PrimValue)) and one is not True for one in value)
 
     def attribute_value(self, value: Any, field: AttrField, node: ast.AST, op: str) -> Any:
         """Return ``value`` as the attribute class has it."""
@@ -325,6 +326,24 @@ def _in_order(form: Signature | None, args: Sequence[Any], keywords: Mapping[str
     return [*found, *((name, value) for name, value in named.items() if name in form.by_name)]
 
 
+def takes_scalar(op: OpDef, form: Signature, given: Mapping[str, Any]) -> bool:
+    """Whether a scalar that only the running program knows stands where the record of ``op`` has an attribute.
+
+    The call is then kept as it is written, as that of an operator without a record; integers in ``OF_SCALARS`` are
+    dimensions, which attributes may name.
+    """
+    others = form.params[len(op.inputs) :] if form.star is None and not op.variadic else ()
+    return any(_is_scalar(given[name]) for name in others if name in given)
+
+
+def _is_scalar(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(_is_scalar, value))
+    if isinstance(value, Tuple):
+        return any(map(_is_scalar, value.fields))
+    return isinstance(value, Var) and isinstance(value.info, PrimStructInfo) and value.info.value is None
+
+
 def _in_today_s_words(keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``keywords`` with today's names of the results' struct info, that of packed functions in a row."""
     named = {{"sinfo_args": "ty_args", "out_sinfo": "out_ty"}.get(name, name): v for name, v in keywords.items()}
@@ -337,6 +356,7 @@ def _holds_struct_info(value: Any) -> bool:
 
 def _plain(value: Any) -> Any:
     """Return an attribute's value without the wrappers of Relax; lists become tuples."""
+    value = as_dimension(value)
     match value:
         case PrimValue(FloatImm() as literal):
             return literal
@@ -348,7 +368,7 @@ def _plain(value: Any) -> Any:
             return number
         case StringImm(text):
             return text
-        case ShapeExpr(values):
+        case ShapeExpr(values) | Tuple(values):
             return tuple(_plain(one) for one in values)
         case list() | tuple():
             return tuple(_plain(one) for one in value)

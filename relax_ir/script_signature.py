@@ -4,28 +4,46 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
+from relay2relax.core.dtype import is_int
 from relay2relax.relax_ir.expr import Var
 from relay2relax.relax_ir.script_calls import CallReader
 from relay2relax.relax_ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,
+    ShapeStructInfo,
     StructInfo,
 )
 from relay2relax.tir import expr as tir
 from relay2relax.tir.script_names import declared_symbols
 
-# Calls whose arguments are scalars, or whose strings hold extents.
 _OPTIONS = ("private", "pure", "check_well_formed")
+# Calls whose arguments are scalars, or whose strings hold extents.
 _OF_SCALARS = frozenset({"R.Tensor", "R.Shape", "R.Prim", "R.shape", "R.prim_value", "Tensor", "Shape"})
 # How to part a module from objects that its attributes hold.
 _TAKE_OUT = {
     "ffi.Tensor": "take weights out first: `mod, params = tvm.relax.frontend.detach_params(mod)`",
     "ffi.Module": 'take compiled code out first: `mod = mod.without_attr("external_mods")`',
 }
+# Operators whose attributes and shapes may name dimensions, which integers given to them become.
+_OF_DIMENSIONS = frozenset(
+    {
+        "R.arange",
+        "R.broadcast_to",
+        "R.eye",
+        "R.eye_like",
+        "R.full",
+        "R.ones",
+        "R.reshape",
+        "R.tril",
+        "R.triu",
+        "R.zeros",
+    }
+)
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -72,6 +90,9 @@ class SignatureReader(CallReader):
                 var = Var(argument.arg, info)
                 self.places[var] = argument
                 params.append(var)
+                if isinstance(info, ShapeStructInfo):
+                    # What the function returns may have the shape that it is given.
+                    self.define(argument.arg, var)
             for name, dtype in self.declared.items():
                 if self.find(name) is None:
                     self.define(name, tir.Var(name, dtype))
@@ -87,18 +108,19 @@ class SignatureReader(CallReader):
     def dimension_parameters(self, node: ast.FunctionDef) -> dict[str, tir.Var]:
         """Return the scalar parameters that the function computes with, defined as dimensions."""
         scalars = [argument for argument in node.args.args if _is_scalar(self, argument)]
-        used = self.names_in_scalars(node) if scalars else set()
+        used = self.names_in_scalars(node, _OF_SCALARS) if scalars else set()
+        named = self.names_in_scalars(node, _OF_DIMENSIONS) if scalars else set()
         found = {}
         for argument in scalars:
-            if argument.arg in used and argument.annotation is not None:
+            if argument.arg in used | named and argument.annotation is not None:
                 info = self.prim(argument.annotation)
-                if info.value is None:
+                if info.value is None and (argument.arg in used or is_int(info.dtype)):
                     found[argument.arg] = tir.Var(argument.arg, info.dtype)
         self.scopes[-1].update(found)
         return found
 
-    def names_in_scalars(self, node: ast.FunctionDef) -> set[str]:
-        """Return the names that stand in extents or take part in arithmetic, anywhere in the function."""
+    def names_in_scalars(self, node: ast.FunctionDef, calls: Set[str]) -> set[str]:
+        """Return the names that stand in ``calls`` or take part in arithmetic, anywhere in the function."""
         found: set[str] = set()
         aliases: list[tuple[str, str]] = []
         for one in ast.walk(node):
@@ -110,7 +132,7 @@ class SignatureReader(CallReader):
                     pass
                 case ast.Call():
                     called = self.source.called(one) or ""
-                    if called not in _OF_SCALARS and not called.startswith("T."):
+                    if called not in calls and not called.startswith("T."):
                         continue
                 case _:
                     continue

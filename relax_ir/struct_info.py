@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.ops.types import ScalarType, TensorType, TupleType, Type
+from relay2relax.ops.types import AnyRankType, ScalarType, TensorType, TupleType, Type
 from relay2relax.relax_ir.mesh import Sharding
 from relay2relax.tir.expr import PrimExpr
 from relay2relax.tir.extent import ANY, Extent, Shape, is_any
@@ -116,4 +116,6 @@ def from_type(type_: Type | Shape) -> StructInfo:
             return TupleStructInfo(tuple(from_type(one) for one in fields))
         case ScalarType(dtype):
             return PrimStructInfo(dtype)
+        case AnyRankType(dtype):
+            return TensorStructInfo(dtype=dtype)
     raise UnsupportedError(f"Relax has no struct info for the type {type_!r}")

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.record import OpDef, Script
+from relay2relax.ops.table import relax_op
 from relay2relax.relax_ir.struct_info import ObjectStructInfo, StructInfo, TupleStructInfo
 
 # One operator per paragraph; ``!`` marks one that may have effects.
@@ -401,8 +402,12 @@ def foreign_op(name: str) -> ForeignOp | None:
     if found is None:
         return None
 
+    why = "the operator has no record"
+    if relax_op(found.name) is not None:
+        why = "its record has no place for one of these arguments"
+
     def refuse(*_: Any) -> NoReturn:
-        raise UnsupportedError(f"R.{found.name} cannot be run or lowered here: the operator has no record")
+        raise UnsupportedError(f"R.{found.name} cannot be run or lowered here: {why}")
 
     inputs = (*found.params, f"*{found.star}") if found.star else found.params
     return ForeignOp(

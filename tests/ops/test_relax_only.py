@@ -10,6 +10,7 @@ import pytest
 
 from relay2relax.ops import TensorType, TupleType, relax_op
 from relay2relax.ops.record import OpError
+from relay2relax.ops.table import relay_op
 from relay2relax.tir.expr import FloatImm, IntImm
 
 RANDOM = np.random.default_rng(7)
@@ -202,7 +203,43 @@ def test_uneven_parts(check: Any) -> None:
     wanted = (row[:2], row[2:4], row[4:6], row[6:])
     check(record("split"), [row], wanted, symbols=False, indices_or_sections=4, axis=0)
     with pytest.raises(OpError, match="4 equal parts"):
-        record("split").relay_type(record("split").attrs(indices_or_sections=4, axis=0), TensorType((7,)))
+        relay_op("split").relay_type(record("split").attrs(indices_or_sections=4, axis=0), TensorType((7,)))
+    # A place beyond the end is the end, and one part is no tuple.
+    check(record("split"), [row], (row[:5], row[5:], row[7:]), symbols=False, indices_or_sections=(5, 9), axis=0)
+    check(record("split"), [row], row, symbols=False, indices_or_sections=1, axis=0)
+
+
+def test_axes_of_another_extent_than_one_stay(check: Any, torch: Any) -> None:
+    wanted = torch.from_numpy(X[None]).squeeze((0, 1)).numpy()
+    check(record("squeeze"), [X[None]], wanted, symbols=False, axis=(0, 1))
+
+
+def test_reductions_over_no_axes(check: Any) -> None:
+    for name in ("sum", "max", "min", "prod", "mean"):
+        check(record(name), [X], X, axis=())
+    check(record("sum"), [X], X.sum(), axis=None)
+
+
+def test_places_outside_are_no_number(check: Any) -> None:
+    places = np.array([-1, 2, 3], np.int64)
+    wanted = np.stack([np.full((2, 5), np.nan, np.float32), X[:, 2], np.full((2, 5), np.nan, np.float32)], 1)
+    check(record("take"), [X, places], wanted, symbols=False, axis=1, mode="nan")
+    with pytest.raises(OpError, match="floating-point"):
+        record("take").infer(record("take").attrs(0, "nan"), TensorType((3,), "int32"), TensorType((2,), "int64"))
+
+
+def test_numbers_of_two_dtypes_are_compared(check: Any) -> None:
+    whole = np.array([[0], [1], [-1]], np.int32)
+    check(record("less"), [X, whole], whole > X)
+    check(record("equal"), [whole, whole.astype(np.int8)], np.ones((3, 1), np.bool_))
+
+
+def test_norms_take_gamma_and_beta_whatever_the_flags_say(check: Any, torch: Any) -> None:
+    gamma, beta = np.float32([2, 3, 4]), np.float32([1, 0, -1])
+    wanted = torch.nn.functional.group_norm(torch.from_numpy(X), 3, *map(torch.from_numpy, (gamma, beta)), 1e-3).numpy()
+    attrs = {"channel_axis": 1, "axes": (2,), "epsilon": 1e-3, "center": False, "scale": False}
+    check(record("nn.group_norm"), [X, gamma, beta], wanted, num_groups=3, **attrs)
+    check(record("nn.instance_norm"), [X, gamma, beta], wanted, **attrs)
 
 
 def test_loss_without_weights(run_op: Any, agrees: Any, torch: Any) -> None:

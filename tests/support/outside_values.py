@@ -31,13 +31,32 @@ def with_torch(function: Callable[..., Any]) -> Outside:
 
 
 def kept(attrs: dict[str, Any]) -> dict[str, Any]:
-    # No axes at all are all of them.
-    return {"axis": None if attrs["axis"] == () else attrs["axis"], "keepdims": attrs["keepdims"]}
+    return {"axis": attrs["axis"], "keepdims": attrs["keepdims"]}
 
 
 def wide(function: Callable[..., Any]) -> Outside:
     """Return a reduction, computed in double precision."""
-    return lambda attrs, data: np.asarray(function(data.astype(np.float64), **kept(attrs))).astype(data.dtype)
+    return lambda attrs, data: np.asarray(
+        function(data if data.dtype.kind in "iu" else data.astype(np.float64), **kept(attrs))
+    ).astype(data.dtype)
+
+
+def averaged(data: np.ndarray, **options: Any) -> Any:
+    """Return means; those of integers are cut off."""
+    return np.trunc(np.mean(data, **options)) if data.dtype.kind in "iu" else np.mean(data, **options)
+
+
+def parted(attrs: dict[str, Any], data: np.ndarray) -> Any:
+    sections, extent = attrs["indices_or_sections"], data.shape[attrs["axis"]]
+    length = -(-extent // sections) if isinstance(sections, int) else 0
+    cuts = sections if isinstance(sections, tuple) else tuple(length * n for n in range(1, sections))
+    parts = tuple(np.split(data, cuts, attrs["axis"]))
+    return parts if len(parts) > 1 else parts[0]
+
+
+def without_ones(attrs: dict[str, Any], data: np.ndarray) -> np.ndarray:
+    axes = attrs["axis"] if attrs["axis"] is not None else range(data.ndim)
+    return np.squeeze(data, tuple(axis for axis in axes if data.shape[axis] == 1))
 
 
 def collapsed(attrs: dict[str, Any], data: np.ndarray, shape: Sequence[int]) -> np.ndarray:
@@ -65,6 +84,11 @@ def sliced(data: np.ndarray, begin: Sequence[int], end: Sequence[int], strides: 
 
 def taken(attrs: dict[str, Any], data: np.ndarray, places: np.ndarray) -> np.ndarray:
     mode = "clip" if attrs["mode"] == "fast" else attrs["mode"]
+    if mode == "nan":
+        axis = (attrs["axis"] or 0) % data.ndim
+        whole = np.concatenate([data, np.full_like(np.take(data, [0], axis), np.nan)], axis)
+        extent = data.shape[axis]
+        return np.take(whole, np.where((places < 0) | (places >= extent), extent, places), axis)
     return np.take(data, places, attrs["axis"], mode=mode)
 
 
@@ -205,6 +229,10 @@ OUTSIDE: dict[str, Outside] = {
     "R.log_add_exp": lambda attrs, x, y: np.logaddexp(x.astype(np.float64), y.astype(np.float64)).astype(x.dtype),
     "R.argmax": lambda attrs, x: np.asarray(np.argmax(x, **kept(attrs)), np.int64),
     "R.argmin": lambda attrs, x: np.asarray(np.argmin(x, **kept(attrs)), np.int64),
+    **{f"R.{name}": wide(getattr(np, name)) for name in ("sum", "prod", "max", "min")},
+    "R.mean": wide(averaged),
+    "R.split": parted,
+    "R.squeeze": without_ones,
     "R.variance": wide(np.var),
     "R.std": wide(np.std),
     "R.median": with_torch(median),

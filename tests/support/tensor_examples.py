@@ -134,7 +134,7 @@ def reduction(dtypes: Sequence[str], least: int = 0, high: float = 2) -> Example
 def relax_reduction(dtypes: Sequence[str], least: int = 1) -> Example:
     def example(d: Draw) -> Call:
         attrs, args = reduced(d, dtypes, least)
-        return {**attrs, "exclude": False}, args
+        return {"axis": attrs["axis"], "keepdims": attrs["keepdims"]}, args
 
     return example
 
@@ -289,6 +289,25 @@ def split(d: Draw) -> Call:
     return {"indices_or_sections": cuts, "axis": axis}, [d.array(shape, d.dtype())]
 
 
+def relax_split(d: Draw) -> Call:
+    shape = d.shape(1)
+    axis = d.axis(len(shape))
+    if d.flag():
+        return {"indices_or_sections": d.number(1, 3), "axis": axis}, [d.array(shape, d.dtype())]
+    cuts = tuple(sorted({d.number(1, 9) for _ in range(d.number(0, 3))}))
+    return {"indices_or_sections": cuts, "axis": axis}, [d.array(shape, d.dtype())]
+
+
+def relax_take(d: Draw) -> Call:
+    shape = d.shape(1, 3, 1)
+    mode = d.pick(("clip", "wrap", "fast", "nan"))
+    axis = None if len(shape) == 1 and d.flag() else d.axis(len(shape))
+    extent = shape[axis or 0]
+    inside = d.places(d.shape(0, 2), extent)
+    dtype = d.dtype(FLOATS) if mode == "nan" else d.dtype()
+    return {"axis": axis, "mode": mode}, [d.array(shape, dtype), inside if mode == "fast" else inside * 3 - extent]
+
+
 def take(d: Draw) -> Call:
     shape = d.shape(1, 3, 1)
     axis, mode = d.pick((None, d.axis(len(shape)))), d.pick(("clip", "wrap", "fast"))
@@ -384,6 +403,8 @@ TENSOR_EXAMPLES: dict[str, Example] = {
     **{name: reduction(NUMBERS, 1) for name in ("max", "min")},
     **{name: reduction(("bool",)) for name in ("all", "any")},
     **{name: relax_reduction(FLOATS) for name in ("R.variance", "R.std")},
+    **{name: relax_reduction(NUMBERS) for name in ("R.sum", "R.prod", "R.max", "R.min")},
+    "R.mean": relax_reduction(tuple(one for one in NUMBERS if one not in ("int8", "uint8"))),
     "R.median": median,
     **dict.fromkeys(("argmax", "argmin"), extreme_place),
     **dict.fromkeys(("R.argmax", "R.argmin"), relax_extreme_place),
@@ -422,7 +443,9 @@ TENSOR_EXAMPLES: dict[str, Example] = {
     "stack": stack,
     "split": split,
     "take": take,
-    "R.take": take,
+    "R.take": relax_take,
+    "R.split": relax_split,
+    "R.squeeze": squeeze,
     "strided_slice": strided_slice,
     "slice_like": slice_like,
     "full": full,

@@ -44,6 +44,18 @@ def same_matrix_twice() -> Expr:
     return op.add(product, matrix)
 
 
+def shared_bias() -> Expr:
+    """Channels whose bias is added to their rows as well."""
+    bias = floats(1, 2)
+    return op.add(op.nn.bias_add(const(np.zeros((1, 2, 2), np.float32)), bias, axis=1), bias)
+
+
+def shared_kernel() -> Expr:
+    """Two convolutions by one kernel of one tap."""
+    kernel = const(np.full((1, 1, 1), 2, np.float32))
+    return op.add(op.nn.conv1d(floats([[1, 2]]), kernel), op.nn.conv1d(floats([[5, 6]]), kernel))
+
+
 def gelu_of_other_constants() -> Expr:
     """The shape of gelu with numbers that are not gelu's."""
     x = floats(0.0, 1.0)
@@ -201,6 +213,28 @@ CASES = {
     "products_of_int8": Case(
         op.nn.dense(integers([100, 100], dtype="int8"), integers([100, 100], dtype="int8"), out_dtype="int32"),
         [[20000]], "int32"),
+    # R.image.grid_sample takes the corners for the middles of pixels' outer edges unless it is told.
+    "grid_sample_from_corners": Case(
+        op.image.grid_sample(const(np.arange(1, 5, dtype=np.float32).reshape(1, 1, 2, 2)),
+                             const(np.array([0.5, 0], np.float32).reshape(1, 2, 1, 1)), method="bilinear",
+                             layout="NCHW", padding_mode="zeros", align_corners=True), [[[[2.75]]]]),
+    # R.nn.leakyrelu has another slope unless it is told.
+    "slope_of_leaky_relu": Case(op.nn.leaky_relu(floats(-4, 2), alpha=0.25), [-1, 2]),
+    # R.unique gives as many elements as there are, and int64.
+    "unique": Case(TupleGetItem(op.unique(floats(3, 1, 3), sorted=True), 2), [1, 0, 1], "int32"),
+    # R.vision.multibox_transform_loc gives boxes and scores.
+    "multibox_transform_loc": Case(
+        TupleGetItem(op.vision.multibox_transform_loc(
+            const(np.array([0.2, 0.8], np.float32).reshape(1, 2, 1)), floats([0, 0, 0, 0]),
+            const(np.array([0.1, 0.1, 0.5, 0.5], np.float32).reshape(1, 1, 4))), 0),
+        [[[0, 0.8, 0.1, 0.1, 0.5, 0.5]]]),
+    # R.nn.adaptive_avg_pool2d of TVM 0.25 and 0.26 takes parts of one length.
+    "adaptive_avg_pool_of_uneven_parts": Case(
+        op.nn.adaptive_avg_pool2d(const(np.array([1, 5, 3], np.float32).reshape(1, 1, 3, 1)), output_size=(2, 1)),
+        [[[[3], [4]]]]),
+    # TVM's own translator changed an operand that was used elsewhere, and had no constant twice.
+    "bias_used_elsewhere": Case(shared_bias(), [[[2, 3], [3, 4]]]),
+    "kernel_used_twice": Case(shared_kernel(), [[[12, 16]]]),
 }  # fmt: skip
 
 
