@@ -248,11 +248,9 @@ def _arange_extent(start: Any, stop: Any, step: Any) -> Extent:
     if first is None or last is None or by is None:
         return ANY
     if isinstance(first, PrimExpr) or isinstance(last, PrimExpr) or isinstance(by, PrimExpr):
-        if any(
-            isinstance(one, float) or (isinstance(one, PrimExpr) and is_float(one.dtype)) for one in (first, last, by)
-        ):
+        if isinstance(first, float) or isinstance(last, float) or isinstance(by, (float, PrimExpr)):
             return ANY
-        if isinstance(by, PrimExpr):
+        if any(isinstance(one, PrimExpr) and is_float(one.dtype) for one in (first, last)):
             return ANY
         distance = sub(last, first) if by > 0 else sub(first, last)
         return maximum(ceildiv(distance, abs(by)), 0)

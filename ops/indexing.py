@@ -138,7 +138,7 @@ def relax_take_type(attrs: RelaxTakeAttrs, data: Type, indices: Type) -> Type:
     return take_type(attrs, data, indices)
 
 
-def _take_nan(attrs: Any, data: Array, indices: Array) -> Array:
+def _take_nan(attrs: Any, data: Array, indices: Any) -> Array:
     axis = normal_axis(attrs.axis or 0, data.ndim)
     extent = data.shape[axis]
     outside = (indices < 0) | (indices >= extent)
@@ -205,7 +205,8 @@ def _take_nan_compute(attrs: Any, out: TensorType, data: te.Tensor, indices: te.
     def element(*i: PrimExpr) -> PrimExpr:
         place = cast("int64", indices[i[axis:end]])
         known = logical_and(place >= 0, place < as_prim(data.shape[axis]))
-        return if_then_else(known, data[(*i[:axis], place, *i[end:])], const(float("nan"), data.dtype))
+        at = (*i[:axis], place, *i[end:])
+        return if_then_else(known, data[at], const(float("nan"), data.dtype))
 
     result: te.Tensor = te.compute(out.shape, element, name="T_take")
     return result

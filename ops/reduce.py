@@ -91,7 +91,7 @@ def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
 
 
-def reduce_type(attrs: ReduceAttrs, data: Type) -> Type:
+def reduce_type(attrs: ReduceAttrs | RelaxReduceAttrs, data: Type) -> Type:
     """Return the reduced shape with the dtype of ``data``."""
     found = tensor(data)
     return TensorType(reduced_shape(found.shape, reduced_axes(attrs, found.rank), attrs.keepdims), found.dtype)
@@ -264,7 +264,7 @@ def _counted(count: int, dtype: str) -> int:
     return count
 
 
-def mean_numpy(attrs: ReduceAttrs, data: Any) -> Array:
+def mean_numpy(attrs: ReduceAttrs | RelaxReduceAttrs, data: Any) -> Array:
     """Return the sum divided by the count; integers divide towards zero, half precision sums in float32."""
     axes = reduced_axes(attrs, data.ndim)
     with np.errstate(all="ignore"):
@@ -276,7 +276,7 @@ def mean_numpy(attrs: ReduceAttrs, data: Any) -> Array:
         return np.asarray((total - np.fmod(total, count)) // count, data.dtype)
 
 
-def mean_compute(attrs: ReduceAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
+def mean_compute(attrs: ReduceAttrs | RelaxReduceAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the sum, then its quotient by the count."""
     axes = reduced_axes(attrs, data.rank)
     if not axes:
