@@ -183,11 +183,6 @@ class Inference:
     def _operator(self, op: OpDef, attrs: Any, args: tuple[StructInfo, ...]) -> StructInfo:
         check_arity(op, len(args))
         result = self._result(op, attrs, args)
-        numbers = args and not op.builtin and op.scalars == op.inputs
-        if numbers and all(isinstance(info, PrimStructInfo) for info in args):
-            # Of numbers alone the operators on them make a number.
-            assert isinstance(result, TensorStructInfo)
-            return PrimStructInfo(result.dtype)
         if any(isinstance(info, TensorStructInfo) and info.sharding is not None for info in args):
             try:
                 return spread_result(spelled(op).removeprefix("R."), attrs, args, result)
