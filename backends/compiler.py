@@ -436,7 +436,12 @@ class _FunctionCompiler:
                 return self.call("invoke_closure", MACHINE, self.register(callee), *map(self.arg, passed))
         given = [self.arg(arg) for arg in args]
         if isinstance(op, OpDef) and not op.builtin and op.scalars:
-            given = [self.tensor_of(arg, place) for arg, place in zip(args, given, strict=True)]
+            dtypes = [_scalar_dtype(arg) for arg in args]
+            if not all(dtypes):  # an operator of scalars alone gives a scalar
+                given = [
+                    self.call("scalar_to_tensor", place, self.dtype(dtype)) if dtype else place
+                    for place, dtype in zip(given, dtypes, strict=True)
+                ]
         match op:
             case ForeignOp() if (called := packed_call(op, attrs)) is not None:
                 index = self.module.packed(called[0])
@@ -465,17 +470,6 @@ class _FunctionCompiler:
         destination = VOID if isinstance(func, PrimFunc) and func.result == "void" else self.fresh()
         self.code.append(Call(destination, index, tuple(given)))
         return destination
-
-    def tensor_of(self, value: rx.Expr, place: Arg) -> Arg:
-        """Return a scalar operand, which is at ``place``, as a tensor of rank 0; others are what they are."""
-        match value:
-            case rx.PrimValue(prim):
-                dtype = prim.dtype
-            case rx.Var(_, si.PrimStructInfo(dtype)):
-                pass
-            case _:
-                return place
-        return self.call("scalar_to_tensor", place, self.dtype(dtype))
 
     def foreign(self, value: Any) -> Arg:
         """Return a value that an operator without a record was written with."""
@@ -506,6 +500,16 @@ class _FunctionCompiler:
             return self.module.constant(value.value)
         code, arg = self.heap.load_code(value)
         return self.call("make_prim_value", self.heap_register, Immediate(code), Immediate(arg))
+
+
+def _scalar_dtype(value: rx.Expr) -> str:
+    """Return the dtype of a scalar, "" of any other operand."""
+    match value:
+        case rx.PrimValue(prim):
+            return prim.dtype
+        case rx.Var(_, si.PrimStructInfo(dtype)):
+            return dtype
+    return ""
 
 
 def _origin(binding: rx.Binding) -> str:

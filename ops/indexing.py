@@ -213,12 +213,14 @@ def _take_nan_compute(attrs: Any, out: TensorType, data: te.Tensor, indices: te.
 
 
 def take_relax(e: Emit[V], attrs: TakeAttrs, data: V, indices: V) -> V:
-    """R.take has no batch axes, needs an axis, and its default mode is another."""
-    found = tensor(e.type_of(data))
+    """R.take has no batch axes, needs an axis, takes no truth values, and its default mode is another."""
+    found, places = tensor(e.type_of(data)), tensor(e.type_of(indices), 1)
+    if places.dtype == "bool":
+        indices = e.call("astype", indices, dtype="int32")
     if attrs.axis is None:
         flat = data if found.rank == 1 else e.call("reshape", data, e.shape((product(found.shape),)))
         return e.call("take", flat, indices, axis=0, mode=attrs.mode)
-    axis, batch = _take_axis(attrs, found.rank, tensor(e.type_of(indices), 1).rank)
+    axis, batch = _take_axis(attrs, found.rank, places.rank)
     if batch:
         return e.as_tir(take, attrs, (data, indices), "R.take has no batch axes")
     return e.call("take", data, indices, axis=axis, mode=attrs.mode)

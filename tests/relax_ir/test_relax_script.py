@@ -279,7 +279,7 @@ def test_what_a_pure_packed_function_returns_is_said_release_by_release() -> Non
     rx.check_well_formed(mod)
     for dialect, word in (("tvm-0.18", "sinfo_args"), ("tvm-0.25", "sinfo_args"), ("tvm-0.27", "ty_args")):
         text = mod.script(dialect)
-        assert f'R.call_pure_packed("f", x, {word}=R.Tensor((2, 3), dtype="float32"))' in text
+        assert f'R.call_pure_packed("f", x, {word}=[R.Tensor((2, 3), dtype="float32")])' in text
         assert rx.parse(text).script(dialect) == text
     with pytest.raises(UnsupportedError, match=r"print for one of them: tvm-0\.25, tvm-0\.27"):
         mod.script()
