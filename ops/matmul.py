@@ -266,7 +266,9 @@ def bias_add_type(attrs: BiasAddAttrs, data: Type, bias: Type) -> TensorType:
     axis = normal_axis(attrs.axis, x.rank)
     if b.rank != 1:
         raise OpError(f"the bias must have 1 dimension, but has {b.rank}", 1)
-    if equal(b.shape[0], x.shape[axis]) is False:
+    # One element is added to all, where the extent of the data is known only when the program runs.
+    alone = static(b.shape[0]) == 1 and static(x.shape[axis]) is None
+    if not alone and equal(b.shape[0], x.shape[axis]) is False:
         raise OpError(f"the bias has {b.shape[0]} elements, axis {attrs.axis} of the data {x.shape[axis]}", 1)
     if b.dtype != x.dtype:
         raise OpError(f"the bias has dtype {b.dtype}, the data {x.dtype}", 1)

@@ -42,6 +42,23 @@ def test_named_dimensions_in_tvm(translate: Any) -> None:
     np.testing.assert_array_equal(executable["main"](x, y), [[1, 2, 3, 4], [1, 2, 3, 4]])
 
 
+ONE_BIAS = """#[version = "0.0.5"]
+def @main(%data: Tensor[(?, ?, 2), float32], %bias: Tensor[(1), float32]) {
+  nn.bias_add(%data, %bias)
+}
+"""
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("translate", TRANSLATORS)
+def test_a_bias_of_one_element_goes_to_all_channels_of_an_unknown_number(translate: Any, target: str) -> None:
+    mod = translate(relay_ir.infer_type(relay_ir.parse(ONE_BIAS)))
+    data = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+    found = backends.VirtualMachine(backends.build(mod, target))["main"](data, np.array([0.5], np.float32))
+    np.testing.assert_array_equal(found, data + np.float32(0.5))
+
+
 UNKNOWN = """#[version = "0.0.5"]
 def @main(%a: Tensor[(?, 3), float32], %b: Tensor[(?, 3), float32], %p: (Tensor[(?), float32], Tensor[(2), float32])) {
   %0 = %p.0;
