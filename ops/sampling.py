@@ -265,18 +265,8 @@ def grid_sample_compute(attrs: Any, out: TensorType, data: te.Tensor, grid: te.T
 
 
 def grid_sample_relax(e: Emit[V], attrs: GridSampleAttrs, data: V, grid: V) -> V:
-    """R.image.grid_sample of two axes is the same; its defaults are others."""
-    if attrs.layout != "NCHW":
-        return e.as_tir(grid_sample, attrs, (data, grid), "R.image.grid_sample takes NCHW")
-    return e.call(
-        "image.grid_sample",
-        data,
-        grid,
-        method=attrs.method,
-        layout=attrs.layout,
-        padding_mode=attrs.padding_mode,
-        align_corners=attrs.align_corners,
-    )
+    """R.image.grid_sample is another operator in TVM 0.25, which wants the coordinates along the last axis."""
+    return e.as_tir(grid_sample, attrs, (data, grid), "TVM 0.25 wants the coordinates of R.image.grid_sample last")
 
 
 # affine_grid
