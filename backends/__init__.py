@@ -1,8 +1,9 @@
 """Execution: Relay executors, the Relax virtual machine, and the backends that run tensor programs.
 
-``create_executor`` runs Relay modules, ``build`` and ``VirtualMachine`` run Relax modules; both on numpy
-(``numpy_tir.py`` and the operators' own kernels), on generated C (``c/``) or in an installed apache-tvm (``tvm/``).
-``export_c`` writes a Relax module as a C library; ``libraries`` lets OpenBLAS or PyTorch compute what they can.
+``create_executor`` runs Relay modules, ``build`` and ``VirtualMachine`` run Relax modules; both on
+numpy (``numpy_tir.py`` and the operators' own kernels), on generated C (``c/``) or in an installed
+apache-tvm (``tvm/``). ``export_c`` writes a Relax module as a C library; ``libraries`` lets
+OpenBLAS or PyTorch compute what they can.
 """
 
 from typing import TYPE_CHECKING
@@ -11,27 +12,27 @@ import lazy_loader
 
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
-    submodules=["libraries"],
     submod_attrs={
-        "c.export": ["export_c"],
-        "executable": ["Executable"],
-        "registry": ["register_func"],
-        "relay_executor": ["create_executor", "load_executor"],
-        "scheduled": ["schedule_module", "transform_params"],
+        "runtime": ["libraries"],
+        "c.export.export": ["export_c"],
+        "vm.executable": ["Executable"],
+        "runtime.registry": ["register_func"],
+        "relay.executor": ["create_executor", "load_executor"],
+        "scheduled.schedule_module": ["schedule_module", "transform_params"],
         "targets": ["build"],
-        "vm": ["VirtualMachine"],
+        "vm.vm": ["VirtualMachine"],
     },
 )
 
 if TYPE_CHECKING:
-    from relay2relax.backends import libraries
-    from relay2relax.backends.c.export import export_c
-    from relay2relax.backends.executable import Executable
-    from relay2relax.backends.registry import register_func
-    from relay2relax.backends.relay_executor import create_executor, load_executor
-    from relay2relax.backends.scheduled import schedule_module, transform_params
+    from relay2relax.backends.c.export.export import export_c
+    from relay2relax.backends.relay.executor import create_executor, load_executor
+    from relay2relax.backends.runtime import libraries
+    from relay2relax.backends.runtime.registry import register_func
+    from relay2relax.backends.scheduled.schedule_module import schedule_module, transform_params
     from relay2relax.backends.targets import build
-    from relay2relax.backends.vm import VirtualMachine
+    from relay2relax.backends.vm.executable import Executable
+    from relay2relax.backends.vm.vm import VirtualMachine
 
 __all__ = [
     "Executable",

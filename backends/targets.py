@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from relay2relax.backends.compiler import compile_module
-from relay2relax.backends.executable import Executable
-from relay2relax.backends.numpy_tir import evaluate_prim_func
-from relay2relax.backends.outside_calls import outside_names
+from relay2relax.backends.numpy.tir import evaluate_prim_func
+from relay2relax.backends.runtime.extern_calls import outside_names
+from relay2relax.backends.vm.compiler import compile_module
+from relay2relax.backends.vm.executable import Executable
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.relax_ir.expr import IRModule
-from relay2relax.relax_ir.sharding import require_one_device
+from relay2relax.relax_ir.inference.sharding import require_one_device
+from relay2relax.relax_ir.ir.expr import IRModule
 from relay2relax.relax_ir.transform import FoldConstant
-from relay2relax.tir.stmt import PrimFunc
+from relay2relax.tir.ir.stmt import PrimFunc
 
 TARGETS = ("numpy", "c", "tvm")
 
@@ -24,17 +24,19 @@ TARGETS = ("numpy", "c", "tvm")
 def build(module: IRModule, target: str = "numpy") -> Any:
     """Return the executable of ``module`` on ``target``.
 
-    What depends on constants alone is computed here, once: for ``numpy`` by folding, for ``c`` by the compiled module
-    itself. ``numpy`` needs nothing else; ``c`` compiles the kernels with the system's C compiler; ``tvm`` hands the
-    module to an installed apache-tvm. Raises UnsupportedError for another target and for what the target cannot
-    express, CompilerError where the C compiler is missing."""
+    What depends on constants alone is computed here, once: for ``numpy`` by folding, for ``c`` by
+    the compiled module itself. ``numpy`` needs nothing else; ``c`` compiles the kernels with the
+    system's C compiler; ``tvm`` hands the module to an installed apache-tvm. Raises
+    UnsupportedError for another target and for what the target cannot express, CompilerError where
+    the C compiler is missing.
+    """
     require_one_device(module)
     match target:
         case "numpy":
             functions, pool = compile_module(FoldConstant(evaluate=_evaluate)(module))
             return Executable(functions, pool, target)
         case "c":
-            from relay2relax.backends.c.native import build_native
+            from relay2relax.backends.c.build import build_native
 
             return build_native(module)
         case "tvm":
@@ -45,7 +47,10 @@ def build(module: IRModule, target: str = "numpy") -> Any:
 
 
 def _evaluate(func: PrimFunc, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-    """Run a program on constants; one that calls functions by name waits until they are asked for."""
+    """Run a program on constants.
+
+    One that calls functions by name waits until they are asked for.
+    """
     if outside_names(func):
         raise UnsupportedError(f"{func.name} calls functions that are looked up when it runs")
     evaluate_prim_func(func, inputs, outputs)

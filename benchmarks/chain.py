@@ -1,4 +1,6 @@
-"""Time per node of every stage on a chain of operators: it must not grow with the length of the chain."""
+"""Time per node of every stage on a chain of operators: it must not grow with the length of the
+chain.
+"""
 
 from __future__ import annotations
 

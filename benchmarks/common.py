@@ -23,7 +23,9 @@ from golden_folder import golden_root
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for: models and peers by name (all where empty), seconds to measure one thing for, and to wait."""
+    """What was asked for: models and peers by name (all where empty), seconds to measure one thing
+    for, and to wait.
+    """
 
     models: tuple[str, ...] = ()
     peers: tuple[str, ...] = ()
@@ -37,7 +39,9 @@ class Options:
 
 @dataclass(frozen=True)
 class Case:
-    """A model: its text, arguments for every parameter of ``main`` with names and roles, and the outputs if known."""
+    """A model: its text, arguments for every parameter of ``main`` with names and roles, and the
+    outputs if known.
+    """
 
     name: str
     text: str
@@ -91,7 +95,9 @@ def warm_up() -> relax_ir.IRModule:
 
 
 def median_seconds(call: Callable[[], Any], budget: float = 1.0, least: int = 5, most: int = 50_000) -> float:
-    """Return the median time of ``call`` after one warm-up, over as many runs as ``budget`` seconds allow."""
+    """Return the median time of ``call`` after one warm-up, over as many runs as ``budget`` seconds
+    allow.
+    """
     call()
     times: list[float] = []
     end = time.perf_counter() + budget

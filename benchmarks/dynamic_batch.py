@@ -1,4 +1,6 @@
-"""A model built for any batch against the same built for the batch it is run with: the recorded one, and a larger."""
+"""A model built for any batch against the same built for the batch it is run with: the recorded
+one, and a larger.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from peers import Model
 
 from relay2relax import backends, relay_ir, translator
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.relay_ir.rewrite import substitute
+from relay2relax.relay_ir.ir.rewrite import substitute
 
 LARGER = 4
 # Both are measured in turns, so that whatever disturbs the machine disturbs both.
@@ -20,7 +22,8 @@ ROUNDS = 5
 
 
 def with_batch(typed: relay_ir.IRModule, given: set[str], batch: Any) -> relay_ir.IRModule:
-    """Return ``typed`` with ``batch`` as the first extent of every parameter named in ``given``, inferred anew.
+    """Return ``typed`` with ``batch`` as the first extent of every parameter named in ``given``,
+    inferred anew.
 
     Raises Relay2RelaxError where the module says elsewhere what the batch is.
     """
@@ -37,9 +40,11 @@ def with_batch(typed: relay_ir.IRModule, given: set[str], batch: Any) -> relay_i
 
 
 def measure(case: Case, seconds: float) -> dict[str, Any]:
-    """Return the seconds of a run of either build, for either batch, or why there is none for any batch.
+    """Return the seconds of a run of either build, for either batch, or why there is none for any
+    batch.
 
-    A module that a larger batch does not suit, because it reshapes to the recorded one say, is run with that alone.
+    A module that a larger batch does not suit, because it reshapes to the recorded one say, is run
+    with that alone.
     """
     model = Model(case)
     batches = {array.shape[0] for array in model.given if array.ndim}

@@ -1,5 +1,5 @@
-"""Translating and printing beside apache-tvm's ONNX importer: the same models, recorded in Relay for us, exported as
-ONNX for the importer.
+"""Translating and printing beside apache-tvm's ONNX importer: the same models, recorded in Relay
+for us, exported as ONNX for the importer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from common import Case, Options, model_cases, table, timed
 
 from relay2relax import relay_ir, translator
 from relay2relax.core.walk import post_order
-from relay2relax.relay_ir.expr import children
+from relay2relax.relay_ir.ir.expr import children
 
 REPEATS = 3
 

@@ -1,6 +1,8 @@
-"""What this machine can do: fused multiply-adds and memory traffic of small C kernels, on all threads at once.
+"""What this machine can do: fused multiply-adds and memory traffic of small C kernels, on all
+threads at once.
 
-The kernels go through the compiler, flags and cache of the C backend, so they use the same instructions as its code.
+The kernels go through the compiler, flags and cache of the C backend, so they use the same
+instructions as its code.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from threads import THREADS
 
-from relay2relax.backends.c.compile import compile_object, find_compiler, load_object
+from relay2relax.backends.c.toolchain import compile_object, find_compiler, load_object
 
 _ACCUMULATORS = 16
 # Threads run for so long, in stretches of at least so long.
@@ -54,7 +56,8 @@ def _library() -> ctypes.CDLL:
 
 
 def _rate(kernel: Callable[[int, int], None], per_round: float) -> float:
-    """Return ``per_round`` times the rounds per second of ``kernel(thread, rounds)`` on all threads at once.
+    """Return ``per_round`` times the rounds per second of ``kernel(thread, rounds)`` on all threads
+    at once.
 
     Each thread's best stretch counts, so that what else runs on the machine disturbs little.
     """
@@ -78,7 +81,10 @@ def _rate(kernel: Callable[[int, int], None], per_round: float) -> float:
 
 @lru_cache(maxsize=None)
 def peak_flops() -> float:
-    """Return the floating-point operations per second of multiply-adds in registers; each counts as two."""
+    """Return the floating-point operations per second of multiply-adds in registers.
+
+    Each counts as two.
+    """
     library, width = _library(), find_compiler().machine.vector_bytes
     storage = np.zeros((THREADS, 2 * _ACCUMULATORS * width // 4), np.float32)
     # Vectors are stored at multiples of their size.
@@ -92,8 +98,8 @@ def peak_flops() -> float:
 
 @lru_cache(maxsize=None)
 def bandwidth(size: int) -> float:
-    """Return the bytes per second read and written where all threads together read one half of ``size`` bytes, and
-    write the other, again and again: from a cache where they fit.
+    """Return the bytes per second read and written where all threads together read one half of
+    ``size`` bytes, and write the other, again and again: from a cache where they fit.
     """
     library, count = _library(), size // 8 // THREADS
     arrays = np.ones((THREADS, 2, count), np.float32)

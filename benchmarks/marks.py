@@ -17,7 +17,9 @@ PAGES = 64 << 10
 
 @dataclass(frozen=True)
 class Mark:
-    """Seconds of a run for ONNX Runtime 1.31, PyTorch 2.13 eager, TVM 0.18, TVM 0.27 (None: failed); of a build."""
+    """Seconds of a run for ONNX Runtime 1.31, PyTorch 2.13 eager, TVM 0.18, TVM 0.27 (None:
+    failed); of a build.
+    """
 
     onnxruntime: float
     pytorch: float
@@ -79,7 +81,9 @@ def _mean(promise: str, values: Mapping[str, float], holds: Callable[[float], bo
 
 
 def _of_six(verdict: Callable[..., Verdict], promise: str, values: Mapping[str, float], *limit: Any) -> Verdict:
-    """Return a verdict on the models of the marks, which cannot hold where one of them is missing."""
+    """Return a verdict on the models of the marks, which cannot hold where one of them is
+    missing.
+    """
     found = verdict(promise, values, *limit)
     missing = [name for name in MARKS if name not in values]
     if not values or not missing:
@@ -89,7 +93,10 @@ def _of_six(verdict: Callable[..., Verdict], promise: str, values: Mapping[str, 
 
 
 def best_peer(name: str, row: Mapping[str, Any]) -> tuple[str, float] | None:
-    """Return who of ONNX Runtime and PyTorch, in this run, and TVM 0.18, by its mark, is fastest; and its seconds."""
+    """Return who of ONNX Runtime and PyTorch, in this run, and TVM 0.18, by its mark, is fastest.
+
+    And its seconds.
+    """
     times = {peer: row[peer]["run"] for peer in ("onnxruntime", "pytorch") if "run" in row.get(peer, {})}
     if name in MARKS:
         times["mark"] = MARKS[name].relay
@@ -97,7 +104,9 @@ def best_peer(name: str, row: Mapping[str, Any]) -> tuple[str, float] | None:
 
 
 def _ratios(rows: Mapping[str, Any], one: str, other: str) -> dict[str, float]:
-    """Return how many times the seconds of ``other`` those of ``one`` are, where both were measured."""
+    """Return how many times the seconds of ``other`` those of ``one`` are, where both were
+    measured.
+    """
     both = {name: (row.get(one, {}).get("run"), row.get(other, {}).get("run")) for name, row in rows.items()}
     return {name: a / b for name, (a, b) in both.items() if a and b}
 

@@ -2,8 +2,8 @@
 
     python benchmarks/measure.py WHAT SECONDS CASE …
 
-prints a line of JSON for each case. WHAT is a peer of ``peers.py``, or one of ``MEASUREMENTS``. ``ask`` starts such a
-process and does not wait for it beyond a limit.
+prints a line of JSON for each case. WHAT is a peer of ``peers.py``, or one of ``MEASUREMENTS``.
+``ask`` starts such a process and does not wait for it beyond a limit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from threads import ENVIRONMENT
 def ask(
     what: str, cases: Sequence[str], seconds: float, limit: float, environment: Mapping[str, str] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Return what was measured by case; what went wrong, or was not waited for, under ``failed``."""
+    """Return what was measured by case.
+
+    What went wrong, or was not waited for, under ``failed``.
+    """
     command = [sys.executable, str(Path(__file__).resolve()), what, str(seconds), *cases]
     given = {**os.environ, **ENVIRONMENT, **(environment or {})}
     try:
@@ -61,8 +64,8 @@ def _outputs(case: Case) -> Any:
 
 
 def peer(name: str, case: Case, seconds: float) -> dict[str, Any]:
-    """Return what building took, the median seconds of a run, and the bytes by which the process grew at most; outputs
-    that are not right are a failure.
+    """Return what building took, the median seconds of a run, and the bytes by which the process
+    grew at most; outputs that are not right are a failure.
     """
     from peers import PEERS, Model
 
@@ -85,7 +88,8 @@ def peer(name: str, case: Case, seconds: float) -> dict[str, Any]:
 
 
 def resident(what: str, reset: bool = False) -> int:
-    """Return bytes of memory that this process holds, ``VmRSS``, or held at most, ``VmHWM`` since that was ``reset``.
+    """Return bytes of memory that this process holds, ``VmRSS``, or held at most, ``VmHWM`` since
+    that was ``reset``.
 
     On Linux; zero elsewhere.
     """

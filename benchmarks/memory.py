@@ -1,4 +1,6 @@
-"""Peak memory of reading, inference and translation over a module with 500 MB of params: weights are never copied."""
+"""Peak memory of reading, inference and translation over a module with 500 MB of params: weights
+are never copied.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,9 @@ from pathlib import Path
 
 from common import table
 
-# The measured stages run in a process of their own, so that the peak is theirs. Params are held in memory, as a user
-# who read the file does; the baseline is the same process before it reads anything.
+# The measured stages run in a process of their own, so that the peak is theirs. Params are held in
+# memory, as a user who read the file does; the baseline is the same process before it reads
+# anything.
 _CHILD = """
 import json, pathlib, resource, sys
 import numpy as np

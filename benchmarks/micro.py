@@ -1,7 +1,8 @@
 """Single operators: time, rate, and the rate as a share of what this machine was measured to do.
 
-Products and convolutions count multiplications and additions, against multiply-adds in registers. What is bound by
-memory counts each input and output once, against a C loop that reads and writes as many bytes.
+Products and convolutions count multiplications and additions, against multiply-adds in registers.
+What is bound by memory counts each input and output once, against a C loop that reads and writes as
+many bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ FLOAT_BYTES = 4
 
 @dataclass(frozen=True)
 class Micro:
-    """A program of a few operators; ``weights`` are bound. ``operations`` is 0 where memory is the limit."""
+    """A program of a few operators.
+
+    ``weights`` are bound. ``operations`` is 0 where memory is the limit.
+    """
 
     body: str
     inputs: Mapping[str, Sequence[int]]

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from relay2relax import relay_ir
 from relay2relax.core import post_order
-from relay2relax.relay_ir.expr import children
+from relay2relax.relay_ir.ir.expr import children
 from relay2relax.translator.prepare import prepare
 
 PLAIN = {
@@ -134,7 +134,10 @@ class Exporter:
 
 
 def export(mod: relay_ir.IRModule, weights: Sequence[np.ndarray | None]) -> onnx.ModelProto:
-    """Return ``main`` as an ONNX model; a parameter with a weight becomes an initialiser, the others are inputs."""
+    """Return ``main`` as an ONNX model.
+
+    A parameter with a weight becomes an initialiser, the others are inputs.
+    """
     prepared = prepare(mod)
     types, exporter = prepared.module.types, Exporter()
     inputs = []

@@ -1,7 +1,9 @@
-"""Who runs a model: our backends, apache-tvm on our plain and our scheduled script, ONNX Runtime, PyTorch.
+"""Who runs a model: our backends, apache-tvm on our plain and our scheduled script, ONNX Runtime,
+PyTorch.
 
-Weights are bound for everybody, as ``relay.build(mod, params=params)`` had them: packing them is part of the build.
-No model is defined twice: ONNX Runtime and PyTorch get what ``onnx_export.py`` makes of the Relay module.
+Weights are bound for everybody, as ``relay.build(mod, params=params)`` had them: packing them is
+part of the build. No model is defined twice: ONNX Runtime and PyTorch get what ``onnx_export.py``
+makes of the Relay module.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from relay2relax import backends, relay_ir, translator
 
 
 class Model:
-    """A case ready for everybody: typed, weights by name, and the arguments that are given on every run."""
+    """A case ready for everybody: typed, weights by name, and the arguments that are given on every
+    run.
+    """
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -40,7 +44,9 @@ class Model:
 
 @dataclass
 class Ready:
-    """A built model: one run, the arrays in what a run returned, and the seconds of what came before."""
+    """A built model: one run, the arrays in what a run returned, and the seconds of what came
+    before.
+    """
 
     run: Callable[[], Any]
     arrays: Callable[[Any], Sequence[np.ndarray]]

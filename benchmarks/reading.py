@@ -1,4 +1,6 @@
-"""How fast Relay is read and typed: the recorded models, and a chain of operators as TVM prints it, with its types."""
+"""How fast Relay is read and typed: the recorded models, and a chain of operators as TVM prints it,
+with its types.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ BUDGET = 0.05
 
 
 def _best(call: Callable[[], Any]) -> float:
-    """Return the seconds of the fastest of several calls: what disturbs a run only makes it slower."""
+    """Return the seconds of the fastest of several calls: what disturbs a run only makes it
+    slower.
+    """
     gc.collect()
     seconds = [timed(call)[0] for _ in range(LEAST)]
     end = time.perf_counter() + BUDGET
@@ -29,7 +33,9 @@ def _best(call: Callable[[], Any]) -> float:
 
 
 def measure(text: str) -> dict[str, float]:
-    """Return megabytes of text and of JSON read per second, and calls typed per second, for a module's text."""
+    """Return megabytes of text and of JSON read per second, and calls typed per second, for a
+    module's text.
+    """
     mod = relay_ir.parse(text)
     typed = relay_ir.infer_type(mod)
     printed = typed.astext()

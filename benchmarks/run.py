@@ -1,16 +1,19 @@
-"""Measure the product against its own limits and against its peers; everything in one run on this machine.
+"""Measure the product against its own limits and against its peers.
+
+Everything in one run on this machine.
 
     python benchmarks/run.py                                                   all sections
     python benchmarks/run.py chain translate                                   some of them
     python benchmarks/run.py speed --models mlp,lstm --peers c,onnxruntime     a part of one
 
-Sections: ``chain`` (time per node of every stage, from 1,000 to 100,000 operators), ``reading`` (MB/s of text and
-JSON, calls typed per second), ``translate`` (seconds per model case, both ways), ``importing`` (translating beside
-apache-tvm's ONNX importer), ``memory`` (peak memory of reading, inference and translation over a module with 500 MB of
-params), ``micro`` (single operators as a share of what the machine can do), ``speed`` (the models on numpy, C,
-apache-tvm, ONNX Runtime and PyTorch: runs, builds, memory, dynamic batch). Model cases are read from
-RELAY2RELAX_GOLDEN or from ../shared/golden beside the checkout; sections that need them say so where they are absent.
-Below the tables stands what is promised, and whether it holds. docs/benchmarks.md explains the numbers.
+Sections: ``chain`` (time per node of every stage, from 1,000 to 100,000 operators), ``reading``
+(MB/s of text and JSON, calls typed per second), ``translate`` (seconds per model case, both ways),
+``importing`` (translating beside apache-tvm's ONNX importer), ``memory`` (peak memory of reading,
+inference and translation over a module with 500 MB of params), ``micro`` (single operators as a
+share of what the machine can do), ``speed`` (the models on numpy, C, apache-tvm, ONNX Runtime and
+PyTorch: runs, builds, memory, dynamic batch). Model cases are read from RELAY2RELAX_GOLDEN or from
+../shared/golden beside the checkout; sections that need them say so where they are absent. Below
+the tables stands what is promised, and whether it holds. docs/benchmarks.md explains the numbers.
 """
 
 from __future__ import annotations
@@ -59,7 +62,9 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Run the sections that were asked for, print their tables, and write one JSON document beside them."""
+    """Run the sections that were asked for, print their tables, and write one JSON document beside
+    them.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="what to measure (all when none is given)")
     parser.add_argument("--models", type=_names, default=(), help="models, or programs of micro, by name (all)")

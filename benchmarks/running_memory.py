@@ -1,7 +1,9 @@
-"""Peak memory of a model while it runs in C, in a process that holds nothing but the exported library and its tensors.
+"""Peak memory of a model while it runs in C, in a process that holds nothing but the exported
+library and its tensors.
 
-The bound is the model's weights and 1.2 times the largest set of temporaries that are alive together, as the plan has
-them; inputs and outputs belong to the caller. Code is not counted: only memory that no file stands behind.
+The bound is the model's weights and 1.2 times the largest set of temporaries that are alive
+together, as the plan has them; inputs and outputs belong to the caller. Code is not counted: only
+memory that no file stands behind.
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ from peers import Model
 from threads import THREADS
 
 from relay2relax import backends, translator
-from relay2relax.backends.c.compile import find_compiler
-from relay2relax.tir.expr import Buffer, Var
+from relay2relax.backends.c.toolchain import find_compiler
+from relay2relax.tir.ir.expr import Buffer, Var
 
 _NAME = "measured"
-# Loads the library, touches inputs and outputs, and runs three times. The peak is set back after loading, which for a
-# moment holds weights twice: as the file has them, and packed.
+# Loads the library, touches inputs and outputs, and runs three times. The peak is set back after
+# loading, which for a moment holds weights twice: as the file has them, and packed.
 _CHILD = """
 import ctypes, json, sys
 library, weights, threads, extents, sizes = json.loads(sys.argv[1])
@@ -51,7 +53,9 @@ print(json.dumps({"loading": loading - before, "peak": anonymous("VmHWM") - befo
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """Return bytes: weights, most temporaries alive at one time, arena, peak while running, and their bound."""
+    """Return bytes: weights, most temporaries alive at one time, arena, peak while running, and
+    their bound.
+    """
     if not Path("/proc/self/clear_refs").exists():
         return {"failed": "the peak of a process cannot be set back on this system"}
     model = Model(case)
@@ -85,7 +89,9 @@ def _extents(buffers: Sequence[Buffer], given: Sequence[np.ndarray]) -> dict[Var
 
 
 def _library(folder: Path, relax: Any) -> str:
-    """Return the path of the shared object of an exported library, compiled in little time: it is not measured."""
+    """Return the path of the shared object of an exported library, compiled in little time: it is
+    not measured.
+    """
     backends.export_c(relax, folder, _NAME)
     compiler = find_compiler()
     sources = [str(path) for path in folder.glob("*.c") if path.name != "main.c"]

@@ -1,4 +1,6 @@
-"""The recorded models on everybody: runs, builds, memory, dynamic batch. One process for each model and each peer."""
+"""The recorded models on everybody: runs, builds, memory, dynamic batch. One process for each model
+and each peer.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from peers import PEERS
 
 # Who is who in tables.
 HEADS = {"numpy": "numpy", "c": "c", "tvm": "tvm", "tvm_scheduled": "script", "onnxruntime": "ort", "pytorch": "torch"}
-# What is measured of a model beside its peers: C once more from the cache and on one thread, any batch, peak memory.
+# What is measured of a model beside its peers: C once more from the cache and on one thread, any
+# batch, peak memory.
 EXTRAS = ("c_cached", *MEASUREMENTS)
 
 
@@ -129,7 +132,9 @@ def _memory(rows: Mapping[str, Any]) -> None:
 
 
 def _machine(rows: Mapping[str, Any]) -> None:
-    """Print how fast this machine is now against the one of the marks, by what did not change in between."""
+    """Print how fast this machine is now against the one of the marks, by what did not change in
+    between.
+    """
     for peer in ("onnxruntime", "pytorch"):
         # The marks ran LSTM as one operator; here it is the steps that Relay has.
         pairs = {n: (r[peer]["run"], getattr(MARKS[n], peer)) for n, r in rows.items() if n in MARKS and n != "lstm"

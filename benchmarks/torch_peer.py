@@ -1,6 +1,8 @@
-"""PyTorch on the ONNX models that ``onnx_export.py`` makes: every node becomes a call of a torch function.
+"""PyTorch on the ONNX models that ``onnx_export.py`` makes: every node becomes a call of a torch
+function.
 
-Only what these models use. What depends on constants alone is computed once, as ONNX Runtime does it.
+Only what these models use. What depends on constants alone is computed once, as ONNX Runtime does
+it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ import torch
 import torch.nn.functional as F
 from onnx import numpy_helper
 
-# From the attributes of a node and the values of its constant inputs to a function of all its inputs.
+# From the attributes of a node and the values of its constant inputs to a function of all its
+# inputs.
 Maker = Callable[[Mapping[str, Any], Sequence[Any]], Callable[..., Any]]
 
 

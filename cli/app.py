@@ -1,4 +1,6 @@
-"""Commands and options. Exit codes: 0 success, 1 an error in the input or a disagreement, 2 wrong usage."""
+"""Commands and options. Exit codes: 0 success, 1 an error in the input or a disagreement, 2 wrong
+usage.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,9 @@ def convert(
     dims: Dims = None,
     as_json: AsJson = False,
 ) -> None:
-    """Translate MODEL to Relax: write the script, params as safetensors, the graph as JSON, and a summary."""
+    """Translate MODEL to Relax: write the script, params as safetensors, the graph as JSON, and a
+    summary.
+    """
     from relay2relax.cli import convert as command
 
     command.run(model, params, out, via.value, bind_params, schedule and schedule.value, dims or [], as_json)
@@ -131,7 +135,9 @@ def export(
         ),
     ] = "native",
 ) -> None:
-    """Write MODEL as a C library that runs without Python: header, sources, weights, a command, a Makefile."""
+    """Write MODEL as a C library that runs without Python: header, sources, weights, a command, a
+    Makefile.
+    """
     from relay2relax.cli import export as command
 
     command.run(model, params, form.value, out, via.value, bind_params, dims or [], march)
@@ -191,7 +197,10 @@ def inspect(
         Optional[Path], typer.Option("--out", "-o", help="Write to this file instead of the screen.")
     ] = None,
 ) -> None:
-    """Show the graph of MODEL, operators and tensors; `--format dot | dot -Tsvg` makes a picture with Graphviz."""
+    """Show the graph of MODEL, operators and tensors.
+
+    `--format dot | dot -Tsvg` makes a picture with Graphviz.
+    """
     from relay2relax.cli import inspect as command
 
     command.run(model, params, form.value, out)

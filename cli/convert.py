@@ -1,4 +1,6 @@
-"""``relay2relax convert``: a Relay module becomes a script that TVM reads, with its params and graph beside it."""
+"""``relay2relax convert``: a Relay module becomes a script that TVM reads, with its params and
+graph beside it.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,12 @@ def run(
     dims: list[str],
     as_json: bool,
 ) -> None:
-    """Write ``<name>.py``, ``<name>.safetensors``, ``<name>.graph.json`` and ``<name>.summary.json`` into ``out``.
+    """Write ``<name>.py``, ``<name>.safetensors``, ``<name>.graph.json`` and
+    ``<name>.summary.json`` into ``out``.
 
-    Params that are not bound are parameters of ``main`` behind its inputs, and the arrays of the ``.safetensors`` file
-    have the parameters' names in the script. With a schedule they are what ``main_transform_params`` makes of the
-    params.
+    Params that are not bound are parameters of ``main`` behind its inputs, and the arrays of the
+    ``.safetensors`` file have the parameters' names in the script. With a schedule they are what
+    ``main_transform_params`` makes of the params.
     """
     start = time.perf_counter()
     with screen.progress(f"reading {model.name}"):
@@ -104,7 +107,10 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _Weights:
-    """Arrays to save beside a script, by the names of parameters; ``packed`` params went into some of them."""
+    """Arrays to save beside a script, by the names of parameters.
+
+    ``packed`` params went into some of them.
+    """
 
     arrays: Mapping[str, Array]
     packed: tuple[str, ...] = ()
@@ -114,7 +120,9 @@ class _Weights:
         return sum(one.nbytes for one in self.arrays.values())
 
     def saved(self, names: Mapping[str, str]) -> bytes:
-        """Return the safetensors file with the arrays by the script's ``names``, the parameters' own as metadata."""
+        """Return the safetensors file with the arrays by the script's ``names``, the parameters'
+        own as metadata.
+        """
         from safetensors.numpy import save
 
         stored = {names[name]: value for name, value in self.arrays.items() if name in names}
@@ -126,7 +134,9 @@ class _Weights:
 def _transformed(
     relax: relax_ir.IRModule, main: relax_ir.Function, module: relay_ir.IRModule, values: Mapping[str, Array]
 ) -> _Weights:
-    """Return what the scheduled ``main`` takes in the place of ``values``: some as they are, the others packed."""
+    """Return what the scheduled ``main`` takes in the place of ``values``: some as they are, the
+    others packed.
+    """
     inputs = {param.name for param in main.params[: main.attrs["num_input"]]}
     packed = [p.name for p in module["main"].params if p.name in values and p.name not in inputs]
     arrays = {name: value for name, value in values.items() if name in inputs}

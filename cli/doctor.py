@@ -28,7 +28,7 @@ def _package(name: str, purpose: str) -> Finding:
 
 
 def _compiler() -> Finding:
-    from relay2relax.backends.c.compile import find_compiler
+    from relay2relax.backends.c.toolchain import find_compiler
 
     purpose = "backend c"
     try:

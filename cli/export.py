@@ -11,7 +11,10 @@ from relay2relax.cli import files, screen
 def run(
     model: Path, params: Path | None, form: str, out: Path, via: str, bind_params: bool, dims: list[str], march: str
 ) -> None:
-    """Write the library of ``model`` into ``out`` and say which files it is; ``form`` is what kind of library."""
+    """Write the library of ``model`` into ``out`` and say which files it is.
+
+    ``form`` is what kind of library.
+    """
     write = {"c": backends.export_c}[form]
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)

@@ -28,7 +28,9 @@ def load_model(path: Path) -> IRModule:
 
 
 def load_script(path: Path) -> relax_ir.IRModule | None:
-    """Return the Relax module in ``path`` where that is TVMScript, None where it is something else."""
+    """Return the Relax module in ``path`` where that is TVMScript, None where it is something
+    else.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -51,7 +53,10 @@ def model_stem(path: Path) -> str:
 
 
 def load_arrays(path: Path | None) -> dict[str, Array]:
-    """Return the arrays in ``path``, params or inputs, as ``load_params`` does; empty where no path is given."""
+    """Return the arrays in ``path``, params or inputs, as ``load_params`` does.
+
+    Empty where no path is given.
+    """
     if path is None:
         return {}
     from relay2relax import relay_ir
@@ -60,7 +65,10 @@ def load_arrays(path: Path | None) -> dict[str, Array]:
 
 
 def parse_dims(options: list[str]) -> dict[str, tuple[str | None, ...]]:
-    """Return ``NAME=DIM,…`` options as the mapping that translators take; ``_`` leaves an extent alone."""
+    """Return ``NAME=DIM,…`` options as the mapping that translators take.
+
+    ``_`` leaves an extent alone.
+    """
     dims: dict[str, tuple[str | None, ...]] = {}
     for option in options:
         name, equals, text = option.partition("=")

@@ -24,6 +24,8 @@ def run(model: Path, params: Path | None, form: str, out: Path | None) -> None:
 
 
 def _entry(mod: relax_ir.IRModule) -> str:
-    """Return the name of the function to show: the only one that others may call, or else ``main``."""
+    """Return the name of the function to show: the only one that others may call, or else
+    ``main``.
+    """
     public = [var.name for var, f in mod.functions.items() if isinstance(f, relax_ir.Function) and not f.private]
     return public[0] if len(public) == 1 else "main"

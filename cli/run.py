@@ -15,7 +15,7 @@ from relay2relax.core.errors import UnsupportedError
 from relay2relax.relax_ir.transform import DispatchCalls, FoldConstant, Sequential
 
 if TYPE_CHECKING:
-    from relay2relax.backends.c.module import KernelTime
+    from relay2relax.backends.c.loaded_module import KernelTime
 
 # A profile is taken over so many seconds, or one run where that takes longer.
 _PROFILE_SECONDS = 1.0
@@ -25,10 +25,12 @@ def run(
     model: Path, params: Path | None, inputs: Path | None, via: str, backend: str, library: str | None, seed: int,
     out: Path | None, profile: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Run and print a line per output, or write the outputs to ``out``; with ``profile`` also what each kernel took.
+    """Run and print a line per output, or write the outputs to ``out``; with ``profile`` also what
+    each kernel took.
 
-    Translations have the params that are given bound, so that what depends on them alone is not computed when they run.
-    Products and convolutions of Relax operators go to ``library`` where one is named.
+    Translations have the params that are given bound, so that what depends on them alone is not
+    computed when they run. Products and convolutions of Relax operators go to ``library`` where one
+    is named.
     """
     if library and (backend == "tvm" or via != "graph"):
         raise UnsupportedError("libraries compute Relax operators on numpy and c: add --via graph, and --backend c")
@@ -49,7 +51,8 @@ def run(
             translate = translator.lower_to_tir if via == "tir" else translator.via_graph
             program = translate(module, bound)
             if library:
-                # Weights that are turned for a product are turned once: what a library is given is made on every call.
+                # Weights that are turned for a product are turned once: what a library is given is
+                # made on every call.
                 program = Sequential([FoldConstant(), DispatchCalls(getattr(backends.libraries, library)())])(program)
             executable = backends.build(program, target=backend)
             names = [param.name for param in module["main"].params]
@@ -88,7 +91,9 @@ def _profile(native: Any, main: Any, given: list[Any]) -> tuple[list[KernelTime]
 
 
 def _rows(kernels: list[KernelTime], runs: int) -> list[dict[str, Any]]:
-    """Return one row per kernel, the slowest first: microseconds per run, and rates. Those of one name are one row."""
+    """Return one row per kernel, the slowest first: microseconds per run, and rates. Those of one
+    name are one row.
+    """
     alike: dict[str, list[KernelTime]] = {}
     for one in kernels:
         alike.setdefault(one.label, []).append(one)

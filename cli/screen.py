@@ -1,4 +1,6 @@
-"""What a command shows: tables and progress for a person at a terminal, plain text in a pipe, JSON for a machine."""
+"""What a command shows: tables and progress for a person at a terminal, plain text in a pipe, JSON
+for a machine.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Show a spinner with ``what`` while the block runs; nothing where standard error is not a terminal."""
+    """Show a spinner with ``what`` while the block runs.
+
+    Nothing where standard error is not a terminal.
+    """
     if not sys.stderr.isatty():
         yield
         return

@@ -1,7 +1,8 @@
 """Element types.
 
-A dtype is written as TVM writes it: ``"float32"``, ``"int64"``, ``"uint8"``, ``"bool"``, ``"bfloat16"``. This module
-translates that spelling to numpy and to the code, width and lanes that TVM's binary formats store.
+A dtype is written as TVM writes it: ``"float32"``, ``"int64"``, ``"uint8"``, ``"bool"``,
+``"bfloat16"``. This module translates that spelling to numpy and to the code, width and lanes that
+TVM's binary formats store.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def integer_range(dtype: str) -> tuple[int, int]:
 
 
 def lanes_of(dtype: str) -> int | str:
-    """Return how many lanes ``dtype`` has, as a text such as ``vscalex4`` where the machine decides."""
+    """Return how many lanes ``dtype`` has, as a text such as ``vscalex4`` where the machine
+    decides.
+    """
     _, times, lanes = dtype.partition("x")
     if not times:
         return 1

@@ -1,7 +1,7 @@
 """The exceptions of the product, and the one form in which they reach a reader.
 
-Every mistake is a :class:`Diagnostic`; an exception carries one or several of them and renders them with the source
-line, carets under the place, what was expected, and help where there is any.
+Every mistake is a :class:`Diagnostic`; an exception carries one or several of them and renders them
+with the source line, carets under the place, what was expected, and help where there is any.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Diagnostic:
 class Relay2RelaxError(Exception):
     """Base of all errors that the product raises on purpose.
 
-    ``diagnostics`` lists every mistake that was found, in source order; ``source`` is the text they point into.
+    ``diagnostics`` lists every mistake that was found, in source order; ``source`` is the text they
+    point into.
     """
 
     def __init__(self, problem: str | Diagnostic | Iterable[Diagnostic], source: SourceText | None = None) -> None:

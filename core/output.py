@@ -16,7 +16,8 @@ Content = Union[bytes, Sequence[Union[bytes, memoryview]]]
 
 
 def write_all(files: Mapping[Path, Content]) -> None:
-    """Write every file or none: contents go to temporary files beside their targets, which are then renamed.
+    """Write every file or none: contents go to temporary files beside their targets, which are then
+    renamed.
 
     Raises FileError where that fails.
     """

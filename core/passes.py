@@ -60,11 +60,12 @@ _contexts: ContextVar[tuple[PassContext, ...]] = ContextVar("_contexts", default
 class PassContext:
     """What holds for passes that run within ``with PassContext(…):``.
 
-    ``opt_level``      a ``Sequential`` leaves out passes of a higher level (those in ``required_pass`` run anyway).
+    ``opt_level``  a ``Sequential`` leaves out passes of a higher level (those in ``required_pass``
+        run anyway).
     ``required_pass``  names of passes that a ``Sequential`` always runs.
     ``disabled_pass``  names of passes that a ``Sequential`` leaves out.
-    ``instruments``    look on at every pass.
-    ``config``         options of passes by name; :data:`CONFIGS` has them all.
+    ``instruments``  look on at every pass.
+    ``config``  options of passes by name; :data:`CONFIGS` has them all.
 
     Raises Relay2RelaxError for an option that no pass has, and for a value of another kind.
     """
@@ -116,8 +117,8 @@ class PassContext:
 class Pass(ABC, Generic[M]):
     """A pass: a module in, a module out; its argument is never changed.
 
-    A pass is a frozen dataclass whose fields are its options. It overrides :meth:`transform`; ``opt_level`` is the
-    level from which a ``Sequential`` runs it (as in TVM).
+    A pass is a frozen dataclass whose fields are its options. It overrides :meth:`transform`;
+    ``opt_level`` is the level from which a ``Sequential`` runs it (as in TVM).
     """
 
     __slots__ = ()
@@ -190,8 +191,9 @@ def pass_decorator(
 ) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator of functions, or of classes with the method ``method``.
 
-    A function becomes the pass that ``make(function, name, opt_level)`` gives; a class becomes a function that takes
-    the class's arguments and returns such a pass. ``name`` is that of what is decorated where it is "".
+    A function becomes the pass that ``make(function, name, opt_level)`` gives; a class becomes a
+    function that takes the class's arguments and returns such a pass. ``name`` is that of what is
+    decorated where it is "".
     """
 
     def decorate(decorated: Callable[..., Any]) -> Any:
@@ -209,7 +211,8 @@ def pass_decorator(
 
 
 def module_pass(*, opt_level: int, name: str = "") -> Callable[[Callable[..., Any]], Any]:
-    """Make a pass of a function ``(mod, context) -> mod``, or of a class with a method ``transform_module``.
+    """Make a pass of a function ``(mod, context) -> mod``, or of a class with a method
+    ``transform_module``.
 
     @module_pass(opt_level=1)
     def nothing(mod, context):
@@ -249,7 +252,9 @@ class PassTimingInstrument(PassInstrument):
         entry.seconds = time.perf_counter() - start
 
     def render(self) -> str:
-        """Return a line per pass, indented under the pass that ran it: time, time of its own, share of the whole."""
+        """Return a line per pass, indented under the pass that ran it: time, time of its own, share
+        of the whole.
+        """
         whole = sum(entry.seconds for entry in self._root.inner) or 1.0
         lines: list[str] = []
         stack = [(entry, 0) for entry in reversed(self._root.inner)]
@@ -265,7 +270,8 @@ class PassTimingInstrument(PassInstrument):
 class PassPrintingInstrument(PassInstrument):
     """Prints the module before and after passes.
 
-    ``before`` and ``after`` name the passes; None stands for all. ``write`` gets the text, by default it is printed.
+    ``before`` and ``after`` name the passes; None stands for all. ``write`` gets the text, by
+    default it is printed.
     """
 
     def __init__(

@@ -10,7 +10,10 @@ from relay2relax.core.script_source import Poison, ScriptSource
 
 
 class Names:
-    """What the names of ``source`` stand for; readers of tensor programs and of Relax derive from it."""
+    """What the names of ``source`` stand for.
+
+    Readers of tensor programs and of Relax derive from it.
+    """
 
     def __init__(self, source: ScriptSource) -> None:
         self.source = source
@@ -28,7 +31,10 @@ class Names:
         return self.source.values.get(name)
 
     def lookup(self, name: str) -> Any:
-        """Return what ``name`` stands for, None where it is not defined; raises FollowsError for a mistaken one."""
+        """Return what ``name`` stands for, None where it is not defined.
+
+        Raises FollowsError for a mistaken one.
+        """
         found = self.find(name)
         if isinstance(found, Poison):
             raise self.source.follows(name)

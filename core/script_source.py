@@ -1,8 +1,9 @@
-"""TVMScript as a syntax tree: read by Python's ``ast``, never executed, with a place for every mistake.
+"""TVMScript as a syntax tree: read by Python's ``ast``, never executed, with a place for every
+mistake.
 
-A script is Python text, so Python's own parser reads it; what the names in it mean is decided by the readers of
-tensor programs (``tir/script_*``) and of Relax (``relax_ir/script_*``). Imports in the text are looked at for the names
-that they give to TVM's namespaces, and otherwise ignored.
+A script is Python text, so Python's own parser reads it; what the names in it mean is decided by
+the readers of tensor programs (``tir/script_*``) and of Relax (``relax_ir/script_*``). Imports in
+the text are looked at for the names that they give to TVM's namespaces, and otherwise ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from typing import Any
 from relay2relax.core.errors import Diagnostic, ParseError
 from relay2relax.core.source import SourceRange, SourceText
 
-# The namespaces under all names that they had: ``I`` of modules, ``R`` of Relax, ``T`` of tensor programs.
+# The namespaces under all names that they had: ``I`` of modules, ``R`` of Relax, ``T`` of tensor
+# programs.
 _NAMESPACES = {
     "I": "I", "R": "R", "T": "T", "ir": "I", "relax": "R", "tir": "T", "tirx": "T", "Tx": "T", "tvm.script.ir": "I",
     "tvm.script.relax": "R", "tvm.script.tir": "T", "tvm.script.tirx": "T", "tvm.script": "I", "tvm.relax": "R",
@@ -88,7 +90,9 @@ def statement_word(node: ast.stmt) -> str:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a Python value can be written as a literal: a number, a string, None, lists and dictionaries of those."""
+    """Whether a Python value can be written as a literal: a number, a string, None, lists and
+    dictionaries of those.
+    """
     match value:
         case bool() | int() | float() | str() | None:
             return True
@@ -110,8 +114,9 @@ _LARGEST = 1e40
 class ScriptSource:
     """A script and its syntax tree.
 
-    ``classic`` says that the text is in the words of TVM 0.16–0.23, where some mean something else than today.
-    ``values`` are scalars for names that the text does not define. ``problems`` are the mistakes found so far.
+    ``classic`` says that the text is in the words of TVM 0.16–0.23, where some mean something else
+    than today. ``values`` are scalars for names that the text does not define. ``problems`` are the
+    mistakes found so far.
     """
 
     def __init__(self, text: str, name: str = "<script>") -> None:
@@ -170,17 +175,24 @@ class ScriptSource:
         return SourceRange(self.text.name, line, column, end, max(last, column + 1) if end == line else last)
 
     def head(self, node: ast.FunctionDef | ast.ClassDef) -> SourceRange:
-        """Return the place of the first words of a definition: ``def`` or ``class``, and the name."""
+        """Return the place of the first words of a definition: ``def`` or ``class``, and the
+        name.
+        """
         first = self.where(node)
         words = f"{'class' if isinstance(node, ast.ClassDef) else 'def'} {node.name}"
         return SourceRange(first.name, first.line, first.column, first.line, first.column + len(words))
 
     def follows(self, name: str) -> FollowsError:
-        """Return the mistake of using ``name``, whose definition is mistaken; it is not reported again."""
+        """Return the mistake of using ``name``, whose definition is mistaken.
+
+        It is not reported again.
+        """
         return FollowsError(Diagnostic(f"`{name}` is mistaken"))
 
     def put_down(self, problem: ScriptProblem, where: SourceRange | None = None) -> None:
-        """Add a mistake to the list, unless it follows from one that is there or is there itself."""
+        """Add a mistake to the list, unless it follows from one that is there or is there
+        itself.
+        """
         found = problem.diagnostic if where is None else replace(problem.diagnostic, where=where)
         if not isinstance(problem, FollowsError) and found not in self.problems:
             self.problems.append(found)
@@ -196,7 +208,9 @@ class ScriptSource:
         return ScriptProblem(Diagnostic(title, self.where(node), label, tuple(notes), help))
 
     def undefined(self, node: ast.AST, name: str, known: Iterable[str], what: str = "name") -> ScriptProblem:
-        """Return the mistake of a name that nothing defines, with the known name that is most like it."""
+        """Return the mistake of a name that nothing defines, with the known name that is most like
+        it.
+        """
         close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
         return self.problem(node, f"the {what} `{name}` is not defined", "not defined here",
                             help=f"did you mean `{close[0]}`?" if close else "")  # fmt: skip
@@ -210,7 +224,9 @@ class ScriptSource:
     # Definitions, names and literals.
 
     def options(self, node: ast.FunctionDef, kind: str, names: tuple[str, ...]) -> dict[str, bool]:
-        """Return what the decorator ``kind`` of a function says: its options, which are true or false."""
+        """Return what the decorator ``kind`` of a function says: its options, which are true or
+        false.
+        """
         found: dict[str, bool] = {}
         for decorator in node.decorator_list:
             if not isinstance(decorator, ast.Call) or self.dotted(decorator.func) != kind:
@@ -230,7 +246,9 @@ class ScriptSource:
         return found
 
     def plain_parameters(self, node: ast.FunctionDef, what: str) -> list[ast.arg]:
-        """Return the parameters of a function, which have names of their own, no defaults and no stars."""
+        """Return the parameters of a function, which have names of their own, no defaults and no
+        stars.
+        """
         given = node.args
         for other in (given.vararg, given.kwarg, *given.kwonlyargs, *given.defaults):
             if other is not None:
@@ -243,14 +261,19 @@ class ScriptSource:
         return [*given.posonlyargs, *given.args]
 
     def once(self, known: dict[str, Any], new: dict[str, Any], node: ast.AST) -> None:
-        """Add the attributes ``new`` to those that are ``known``; raises ScriptProblem for a key that is there."""
+        """Add the attributes ``new`` to those that are ``known``; raises ScriptProblem for a key
+        that is there.
+        """
         for key in new:
             if key in known:
                 raise self.problem(node, f"the attribute {key!r} is given twice", "given before")
         known.update(new)
 
     def dotted(self, node: ast.AST) -> str | None:
-        """Return ``R.nn.relu`` for that chain of names, its namespace under its usual name; None for other nodes."""
+        """Return ``R.nn.relu`` for that chain of names, its namespace under its usual name.
+
+        None for other nodes.
+        """
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -270,7 +293,8 @@ class ScriptSource:
         return self.dotted(node.func) if isinstance(node, ast.Call) else None
 
     def quoted(self, node: ast.expr, what: str) -> ast.expr:
-        """Return the expression that a string holds, placed where the string stands, and any other node as it is.
+        """Return the expression that a string holds, placed where the string stands, and any other
+        node as it is.
 
         Raises ScriptProblem for a string that is no expression; ``what`` is what was wanted.
         """
@@ -286,7 +310,9 @@ class ScriptSource:
         return found
 
     def literal(self, node: ast.AST) -> Any:
-        """Return the Python value of a literal: numbers, strings, None, lists, tuples, dictionaries, float("inf")."""
+        """Return the Python value of a literal: numbers, strings, None, lists, tuples,
+        dictionaries, float("inf").
+        """
         match node:
             case ast.Constant(value):
                 if value is Ellipsis or isinstance(value, (bytes, complex)):
@@ -338,7 +364,9 @@ class ScriptSource:
         raise self.problem(node, f"{what} is a string", "expected a string")
 
     def arguments(self, call: ast.Call, names: tuple[str, ...]) -> dict[str, ast.expr]:
-        """Return the arguments of ``call`` by the parameter names ``names``; raises ScriptProblem for others."""
+        """Return the arguments of ``call`` by the parameter names ``names``; raises ScriptProblem
+        for others.
+        """
         title = f"`{self.dotted(call.func)}` has no such argument"
         if len(call.args) > len(names):
             raise self.problem(call.args[len(names)], title, f"expected {', '.join(names) or 'no arguments'}")

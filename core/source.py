@@ -1,8 +1,8 @@
 """Source text, places in it, and the spans that Relay nodes carry.
 
-Two things are kept apart. A :class:`SourceRange` says where in a text we read something; it serves error messages.
-A :class:`Span` is part of a Relay program: importers put the name of the original operator there, and TVM prints it
-as ``span=name:line:column``.
+Two things are kept apart. A :class:`SourceRange` says where in a text we read something; it serves
+error messages. A :class:`Span` is part of a Relay program: importers put the name of the original
+operator there, and TVM prints it as ``span=name:line:column``.
 """
 
 from __future__ import annotations
@@ -96,7 +96,10 @@ class SourceText:
         return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
 
     def excerpt(self, where: SourceRange, label: str = "", width: int = 160) -> list[str]:
-        """Return the lines that show ``where`` with carets under it; long lines are cut to ``width`` columns."""
+        """Return the lines that show ``where`` with carets under it.
+
+        Long lines are cut to ``width`` columns.
+        """
         first = max(1, where.line - 1)
         gutter = len(str(where.line))
         rows = [" " * gutter + " |"]

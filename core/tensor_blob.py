@@ -1,7 +1,10 @@
-"""The binary form of one tensor, as parameter files and the ``b64ndarrays`` of JSON documents hold it.
+"""The binary form of one tensor, as parameter files and the ``b64ndarrays`` of JSON documents hold
+it.
 
-    blob ::= u64 magic, u64 reserved, i32 device_type, i32 device_id, i32 ndim, u8 code, u8 bits, u16 lanes,
-             i64 extent * ndim, i64 size in bytes, the elements, row-major     (all little endian, no padding)
+    blob ::= u64 magic, u64 reserved, i32 device_type, i32 device_id, i32 ndim,
+             u8 code, u8 bits, u16 lanes,
+             i64 extent * ndim, i64 size in bytes, the elements, row-major
+             (all little endian, no padding)
 
 Arrays are views: nothing is copied while reading.
 """
@@ -22,10 +25,12 @@ _MAX_RANK = 64
 
 
 def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tuple[Array, int]:
-    """Return the tensor that begins at ``offset`` and the offset behind it; the array is a read-only view.
+    """Return the tensor that begins at ``offset`` and the offset behind it.
 
-    ``today``: it was written by a TVM whose codes of dtypes are DLPack's, one since 0.21.
-    Raises ParseError where the blob is damaged, DTypeError for an element type that numpy cannot hold.
+    The array is a read-only view.
+
+    ``today``: it was written by a TVM whose codes of dtypes are DLPack's, one since 0.21. Raises
+    ParseError where the blob is damaged, DTypeError for an element type that numpy cannot hold.
     """
     if offset + _HEAD.size > len(buffer):
         raise ParseError(
@@ -50,7 +55,8 @@ def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tup
     for extent in shape:
         count *= extent
     if name == "bool" and size == 0 and 0 < count <= len(buffer) * 8:
-        # TVM up to 0.6 computed bits / 8 = 0 bytes for bool tensors and wrote no elements: they are lost.
+        # TVM up to 0.6 computed bits / 8 = 0 bytes for bool tensors and wrote no elements: they are
+        # lost.
         return np.broadcast_to(np.zeros((), np.bool_), shape), start
     if size != count * dtype.itemsize:
         raise ParseError(
@@ -66,7 +72,9 @@ def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tup
 
 
 def write_tensor(array: Array) -> tuple[bytes, Array]:
-    """Return the header of the blob, and the elements as a view of bytes where ``array`` is contiguous."""
+    """Return the header of the blob, and the elements as a view of bytes where ``array`` is
+    contiguous.
+    """
     code, width, lanes = to_code(of_array(array))
     whole = np.ascontiguousarray(array)
     if whole.dtype.byteorder == ">":

@@ -1,13 +1,15 @@
 """How close two floating-point results must be: the one place where tolerances are written down.
 
-A result that is the sum of ``n`` products carries a rounding error that grows like sqrt(n) for random signs and like n
-at worst; elementary functions differ by a few units in the last place between libraries. The bound used here is
+A result that is the sum of ``n`` products carries a rounding error that grows like sqrt(n) for
+random signs and like n at worst; elementary functions differ by a few units in the last place
+between libraries. The bound used here is
 
     |actual - expected| <= eps * (16 + 4 * sqrt(n)) * (|expected| + scale)
 
-with ``eps`` the dtype's machine epsilon, ``n`` the length of the longest chain of sums that leads to the result, and
-``scale`` the largest finite magnitude among the expected values (cancellation leaves errors of the size of what was
-summed). Integers, bools and shapes agree exactly; NaN agrees with NaN, an infinity with the same infinity.
+with ``eps`` the dtype's machine epsilon, ``n`` the length of the longest chain of sums that leads
+to the result, and ``scale`` the largest finite magnitude among the expected values (cancellation
+leaves errors of the size of what was summed). Integers, bools and shapes agree exactly; NaN agrees
+with NaN, an infinity with the same infinity.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ MODEL_REDUCTION = 65536
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How two arrays differ: largest absolute and relative error, ULPs, and whether that is within the tolerance."""
+    """How two arrays differ: largest absolute and relative error, ULPs, and whether that is within
+    the tolerance.
+    """
 
     max_abs: float
     max_rel: float
@@ -35,7 +39,9 @@ class Difference:
 
 
 def bound(dtype: str, reduction: int) -> float:
-    """Return the relative bound for ``dtype`` after sums of ``reduction`` terms (0 for integers and bools)."""
+    """Return the relative bound for ``dtype`` after sums of ``reduction`` terms (0 for integers and
+    bools).
+    """
     if not is_float(dtype):
         return 0.0
     return _EPSILON[dtype] * (16 + 4 * float(np.sqrt(reduction)))

@@ -1,7 +1,7 @@
 """Which apache-tvm is installed, and whether it can work with the apache-tvm-ffi beside it.
 
-The wheels of apache-tvm declare only a lower bound on apache-tvm-ffi, whose binary interface changes between releases;
-what pip picks by itself fails at import or crashes.
+The wheels of apache-tvm declare only a lower bound on apache-tvm-ffi, whose binary interface
+changes between releases; what pip picks by itself fails at import or crashes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from importlib import metadata
 
 from relay2relax.core.errors import Relay2RelaxError
 
-# For each release that reads our scripts: the first apache-tvm-ffi that works with it, and the first that does not.
+# For each release that reads our scripts: the first apache-tvm-ffi that works with it, and the
+# first that does not.
 _PAIRS = {
     "0.25": ("0.1.12", "0.1.13"),
     "0.26": ("0.1.13.post2", "0.1.15"),
@@ -32,7 +33,10 @@ def _key(version: str) -> tuple[int, ...]:
 
 
 def installation_problem() -> str | None:
-    """Return why apache-tvm cannot be used, in words, or None where it can; TVM is not imported for that."""
+    """Return why apache-tvm cannot be used, in words, or None where it can.
+
+    TVM is not imported for that.
+    """
     try:
         version = metadata.version("apache-tvm")
     except metadata.PackageNotFoundError:

@@ -1,4 +1,6 @@
-"""Graph walks with a stack of their own: a chain of a million nodes is as ordinary as a chain of three."""
+"""Graph walks with a stack of their own: a chain of a million nodes is as ordinary as a chain of
+three.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def post_order(roots: Iterable[Node], children: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
-    """Yield every node reachable from ``roots`` once, each after its children, children in their order.
+    """Yield every node reachable from ``roots`` once, each after its children, children in their
+    order.
 
-    Nodes are told apart by hash and equality, so identity-hashed nodes of a DAG are visited once each. ``children``
-    must not describe a cycle; on a cycle the back edge is ignored.
+    Nodes are told apart by hash and equality, so identity-hashed nodes of a DAG are visited once
+    each. ``children`` must not describe a cycle; on a cycle the back edge is ignored.
     """
     seen: set[Node] = set()
     for root in roots:

@@ -1,7 +1,8 @@
 """Files of named arrays that today's tools write: safetensors and npz.
 
-A safetensors file is a u64 with the length of a JSON header, the header, and the elements, to which the header's
-``data_offsets`` refer; an npz file is an archive of numpy's files. Nothing in either is executed.
+A safetensors file is a u64 with the length of a JSON header, the header, and the elements, to which
+the header's ``data_offsets`` refer; an npz file is an archive of numpy's files. Nothing in either
+is executed.
 """
 
 from __future__ import annotations
@@ -75,7 +76,10 @@ def _view(buffer: memoryview, start: int, name: str, entry: Any) -> Array:
 
 
 def read_npz(buffer: memoryview) -> dict[str, Array]:
-    """Return the arrays of an npz file by name, which are copies; raises ParseError where the file is damaged."""
+    """Return the arrays of an npz file by name, which are copies.
+
+    Raises ParseError where the file is damaged.
+    """
     found: dict[str, Array] = {}
     try:
         with np.load(io.BytesIO(buffer), allow_pickle=False) as stored:

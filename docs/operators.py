@@ -1,4 +1,6 @@
-"""Write docs/operators.md, the page of all operators, from their records: ``python docs/operators.py``."""
+"""Write docs/operators.md, the page of all operators, from their records: ``python
+docs/operators.py``.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from relay2relax.ops.attributes import AttrField, attr_fields
-from relay2relax.ops.record import Expanded, OpDef, SameOp
-from relay2relax.ops.refusal import WITHOUT_RECORD, Refusal
-from relay2relax.ops.table import FAMILIES
+from relay2relax.ops.registry.attributes import AttrField, attr_fields
+from relay2relax.ops.registry.record import Expanded, OpDef, SameOp
+from relay2relax.ops.registry.refusal import WITHOUT_RECORD, Refusal
+from relay2relax.ops.registry.table import FAMILIES
 
 PAGE = Path(__file__).with_suffix(".md")
 HEAD = """# Operators
@@ -37,8 +39,13 @@ def _index() -> Iterator[str]:
     for family in FAMILIES:
         names = [op.relay for op in _records(family) if op.relay is not None]
         if names:
-            yield f"* [{family.replace('_', ' ')}](#{family.replace('_', '-')}): " + ", ".join(map(_code, names))
+            yield f"* [{_title(family)}](#{_title(family).replace(' ', '-')}): " + ", ".join(map(_code, names))
     yield ""
+
+
+def _title(family: str) -> str:
+    """Return the heading of a family, such as ``math.elementwise``."""
+    return family.partition(".")[2].replace("_", " ")
 
 
 def _records(family: str) -> tuple[OpDef, ...]:
@@ -51,7 +58,7 @@ def _families() -> Iterator[str]:
         records = [op for op in _records(family) if op.relay is not None]
         if not records:
             continue
-        yield f"## {family.replace('_', ' ')}"
+        yield f"## {_title(family)}"
         yield ""
         yield _first_paragraph(import_module(f"relay2relax.ops.{family}").__doc__ or "")
         yield ""

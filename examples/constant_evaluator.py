@@ -1,7 +1,8 @@
 """A constant evaluator for Relay, as a user of the library would write it.
 
-The pass is an ``ExprMutator``: a call of an operator whose arguments are all constants is run, on an executor, and
-replaced by its value. It is an ordinary pass then: it runs in a sequence, beside those of the library.
+The pass is an ``ExprMutator``: a call of an operator whose arguments are all constants is run, on
+an executor, and replaced by its value. It is an ordinary pass then: it runs in a sequence, beside
+those of the library.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Convolutions on one device, everything else on another: the tutorial's pass, and the plan that follows from it."""
+"""Convolutions on one device, everything else on another: the tutorial's pass, and the plan that
+follows from it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from relay2relax.relay_ir import transform
 
 
 class ScheduleConv2d(relay_ir.ExprMutator):
-    """Marks every two-dimensional convolution as computed on a device, and other calls as computed elsewhere."""
+    """Marks every two-dimensional convolution as computed on a device, and other calls as computed
+    elsewhere.
+    """
 
     def __init__(self, device: relay_ir.VirtualDevice, elsewhere: relay_ir.VirtualDevice | None = None) -> None:
         super().__init__()
@@ -24,7 +28,9 @@ class ScheduleConv2d(relay_ir.ExprMutator):
 def schedule_conv2d_on_gpu(
     mod: relay_ir.IRModule, elsewhere: relay_ir.VirtualDevice | None = None
 ) -> relay_ir.IRModule:
-    """Return ``mod`` with its convolutions marked for the first GPU, which need not exist on this machine."""
+    """Return ``mod`` with its convolutions marked for the first GPU, which need not exist on this
+    machine.
+    """
     schedule = ScheduleConv2d(relay_ir.gpu(0), elsewhere)
     return relay_ir.infer_type(relay_ir.IRModule({relay_ir.GlobalVar("main"): schedule.visit(mod["main"])}))
 
@@ -37,11 +43,13 @@ def main() -> None:
     marked = schedule_conv2d_on_gpu(resnet)
     print(marked)
 
-    # Nothing is said of the operators between two convolutions: they stay on the GPU, and only the last results move.
+    # Nothing is said of the operators between two convolutions: they stay on the GPU, and only the
+    # last results move.
     plan = transform.PlanDevices(default_device=relay_ir.cpu())
     print(relay_ir.infer_type(plan(marked)))
 
-    # Everything else pinned to the CPU, as `rewrite_annotated_ops` did: each convolution is fed and read by copies.
+    # Everything else pinned to the CPU, as `rewrite_annotated_ops` did: each convolution is fed and
+    # read by copies.
     pinned = schedule_conv2d_on_gpu(resnet, elsewhere=relay_ir.cpu())
     print(relay_ir.infer_type(plan(pinned)))
 

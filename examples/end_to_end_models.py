@@ -1,9 +1,12 @@
-"""One classifier told in many ways: tensor programs, library functions, both, and with its weights bound.
+"""One classifier told in many ways: tensor programs, library functions, both, and with its weights
+bound.
 
-The steps are those of the chapter "End to End Model Execution" of the machine learning compilation course. The modules
-stand here as they were first written, in the TVMScript of 2022; they are read, printed in today's, built and run.
+The steps are those of the chapter "End to End Model Execution" of the machine learning compilation
+course. The modules stand here as they were first written, in the TVMScript of 2022; they are read,
+printed in today's, built and run.
 """
-# Functions of a module call each other by name, `Tensor` is a word of scripts, and annotations hold dtypes in quotes.
+# Functions of a module call each other by name, `Tensor` is a word of scripts, and annotations hold
+# dtypes in quotes.
 # ruff: noqa: F821, F841, UP037
 
 # This is needed for deferring annotation parsing in TVMScript
@@ -138,7 +141,8 @@ class MyModuleMixture:
         return out
 
 
-# Between two dataflow blocks there may be effects; what a block computes is seen outside where it says so.
+# Between two dataflow blocks there may be effects; what a block computes is seen outside where it
+# says so.
 @script.ir_module
 class TwoBlocks:
     relu0 = MyModule["relu0"]
@@ -166,7 +170,10 @@ class TwoBlocks:
 
 
 def mistaken_sample() -> None:
-    """The chapter's own sample of two blocks, which passes tensors that linear1 does not take; raises ParseError."""
+    """The chapter's own sample of two blocks, which passes tensors that linear1 does not take.
+
+    Raises ParseError.
+    """
 
     # fmt: off
     @script.ir_module
@@ -196,10 +203,12 @@ def mistaken_sample() -> None:
 
 
 def register_library() -> str:
-    """Register the functions that the modules find by name, with PyTorch where it is installed; return by whom.
+    """Register the functions that the modules find by name, with PyTorch where it is installed.
 
-    Each is given arrays that it reads and, last, the one that it writes. They are exchanged without copies: through
-    DLPack with PyTorch, as they are with numpy.
+    Return by whom.
+
+    Each is given arrays that it reads and, last, the one that it writes. They are exchanged without
+    copies: through DLPack with PyTorch, as they are with numpy.
     """
     try:
         import torch

@@ -1,7 +1,8 @@
 """From a Relay model to Relax and back to numbers, step by step.
 
-The steps are those of TVM's "Introduction to Relax": a model with an unknown batch is taken from the library,
-translated with a TensorIR function per operator, looked at, built, run with a batch of its own, and compared.
+The steps are those of TVM's "Introduction to Relax": a model with an unknown batch is taken from
+the library, translated with a TensorIR function per operator, looked at, built, run with a batch of
+its own, and compared.
 """
 
 from __future__ import annotations

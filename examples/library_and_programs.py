@@ -1,7 +1,9 @@
-"""The exercises at the end of the chapter "End to End Model Execution": one model from operators to machine code.
+"""The exercises at the end of the chapter "End to End Model Execution": one model from operators to
+machine code.
 
-The module is built binding by binding. Some of its calls then go to a library, the others become tensor programs, one
-of which gets a schedule; what is left is fused, planned, built and kept in a file. Every form is run and compared.
+The module is built binding by binding. Some of its calls then go to a library, the others become
+tensor programs, one of which gets a schedule; what is left is fused, planned, built and kept in a
+file. Every form is run and compared.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ import numpy as np
 
 from relay2relax import backends, relax_ir
 from relay2relax.relax_ir import transform
+from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.schedule import Schedule
-from relay2relax.tir.stmt import PrimFunc
 
 
 def build_module() -> relax_ir.IRModule:
@@ -39,7 +41,9 @@ def library_matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
 
 def scheduled(program: PrimFunc) -> PrimFunc:
-    """Return a product of matrices with its columns in blocks of sixteen, sums kept apart, blocks in parallel."""
+    """Return a product of matrices with its columns in blocks of sixteen, sums kept apart, blocks
+    in parallel.
+    """
     schedule = Schedule(program)
     (block,) = schedule.get_blocks()
     _, columns, inner = schedule.get_loops(block)
@@ -57,7 +61,8 @@ def versions(module: relax_ir.IRModule) -> dict[str, relax_ir.IRModule]:
     library = mixed(module)
     programs = transform.LegalizeOps()(module)
     by_schedule = transform.DispatchCalls({"matmul": scheduled(programs["matmul"])})(programs)
-    # The calling convention is the same, so a program takes the place of the library's function as well.
+    # The calling convention is the same, so a program takes the place of the library's function as
+    # well.
     back = transform.DispatchCalls({"library.matmul": programs["matmul"]})(transform.LegalizeOps()(library))
     fused = transform.Sequential([transform.FuseOps(), transform.FuseTIR()])(programs)
     return {

@@ -1,7 +1,7 @@
 """A two-layer perceptron in Relax: by operators, and by tensor programs of its own.
 
-The model is that of TVM's "Understand Relax Abstraction". Both modules are written in TVMScript on live Python, built,
-run with batches of several sizes, and compared with numpy.
+The model is that of TVM's "Understand Relax Abstraction". Both modules are written in TVMScript on
+live Python, built, run with batches of several sizes, and compared with numpy.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def relax_mlp(
 
 @I.ir_module
 class LowLevel:
-    """The same by loops: two tensor programs, symbolic in every extent, and the graph that calls them."""
+    """The same by loops: two tensor programs, symbolic in every extent, and the graph that calls
+    them.
+    """
 
     @T.prim_func(private=True)
     def linear(x: T.handle, w: T.handle, b: T.handle, z: T.handle):

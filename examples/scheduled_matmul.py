@@ -1,8 +1,10 @@
-"""A product of two matrices of 512x512, scheduled by hand, built by apache-tvm with its default pipeline.
+"""A product of two matrices of 512x512, scheduled by hand, built by apache-tvm with its default
+pipeline.
 
-Each step is checked, so what comes out computes what went in. The matrix on the right is packed into panels of as many
-columns as a tile has; a tile of results stays in registers while the whole depth runs, and is stored once. The
-script prints the rate of that against numpy's own product, on two threads, and how far the results are apart.
+Each step is checked, so what comes out computes what went in. The matrix on the right is packed
+into panels of as many columns as a tile has; a tile of results stays in registers while the whole
+depth runs, and is stored once. The script prints the rate of that against numpy's own product, on
+two threads, and how far the results are apart.
 """
 
 from __future__ import annotations

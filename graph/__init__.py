@@ -1,4 +1,5 @@
-"""Programs as graphs of operators and tensors: MSC-style, directed, and nothing of Relay or Relax is lost.
+"""Programs as graphs of operators and tensors: MSC-style, directed, and nothing of Relay or Relax
+is lost.
 
     g, weights = graph.from_relay(mod)
     graph.to_relay(g, weights)           # the module again
@@ -13,27 +14,27 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 _exports = {
-    "dot": ["to_dot"],
-    "json_format": ["from_json", "to_json"],
+    "formats.dot": ["to_dot"],
+    "formats.json": ["from_json", "to_json"],
     "model": ["GraphError", "MSCGraph", "MSCJoint", "MSCPrim", "MSCTensor"],
-    "relax_export": ["to_relax"],
-    "relax_import": ["from_relax"],
-    "relay_export": ["to_relay"],
-    "relay_import": ["from_relay"],
-    "text": ["to_text"],
+    "relax.exporter": ["to_relax"],
+    "relax.importer": ["from_relax"],
+    "relay.exporter": ["to_relay"],
+    "relay.importer": ["from_relay"],
+    "formats.text": ["to_text"],
 }
 
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs=_exports)
 
 if TYPE_CHECKING:
-    from relay2relax.graph.dot import to_dot
-    from relay2relax.graph.json_format import from_json, to_json
+    from relay2relax.graph.formats.dot import to_dot
+    from relay2relax.graph.formats.json import from_json, to_json
+    from relay2relax.graph.formats.text import to_text
     from relay2relax.graph.model import GraphError, MSCGraph, MSCJoint, MSCPrim, MSCTensor
-    from relay2relax.graph.relax_export import to_relax
-    from relay2relax.graph.relax_import import from_relax
-    from relay2relax.graph.relay_export import to_relay
-    from relay2relax.graph.relay_import import from_relay
-    from relay2relax.graph.text import to_text
+    from relay2relax.graph.relax.exporter import to_relax
+    from relay2relax.graph.relax.importer import from_relax
+    from relay2relax.graph.relay.exporter import to_relay
+    from relay2relax.graph.relay.importer import from_relay
 
 __all__ = [
     "GraphError",

@@ -5,15 +5,17 @@
     prim   ::= MSCPrim(name, optype, parents)            a symbolic extent
     tensor ::= MSCTensor(name, dtype, shape)
 
-A node stands for one Relay expression and keeps what the expression has: typed attributes, span, annotations; in the
-graph of a Relax program, for one binding. Then its ``optype`` begins with ``relax.`` where it calls an operator, its
-scope is the block that it stands in, and the tensors that a dataflow block gives have aliases.
-The structure, names only, is a networkx graph beside the nodes (``MSCGraph.dag``).
+A node stands for one Relay expression and keeps what the expression has: typed attributes, span,
+annotations; in the graph of a Relax program, for one binding. Then its ``optype`` begins with
+``relax.`` where it calls an operator, its scope is the block that it stands in, and the tensors
+that a dataflow block gives have aliases. The structure, names only, is a networkx graph beside the
+nodes (``MSCGraph.dag``).
 
-What is evaluated only sometimes, or elsewhere, is a graph of its own that a node holds: the body of a function
-literal, the branches of an ``if``, the clauses of a ``match``. The node's operands are its own, then what each of
-these graphs takes from around itself (``captured``), graph by graph. A ``let`` that stays a ``let``, because its value
-has an effect or calls itself, is two nodes: ``bind`` is the variable, ``let`` the value of the body.
+What is evaluated only sometimes, or elsewhere, is a graph of its own that a node holds: the body of
+a function literal, the branches of an ``if``, the clauses of a ``match``. The node's operands are
+its own, then what each of these graphs takes from around itself (``captured``), graph by graph. A
+``let`` that stays a ``let``, because its value has an effect or calls itself, is two nodes:
+``bind`` is the variable, ``let`` the value of the body.
 """
 
 from __future__ import annotations
@@ -27,12 +29,12 @@ from typing import TYPE_CHECKING, Any
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.source import Span
-from relay2relax.relax_ir.expr import Expr as RelaxExpr
-from relay2relax.relax_ir.struct_info import StructInfo
-from relay2relax.relay_ir.device import VirtualDevice
-from relay2relax.relay_ir.module import TypeData
-from relay2relax.relay_ir.types import FuncType, Type, TypeVar
-from relay2relax.tir.stmt import PrimFunc
+from relay2relax.relax_ir.ir.expr import Expr as RelaxExpr
+from relay2relax.relax_ir.ir.struct_info import StructInfo
+from relay2relax.relay_ir.ir.device import VirtualDevice
+from relay2relax.relay_ir.ir.module import TypeData
+from relay2relax.relay_ir.ir.types import FuncType, Type, TypeVar
+from relay2relax.tir.ir.stmt import PrimFunc
 
 if TYPE_CHECKING:
     import networkx
@@ -41,7 +43,8 @@ INPUT, CONSTANT, TUPLE, GET_ITEM = "input", "constant", "tuple", "get_item"
 CALL, FUNCTION, GLOBAL, CONSTRUCTOR = "call", "function", "global", "constructor"
 IF, MATCH, BIND, LET = "if", "match", "bind", "let"
 REF, REF_READ, REF_WRITE = "ref", "ref_read", "ref_write"
-# The scope of what stands in a block of a Relax program is one of these words with the block's number.
+# The scope of what stands in a block of a Relax program is one of these words with the block's
+# number.
 DATAFLOW, ORDINARY = "dataflow", "block"
 
 
@@ -53,9 +56,10 @@ class GraphError(Relay2RelaxError):
 class MSCTensor:
     """A tensor: what a node gives, or a weight that it holds.
 
-    ``shape`` has -1 where an extent is symbolic; then ``prims`` says every extent, a symbolic one by the name
-    of its prim, and is empty otherwise. ``alias`` is the name by which users know the tensor. A value that is
-    no tensor has the dtype ``"function"``, ``"shape"`` or ``"object"`` (a reference, a value of a data type, …).
+    ``shape`` has -1 where an extent is symbolic; then ``prims`` says every extent, a symbolic one
+    by the name of its prim, and is empty otherwise. ``alias`` is the name by which users know the
+    tensor. A value that is no tensor has the dtype ``"function"``, ``"shape"`` or ``"object"`` (a
+    reference, a value of a data type, …).
     """
 
     name: str
@@ -71,7 +75,10 @@ class MSCTensor:
         return len(self.shape)
 
     def get_shape(self, with_prims: bool = False) -> tuple[int | str, ...]:
-        """Return the extents; with ``with_prims`` a symbolic one as the name of its prim instead of -1."""
+        """Return the extents.
+
+        With ``with_prims`` a symbolic one as the name of its prim instead of -1.
+        """
         if not (with_prims and self.prims):
             return self.shape
         return tuple(p if e < 0 else e for e, p in zip(self.shape, self.prims, strict=True))
@@ -79,7 +86,9 @@ class MSCTensor:
 
 @dataclass(frozen=True, slots=True)
 class MSCPrim:
-    """A symbolic extent: ``shape`` (dimension of a tensor), ``Int``, or an operator over other prims."""
+    """A symbolic extent: ``shape`` (dimension of a tensor), ``Int``, or an operator over other
+    prims.
+    """
 
     name: str
     optype: str
@@ -89,7 +98,8 @@ class MSCPrim:
 
 @dataclass(frozen=True, slots=True)
 class InputAttrs:
-    """What an ``input`` stands for: parameter ``hint``, or a value ``captured`` from around the graph.
+    """What an ``input`` stands for: parameter ``hint``, or a value ``captured`` from around the
+    graph.
 
     Of a ``bind``, these are name and annotations of its variable.
     """
@@ -102,13 +112,18 @@ class InputAttrs:
 
 @dataclass(frozen=True, slots=True)
 class ConstantAttrs:
-    """A constant; ``scalar`` shows its value where it has no dimensions (the weight is what counts)."""
+    """A constant.
+
+    ``scalar`` shows its value where it has no dimensions (the weight is what counts).
+    """
 
     scalar: float | int | bool | None = None
 
     @classmethod
     def of(cls, data: Array) -> ConstantAttrs:
-        """Return what is shown of ``data``: a float as the shortest decimal that is it in its dtype."""
+        """Return what is shown of ``data``: a float as the shortest decimal that is it in its
+        dtype.
+        """
         if data.ndim:
             return cls()
         value: float | int | bool = data.item()
@@ -139,9 +154,11 @@ class GlobalAttrs:
 
 @dataclass(frozen=True, slots=True)
 class FunctionAttrs:
-    """A function literal: its body is a graph, whose captured inputs are the node's operands, in order.
+    """A function literal: its body is a graph, whose captured inputs are the node's operands, in
+    order.
 
-    ``itself`` names the input by which a recursive function calls itself; it is not among the captured ones.
+    ``itself`` names the input by which a recursive function calls itself; it is not among the
+    captured ones.
     """
 
     graph: MSCGraph
@@ -158,10 +175,11 @@ class IfAttrs:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What a clause matches: anything, a variable (the next parameter of its graph), a tuple, or a constructor's value.
+    """What a clause matches: anything, a variable (the next parameter of its graph), a tuple, or a
+    constructor's value.
 
-    ``kind`` is "wildcard", "variable", "tuple" or "constructor"; then ``constructor`` is the name of the data type and
-    its own.
+    ``kind`` is "wildcard", "variable", "tuple" or "constructor"; then ``constructor`` is the name
+    of the data type and its own.
     """
 
     kind: str
@@ -172,7 +190,9 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class MatchAttrs:
-    """The clauses of a ``match``, whose first operand is the data: patterns, and graphs of the variables in them."""
+    """The clauses of a ``match``, whose first operand is the data: patterns, and graphs of the
+    variables in them.
+    """
 
     patterns: tuple[Pattern, ...]
     graphs: tuple[MSCGraph, ...]
@@ -189,7 +209,9 @@ class ConstructorAttrs:
 
 @dataclass(frozen=True, slots=True)
 class RelaxAttrs:
-    """A Relax expression; the node's operands stand for its variables and constants, one after the other.
+    """A Relax expression.
+
+    The node's operands stand for its variables and constants, one after the other.
 
     ``cast`` is what a ``match_cast`` says of it.
     """
@@ -202,11 +224,11 @@ class RelaxAttrs:
 class MSCJoint:
     """A node.
 
-    ``operands`` names, in Relay's order, the nodes or held weights that the expression is applied to;
-    ``inputs`` are the tensors that the node operands give, one after the other. ``weights`` are held tensors
-    by role. ``attrs`` is the attribute dataclass of the operator's record, or one of the classes above;
-    ``attr_operands`` gives the place of the operand that an attribute holds once more (``arange``). ``info`` is what a
-    Relax program says of the value.
+    ``operands`` names, in Relay's order, the nodes or held weights that the expression is applied
+    to; ``inputs`` are the tensors that the node operands give, one after the other. ``weights`` are
+    held tensors by role. ``attrs`` is the attribute dataclass of the operator's record, or one of
+    the classes above; ``attr_operands`` gives the place of the operand that an attribute holds once
+    more (``arange``). ``info`` is what a Relax program says of the value.
     """
 
     index: int
@@ -244,7 +266,9 @@ class MSCJoint:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function says of itself beside its parameters and body; ``inferred`` is what type inference found.
+    """What a function says of itself beside its parameters and body.
+
+    ``inferred`` is what type inference found.
 
     ``ret``, ``pure`` and ``private`` are those of a Relax function.
     """
@@ -262,12 +286,14 @@ class Signature:
 
 @dataclass(frozen=True, eq=False)
 class MSCGraph:
-    """A function, branch or clause as a graph; the nodes are in an order in which operands come first.
+    """A function, branch or clause as a graph.
 
-    ``params``       the input nodes that are parameters, in the function's order.
-    ``captured``     the input nodes that the graph takes from around the node that holds it.
-    ``result``       the node whose value the function returns; ``outputs`` are its tensors.
-    ``functions``    the other functions of the module, by name; they, the module's attributes and its type
+    The nodes are in an order in which operands come first.
+
+    ``params``       the input nodes that are parameters, in the function's order. ``captured``
+    the input nodes that the graph takes from around the node that holds it. ``result``       the
+    node whose value the function returns; ``outputs`` are its tensors. ``functions``    the other
+    functions of the module, by name; they, the module's attributes and its type
                      definitions go with the graph of the entry function only.
     ``prim_funcs``   the module's tensor programs, by name, as ``functions``.
     ``weight_spans`` spans of weights, by weight name, where a node holds the weight.
@@ -305,7 +331,9 @@ class MSCGraph:
 
     @cached_property
     def _tensors(self) -> dict[str, tuple[MSCTensor, MSCJoint]]:
-        """Tensors by name, and by alias where no tensor has that name, with the nodes they belong to."""
+        """Tensors by name, and by alias where no tensor has that name, with the nodes they belong
+        to.
+        """
         found: dict[str, tuple[MSCTensor, MSCJoint]] = {}
         for node in self.nodes:
             for tensor in (*node.outputs, *node.weights.values()):
@@ -362,11 +390,17 @@ class MSCGraph:
         return name in self._tensors
 
     def find_tensor(self, name: str) -> MSCTensor:
-        """Return the tensor ``name``, or the one with that alias; raises GraphError where there is none."""
+        """Return the tensor ``name``, or the one with that alias.
+
+        Raises GraphError where there is none.
+        """
         return self._find_tensor(name)[0]
 
     def find_producer(self, tensor: str) -> MSCJoint:
-        """Return the node that gives, or holds, a tensor; raises GraphError where there is no such tensor."""
+        """Return the node that gives, or holds, a tensor.
+
+        Raises GraphError where there is no such tensor.
+        """
         return self._find_tensor(tensor)[1]
 
     def _find_tensor(self, name: str) -> tuple[MSCTensor, MSCJoint]:
@@ -408,7 +442,9 @@ class MSCGraph:
                     yield tensor
 
     def subgraphs(self) -> Iterator[MSCGraph]:
-        """Yield this graph, those that its nodes hold, and those of the module's other functions."""
+        """Yield this graph, those that its nodes hold, and those of the module's other
+        functions.
+        """
         stack: list[MSCGraph] = [self]
         while stack:
             graph = stack.pop()
@@ -417,7 +453,9 @@ class MSCGraph:
             stack += [body for node in reversed(graph.nodes) for body in reversed(node.bodies)]
 
     def inspect(self) -> dict[str, Any]:
-        """Return a readable summary: inputs, outputs, and how many nodes and prims of each kind there are."""
+        """Return a readable summary: inputs, outputs, and how many nodes and prims of each kind
+        there are.
+        """
 
         def shown(tensor: MSCTensor) -> dict[str, Any]:
             shape = list(tensor.get_shape(with_prims=True))

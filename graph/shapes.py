@@ -1,18 +1,20 @@
-"""Types of nodes with symbolic extents: where Relay only knows ``?``, the records' shape rules know more."""
+"""Types of nodes with symbolic extents: where Relay only knows ``?``, the records' shape rules know
+more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from relay2relax.graph.model import MSCPrim, MSCTensor
-from relay2relax.ops.record import OpError
-from relay2relax.ops.table import relay_op
-from relay2relax.relay_ir.expr import Call, Expr, Op, Tuple, TupleGetItem, Var
-from relay2relax.relay_ir.types import TensorType, TupleType, Type
-from relay2relax.tir.expr import Binary, IntImm, PrimExpr, children
-from relay2relax.tir.expr import Call as PrimCall
-from relay2relax.tir.expr import Var as PrimVar
+from relay2relax.ops.registry.record import OpError
+from relay2relax.ops.registry.table import relay_op
+from relay2relax.relay_ir.ir.expr import Call, Expr, Op, Tuple, TupleGetItem, Var
+from relay2relax.relay_ir.ir.types import TensorType, TupleType, Type
 from relay2relax.tir.extent import Extent, is_any
+from relay2relax.tir.ir.expr import Binary, IntImm, PrimExpr, children
+from relay2relax.tir.ir.expr import Call as PrimCall
+from relay2relax.tir.ir.expr import Var as PrimVar
 
 _OPTYPES = {
     "+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "truncdiv": "Div", "truncmod": "Mod", "//": "FloorDiv",
@@ -39,7 +41,8 @@ def leaves(type_: Type | None) -> Iterator[TensorType]:
 def symbolic_type(expr: Expr, known: Type, type_of: Callable[[Expr], Type]) -> Type:
     """Return the type of ``expr`` as its operands' symbolic types determine it.
 
-    ``known`` is what Relay's inference found; where it has no ``?``, or no rule says more, it is returned.
+    ``known`` is what Relay's inference found; where it has no ``?``, or no rule says more, it is
+    returned.
     """
     if not has_any(known):
         return known
@@ -48,8 +51,8 @@ def symbolic_type(expr: Expr, known: Type, type_of: Callable[[Expr], Type]) -> T
             try:
                 found = record.infer(attrs, *(type_of(arg) for arg in args))
             except OpError:
-                # Relay proved the call legal without knowing the extents; what the rule cannot prove stays
-                # open.
+                # Relay proved the call legal without knowing the extents; what the rule cannot
+                # prove stays open.
                 return known
             return _refined(known, found)
         case Tuple(fields):
@@ -82,7 +85,9 @@ class PrimTable:
         self.prims: list[MSCPrim] = []
 
     def tensor(self, name: str, type_: TensorType, node: str, output: int, alias: str = "") -> MSCTensor:
-        """Return the tensor ``name``, output number ``output`` of ``node``, adding the prims of its extents."""
+        """Return the tensor ``name``, output number ``output`` of ``node``, adding the prims of its
+        extents.
+        """
         if all(isinstance(extent, int) for extent in type_.shape):
             shape = tuple(extent for extent in type_.shape if isinstance(extent, int))
             return MSCTensor(name, type_.dtype, shape, alias=alias)

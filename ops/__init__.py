@@ -1,13 +1,13 @@
 """What each operator is: one record per operator, one file per family.
 
-``table.py`` names the families; ``record.py`` says what a record holds; ``lower.py`` makes PrimFuncs of calls.
-Whoever adds an operator edits one family file and its test.
+``table.py`` names the families; ``record.py`` says what a record holds; ``lower.py`` makes
+PrimFuncs of calls. Whoever adds an operator edits one family file and its test.
 """
 
-from relay2relax.ops.attributes import NoAttrs, attr_fields
-from relay2relax.ops.record import Emit, Expanded, OpDef, OpError, SameOp, Script
-from relay2relax.ops.table import all_ops, relax_op, relay_names, relay_op
-from relay2relax.ops.types import TensorType, TupleType, Type
+from relay2relax.ops.registry.attributes import NoAttrs, attr_fields
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script
+from relay2relax.ops.registry.table import all_ops, relax_op, relay_names, relay_op
+from relay2relax.ops.registry.types import TensorType, TupleType, Type
 
 __all__ = [
     "Emit",

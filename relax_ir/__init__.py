@@ -1,15 +1,26 @@
-"""Relax: struct info with symbolic shapes, expressions in A-normal form, builder, checks, script and passes.
+"""Relax: struct info with symbolic shapes, expressions in A-normal form, builder, checks, script
+and passes.
 
-Begin with ``expr.py`` and ``struct_info.py``; ``builder.py`` makes modules, ``infer.py`` knows the struct
-info of every expression, ``printer.py`` writes TVMScript.
+Begin with ``expr.py`` and ``struct_info.py``; ``builder.py`` makes modules, ``infer.py`` knows the
+struct info of every expression, ``printer.py`` writes TVMScript.
 """
 
-from relay2relax.relax_ir import analysis, transform
-from relay2relax.relax_ir.builder import BlockBuilder, call_op
-from relay2relax.relax_ir.check import WellFormedError, check_well_formed
-from relay2relax.relax_ir.copying import copy_with_new_vars
-from relay2relax.relax_ir.devices import VDevice
-from relay2relax.relax_ir.expr import (
+from relay2relax.relax_ir import transform
+from relay2relax.relax_ir.analysis import analysis
+from relay2relax.relax_ir.analysis.check import WellFormedError, check_well_formed
+from relay2relax.relax_ir.analysis.hashing import structural_hash
+from relay2relax.relax_ir.analysis.structural_equal import (
+    DifferentError,
+    assert_structural_equal,
+    first_difference,
+    structural_equal,
+)
+from relay2relax.relax_ir.build.builder import BlockBuilder, call_op
+from relay2relax.relax_ir.build.sequence_builder import BuilderError
+from relay2relax.relax_ir.inference.infer import Inference, StructInfoError
+from relay2relax.relax_ir.ir.copying import copy_with_new_vars
+from relay2relax.relax_ir.ir.devices import VDevice
+from relay2relax.relax_ir.ir.expr import (
     Binding,
     BindingBlock,
     Call,
@@ -32,21 +43,8 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
-from relay2relax.relax_ir.functor import ExprFunctor, ExprMutator, ExprVisitor
-from relay2relax.relax_ir.hashing import structural_hash
-from relay2relax.relax_ir.infer import Inference, StructInfoError
-from relay2relax.relax_ir.printer import (
-    parameter_names,
-    print_apart,
-    print_function,
-    print_module,
-    script_file,
-    script_names,
-)
-from relay2relax.relax_ir.script_parser import parse
-from relay2relax.relax_ir.script_values import print_struct_info
-from relay2relax.relax_ir.sequence_builder import BuilderError
-from relay2relax.relax_ir.struct_info import (
+from relay2relax.relax_ir.ir.functor import ExprFunctor, ExprMutator, ExprVisitor
+from relay2relax.relax_ir.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,
@@ -55,12 +53,16 @@ from relay2relax.relax_ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from relay2relax.relax_ir.structural_equal import (
-    DifferentError,
-    assert_structural_equal,
-    first_difference,
-    structural_equal,
+from relay2relax.relax_ir.script.parser import parse
+from relay2relax.relax_ir.script.printer import (
+    parameter_names,
+    print_apart,
+    print_function,
+    print_module,
+    script_file,
+    script_names,
 )
+from relay2relax.relax_ir.script.values import print_struct_info
 from relay2relax.relax_ir.tvm_bridge import from_tvm, to_tvm
 
 __all__ = [

@@ -3,8 +3,9 @@
     module = to_tvm(rx)             # a tvm.IRModule
     rx = from_tvm(module)
 
-Both ways lead over TVMScript, which is the form that TVM keeps stable; the tensors of constants do not go through the
-text but share their memory where DLPack lets them. TVM is imported when one of these is called, not before.
+Both ways lead over TVMScript, which is the form that TVM keeps stable; the tensors of constants do
+not go through the text but share their memory where DLPack lets them. TVM is imported when one of
+these is called, not before.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ import numpy as np
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.tvm_installation import TvmError, require_tvm
-from relay2relax.relax_ir.expr import Constant, IRModule
-from relay2relax.relax_ir.printer import print_module
-from relay2relax.relax_ir.script_dialect import dialect_of_version
-from relay2relax.relax_ir.script_parser import parse
+from relay2relax.relax_ir.ir.expr import Constant, IRModule
+from relay2relax.relax_ir.script.dialect import dialect_of_version
+from relay2relax.relax_ir.script.parser import parse
+from relay2relax.relax_ir.script.printer import print_module
 
 
 def to_tvm(mod: IRModule) -> Any:
     """Return ``mod`` as a ``tvm.IRModule``.
 
-    The script is read by TVM's own parser; tensor constants do not go through the text. Raises TvmError where no
-    usable apache-tvm is installed, or it refuses the script.
+    The script is read by TVM's own parser; tensor constants do not go through the text. Raises
+    TvmError where no usable apache-tvm is installed, or it refuses the script.
     """
     require_tvm()
     import tvm
@@ -56,8 +57,9 @@ def to_tvm(mod: IRModule) -> Any:
 def from_tvm(module: Any, check_well_formed: bool = True) -> IRModule:
     """Return a ``tvm.IRModule`` as a module of ours.
 
-    Raises TvmError where no usable apache-tvm is installed or it cannot print the module, ParseError for what has no
-    form here, and WellFormedError where ``check_well_formed`` is set and the module is not well formed.
+    Raises TvmError where no usable apache-tvm is installed or it cannot print the module,
+    ParseError for what has no form here, and WellFormedError where ``check_well_formed`` is set and
+    the module is not well formed.
     """
     require_tvm()
     import tvm
@@ -66,7 +68,8 @@ def from_tvm(module: Any, check_well_formed: bool = True) -> IRModule:
         raise TvmError(f"a module of apache-tvm was expected, a tvm.IRModule; this is a {type(module).__name__}")
     with tvm_errors("apache-tvm cannot print the module"):
         text = module.script(show_meta=False)
-        # Texts of several lines stand in the table that is printed with show_meta=True, as do other objects.
+        # Texts of several lines stand in the table that is printed with show_meta=True, as do other
+        # objects.
         constants = _constants(module, text) if len(_MENTION.findall(text)) == text.count("metadata[") else None
         if constants is None:
             text = module.script(show_meta=True)
@@ -80,10 +83,11 @@ _WRITTEN_OUT = frozenset({"int8", "int16", "int32", "int64", "float16", "float32
 
 
 def _constants(module: Any, text: str) -> dict[str, Any] | None:
-    """Return the arrays that ``text`` refers to, as ``parse`` takes them, None where that is not certain.
+    """Return the arrays that ``text`` refers to, as ``parse`` takes them, None where that is not
+    certain.
 
-    TVM numbers constants as it prints them: function by function as they are ordered there, binding by binding, and
-    from left to right.
+    TVM numbers constants as it prints them: function by function as they are ordered there, binding
+    by binding, and from left to right.
     """
     import tvm
     from tvm import relax
@@ -110,7 +114,9 @@ def _constants(module: Any, text: str) -> dict[str, Any] | None:
 
 
 def _tensor(array: Array) -> Any:
-    """Return ``array`` as a tensor of TVM, in the same memory where that is aligned as TVM's code wants it."""
+    """Return ``array`` as a tensor of TVM, in the same memory where that is aligned as TVM's code
+    wants it.
+    """
     import tvm
 
     try:
@@ -130,7 +136,9 @@ def _array(tensor: Any) -> Array:
 
 @contextmanager
 def tvm_errors(title: str, kind: type[Relay2RelaxError] = TvmError) -> Iterator[None]:
-    """Turn whatever TVM raises into ``kind``, with the last lines of TVM's text, where it says what is wrong."""
+    """Turn whatever TVM raises into ``kind``, with the last lines of TVM's text, where it says what
+    is wrong.
+    """
     try:
         yield
     except Exception as error:

@@ -1,7 +1,8 @@
 """relay2relax carries models out of Relay into Relax.
 
-Begin with ``relay2relax.relay_ir`` (read a Relay module), ``relay2relax.translator`` (two ways to Relax),
-``relay2relax.backends`` (run both sides) and ``relay2relax.graph`` (the DAG between). Subpackages load when first used.
+Begin with ``relay2relax.relay_ir`` (read a Relay module), ``relay2relax.translator`` (two ways to
+Relax), ``relay2relax.backends`` (run both sides) and ``relay2relax.graph`` (the DAG between).
+Subpackages load when first used.
 """
 
 import os
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import lazy_loader
 
-# At the root of a checkout this folder is found before the installed package; its subpackages then lie beside it.
+# At the root of a checkout this folder is found before the installed package; its subpackages then
+# lie beside it.
 if not os.path.isdir(os.path.join(os.path.dirname(__file__), "core")):
     __path__.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

@@ -1,7 +1,8 @@
-"""TVMScript as Python decorators: ``@I.ir_module``, ``@R.function`` and ``@T.prim_func`` on live classes and functions.
+"""TVMScript as Python decorators: ``@I.ir_module``, ``@R.function`` and ``@T.prim_func`` on live
+classes and functions.
 
     from __future__ import annotations
-    from relay2relax.script import I, R, T               # or: from relay2relax.script import relax as R, tir as T
+    from relay2relax.script import I, R, T  # or: from relay2relax.script import relax as R
 
     @I.ir_module
     class Module:
@@ -9,10 +10,11 @@
         def main(x: R.Tensor(("n", 4), dtype="float32")) -> R.Tensor(("n", 4), dtype="float32"):
             return R.nn.relu(x)
 
-``Module`` is a :class:`relay2relax.relax_ir.IRModule`; a function alone becomes a relax_ir Function or a tir PrimFunc.
-The source is found by ``inspect`` and read as ``relax_ir.parse`` reads a text; the decorated code itself never runs.
-What the surrounding Python knows may be used by name, and computed with: numbers, strings, lists, dtypes, dimensions,
-struct info, arrays (``relax_ir/script_capture.py``). With ``from __future__ import annotations`` Python does not
+``Module`` is a :class:`relay2relax.relax_ir.IRModule`; a function alone becomes a relax_ir Function
+or a tir PrimFunc. The source is found by ``inspect`` and read as ``relax_ir.parse`` reads a text;
+the decorated code itself never runs. What the surrounding Python knows may be used by name, and
+computed with: numbers, strings, lists, dtypes, dimensions, struct info, arrays
+(``relax_ir/script_capture.py``). With ``from __future__ import annotations`` Python does not
 evaluate annotations; without it the names in them have to exist.
 """
 
@@ -30,13 +32,15 @@ from typing import Any
 from relay2relax import relax_ir
 from relay2relax.core.errors import ParseError
 from relay2relax.core.script_source import ScriptSource
-from relay2relax.relax_ir.script_capture import Words
-from relay2relax.relax_ir.script_parser import read_script
-from relay2relax.tir.stmt import PrimFunc
+from relay2relax.relax_ir.script.capture import Words
+from relay2relax.relax_ir.script.parser import read_script
+from relay2relax.tir.ir.stmt import PrimFunc
 
 
 class _Word(Words):
-    """A word of TVMScript as Python sees it, in an annotation say: it can be called, indexed and asked for words."""
+    """A word of TVMScript as Python sees it, in an annotation say: it can be called, indexed and
+    asked for words.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -62,7 +66,10 @@ class _Modules(_Word):
 
     @staticmethod
     def ir_module(cls: type | None = None, **_: Any) -> Any:
-        """Return the module that the decorated class describes; raises ParseError and WellFormedError."""
+        """Return the module that the decorated class describes.
+
+        Raises ParseError and WellFormedError.
+        """
         return _read_module if cls is None else _read_module(cls)
 
 
@@ -71,7 +78,10 @@ class _Relax(_Word):
 
     @staticmethod
     def function(func: FunctionType | None = None, **_: Any) -> Any:
-        """Return the function that the decorated one describes; inside a module's class it waits for that."""
+        """Return the function that the decorated one describes.
+
+        Inside a module's class it waits for that.
+        """
         return _read_function if func is None else _read_function(func)
 
 
@@ -80,7 +90,10 @@ class _Tensors(_Word):
 
     @staticmethod
     def prim_func(func: FunctionType | None = None, **_: Any) -> Any:
-        """Return the PrimFunc that the decorated function describes; inside a module's class it waits for that."""
+        """Return the PrimFunc that the decorated function describes.
+
+        Inside a module's class it waits for that.
+        """
         return _read_function if func is None else _read_function(func)
 
 
@@ -120,7 +133,8 @@ def _read(item: type | FunctionType, functions: list[FunctionType]) -> relax_ir.
 def _lines(item: type | FunctionType, functions: list[FunctionType]) -> tuple[list[str], int]:
     """Return the lines of a definition, decorators first, and the number of the first.
 
-    Python finds the source of a class by its name, of which a notebook has several; that of a function by its line.
+    Python finds the source of a class by its name, of which a notebook has several; that of a
+    function by its line.
     """
     found = [node for node in _classes_around(functions[0]) if node.name == item.__name__] if functions else []
     if not isinstance(item, type) or not found:
@@ -146,7 +160,8 @@ def _classes(text: str) -> list[ast.ClassDef]:
     try:
         nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)]
     except SyntaxError:
-        # A cell of a notebook with commands that are no Python; inspect may find the source nonetheless.
+        # A cell of a notebook with commands that are no Python; inspect may find the source
+        # nonetheless.
         return []
     return sorted(nodes, key=lambda node: node.lineno)
 
@@ -161,10 +176,12 @@ def _is_of_module(func: FunctionType) -> bool:
 
 
 def _outside(item: type | FunctionType, functions: list[FunctionType]) -> Iterator[tuple[str, Any]]:
-    """Yield the names that the functions can see around them, and what they are; later ones come first.
+    """Yield the names that the functions can see around them, and what they are.
 
-    Those that stand in annotations alone are no part of a function's closure; they are looked up where it is decorated,
-    and in the functions around that.
+    Later ones come first.
+
+    Those that stand in annotations alone are no part of a function's closure; they are looked up
+    where it is decorated, and in the functions around that.
     """
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code.co_filename == __file__:

@@ -1,4 +1,6 @@
-"""What all tests share: where the recorded cases lie, golden text files, and what this machine can do."""
+"""What all tests share: where the recorded cases lie, golden text files, and what this machine can
+do.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def recorded() -> Any:
-    """A function that returns the cases of a file of recorded cases, e.g. ``recorded("operators")``."""
+    """A function that returns the cases of a file of recorded cases, e.g.
+    ``recorded("operators")``.
+    """
 
     def cases(name: str) -> Iterator[dict[str, Any]]:
         root = golden_root()
@@ -116,10 +120,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def golden_text(request: pytest.FixtureRequest) -> Any:
-    """A function that compares a text with ``cases/<name>`` beside the test; ``--update-golden`` rewrites it."""
+    """A function that compares a text with ``cases/<name>``; ``--update-golden`` rewrites it.
+
+    The folder ``cases`` lies beside the test, or above it.
+    """
+    above = [one / "cases" for one in Path(request.path).parents[:2]]
+    folder = next((one for one in above if one.is_dir()), above[0])
 
     def check(name: str, text: str) -> None:
-        path = Path(request.path).parent / "cases" / name
+        path = folder / name
         if request.config.getoption("--update-golden"):
             path.parent.mkdir(exist_ok=True)
             path.write_text(text)

@@ -1,16 +1,17 @@
 """Tensor programs (TensorIR): scalar expressions, statements, and the PrimFuncs that hold them.
 
-Nothing here knows an operator or a graph. A program begins as a tensor expression (``te.py``), becomes a PrimFunc of
-blocks (``lowering.py``), may be checked (``check.py``), rescheduled (``schedule/``) and printed (``printer.py``);
-``arith.py`` keeps integer expressions in canonical form. Begin reading with ``expr.py`` and ``stmt.py``.
+Nothing here knows an operator or a graph. A program begins as a tensor expression (``te.py``),
+becomes a PrimFunc of blocks (``lowering.py``), may be checked (``check.py``), rescheduled
+(``schedule/``) and printed (``printer.py``); ``arith.py`` keeps integer expressions in canonical
+form. Begin reading with ``expr.py`` and ``stmt.py``.
 """
 
-from relay2relax.tir.arith import EXTENTS, prove, simplify
+from relay2relax.tir.arith.simplify import EXTENTS, prove, simplify
 from relay2relax.tir.check import check_prim_func
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.printer import print_prim_func
-from relay2relax.tir.stmt import PrimFunc
-from relay2relax.tir.structural_equal import structural_equal, structural_key
+from relay2relax.tir.ir.stmt import PrimFunc
+from relay2relax.tir.ir.structural_equal import structural_equal, structural_key
+from relay2relax.tir.script.printer import print_prim_func
 
 __all__ = [
     "EXTENTS",

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from relay2relax.core import dtype as dt
 from relay2relax.core.errors import Diagnostic
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import (
+from relay2relax.tir.ir.expr import (
     AnyExtent,
     Binary,
     Buffer,
@@ -28,8 +28,8 @@ from relay2relax.tir.expr import (
     accessed_dtype,
     children,
 )
-from relay2relax.tir.reshape import size
-from relay2relax.tir.stmt import (
+from relay2relax.tir.ir.reshape import size
+from relay2relax.tir.ir.stmt import (
     Allocate,
     Assert,
     Attribute,
@@ -48,7 +48,7 @@ from relay2relax.tir.stmt import (
     ThreadAxis,
     While,
 )
-from relay2relax.tir.visit import (
+from relay2relax.tir.ir.visit import (
     expressions,
     loads,
     place_variables,
@@ -64,14 +64,17 @@ _ONLY_BOOLS = frozenset({"and", "or"})
 
 
 class _Checker:
-    """The mistakes so far, what can be seen at this place, and the names of the statements around it."""
+    """The mistakes so far, what can be seen at this place, and the names of the statements around
+    it.
+    """
 
     def __init__(self, strict: bool) -> None:
         self.strict = strict
         self.mistakes: list[Diagnostic] = []
         self.known: set[Var | Buffer] = set()
         self.place: list[str] = []
-        # Variables of the loops up to the next block, and those beyond it, which only its axes may use.
+        # Variables of the loops up to the next block, and those beyond it, which only its axes may
+        # use.
         self.loops: list[Var] = []
         self.hidden: set[Var] = set()
 
@@ -81,7 +84,10 @@ class _Checker:
 
     @contextmanager
     def inside(self, place: str, *defined: Var | Buffer) -> Iterator[None]:
-        """Define names for what is done within; a variable that is bound there already is a mistake."""
+        """Define names for what is done within.
+
+        A variable that is bound there already is a mistake.
+        """
         for item in defined:
             if isinstance(item, Buffer):
                 self.declare(item)
@@ -371,10 +377,10 @@ class _Checker:
 def check_prim_func(func: PrimFunc, strict: bool = True) -> None:
     """Raise TIRError, which lists every mistake, unless ``func`` is legal.
 
-    Checked: variables and buffers are defined where they are used and bound once; ranks and dtypes of loads, stores,
-    operators and conditions; block axes and their values. Unless ``strict`` is false also what TVM does not ask for:
-    every output is written, regions name every buffer that a block touches, reductions accumulate at places that their
-    axes do not change.
+    Checked: variables and buffers are defined where they are used and bound once; ranks and dtypes
+    of loads, stores, operators and conditions; block axes and their values. Unless ``strict`` is
+    false also what TVM does not ask for: every output is written, regions name every buffer that a
+    block touches, reductions accumulate at places that their axes do not change.
     """
     checker = _Checker(strict)
     checker.place.append(func.name)

@@ -2,10 +2,10 @@
 
     extent ::= int | PrimExpr
 
-A plain ``int`` is a static extent (Relay's int32 dimension); an ``IntImm`` of int64 is Relay's ``2i64``;
-``ANY`` is Relay's ``?``, and everything computed from it is ``ANY`` again; other expressions are symbolic and
-kept in canonical form, so that equal extents are built alike. A shape rule written with these functions
-serves Relay and Relax alike.
+A plain ``int`` is a static extent (Relay's int32 dimension); an ``IntImm`` of int64 is Relay's
+``2i64``; ``ANY`` is Relay's ``?``, and everything computed from it is ``ANY`` again; other
+expressions are symbolic and kept in canonical form, so that equal extents are built alike. A shape
+rule written with these functions serves Relay and Relax alike.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeAlias, Union
 
-from relay2relax.tir.arith import EXTENTS, prove, simplify
-from relay2relax.tir.expr import AnyExtent, Binary, BinaryOp, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.sums import flattened
+from relay2relax.tir.arith.simplify import EXTENTS, prove, simplify
+from relay2relax.tir.arith.sums import flattened
+from relay2relax.tir.ir.expr import AnyExtent, Binary, BinaryOp, IntImm, PrimExpr, Var, binary
 
 Extent: TypeAlias = Union[int, PrimExpr]
 Shape: TypeAlias = tuple[Extent, ...]
@@ -157,7 +157,9 @@ def _largest_of(extent: Extent) -> frozenset[PrimExpr] | None:
 
 
 def equal(a: Extent, b: Extent) -> bool | None:
-    """Whether the extents are equal: True or False where that is proved, None where it is not known."""
+    """Whether the extents are equal: True or False where that is proved, None where it is not
+    known.
+    """
     if is_any(a) or is_any(b):
         return None
     if a is b:
@@ -181,7 +183,9 @@ _asked: ContextVar[list[PrimExpr] | None] = ContextVar("_asked", default=None)
 
 @contextmanager
 def asked() -> Iterator[list[PrimExpr]]:
-    """Collect the conditions on extents that shape rules ask for inside and nobody can answer before a program runs."""
+    """Collect the conditions on extents that shape rules ask for inside and nobody can answer
+    before a program runs.
+    """
     found: list[PrimExpr] = []
     token = _asked.set(found)
     try:

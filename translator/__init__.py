@@ -1,7 +1,8 @@
 """From Relay to Relax, two ways, and the proof that both sides agree.
 
-``lower_to_tir`` makes ``call_tir`` of a PrimFunc per operator; ``via_graph`` goes through the lossless graph to Relax's
-own operators; ``compare`` runs everything and compares. Begin reading with ``lowering.py``.
+``lower_to_tir`` makes ``call_tir`` of a PrimFunc per operator; ``via_graph`` goes through the
+lossless graph to Relax's own operators; ``compare`` runs everything and compares. Begin reading
+with ``lowering.py``.
 """
 
 from typing import TYPE_CHECKING

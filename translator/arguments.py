@@ -11,25 +11,26 @@ import numpy as np
 
 from relay2relax.core import Relay2RelaxError
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
-from relay2relax.ops.types import TensorType, TupleType, Type
+from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relay_ir import Call, IRModule
-from relay2relax.relay_ir.rewrite import nodes
+from relay2relax.relay_ir.ir.rewrite import nodes
 from relay2relax.tir.extent import is_any, static
 
-# An unknown extent of an input that nobody gave is run with this size: neither 1, which broadcasts, nor 2, which hides
-# in products.
+# An unknown extent of an input that nobody gave is run with this size: neither 1, which broadcasts,
+# nor 2, which hides in products.
 DEFAULT_EXTENT = 3
 
 
 def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed: int = 0) -> list[Any]:
     """Return an argument for every parameter of ``main``, in order.
 
-    ``given`` holds arrays by parameter name; the rest is drawn from ``seed`` and the name, so that values neither
-    vanish nor overflow behind many layers: floats from N(0, 0.1); weights, which are behind the first argument of a
-    call, from N(0, 1 / sqrt(size / largest extent)); vectors from [0.5, 1.5), for they are scales, shifts and
-    variances, and a negative variance makes everything NaN; integers from [0, 4), bools from both values. The module
-    must be typed. Where two parameters share a name the given array serves both. Raises Relay2RelaxError for a name
-    that no parameter has, or a parameter that is neither a tensor nor a tuple of them.
+    ``given`` holds arrays by parameter name; the rest is drawn from ``seed`` and the name, so that
+    values neither vanish nor overflow behind many layers: floats from N(0, 0.1); weights, which are
+    behind the first argument of a call, from N(0, 1 / sqrt(size / largest extent)); vectors from
+    [0.5, 1.5), for they are scales, shifts and variances, and a negative variance makes everything
+    NaN; integers from [0, 4), bools from both values. The module must be typed. Where two
+    parameters share a name the given array serves both. Raises Relay2RelaxError for a name that no
+    parameter has, or a parameter that is neither a tensor nor a tuple of them.
     """
     given = given or {}
     params = mod["main"].params

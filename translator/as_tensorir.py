@@ -1,4 +1,6 @@
-"""Which operators of a translation are calls of TensorIR, because Relax or apache-tvm lacks them, and why."""
+"""Which operators of a translation are calls of TensorIR, because Relax or apache-tvm lacks them,
+and why.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from relay2relax import relax_ir
-from relay2relax.relax_ir.emitter import NO_RELAX_FORM
-from relay2relax.relax_ir.visit import all_sequences, bindings
-from relay2relax.tir.stmt import PrimFunc
+from relay2relax.relax_ir.build.emitter import NO_RELAX_FORM
+from relay2relax.relax_ir.ir.visit import all_sequences, bindings
+from relay2relax.tir.ir.stmt import PrimFunc
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +29,8 @@ class AsTensorIR:
 def calls_as_tensorir(module: relax_ir.IRModule) -> tuple[AsTensorIR, ...]:
     """Return what of ``module`` the Relax form is lacking for, in the order of the calls.
 
-    The reasons stand in the PrimFuncs' attributes, so a script that is read back tells them as well. The module of
-    ``lower_to_tir`` has none: there TensorIR is the form.
+    The reasons stand in the PrimFuncs' attributes, so a script that is read back tells them as
+    well. The module of ``lower_to_tir`` has none: there TensorIR is the form.
     """
     roots = [func.body for func in module.functions.values() if isinstance(func, relax_ir.Function)]
     found: Counter[tuple[str, str]] = Counter()

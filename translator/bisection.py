@@ -1,7 +1,9 @@
-"""Where two programs part: every intermediate value is compared, and the first node that differs is named.
+"""Where two programs part: every intermediate value is compared, and the first node that differs is
+named.
 
-``main`` is changed to return all of its intermediate values. That module is translated and run like any other, so any
-translator and any backend can be looked into; a backend that fuses operators fuses less here.
+``main`` is changed to return all of its intermediate values. That module is translated and run like
+any other, so any translator and any backend can be looked into; a backend that fuses operators
+fuses less here.
 """
 
 from __future__ import annotations
@@ -14,14 +16,16 @@ from relay2relax import backends, relax_ir
 from relay2relax.core import post_order
 from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, difference
 from relay2relax.relay_ir import Call, Function, IRModule, Op, Tuple, infer_type
-from relay2relax.relay_ir.expr import children
+from relay2relax.relay_ir.ir.expr import children
 from relay2relax.translator.arguments import flatten
 from relay2relax.translator.prepare import prepare
 
 
 @dataclass(frozen=True, slots=True)
 class NodeDifference:
-    """The first node whose value differs: its place among ``count`` calls, the call, and how far it is off."""
+    """The first node whose value differs: its place among ``count`` calls, the call, and how far it
+    is off.
+    """
 
     index: int
     count: int
@@ -38,7 +42,9 @@ class NodeDifference:
 
 
 def expose_intermediates(mod: IRModule) -> tuple[IRModule, tuple[Call, ...]]:
-    """Return ``mod`` in graph form with a ``main`` that returns the value of every call, and those calls in order."""
+    """Return ``mod`` in graph form with a ``main`` that returns the value of every call, and those
+    calls in order.
+    """
     prepared = prepare(mod)
     calls = tuple(node for node in post_order([prepared.main.body], children) if isinstance(node, Call))
     main = Function(prepared.main.params, Tuple(calls))
@@ -51,7 +57,9 @@ def first_difference(
     translate: Callable[[IRModule], relax_ir.IRModule],
     backend: str,
 ) -> NodeDifference | None:
-    """Return the first call whose value on the Relax side differs from Relay on numpy, None where all agree."""
+    """Return the first call whose value on the Relax side differs from Relay on numpy, None where
+    all agree.
+    """
     exposed, calls = expose_intermediates(mod)
     expected = backends.create_executor("graph", exposed).evaluate()(*arguments)
     machine = backends.VirtualMachine(backends.build(translate(exposed), target=backend))

@@ -1,4 +1,6 @@
-"""Does the Relax program compute what the Relay program computes? Both are run and compared, output by output."""
+"""Does the Relax program compute what the Relay program computes? Both are run and compared, output
+by output.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ class Row:
 class Report:
     """All rows of a comparison, and what else there is to say.
 
-    ``notes`` name the calls that have no Relax form, the first node that differs, and outputs that prove little.
+    ``notes`` name the calls that have no Relax form, the first node that differs, and outputs that
+    prove little.
     """
 
     rows: tuple[Row, ...]
@@ -62,7 +65,9 @@ class Report:
 
 
 def available_backends() -> tuple[str, ...]:
-    """Return the backends that can run here: numpy always, c with a compiler, tvm where it is installed."""
+    """Return the backends that can run here: numpy always, c with a compiler, tvm where it is
+    installed.
+    """
     names = ["numpy"]
     if _has_compiler():
         names.append("c")
@@ -72,7 +77,7 @@ def available_backends() -> tuple[str, ...]:
 
 
 def _has_compiler() -> bool:
-    from relay2relax.backends.c.compile import find_compiler
+    from relay2relax.backends.c.toolchain import find_compiler
 
     try:
         find_compiler()
@@ -92,9 +97,10 @@ def compare(
 ) -> Report:
     """Run ``mod`` as Relay and as both translations, and compare with Relay on the numpy backend.
 
-    ``params`` and ``inputs`` give values by parameter name; the rest is drawn from ``seed``. Relay runs on every
-    backend but tvm, which has no Relay any more. ``per_node`` compares intermediate values as well and names the
-    first node that differs. Raises what translating, building or running raises.
+    ``params`` and ``inputs`` give values by parameter name; the rest is drawn from ``seed``. Relay
+    runs on every backend but tvm, which has no Relay any more. ``per_node`` compares intermediate
+    values as well and names the first node that differs. Raises what translating, building or
+    running raises.
     """
     if not mod.types:
         mod = infer_type(mod, declare_results=True)
@@ -132,7 +138,10 @@ def compare(
 
 
 def _weakness(expected: Array) -> str:
-    """Return why agreement with ``expected`` would prove little; nothing where it does prove something."""
+    """Return why agreement with ``expected`` would prove little.
+
+    Nothing where it does prove something.
+    """
     if expected.dtype.kind in "biu" or expected.size < 2:
         return ""
     finite = int(np.count_nonzero(np.isfinite(expected)))

@@ -1,4 +1,6 @@
-"""What both translators do first: bind params, bring ``main`` into graph form, and name its unknown extents."""
+"""What both translators do first: bind params, bring ``main`` into graph form, and name its unknown
+extents.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from relay2relax.core.dtype import Array
-from relay2relax.ops.symbolic import Dims, Symbols, name_extents, widened
-from relay2relax.ops.types import Type
+from relay2relax.ops.registry.symbolic import Dims, Symbols, name_extents, widened
+from relay2relax.ops.registry.types import Type
 from relay2relax.relay_ir import Function, GlobalVar, IRModule, bind_params, infer_type
 from relay2relax.relay_ir.transform import InlineLocalFunctions, ToGraphNormalForm
 
@@ -39,7 +41,10 @@ def entry_of(mod: IRModule) -> str:
 def prepare(
     program: IRModule | Function, params: Mapping[str, Array] | None = None, dims: Dims | None = None
 ) -> Prepared:
-    """Return ``main`` of ``program`` ready for translation; raises what inference, binding and ``dims`` raise."""
+    """Return ``main`` of ``program`` ready for translation.
+
+    Raises what inference, binding and ``dims`` raise.
+    """
     mod = as_module(program)
     mod.refuse_opaque("only Relay is translated; use the program from before it was lowered")
     if params:

@@ -1,4 +1,6 @@
-"""What both translators do last: weights stand behind inputs, and schedules, where they are asked for."""
+"""What both translators do last: weights stand behind inputs, and schedules, where they are asked
+for.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,15 @@ from dataclasses import replace
 
 from relay2relax import backends, relax_ir
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.relax_ir import symbols
+from relay2relax.relax_ir.ir import symbols
 
 
 def weights_last(program: relax_ir.IRModule, weights: Collection[str]) -> relax_ir.IRModule:
-    """Return ``program`` whose ``main`` takes the parameters ``weights`` last, and counts the others as ``num_input``.
+    """Return ``program`` whose ``main`` takes the parameters ``weights`` last, and counts the
+    others as ``num_input``.
 
-    That is how Relax tells weights from inputs. A parameter with extents that are not known stays an input.
+    That is how Relax tells weights from inputs. A parameter with extents that are not known stays
+    an input.
     """
     if not weights:
         return program

@@ -1,12 +1,14 @@
 """A tensor program as a list of stages: what the fusing and scheduling rules look at.
 
     stage ::= Stage(spatial axes, target[indices] = value)
-            | Stage(spatial axes, reduced axes, result = op over source, target[indices] = value of result)
+            | Stage(spatial axes, reduced axes, result = op over source,
+                    target[indices] = value of result)
             | Opaque(statement)
             | Rows(axes, stages)
             | Blocks(axes, stages and Rows)
 
-A block that is one store over its own axes becomes a Stage; whatever else there is stays a statement.
+A block that is one store over its own axes becomes a Stage; whatever else there is stays a
+statement.
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, Union
 
-from relay2relax.tir import reshape
-from relay2relax.tir.arith import Bounds, simplify
-from relay2relax.tir.expr import Binary, BinaryOp, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.stmt import Allocate, Block, BlockRealize, BufferStore, For, IterKind, PrimFunc, Seq, Stmt
-from relay2relax.tir.visit import all_expressions, loads, map_expr, statements, substitute_stmt, variables
+from relay2relax.tir.arith.simplify import Bounds, simplify
+from relay2relax.tir.ir import reshape
+from relay2relax.tir.ir.expr import Binary, BinaryOp, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.ir.stmt import Allocate, Block, BlockRealize, BufferStore, For, IterKind, PrimFunc, Seq, Stmt
+from relay2relax.tir.ir.visit import all_expressions, loads, map_expr, statements, substitute_stmt, variables
 
 _REDUCTIONS = ("+", "*", "min", "max", "and", "or")
 
@@ -45,7 +47,9 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """One loop nest over ``axes`` that stores ``value`` at ``target[indices]``, each point a place of its own."""
+    """One loop nest over ``axes`` that stores ``value`` at ``target[indices]``, each point a place
+    of its own.
+    """
 
     axes: tuple[Axis, ...]
     target: Buffer
@@ -80,7 +84,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opaque:
-    """A statement that is run as it is; ``anew`` on every call, even where it depends on constants alone."""
+    """A statement that is run as it is.
+
+    ``anew`` on every call, even where it depends on constants alone.
+    """
 
     stmt: Stmt
     anew: bool = False
@@ -110,7 +117,8 @@ AnyStage: TypeAlias = Union[Stage, Opaque]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Stages that run one after the other at every point of ``axes``, which all of them have, first among their own.
+    """Stages that run one after the other at every point of ``axes``, which all of them have, first
+    among their own.
 
     Buffers of scope ``local`` hold what one point leaves for the stages behind.
     """
@@ -129,10 +137,11 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """Products of matrices, and what happens to their rows, at every point of ``axes``: one block of rows at a time.
+    """Products of matrices, and what happens to their rows, at every point of ``axes``: one block
+    of rows at a time.
 
-    All members have the axes, first among their own. Buffers of scope ``local`` hold what one point leaves for the
-    members behind.
+    All members have the axes, first among their own. Buffers of scope ``local`` hold what one point
+    leaves for the members behind.
     """
 
     axes: tuple[Axis, ...]
@@ -303,9 +312,11 @@ def renamed(stage: Stage, axes: Sequence[Axis], values: Mapping[Var, PrimExpr]) 
 
 
 def with_digits(stage: Stage, indices: Sequence[PrimExpr]) -> Stage:
-    """Return ``stage`` with an axis of which quotient and remainder stand among ``indices`` as two axes.
+    """Return ``stage`` with an axis of which quotient and remainder stand among ``indices`` as two
+    axes.
 
-    So ``heads * batch`` rows of a product are ``heads`` rows of each of the ``batch`` where somebody wants those.
+    So ``heads * batch`` rows of a product are ``heads`` rows of each of the ``batch`` where
+    somebody wants those.
     """
     values: dict[Var, PrimExpr] = {}
     axes: list[Axis] = []

@@ -1,12 +1,13 @@
-"""Relax modules in a real apache-tvm: the module goes over as script text, is built there, and runs there.
+"""Relax modules in a real apache-tvm: the module goes over as script text, is built there, and runs
+there.
 
-    executable = build(rx)                      # apache-tvm's own default pipeline for llvm
-    outputs = executable["main"](x, w)          # numpy in, numpy out
-    module = to_tvm(rx)                         # a tvm.IRModule, for whatever else TVM can do with it
+    executable = build(rx)               # apache-tvm's own default pipeline for llvm
+    outputs = executable["main"](x, w)   # numpy in, numpy out
+    module = to_tvm(rx)                  # a tvm.IRModule, for whatever else TVM can do with it
 
-TVM is imported when one of these is called, not before. ``relax_ir/tvm_bridge.py`` hands modules over,
-``core/tvm_installation.py`` says which releases of apache-tvm work with which of apache-tvm-ffi, ``limits.py`` lowers
-what is known not to build, ``executable.py`` builds and runs.
+TVM is imported when one of these is called, not before. ``relax_ir/tvm_bridge.py`` hands modules
+over, ``core/tvm_installation.py`` says which releases of apache-tvm work with which of
+apache-tvm-ffi, ``limits.py`` lowers what is known not to build, ``executable.py`` builds and runs.
 """
 
 from relay2relax.backends.tvm.executable import TvmExecutable, TvmFunction, build

@@ -8,30 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.backends.arguments import bind_arguments
-from relay2relax.backends.registry import registered
+from relay2relax.backends.runtime.registry import registered
 from relay2relax.backends.tvm.limits import within_limits
+from relay2relax.backends.vm.arguments import bind_arguments
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
-from relay2relax.ops.types import Type
-from relay2relax.relax_ir.expr import Call, CallDPSPacked, ExternFunc, Function, IRModule
-from relay2relax.relax_ir.printer import global_names
-from relay2relax.relax_ir.struct_info import (
+from relay2relax.ops.registry.types import Type
+from relay2relax.relax_ir.ir.expr import Call, CallDPSPacked, ExternFunc, Function, IRModule
+from relay2relax.relax_ir.ir.struct_info import (
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
     to_type,
 )
+from relay2relax.relax_ir.ir.visit import all_sequences, bindings
+from relay2relax.relax_ir.script.printer import global_names
 from relay2relax.relax_ir.tvm_bridge import to_tvm, tvm_errors
-from relay2relax.relax_ir.visit import all_sequences, bindings
 
 
 def build(mod: IRModule, target: str = "llvm") -> TvmExecutable:
     """Build ``mod`` with apache-tvm's default pipeline for its ``target``.
 
-    What apache-tvm is known not to build is lowered to TensorIR before. Raises TvmError, and UnsupportedError for what
-    cannot be lowered.
+    What apache-tvm is known not to build is lowered to TensorIR before. Raises TvmError, and
+    UnsupportedError for what cannot be lowered.
     """
     mod = within_limits(mod)
     module = to_tvm(mod)
@@ -45,7 +45,10 @@ def build(mod: IRModule, target: str = "llvm") -> TvmExecutable:
 
 
 class TvmExecutable:
-    """A module built by apache-tvm; ``module`` is what it was given, ``built`` its ``relax.VMExecutable``."""
+    """A module built by apache-tvm.
+
+    ``module`` is what it was given, ``built`` its ``relax.VMExecutable``.
+    """
 
     def __init__(self, module: IRModule, built: Any) -> None:
         self.module = module
@@ -53,7 +56,9 @@ class TvmExecutable:
         self._machine: Any = None
 
     def __getitem__(self, name: str) -> TvmFunction:
-        """Return the function ``name``; raises ExecutionError where the module has no such Relax function."""
+        """Return the function ``name``; raises ExecutionError where the module has no such Relax
+        function.
+        """
         import tvm
         from tvm import relax
 
@@ -85,8 +90,8 @@ class TvmExecutable:
 class TvmFunction:
     """A function of a built module.
 
-    Calling it does three steps that a caller who measures time takes one by one: ``prepare`` copies arguments to TVM,
-    ``invoke`` runs, ``fetch`` copies results back.
+    Calling it does three steps that a caller who measures time takes one by one: ``prepare`` copies
+    arguments to TVM, ``invoke`` runs, ``fetch`` copies results back.
     """
 
     def __init__(self, name: str, func: Function, packed: Any) -> None:
@@ -98,8 +103,8 @@ class TvmFunction:
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run the function; tensors are arrays or have ``__dlpack__``, tuples are tuples of those.
 
-        Arguments are given in order or by parameter name, and take the dtype of their parameter. Raises ExecutionError
-        for arguments that do not fit, and for what fails while it runs.
+        Arguments are given in order or by parameter name, and take the dtype of their parameter.
+        Raises ExecutionError for arguments that do not fit, and for what fails while it runs.
         """
         return self.fetch(self.invoke(self.prepare(*args, **named)))
 
@@ -155,9 +160,11 @@ def _from_tvm(value: Any) -> Any:
 
 
 def _lend_functions(mod: IRModule) -> None:
-    """Register the functions that ``mod`` finds by name, and that are registered here, with TVM as well.
+    """Register the functions that ``mod`` finds by name, and that are registered here, with TVM as
+    well.
 
-    Tensors are exchanged through DLPack, without copies; what such a function writes is written for TVM.
+    Tensors are exchanged through DLPack, without copies; what such a function writes is written for
+    TVM.
     """
     import tvm
 

@@ -1,22 +1,26 @@
-"""Modules that came from elsewhere, made such that apache-tvm can build them; the facts are in ``relax_ir``."""
+"""Modules that came from elsewhere, made such that apache-tvm can build them.
+
+The facts are in ``relax_ir``.
+"""
 
 from __future__ import annotations
 
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.ops.record import OpDef
-from relay2relax.relax_ir.expr import Call, Expr, Function, IRModule
-from relay2relax.relax_ir.infer import Inference, argument_type
-from relay2relax.relax_ir.transform.rewriter import Rewriter
-from relay2relax.relax_ir.tvm_limits import limit_of
-from relay2relax.relax_ir.tvm_operators import ForeignOp
-from relay2relax.relax_ir.visit import all_sequences, bindings
+from relay2relax.ops.registry.record import OpDef
+from relay2relax.relax_ir.inference.infer import Inference, argument_type
+from relay2relax.relax_ir.inference.op_signatures import ForeignOp
+from relay2relax.relax_ir.inference.tvm_limits import limit_of
+from relay2relax.relax_ir.ir.expr import Call, Expr, Function, IRModule
+from relay2relax.relax_ir.ir.visit import all_sequences, bindings
+from relay2relax.relax_ir.transform.rewriting.rewriter import Rewriter
 
 
 def within_limits(mod: IRModule) -> IRModule:
-    """Return ``mod`` with calls that apache-tvm cannot build, or computes otherwise, as ``call_tir``.
+    """Return ``mod`` with calls that apache-tvm cannot build, or computes otherwise, as
+    ``call_tir``.
 
-    Their PrimFuncs say why. What the translators made is within the limits, and is returned as it is. Raises
-    UnsupportedError for such a call of an operator that has no record.
+    Their PrimFuncs say why. What the translators made is within the limits, and is returned as it
+    is. Raises UnsupportedError for such a call of an operator that has no record.
     """
     inference = Inference(mod)
     roots = [func.body for func in mod.functions.values() if isinstance(func, Function)]

@@ -2,8 +2,8 @@
 
     mod = Sequential([LegalizeOps(), FoldConstant()])(BindParams("main", weights)(mod))
 
-A pass does not change the module it is given. ``core/passes.py`` is the pass manager; ``mutator.py`` and
-``rewriter.py`` are the two ways in which passes walk a module.
+A pass does not change the module it is given. ``core/passes.py`` is the pass manager;
+``mutator.py`` and ``rewriter.py`` are the two ways in which passes walk a module.
 """
 
 from relay2relax.core.passes import (
@@ -20,22 +20,22 @@ from relay2relax.core.passes import (
 from relay2relax.relax_ir.transform.attach_global_symbol import AttachGlobalSymbol
 from relay2relax.relax_ir.transform.bind_params import BindParams
 from relay2relax.relax_ir.transform.bind_symbolic_vars import BindSymbolicVars
-from relay2relax.relax_ir.transform.call_tir_rewrite import CallTIRRewrite
 from relay2relax.relax_ir.transform.canonicalize_bindings import CanonicalizeBindings
 from relay2relax.relax_ir.transform.common_subexpr import EliminateCommonSubexpr
 from relay2relax.relax_ir.transform.convert_to_dataflow import ConvertToDataflow
 from relay2relax.relax_ir.transform.dead_code import DeadCodeElimination
 from relay2relax.relax_ir.transform.dispatch_calls import DispatchCalls
 from relay2relax.relax_ir.transform.fold_constant import FoldConstant
-from relay2relax.relax_ir.transform.fuse_ops import FuseOps
-from relay2relax.relax_ir.transform.fuse_tir import FuseTIR
-from relay2relax.relax_ir.transform.kill_after_last_use import KillAfterLastUse
+from relay2relax.relax_ir.transform.fusion.fuse_ops import FuseOps
+from relay2relax.relax_ir.transform.fusion.fuse_tir import FuseTIR
 from relay2relax.relax_ir.transform.legalize_ops import LegalizeOps
 from relay2relax.relax_ir.transform.lift_transform_params import LiftTransformParams
+from relay2relax.relax_ir.transform.memory.call_tir_rewrite import CallTIRRewrite
+from relay2relax.relax_ir.transform.memory.kill_after_last_use import KillAfterLastUse
+from relay2relax.relax_ir.transform.memory.plan_memory import LowerAllocTensor, StaticPlanBlockMemory
+from relay2relax.relax_ir.transform.memory.rewrite_dataflow_reshape import RewriteDataflowReshape
 from relay2relax.relax_ir.transform.normalize import Normalize
-from relay2relax.relax_ir.transform.plan_memory import LowerAllocTensor, StaticPlanBlockMemory
 from relay2relax.relax_ir.transform.remove_identities import RemoveIdentities
-from relay2relax.relax_ir.transform.rewrite_dataflow_reshape import RewriteDataflowReshape
 from relay2relax.relax_ir.transform.to_non_dataflow import ToNonDataflow
 from relay2relax.relax_ir.transform.user_passes import (
     DataflowBlockPass,

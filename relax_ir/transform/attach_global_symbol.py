@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.relax_ir.expr import IRModule
-from relay2relax.relax_ir.transform.mutator import RelaxPass
+from relay2relax.relax_ir.ir.expr import IRModule
+from relay2relax.relax_ir.transform.rewriting.mutator import RelaxPass
 
 
 @dataclass(frozen=True, slots=True)
 class AttachGlobalSymbol(RelaxPass):
     """Make private functions public.
 
-    Raises UnsupportedError for a module with the attribute ``system_lib_prefix``, which asks for other names.
+    Raises UnsupportedError for a module with the attribute ``system_lib_prefix``, which asks for
+    other names.
     """
 
     opt_level: ClassVar[int] = 0

@@ -11,16 +11,17 @@ import numpy as np
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.passes import Pass
-from relay2relax.relax_ir import symbols
-from relay2relax.relax_ir.expr import Constant, Expr, Function, IRModule, PrimValue, ShapeExpr, Var
-from relay2relax.relax_ir.infer import Inference, unify
-from relay2relax.relax_ir.struct_info import PrimStructInfo, ShapeStructInfo, StructInfo
-from relay2relax.relax_ir.transform.rewriter import Rewriter
-from relay2relax.tir.expr import FloatImm, IntImm, PrimExpr, const
+from relay2relax.relax_ir.inference.infer import Inference, unify
+from relay2relax.relax_ir.ir import symbols
+from relay2relax.relax_ir.ir.expr import Constant, Expr, Function, IRModule, PrimValue, ShapeExpr, Var
+from relay2relax.relax_ir.ir.struct_info import PrimStructInfo, ShapeStructInfo, StructInfo
+from relay2relax.relax_ir.transform.rewriting.rewriter import Rewriter
 from relay2relax.tir.extent import is_any
+from relay2relax.tir.ir.expr import FloatImm, IntImm, PrimExpr, const
 
-# What a parameter can be bound to: an array, a constant, shape or scalar of Relax, a sequence of extents for a shape,
-# a number for a scalar, or (Any) a tensor of another library that has ``__dlpack__``.
+# What a parameter can be bound to: an array, a constant, shape or scalar of Relax, a sequence of
+# extents for a shape, a number for a scalar, or (Any) a tensor of another library that has
+# ``__dlpack__``.
 Value: TypeAlias = Union[Array, Expr, PrimExpr, Sequence[Any], int, float, bool, Any]
 
 
@@ -30,13 +31,14 @@ class BindParamsError(Relay2RelaxError):
 
 @dataclass(frozen=True, slots=True)
 class BindParams(Pass[IRModule]):
-    """Bind ``params``, by name or as variables, in the function ``func_name``; arrays are shared, not copied.
+    """Bind ``params``, by name or as variables, in the function ``func_name``; arrays are shared,
+    not copied.
 
-    Tensors are arrays, ``Constant`` or tensors of other libraries, which are taken over by DLPack; shapes are
-    ``ShapeExpr`` or sequences of extents, scalars are numbers. Symbolic dimensions of a bound parameter take the
-    value's extents everywhere in the function. Raises BindParamsError for unknown names and variables, for names that
-    several parameters have, for parameters that are bound twice, and for values whose dtype or shape their parameter
-    does not have.
+    Tensors are arrays, ``Constant`` or tensors of other libraries, which are taken over by DLPack;
+    shapes are ``ShapeExpr`` or sequences of extents, scalars are numbers. Symbolic dimensions of a
+    bound parameter take the value's extents everywhere in the function. Raises BindParamsError for
+    unknown names and variables, for names that several parameters have, for parameters that are
+    bound twice, and for values whose dtype or shape their parameter does not have.
     """
 
     func_name: str

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.passes import Pass
-from relay2relax.relax_ir import symbols
-from relay2relax.relax_ir.expr import Function, IRModule, MatchCast, Var
-from relay2relax.relax_ir.transform.rewriter import Rewriter
-from relay2relax.relax_ir.visit import all_sequences, bindings
-from relay2relax.tir import expr as tir
+from relay2relax.relax_ir.ir import symbols
+from relay2relax.relax_ir.ir.expr import Function, IRModule, MatchCast, Var
+from relay2relax.relax_ir.ir.visit import all_sequences, bindings
+from relay2relax.relax_ir.transform.rewriting.rewriter import Rewriter
 from relay2relax.tir.extent import Extent
+from relay2relax.tir.ir import expr as tir
 
 
 class BindSymbolicVarsError(Relay2RelaxError):
@@ -24,10 +24,11 @@ class BindSymbolicVarsError(Relay2RelaxError):
 class BindSymbolicVars(Pass[IRModule]):
     """Let the symbolic dimensions ``binding_map``, by name or as variables, have the values given.
 
-    Values are extents: integers, or expressions in other dimensions. A name means the dimension of that name in every
-    function, or in ``func_name`` alone where that is given; dimensions are those of parameters and of casts. Raises
-    BindSymbolicVarsError for a dimension that no function has, for a name that two dimensions of a function have, for
-    one that is bound twice, for negative values, and where a value has a dimension that nothing determines.
+    Values are extents: integers, or expressions in other dimensions. A name means the dimension of
+    that name in every function, or in ``func_name`` alone where that is given; dimensions are those
+    of parameters and of casts. Raises BindSymbolicVarsError for a dimension that no function has,
+    for a name that two dimensions of a function have, for one that is bound twice, for negative
+    values, and where a value has a dimension that nothing determines.
     """
 
     binding_map: Mapping[str | tir.Var, Extent]

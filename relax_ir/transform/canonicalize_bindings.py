@@ -1,4 +1,6 @@
-"""CanonicalizeBindings: names for names, casts that say nothing, and tuples taken apart again go."""
+"""CanonicalizeBindings: names for names, casts that say nothing, and tuples taken apart again
+go.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.relax_ir import symbols
-from relay2relax.relax_ir.expr import (
+from relay2relax.relax_ir.inference.infer import unify
+from relay2relax.relax_ir.ir import symbols
+from relay2relax.relax_ir.ir.expr import (
     Binding,
     BindingBlock,
     Constant,
@@ -22,34 +25,37 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
-from relay2relax.relax_ir.infer import unify
-from relay2relax.relax_ir.struct_info import TupleStructInfo
-from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass, rebound
-from relay2relax.relax_ir.transform.rewriter import Rewriter
-from relay2relax.relax_ir.visit import all_sequences, bindings, free_variables, variables
-from relay2relax.tir import expr as tir
-from relay2relax.tir.arith import prove
-from relay2relax.tir.expr import binary
+from relay2relax.relax_ir.ir.struct_info import TupleStructInfo
+from relay2relax.relax_ir.ir.visit import all_sequences, bindings, free_variables, variables
+from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, RelaxPass, rebound
+from relay2relax.relax_ir.transform.rewriting.rewriter import Rewriter
+from relay2relax.tir.arith.simplify import prove
 from relay2relax.tir.extent import Extent, as_prim, is_any
-from relay2relax.tir.stmt import PrimFunc
+from relay2relax.tir.ir import expr as tir
+from relay2relax.tir.ir.expr import binary
+from relay2relax.tir.ir.stmt import PrimFunc
 
 
 class MatchCastError(Relay2RelaxError):
-    """Two casts say different things about one dimension, so that one of them fails whenever the program runs."""
+    """Two casts say different things about one dimension, so that one of them fails whenever the
+    program runs.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class CanonicalizeBindings(RelaxPass):
-    """Remove bindings that only give another name, and let a block show only what is used outside of it.
+    """Remove bindings that only give another name, and let a block show only what is used outside
+    of it.
 
-    * ``y = x`` goes; so does a ``match_cast`` to what is known of the value anyway, and ``y = t[0]`` where ``t`` was
-      put together of what has a name. Whoever uses ``y = constant`` uses the constant; ``y`` itself is left to
-      DeadCodeElimination.
-    * A dimension that a ``match_cast`` introduces is what is known of it beforehand: ``k`` of ``match_cast(x, [k])`` is
-      ``n`` where ``x`` has ``n`` elements. Raises MatchCastError where two casts cannot both be true.
+    * ``y = x`` goes; so does a ``match_cast`` to what is known of the value anyway, and ``y =
+      t[0]`` where ``t`` was put together of what has a name. Whoever uses ``y = constant`` uses the
+      constant; ``y`` itself is left to DeadCodeElimination.
+    * A dimension that a ``match_cast`` introduces is what is known of it beforehand: ``k`` of
+      ``match_cast(x, [k])`` is ``n`` where ``x`` has ``n`` elements. Raises MatchCastError where
+      two casts cannot both be true.
     * ``(t[0], t[1])`` is ``t`` where ``t`` is a parameter of these two fields.
-    * An output of a dataflow block that nothing outside uses becomes a variable of the block; where it is only another
-      name of one, that one becomes the output itself.
+    * An output of a dataflow block that nothing outside uses becomes a variable of the block; where
+      it is only another name of one, that one becomes the output itself.
     """
 
     opt_level: ClassVar[int] = 1
@@ -66,8 +72,8 @@ class CanonicalizeBindings(RelaxPass):
 def _known_dimensions(name: str, func: Function | PrimFunc) -> dict[tir.Var, Extent]:
     """Return what the dimensions are that casts of known values introduce.
 
-    Where casts say different things, the first one counts; the others then check that the second is the same. A
-    dimension that has different values in two branches stays.
+    Where casts say different things, the first one counts; the others then check that the second is
+    the same. A dimension that has different values in two branches stays.
     """
     if not isinstance(func, Function):
         return {}
@@ -115,8 +121,8 @@ class _Dimensions(Rewriter):
 class _Plan:
     """What becomes of the variables of a function, found before anything is changed.
 
-    ``bound`` says which variable a binding gets in place of its own, ``gone`` which bindings go, ``used`` what stands
-    where a variable was used.
+    ``bound`` says which variable a binding gets in place of its own, ``gone`` which bindings go,
+    ``used`` what stands where a variable was used.
     """
 
     def __init__(self, func: Function) -> None:
@@ -161,7 +167,8 @@ class _Plan:
     def look(self, binding: Binding | MatchCast, block: BindingBlock) -> None:
         var, value = binding.var, self.simple(binding.value)
         if isinstance(value, Var):
-            # A name that says more of its value is more than a name: the machine looks whether it is right.
+            # A name that says more of its value is more than a name: the machine looks whether it
+            # is right.
             cast = isinstance(binding, MatchCast)
             same = value.info == var.info if cast else not symbols.says_more(var.info, value.info)
             if same:
@@ -174,7 +181,9 @@ class _Plan:
                 self.shown.add(one)
 
     def simple(self, value: Expr) -> Expr:
-        """Return what ``value`` is: a field of a tuple that was put together, or a tuple that was taken apart."""
+        """Return what ``value`` is: a field of a tuple that was put together, or a tuple that was
+        taken apart.
+        """
         match value:
             case TupleGetItem(source, index):
                 whole = self.seen(source)

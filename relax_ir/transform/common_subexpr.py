@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
-from relay2relax.relax_ir.expr import (
+from relay2relax.relax_ir.inference.memory import is_memory_call
+from relay2relax.relax_ir.ir.expr import (
     Binding,
     BindingBlock,
     Call,
@@ -32,19 +33,18 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
-from relay2relax.relax_ir.memory import is_memory_call
-from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
+from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, RelaxPass
 
 
 @dataclass(frozen=True, slots=True)
 class EliminateCommonSubexpr(RelaxPass):
     """Let equal values without effects be computed once, where the first result can be seen.
 
-    What was computed again becomes another name of the first result, ``b = a``, and whoever used it in its dataflow
-    block, or in its sequence behind it, uses the first result; :class:`CanonicalizeBindings` and
-    :class:`DeadCodeElimination` take such names away. Branches use what was computed before them; local functions are
-    looked at by themselves. ``call_only`` leaves everything but calls alone. Memory is not shared: what allocates
-    stays.
+    What was computed again becomes another name of the first result, ``b = a``, and whoever used it
+    in its dataflow block, or in its sequence behind it, uses the first result;
+    :class:`CanonicalizeBindings` and :class:`DeadCodeElimination` take such names away. Branches
+    use what was computed before them; local functions are looked at by themselves. ``call_only``
+    leaves everything but calls alone. Memory is not shared: what allocates stays.
     """
 
     call_only: bool = False

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from relay2relax.relax_ir.expr import Binding, BindingBlock, Function, If, IRModule, MatchCast, SeqExpr
+from relay2relax.relax_ir.ir.expr import Binding, BindingBlock, Function, If, IRModule, MatchCast, SeqExpr
 from relay2relax.relax_ir.transform.canonicalize_bindings import CanonicalizeBindings
-from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
+from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, RelaxPass
 
 
 @dataclass(frozen=True, slots=True)
 class ConvertToDataflow(RelaxPass):
     """Make dataflow blocks of the bindings that may stand in one, ``min_size`` or more in a row.
 
-    Blocks that are dataflow blocks already stay, and take in what stands beside them. What a block need not show
-    becomes its own, as :class:`CanonicalizeBindings` does it, which runs afterwards.
+    Blocks that are dataflow blocks already stay, and take in what stands beside them. What a block
+    need not show becomes its own, as :class:`CanonicalizeBindings` does it, which runs afterwards.
     """
 
     min_size: int = 2

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from relay2relax.core.walk import post_order
-from relay2relax.relax_ir.expr import (
+from relay2relax.relax_ir.inference.infer import Inference
+from relay2relax.relax_ir.ir.expr import (
     Binding,
     BindingBlock,
     Expr,
@@ -20,17 +21,17 @@ from relay2relax.relax_ir.expr import (
     SeqExpr,
     Var,
 )
-from relay2relax.relax_ir.infer import Inference
-from relay2relax.relax_ir.transform.mutator import RelaxPass, joined_blocks
-from relay2relax.relax_ir.visit import all_sequences, bindings, callees, sequences, variables
+from relay2relax.relax_ir.ir.visit import all_sequences, bindings, callees, sequences, variables
+from relay2relax.relax_ir.transform.rewriting.mutator import RelaxPass, joined_blocks
 
 
 @dataclass(frozen=True, slots=True)
 class DeadCodeElimination(RelaxPass):
     """Remove bindings without effect that nothing uses, and private functions that nothing calls.
 
-    ``entry_functions`` names private functions that stay as well, with what they call. A ``match_cast`` stays: it is a
-    check. Raises Relay2RelaxError for a name that the module does not have.
+    ``entry_functions`` names private functions that stay as well, with what they call. A
+    ``match_cast`` stays: it is a check. Raises Relay2RelaxError for a name that the module does not
+    have.
     """
 
     entry_functions: Sequence[str] | None = None

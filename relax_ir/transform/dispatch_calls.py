@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, Union
 
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
-from relay2relax.ops.record import OpDef
-from relay2relax.relax_ir.expr import (
+from relay2relax.ops.registry.record import OpDef
+from relay2relax.relax_ir.inference.op_signatures import ForeignOp
+from relay2relax.relax_ir.ir.expr import (
     Binding,
     Call,
     CallDPSPacked,
@@ -20,12 +21,11 @@ from relay2relax.relax_ir.expr import (
     PrimValue,
     Tuple,
 )
-from relay2relax.relax_ir.names import NameSupply, kernel_name
-from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
-from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
-from relay2relax.relax_ir.tvm_operators import ForeignOp
-from relay2relax.tir.expr import PrimExpr
-from relay2relax.tir.stmt import PrimFunc
+from relay2relax.relax_ir.ir.names import NameSupply, kernel_name
+from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, RelaxPass
+from relay2relax.tir.ir.expr import PrimExpr
+from relay2relax.tir.ir.stmt import PrimFunc
 
 DPSCall: TypeAlias = Union[Call, CallTIR, CallDPSPacked]
 # The name of an external function, or a PrimFunc that becomes part of the module.
@@ -36,11 +36,12 @@ Target: TypeAlias = Union[str, PrimFunc]
 class DispatchCalls(RelaxPass):
     """Let calls go to other functions that take the same tensors and write the same results.
 
-    ``functions`` maps what is called now (an operator such as ``"nn.relu"``, a PrimFunc or an external function, by
-    name) to the name of an external function, to a PrimFunc, or to a function that is asked for each call and answers
-    with one of these, or with None for a call that stays. Arguments keep their order, tuples among them are flattened;
-    an operator's attributes are not passed on, so whoever depends on them asks for them. Raises Relay2RelaxError for a
-    PrimFunc that takes another number of arguments, UnsupportedError for a call whose result cannot be allocated
+    ``functions`` maps what is called now (an operator such as ``"nn.relu"``, a PrimFunc or an
+    external function, by name) to the name of an external function, to a PrimFunc, or to a function
+    that is asked for each call and answers with one of these, or with None for a call that stays.
+    Arguments keep their order, tuples among them are flattened; an operator's attributes are not
+    passed on, so whoever depends on them asks for them. Raises Relay2RelaxError for a PrimFunc that
+    takes another number of arguments, UnsupportedError for a call whose result cannot be allocated
     beforehand.
     """
 

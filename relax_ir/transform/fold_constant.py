@@ -11,11 +11,14 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.ops.evaluate import evaluate_call, kernel_value
-from relay2relax.ops.lower import Origin
-from relay2relax.ops.record import OpDef
-from relay2relax.ops.table import relax_op
-from relay2relax.relax_ir.expr import (
+from relay2relax.ops.registry.evaluate import evaluate_call, kernel_value
+from relay2relax.ops.registry.lower import Origin
+from relay2relax.ops.registry.record import OpDef
+from relay2relax.ops.registry.table import relax_op
+from relay2relax.relax_ir.inference.memory import is_memory_call
+from relay2relax.relax_ir.inference.op_signatures import ForeignOp
+from relay2relax.relax_ir.inference.sharding import is_spread
+from relay2relax.relax_ir.ir.expr import (
     Binding,
     Call,
     CallTIR,
@@ -30,15 +33,12 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
-from relay2relax.relax_ir.memory import is_memory_call
-from relay2relax.relax_ir.sharding import is_spread
-from relay2relax.relax_ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.ir.visit import with_operands
 from relay2relax.relax_ir.transform.dead_code import without_dead_bindings
-from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
-from relay2relax.relax_ir.tvm_operators import ForeignOp
-from relay2relax.relax_ir.visit import with_operands
+from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, RelaxPass
 from relay2relax.tir.extent import static
-from relay2relax.tir.stmt import PrimFunc
+from relay2relax.tir.ir.stmt import PrimFunc
 
 # Runs a PrimFunc: its inputs, then its outputs, which are filled.
 Evaluate = Callable[[PrimFunc, Sequence[Array], Sequence[Array]], None]
@@ -48,14 +48,17 @@ _GROWTH = 8
 
 @dataclass(frozen=True, slots=True)
 class FoldConstant(RelaxPass):
-    """Replace calls of operators and of PrimFuncs on constants by their values, and leave out what nothing uses then.
+    """Replace calls of operators and of PrimFuncs on constants by their values, and leave out what
+    nothing uses then.
 
-    Operators run as their records' numpy kernels; so do PrimFuncs that were made from an operator. Any other PrimFunc
-    is run by ``evaluate`` where that is given (the backends have one), and stays otherwise. A value of more than
-    ``limit`` elements is kept only if it has at most eight times the elements of its arguments: what merely fills or
-    broadcasts a tensor is cheaper to compute than to store. A call that its operator refuses stays, and fails where it
-    runs. ``R.tensor_to_shape`` of a constant is a shape, ``R.shape_to_tensor`` of a known shape a constant, and shapes
-    stand where they are used, so that results of known shape are known to have it.
+    Operators run as their records' numpy kernels; so do PrimFuncs that were made from an operator.
+    Any other PrimFunc is run by ``evaluate`` where that is given (the backends have one), and stays
+    otherwise. A value of more than ``limit`` elements is kept only if it has at most eight times
+    the elements of its arguments: what merely fills or broadcasts a tensor is cheaper to compute
+    than to store. A call that its operator refuses stays, and fails where it runs.
+    ``R.tensor_to_shape`` of a constant is a shape, ``R.shape_to_tensor`` of a known shape a
+    constant, and shapes stand where they are used, so that results of known shape are known to have
+    it.
     """
 
     limit: int = 1024

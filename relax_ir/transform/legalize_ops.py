@@ -1,4 +1,6 @@
-"""LegalizeOps: every call of an operator becomes ``call_tir`` of a PrimFunc made from the operator's record."""
+"""LegalizeOps: every call of an operator becomes ``call_tir`` of a PrimFunc made from the
+operator's record.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +9,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from relay2relax.core.passes import Pass
-from relay2relax.ops.record import OpDef
-from relay2relax.relax_ir.expr import Call, Constant, Expr, IRModule, ShapeExpr, Var
-from relay2relax.relax_ir.memory import is_memory_call, viewed
-from relay2relax.relax_ir.runtime_calls import identity, runs_itself
-from relay2relax.relax_ir.sharding import is_spread
-from relay2relax.relax_ir.struct_info import PrimStructInfo
-from relay2relax.relax_ir.transform.rewriter import Rewriter
+from relay2relax.ops.registry.record import OpDef
+from relay2relax.relax_ir.inference.memory import is_memory_call, viewed
+from relay2relax.relax_ir.inference.runtime_calls import identity, runs_itself
+from relay2relax.relax_ir.inference.sharding import is_spread
+from relay2relax.relax_ir.ir.expr import Call, Constant, Expr, IRModule, ShapeExpr, Var
+from relay2relax.relax_ir.ir.struct_info import PrimStructInfo
+from relay2relax.relax_ir.transform.rewriting.rewriter import Rewriter
 
 
 @dataclass(frozen=True, slots=True)
 class LegalizeOps(Pass[IRModule]):
-    """Lower operator calls, or those ``only`` of an operator and its attributes; equal calls share one PrimFunc.
+    """Lower operator calls, or those ``only`` of an operator and its attributes.
 
-    Calls on tensors over a mesh of devices stay. Raises UnsupportedError for a call whose shapes are not known before
-    the program runs.
+    Equal calls share one PrimFunc.
+
+    Calls on tensors over a mesh of devices stay. Raises UnsupportedError for a call whose shapes
+    are not known before the program runs.
     """
 
     only: Callable[[OpDef, Any], bool] | None = None
 
     def transform(self, mod: IRModule) -> IRModule:
-        """Return ``mod`` without operators but what the virtual machine does itself: memory, closures, shapes."""
+        """Return ``mod`` without operators but what the virtual machine does itself: memory,
+        closures, shapes.
+        """
         return _Legalizer(mod, self.only or _every).module()
 
 

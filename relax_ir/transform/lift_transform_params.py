@@ -1,4 +1,5 @@
-"""LiftTransformParams: what depends on weights alone becomes a function of its own, which runs once.
+"""LiftTransformParams: what depends on weights alone becomes a function of its own, which runs
+once.
 
 Weights are the parameters behind the first ``num_input`` (``R.func_attr({"num_input": 1})``).
 """
@@ -13,8 +14,9 @@ from typing import Any
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.passes import Pass
 from relay2relax.ops import relax_op
-from relay2relax.relax_ir import symbols
-from relay2relax.relax_ir.expr import (
+from relay2relax.relax_ir.inference.infer import unify
+from relay2relax.relax_ir.ir import symbols
+from relay2relax.relax_ir.ir.expr import (
     Binding,
     BindingBlock,
     Call,
@@ -33,13 +35,12 @@ from relay2relax.relax_ir.expr import (
     TupleGetItem,
     Var,
 )
-from relay2relax.relax_ir.infer import unify
-from relay2relax.relax_ir.struct_info import ShapeStructInfo, TupleStructInfo
-from relay2relax.relax_ir.transform.mutator import Mutator
-from relay2relax.relax_ir.transform.rewriter import Rewriter
-from relay2relax.relax_ir.visit import all_sequences, operands, sequences, values, variables, with_values
-from relay2relax.tir import expr as tir
+from relay2relax.relax_ir.ir.struct_info import ShapeStructInfo, TupleStructInfo
+from relay2relax.relax_ir.ir.visit import all_sequences, operands, sequences, values, variables, with_values
+from relay2relax.relax_ir.transform.rewriting.mutator import Mutator
+from relay2relax.relax_ir.transform.rewriting.rewriter import Rewriter
 from relay2relax.tir.extent import Extent
+from relay2relax.tir.ir import expr as tir
 
 _SUFFIX = "transform_params"
 
@@ -48,11 +49,12 @@ _SUFFIX = "transform_params"
 class LiftTransformParams(Pass[IRModule]):
     """Part every function ``f`` that has an attribute ``num_input`` in two.
 
-    ``f_transform_params`` takes a tuple of the weights and returns a tuple of what ``f`` needs of them: those weights
-    that it uses as they are, then every value, bound in a dataflow block, that depends on weights alone. ``f`` takes
-    these, under their names, in place of the weights. Symbolic dimensions that nothing else tells are the tuple's first
-    field, a shape. What depends on no parameter at all stays in ``f``. Applied again, the functions of the weights are
-    put together. These are the conventions of TVM's pass of this name, with ``shared_transform=False``.
+    ``f_transform_params`` takes a tuple of the weights and returns a tuple of what ``f`` needs of
+    them: those weights that it uses as they are, then every value, bound in a dataflow block, that
+    depends on weights alone. ``f`` takes these, under their names, in place of the weights.
+    Symbolic dimensions that nothing else tells are the tuple's first field, a shape. What depends
+    on no parameter at all stays in ``f``. Applied again, the functions of the weights are put
+    together. These are the conventions of TVM's pass of this name, with ``shared_transform=False``.
 
     Raises Relay2RelaxError where ``num_input`` is more than the function has parameters.
     """
@@ -82,7 +84,8 @@ class LiftTransformParams(Pass[IRModule]):
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """``running`` is a function without what is lifted, ``outputs`` what it needs of it and of the weights.
+    """``running`` is a function without what is lifted, ``outputs`` what it needs of it and of the
+    weights.
 
     ``bindings`` are all that need no input, in order; ``dimensions`` those that weights alone tell.
     """
@@ -95,7 +98,9 @@ class _Parts:
 
 
 class _Running(Mutator):
-    """Rewrites a function without the bindings of ``gone``; ``given`` stands for what it took from them."""
+    """Rewrites a function without the bindings of ``gone``; ``given`` stands for what it took from
+    them.
+    """
 
     def __init__(self, mod: IRModule, gone: Set[Var], given: Mapping[Var, Expr]) -> None:
         super().__init__(mod)
@@ -112,9 +117,11 @@ class _Running(Mutator):
 
 
 class _Apart(Rewriter):
-    """Gives both functions variables of their own, and the functions ``made`` their own symbolic dimensions, too.
+    """Gives both functions variables of their own, and the functions ``made`` their own symbolic
+    dimensions, too.
 
-    ``made`` says what dimensions of the function that runs are in terms of those that the other one knows.
+    ``made`` says what dimensions of the function that runs are in terms of those that the other one
+    knows.
     """
 
     def __init__(self, mod: IRModule, made: Mapping[str, Mapping[tir.Var, Extent]]) -> None:
@@ -206,7 +213,9 @@ def _transform(parts: _Parts, before: Function | None) -> Function:
 
 
 def _liftable(func: Function, weights: Sequence[Var]) -> tuple[tuple[Binding | MatchCast, ...], set[Var]]:
-    """Return the bindings that no input is needed for, in order, and the variables that weights are needed for."""
+    """Return the bindings that no input is needed for, in order, and the variables that weights are
+    needed for.
+    """
     known = set(weights)
     held = set(weights)
     dimensions = symbols.defined(var.info for var in weights)
@@ -230,7 +239,9 @@ def _stops(value: Expr) -> bool:
 
 
 def _in_order(body: SeqExpr) -> Iterator[tuple[Binding | MatchCast, bool]]:
-    """Yield the bindings of ``body``, those of nested sequences where they stand, and whether they are dataflow."""
+    """Yield the bindings of ``body``, those of nested sequences where they stand, and whether they
+    are dataflow.
+    """
 
     def of(seq: SeqExpr) -> Iterator[tuple[Binding | MatchCast, bool]]:
         return ((binding, block.dataflow) for block in seq.blocks for binding in block.bindings)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from relay2relax.relax_ir.builder import BlockBuilder
-from relay2relax.relax_ir.expr import Function, GlobalVar, IRModule
-from relay2relax.relax_ir.transform.mutator import RelaxPass
-from relay2relax.tir.stmt import PrimFunc
+from relay2relax.relax_ir.build.builder import BlockBuilder
+from relay2relax.relax_ir.ir.expr import Function, GlobalVar, IRModule
+from relay2relax.relax_ir.transform.rewriting.mutator import RelaxPass
+from relay2relax.tir.ir.stmt import PrimFunc
 
 
 @dataclass(frozen=True, slots=True)
 class Normalize(RelaxPass):
-    """Bring functions into A-normal form: what is nested is bound, and blocks of one kind that follow are one.
+    """Bring functions into A-normal form: what is nested is bound, and blocks of one kind that
+    follow are one.
 
     What is normal already is left as it is. Raises what ``BlockBuilder.normalize`` raises.
     """

@@ -1,18 +1,22 @@
-"""RemoveIdentities: calls that only say something of a value, where it lies for one, become that value."""
+"""RemoveIdentities: calls that only say something of a value, where it lies for one, become that
+value.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from relay2relax.relax_ir.expr import Binding, IRModule, MatchCast
-from relay2relax.relax_ir.runtime_calls import identity
-from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
+from relay2relax.relax_ir.inference.runtime_calls import identity
+from relay2relax.relax_ir.ir.expr import Binding, IRModule, MatchCast
+from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, RelaxPass
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveIdentities(RelaxPass):
-    """Bind the argument itself in place of ``R.to_vdevice`` and its like: a program runs on one device here."""
+    """Bind the argument itself in place of ``R.to_vdevice`` and its like: a program runs on one
+    device here.
+    """
 
     opt_level: ClassVar[int] = 0
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from relay2relax.relax_ir.expr import Binding, BindingBlock, Function, If, IRModule, MatchCast, SeqExpr, Var
-from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass, rebound
-from relay2relax.relax_ir.visit import bindings
+from relay2relax.relax_ir.ir.expr import Binding, BindingBlock, Function, If, IRModule, MatchCast, SeqExpr, Var
+from relay2relax.relax_ir.ir.visit import bindings
+from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, RelaxPass, rebound
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,15 @@ from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.passes import PassContext, PassInfo, pass_decorator
-from relay2relax.relax_ir.expr import BindingBlock, Function, If, IRModule, SeqExpr, Var
-from relay2relax.relax_ir.transform.mutator import Mutator, RelaxPass
+from relay2relax.relax_ir.ir.expr import BindingBlock, Function, If, IRModule, SeqExpr, Var
+from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, RelaxPass
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionPass(RelaxPass):
-    """``change(function, mod, context)`` returns what every Relax function of the module becomes."""
+    """``change(function, mod, context)`` returns what every Relax function of the module
+    becomes.
+    """
 
     change: Callable[[Function, IRModule, PassContext], Function]
     name: str = "function_pass"
@@ -39,9 +41,11 @@ class FunctionPass(RelaxPass):
 
 @dataclass(frozen=True, slots=True)
 class DataflowBlockPass(RelaxPass):
-    """``change(block, mod, context)`` returns what every dataflow block becomes, inner ones before outer ones.
+    """``change(block, mod, context)`` returns what every dataflow block becomes, inner ones before
+    outer ones.
 
-    A block binds the same variables for others as before; raises Relay2RelaxError where it does not.
+    A block binds the same variables for others as before; raises Relay2RelaxError where it does
+    not.
     """
 
     change: Callable[[BindingBlock, IRModule, PassContext], BindingBlock]
@@ -81,10 +85,14 @@ def _shown(block: BindingBlock) -> set[Var]:
 
 
 def function_pass(*, opt_level: int, name: str = "") -> Callable[[Callable[..., Any]], Any]:
-    """Make a pass of ``(function, mod, context) -> function``, or of a class with a method ``transform_function``."""
+    """Make a pass of ``(function, mod, context) -> function``, or of a class with a method
+    ``transform_function``.
+    """
     return pass_decorator(FunctionPass, "transform_function", opt_level, name)
 
 
 def dataflowblock_pass(*, opt_level: int, name: str = "") -> Callable[[Callable[..., Any]], Any]:
-    """Make a pass of ``(block, mod, context) -> block``, or of a class with a method ``transform_dataflowblock``."""
+    """Make a pass of ``(block, mod, context) -> block``, or of a class with a method
+    ``transform_dataflowblock``.
+    """
     return pass_decorator(DataflowBlockPass, "transform_dataflowblock", opt_level, name)

@@ -1,13 +1,15 @@
-"""The generator of DCGAN: a fully connected layer and four transposed convolutions make an image of noise."""
+"""The generator of DCGAN: a fully connected layer and four transposed convolutions make an image of
+noise.
+"""
 
 from __future__ import annotations
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.relay_ir import op
-from relay2relax.relay_ir.build import var
-from relay2relax.relay_ir.expr import Expr
-from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.ir.expr import Expr
+from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.testing import layers
 from relay2relax.relay_ir.testing.workload import create_workload
 from relay2relax.tir.extent import Extent
@@ -22,7 +24,8 @@ def get_workload(
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return (module, params). Input: ``data``, (batch, random_len); output: (batch, *oshape).
 
-    ``ngf`` is the number of channels before the last layer. Raises Relay2RelaxError for images of other than 64×64.
+    ``ngf`` is the number of channels before the last layer. Raises Relay2RelaxError for images of
+    other than 64×64.
     """
     if oshape[1:] != (64, 64):
         raise Relay2RelaxError(f"dcgan makes images of 64×64, not {oshape[1]}×{oshape[2]}")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.relay_ir import op
-from relay2relax.relay_ir.build import var
-from relay2relax.relay_ir.expr import Expr
-from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.ir.expr import Expr
+from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.testing import layers
 from relay2relax.relay_ir.testing.workload import create_workload
 from relay2relax.tir.extent import Extent

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay2relax.core.dtype import Array
-from relay2relax.relay_ir import op
-from relay2relax.relay_ir.build import var
-from relay2relax.relay_ir.expr import Expr
-from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.ir.expr import Expr
+from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.testing import layers
 from relay2relax.relay_ir.testing.workload import create_workload
 from relay2relax.tir.extent import Extent
@@ -23,7 +23,10 @@ def get_workload(
     image_shape: Sequence[int] = (3, 299, 299),
     dtype: str = "float32",
 ) -> tuple[IRModule, dict[str, Array]]:
-    """Return (module, params). Input: ``data``, (batch, *image_shape); output: (batch, num_classes)."""
+    """Return (module, params). Input: ``data``, (batch, *image_shape).
+
+    Output: (batch, num_classes).
+    """
     body: Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     body = _conv(body, "conv", 32, (3, 3), stride=2)
     body = _conv(body, "conv_1", 32, (3, 3))

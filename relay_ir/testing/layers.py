@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from relay2relax.relay_ir import op
-from relay2relax.relay_ir.build import var
-from relay2relax.relay_ir.expr import Expr, TupleGetItem
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.ir.expr import Expr, TupleGetItem
 
 
 def conv2d(
@@ -26,7 +26,9 @@ def conv2d_window(
     padding: tuple[int, int] = (0, 0),
     groups: int = 1,
 ) -> Expr:
-    """Return a convolution with a window of any extents and the weight ``<name>_weight``; layout NCHW."""
+    """Return a convolution with a window of any extents and the weight ``<name>_weight``; layout
+    NCHW.
+    """
     result: Expr = op.nn.conv2d(
         data,
         var(f"{name}_weight"),
@@ -46,7 +48,9 @@ def conv2d_bias(data: Expr, name: str, channels: int, kernel: int, stride: int =
 
 
 def batch_norm(data: Expr, name: str, **attrs: Any) -> Expr:
-    """Return the first result of a batch normalisation with parameters ``<name>_gamma``, ``_beta`` and so on."""
+    """Return the first result of a batch normalisation with parameters ``<name>_gamma``, ``_beta``
+    and so on.
+    """
     parameters = [var(f"{name}_{part}") for part in ("gamma", "beta", "moving_mean", "moving_var")]
     return item(op.nn.batch_norm(data, *parameters, **attrs), 0)
 
@@ -57,7 +61,9 @@ def item(value: Expr, index: int) -> Expr:
 
 
 def dense(data: Expr, name: str, units: int, axis: int = -1) -> Expr:
-    """Return a product with ``<name>_weight`` and the addition of ``<name>_bias`` along ``axis``."""
+    """Return a product with ``<name>_weight`` and the addition of ``<name>_bias`` along
+    ``axis``.
+    """
     product = op.nn.dense(data, var(f"{name}_weight"), units=units)
     result: Expr = op.nn.bias_add(product, var(f"{name}_bias"), axis=axis)
     return result

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from relay2relax.core.dtype import Array
-from relay2relax.relay_ir import op
-from relay2relax.relay_ir.build import var
-from relay2relax.relay_ir.expr import Call, Expr, Function, Tuple, TupleGetItem
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.scope_builder import ScopeBuilder
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.build.scope_builder import ScopeBuilder
+from relay2relax.relay_ir.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.types import TensorType, TupleType
 from relay2relax.relay_ir.testing.workload import create_workload
-from relay2relax.relay_ir.types import TensorType, TupleType
 
 
 def get_workload(
     iterations: int, num_hidden: int, batch_size: int = 1, dtype: str = "float32"
 ) -> tuple[IRModule, dict[str, Array]]:
-    """Return (module, params) of ``iterations`` steps of ``num_hidden`` units, each step with weights of its own.
+    """Return (module, params) of ``iterations`` steps of ``num_hidden`` units, each step with
+    weights of its own.
 
-    Inputs: ``data`` of each step, (batch_size, num_hidden); output: the last step's, of the same shape.
+    Inputs: ``data`` of each step, (batch_size, num_hidden); output: the last step's, of the same
+    shape.
     """
     sb = ScopeBuilder()
     shape = (batch_size, num_hidden)
@@ -43,7 +45,9 @@ def get_workload(
 
 
 def _cell(num_hidden: int, state: TensorType) -> Function:
-    """Return the function of one step: (input, (hidden, cell), weights …) to (output, (hidden, cell))."""
+    """Return the function of one step: (input, (hidden, cell), weights …) to (output, (hidden,
+    cell)).
+    """
     sb = ScopeBuilder()
     units = 4 * num_hidden
     inputs, states = var("inputs", state), var("states", TupleType((state, state)))

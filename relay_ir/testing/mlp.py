@@ -1,14 +1,16 @@
-"""The multi-layer perceptron of ``tvm.relay.testing``: 128 and 64 hidden units, softmax at the end."""
+"""The multi-layer perceptron of ``tvm.relay.testing``: 128 and 64 hidden units, softmax at the
+end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from relay2relax.core.dtype import Array
-from relay2relax.relay_ir import op
-from relay2relax.relay_ir.build import var
-from relay2relax.relay_ir.expr import Call, Expr
-from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.ir.expr import Call, Expr
+from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.testing.workload import create_workload
 from relay2relax.tir.extent import Extent
 
@@ -21,8 +23,8 @@ def get_workload(
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return (module, params) of the network for images of ``image_shape``.
 
-    ``batch_size`` may be ``relay_ir.Any()``. Input: ``data``, (batch, *image_shape); output: (batch,
-    num_classes).
+    ``batch_size`` may be ``relay_ir.Any()``. Input: ``data``, (batch, *image_shape); output:
+    (batch, num_classes).
     """
     data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     features = 1

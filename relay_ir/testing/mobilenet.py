@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay2relax.core.dtype import Array
-from relay2relax.relay_ir import op
-from relay2relax.relay_ir.build import var
-from relay2relax.relay_ir.expr import Expr
-from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.ir.expr import Expr
+from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.testing import layers
 from relay2relax.relay_ir.testing.workload import create_workload
 from relay2relax.tir.extent import Extent
@@ -27,9 +27,12 @@ def get_workload(
     alpha: float = 1.0,
     is_shallow: bool = False,
 ) -> tuple[IRModule, dict[str, Array]]:
-    """Return (module, params). Input: ``data``, (batch, *image_shape); output: (batch, num_classes).
+    """Return (module, params). Input: ``data``, (batch, *image_shape).
 
-    ``alpha`` scales the number of channels; ``is_shallow`` leaves out five of the thirteen separable convolutions.
+    Output: (batch, num_classes).
+
+    ``alpha`` scales the number of channels; ``is_shallow`` leaves out five of the thirteen
+    separable convolutions.
     """
     data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     channels = int(32 * alpha)

@@ -1,4 +1,6 @@
-"""Residual networks with normalisation before convolution, for small images and for those of ImageNet."""
+"""Residual networks with normalisation before convolution, for small images and for those of
+ImageNet.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,10 @@ from collections.abc import Sequence
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.relay_ir import op
-from relay2relax.relay_ir.build import var
-from relay2relax.relay_ir.expr import Expr
-from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.ir.expr import Expr
+from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.testing import layers
 from relay2relax.relay_ir.testing.workload import create_workload
 from relay2relax.tir.extent import Extent
@@ -33,10 +35,12 @@ def get_workload(
     image_shape: Sequence[int] = (3, 224, 224),
     dtype: str = "float32",
 ) -> tuple[IRModule, dict[str, Array]]:
-    """Return (module, params). Input: ``data``, (batch, *image_shape); output: (batch, num_classes).
+    """Return (module, params). Input: ``data``, (batch, *image_shape).
 
-    Images up to 28 high get three stages (``num_layers`` = 6n + 2, or 9n + 2 from 164 on), up to 32 high no pooling.
-    Raises Relay2RelaxError for a number of layers that the network does not have.
+    Output: (batch, num_classes).
+
+    Images up to 28 high get three stages (``num_layers`` = 6n + 2, or 9n + 2 from 164 on), up to 32
+    high no pooling. Raises Relay2RelaxError for a number of layers that the network does not have.
     """
     height = image_shape[1]
     units, filters, bottleneck = plan(num_layers, height)
@@ -58,7 +62,9 @@ def get_workload(
 
 
 def plan(num_layers: int, height: int) -> tuple[Sequence[int], Sequence[int], bool]:
-    """Return the units of each stage, the channels before and in the stages, and whether units are bottlenecks."""
+    """Return the units of each stage, the channels before and in the stages, and whether units are
+    bottlenecks.
+    """
     if height <= 28:
         if num_layers >= 164 and (num_layers - 2) % 9 == 0:
             return ((num_layers - 2) // 9,) * 3, (16, 64, 128, 256), True

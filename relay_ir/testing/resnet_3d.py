@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay2relax.core.dtype import Array
-from relay2relax.relay_ir import op
-from relay2relax.relay_ir.build import var
-from relay2relax.relay_ir.expr import Expr
-from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.ir.expr import Expr
+from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.testing import layers, resnet
 from relay2relax.relay_ir.testing.workload import create_workload
 from relay2relax.tir.extent import Extent
@@ -23,7 +23,9 @@ def get_workload(
     image_shape: Sequence[int] = (3, 16, 112, 112),
     dtype: str = "float32",
 ) -> tuple[IRModule, dict[str, Array]]:
-    """Return (module, params). Input: ``data``, (batch, channels, frames, height, width); output: (batch, num_classes).
+    """Return (module, params). Input: ``data``, (batch, channels, frames, height, width).
+
+    Output: (batch, num_classes).
 
     Raises Relay2RelaxError for a number of layers that the network does not have.
     """

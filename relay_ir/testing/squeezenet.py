@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.relay_ir import op
-from relay2relax.relay_ir.build import var
-from relay2relax.relay_ir.expr import Expr
-from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.ir.expr import Expr
+from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.testing import layers
 from relay2relax.relay_ir.testing.workload import create_workload
 from relay2relax.tir.extent import Extent
 
-# Per version: the first convolution (channels, window, padding), and before which modules there is a pooling.
+# Per version: the first convolution (channels, window, padding), and before which modules there is
+# a pooling.
 _VERSIONS = {"1.0": ((96, 7, 3), (1, 4, 8)), "1.1": ((64, 3, 1), (1, 3, 5))}
 _SQUEEZED = (16, 16, 32, 32, 48, 48, 64, 64)
 
@@ -26,7 +27,9 @@ def get_workload(
     image_shape: Sequence[int] = (3, 224, 224),
     dtype: str = "float32",
 ) -> tuple[IRModule, dict[str, Array]]:
-    """Return (module, params). Input: ``data``, (batch, *image_shape); output: (batch, num_classes).
+    """Return (module, params). Input: ``data``, (batch, *image_shape).
+
+    Output: (batch, num_classes).
 
     Raises Relay2RelaxError for a version other than 1.0 and 1.1.
     """

@@ -1,12 +1,14 @@
-"""A small network of everything: fully connected layers, convolutions, softmax, normalisation, reshapes."""
+"""A small network of everything: fully connected layers, convolutions, softmax, normalisation,
+reshapes.
+"""
 
 from __future__ import annotations
 
 from relay2relax.core.dtype import Array
-from relay2relax.relay_ir import op
-from relay2relax.relay_ir.build import var
-from relay2relax.relay_ir.expr import Expr
-from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.ir.expr import Expr
+from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.testing import layers
 from relay2relax.relay_ir.testing.workload import create_workload
 

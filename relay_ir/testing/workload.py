@@ -9,20 +9,22 @@ from dataclasses import replace
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
-from relay2relax.relay_ir.expr import Expr, Var
-from relay2relax.relay_ir.infer import infer_type
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import free_vars, substitute
-from relay2relax.relay_ir.types import TensorType
+from relay2relax.relay_ir.inference.infer import infer_type
+from relay2relax.relay_ir.ir.expr import Expr, Var
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import free_vars, substitute
+from relay2relax.relay_ir.ir.types import TensorType
 
 
 def create_workload(body: Expr, inputs: tuple[str, ...] = ("data",)) -> tuple[IRModule, dict[str, Array]]:
-    """Return the typed module whose ``@main`` computes ``body``, and parameters for all its inputs but ``inputs``.
+    """Return the typed module whose ``@main`` computes ``body``, and parameters for all its inputs
+    but ``inputs``.
 
-    Parameters take the types that inference finds; they have to be static. Their values are drawn from generators of
-    our own that are seeded with the parameter's name, so that every call gives the same values (TVM draws from numpy's
-    global generator). Weights are uniform within Xavier's bound ``sqrt(3 / mean of fan-in and fan-out)``; of the
-    others, names that end in ``bias``, ``beta`` or ``mean`` are zero, ``gamma`` and ``var`` one.
+    Parameters take the types that inference finds; they have to be static. Their values are drawn
+    from generators of our own that are seeded with the parameter's name, so that every call gives
+    the same values (TVM draws from numpy's global generator). Weights are uniform within Xavier's
+    bound ``sqrt(3 / mean of fan-in and fan-out)``; of the others, names that end in ``bias``,
+    ``beta`` or ``mean`` are zero, ``gamma`` and ``var`` one.
     """
     types = infer_type(IRModule.from_expr(body)).types
     declared: dict[Expr, Expr] = {var: replace(var, type_annotation=types[var]) for var in free_vars(body)}

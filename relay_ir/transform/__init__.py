@@ -1,10 +1,10 @@
-"""Passes over Relay modules: each is a value that takes a module and returns one, and never changes its
-argument.
+"""Passes over Relay modules: each is a value that takes a module and returns one, and never changes
+its argument.
 
     mod = transform.ToGraphNormalForm()(mod)
 
-What a pass does not touch it returns as it was: spans, sharing and weights survive. Inferred types are
-forgotten where anything changed. ``core/passes.py`` is the pass manager.
+What a pass does not touch it returns as it was: spans, sharing and weights survive. Inferred types
+are forgotten where anything changed. ``core/passes.py`` is the pass manager.
 """
 
 from relay2relax.core.passes import (

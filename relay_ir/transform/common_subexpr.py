@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from relay2relax.core.passes import Pass
-from relay2relax.relay_ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, children
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, children
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.transform.infrastructure import map_functions
 
 
@@ -17,9 +17,9 @@ from relay2relax.relay_ir.transform.infrastructure import map_functions
 class EliminateCommonSubexpr(Pass[IRModule]):
     """Let calls of one operator with equal attributes and the same arguments be one shared node.
 
-    So are projections of one field from the same tuple. Scalar constants of equal value are the same argument; so are
-    tuples of the same fields. Calls for which ``skip`` is true stay. Operators have no effects, so this is always
-    allowed; calls of functions are left alone.
+    So are projections of one field from the same tuple. Scalar constants of equal value are the
+    same argument; so are tuples of the same fields. Calls for which ``skip`` is true stay.
+    Operators have no effects, so this is always allowed; calls of functions are left alone.
     """
 
     skip: Callable[[Expr], bool] | None = None

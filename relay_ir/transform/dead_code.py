@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
-from relay2relax.relay_ir.expr import Expr, Function, GlobalVar, Let, Var, children
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.ir.expr import Expr, Function, GlobalVar, Let, Var, children
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.transform.effects import effectful_nodes, has_references
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
 from relay2relax.relay_ir.transform.infrastructure import declared, map_functions
@@ -21,8 +21,8 @@ from relay2relax.relay_ir.transform.scopes import Scopes
 class DeadCodeElimination(Pass[IRModule]):
     """Remove each ``let`` whose variable nothing uses, unless its value may have an effect.
 
-    ``inline_once``      the value of a variable that is used once takes the variable's place, unless that is within a
-                         function (which may run more often) or the value may have an effect.
+    ``inline_once``  the value of a variable that is used once takes the variable's place, unless
+        that is within a function (which may run more often) or the value may have an effect.
     ``ignore_impurity``  treat every value as free of effects.
     """
 
@@ -31,7 +31,10 @@ class DeadCodeElimination(Pass[IRModule]):
     opt_level: ClassVar[int] = 1
 
     def transform(self, mod: IRModule) -> IRModule:
-        """Return ``mod`` without dead lets; types are inferred where parameters do not declare theirs."""
+        """Return ``mod`` without dead lets.
+
+        Types are inferred where parameters do not declare theirs.
+        """
         mod = declared(mod)
         careful = has_references(mod) and not self.ignore_impurity
         return map_functions(mod, lambda function: _eliminate(function, careful, self.inline_once))
@@ -113,13 +116,18 @@ def _used_once(root: Function, kept: set[Expr], dead: set[Let]) -> dict[Expr, Ex
 
 @dataclass(frozen=True, slots=True)
 class RemoveUnusedFunctions(Pass[IRModule]):
-    """Remove the functions that the entry functions neither call nor mention, directly or through others."""
+    """Remove the functions that the entry functions neither call nor mention, directly or through
+    others.
+    """
 
     entry_functions: tuple[str, ...] = ("main",)
     opt_level: ClassVar[int] = 1
 
     def transform(self, mod: IRModule) -> IRModule:
-        """Return ``mod`` with the functions that are reached; raises Relay2RelaxError for an unknown entry."""
+        """Return ``mod`` with the functions that are reached.
+
+        Raises Relay2RelaxError for an unknown entry.
+        """
         by_name = {var.name: function for var, function in mod.functions.items()}
         stack = [mod.get_global_var(name).name for name in self.entry_functions]
         reached: set[str] = set()

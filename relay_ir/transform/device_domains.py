@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.relay_ir.device import VirtualDevice
-from relay2relax.relay_ir.equality import structural_equal
-from relay2relax.relay_ir.expr import (
+from relay2relax.relay_ir.ir.device import VirtualDevice
+from relay2relax.relay_ir.ir.equality import structural_equal
+from relay2relax.relay_ir.ir.expr import (
     Call,
     Constructor,
     Expr,
@@ -27,16 +27,18 @@ from relay2relax.relay_ir.expr import (
     TupleGetItem,
     children,
 )
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import pattern_vars
-from relay2relax.relay_ir.types import FuncType, Type
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import pattern_vars
+from relay2relax.relay_ir.ir.types import FuncType, Type
 
 UNKNOWN = VirtualDevice()
 T = TypeVar("T", int, str)
 
 
 def from_above(mod: IRModule) -> Iterator[Expr]:
-    """Yield every expression once, a user before its parts, from left to right: the order in which devices decide."""
+    """Yield every expression once, a user before its parts, from left to right: the order in which
+    devices decide.
+    """
     seen: set[Expr] = set()
     stack: list[Expr] = []
     stack += reversed(list(mod.functions.values()))
@@ -78,7 +80,9 @@ class Domain:
         return found
 
     def leaves(self) -> Iterator[Domain]:
-        """Yield the domains of all values: itself, or those of a function's arguments and result."""
+        """Yield the domains of all values: itself, or those of a function's arguments and
+        result.
+        """
         root = self.root()
         if root.result is None:
             yield root
@@ -120,7 +124,10 @@ class Domains:
         return self.of(expr).final().device
 
     def unify(self, a: Domain, b: Domain, expr: Expr) -> None:
-        """Make two domains one; raises DeviceConflict, naming ``expr``, where their devices differ."""
+        """Make two domains one.
+
+        Raises DeviceConflict, naming ``expr``, where their devices differ.
+        """
         a, b = a.root(), b.root()
         if a is b:
             return

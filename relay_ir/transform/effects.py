@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relay2relax.relay_ir.expr import (
+from relay2relax.relay_ir.ir.expr import (
     Call,
     Constructor,
     Expr,
@@ -13,17 +13,21 @@ from relay2relax.relay_ir.expr import (
     RefWrite,
     children,
 )
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import nodes
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes
 
 
 def has_references(mod: IRModule) -> bool:
-    """Whether ``mod`` makes, reads or writes references; Relay code without them is free of effects."""
+    """Whether ``mod`` makes, reads or writes references.
+
+    Relay code without them is free of effects.
+    """
     return any(isinstance(node, (RefCreate, RefRead, RefWrite)) for node in nodes(*mod.functions.values()))
 
 
 def effectful_nodes(root: Expr) -> set[Expr]:
-    """Return the nodes of ``root`` whose evaluation may have an effect, in a module that has references.
+    """Return the nodes of ``root`` whose evaluation may have an effect, in a module that has
+    references.
 
     What a function value does is not known where it is called, so every call of one counts.
     """

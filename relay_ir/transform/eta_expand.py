@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from relay2relax.core.passes import Pass
-from relay2relax.relay_ir.expr import Call, Constructor, Expr, Function, GlobalVar, Var, children
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.ir.expr import Call, Constructor, Expr, Function, GlobalVar, Var, children
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.ir.types import FuncType, TypeCall
 from relay2relax.relay_ir.transform.infrastructure import map_functions, typed
-from relay2relax.relay_ir.types import FuncType, TypeCall
 
 
 @dataclass(frozen=True, slots=True)
 class EtaExpand(Pass[IRModule]):
-    """Replace constructors and global functions that are used as values by literals which call them.
+    """Replace constructors and global functions that are used as values by literals which call
+    them.
 
     ``expand_constructor`` and ``expand_global_var`` say which; their calls stay as they are.
     """
@@ -25,7 +26,10 @@ class EtaExpand(Pass[IRModule]):
     opt_level: ClassVar[int] = 1
 
     def transform(self, mod: IRModule) -> IRModule:
-        """Return ``mod`` with literals in the place of names; infers types where ``mod`` has none."""
+        """Return ``mod`` with literals in the place of names.
+
+        Infers types where ``mod`` has none.
+        """
         inferred = typed(mod)
         return map_functions(mod, lambda function: self._expand(function, inferred))
 
@@ -42,7 +46,10 @@ class EtaExpand(Pass[IRModule]):
         return result
 
     def _literal(self, node: Expr, mod: IRModule, done: dict[Expr, Expr]) -> Expr:
-        """Return what stands for ``node`` where it is a value; one literal per constructor or global."""
+        """Return what stands for ``node`` where it is a value.
+
+        One literal per constructor or global.
+        """
         made = done[node]
         if isinstance(made, Constructor) and self.expand_constructor:
             definition = mod.type_definitions[made.belong_to]

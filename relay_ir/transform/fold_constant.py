@@ -12,13 +12,13 @@ from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
-from relay2relax.ops.evaluate import kernel_value
-from relay2relax.ops.table import relay_op
-from relay2relax.relay_ir.expr import Call, Constant, Expr, Function, If, Let, Op, Tuple, TupleGetItem, Var, children
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import nodes, with_children
+from relay2relax.ops.registry.evaluate import kernel_value
+from relay2relax.ops.registry.table import relay_op
+from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, If, Let, Op, Tuple, TupleGetItem, Var, children
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.ir.types import TensorType, Type
 from relay2relax.relay_ir.transform.infrastructure import declared, map_functions, typed
-from relay2relax.relay_ir.types import TensorType, Type
 from relay2relax.tir.extent import static
 
 # Folding these would turn a short call into a large tensor.
@@ -33,11 +33,12 @@ _SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
 class FoldConstant(Pass[IRModule]):
     """Replace calls of operators on constants by their values.
 
-    ``if`` on a constant becomes its branch, a ``let`` of a constant goes, a field of a literal tuple is taken, and the
-    shape of a tensor of static type is a constant. As in TVM, calls without arguments and calls that fill a tensor
-    (``full``, ``ones_like`` …) stay, quantised operators only go with ``fold_qnn``, functions marked ``Primitive``
-    are not looked into. A call that its operator refuses stays, and fails where it runs. Calls are evaluated by the
-    operators' own numpy kernels.
+    ``if`` on a constant becomes its branch, a ``let`` of a constant goes, a field of a literal
+    tuple is taken, and the shape of a tensor of static type is a constant. As in TVM, calls without
+    arguments and calls that fill a tensor (``full``, ``ones_like`` …) stay, quantised operators
+    only go with ``fold_qnn``, functions marked ``Primitive`` are not looked into. A call that its
+    operator refuses stays, and fails where it runs. Calls are evaluated by the operators' own numpy
+    kernels.
     """
 
     fold_qnn: bool = False
@@ -90,7 +91,9 @@ class FoldConstant(Pass[IRModule]):
         return result
 
     def _call(self, call: Call, known: Mapping[Expr, Any], first: Type | None) -> Expr:
-        """Return the value of ``call``, whose first argument has type ``first``, or the call itself."""
+        """Return the value of ``call``, whose first argument has type ``first``, or the call
+        itself.
+        """
         assert isinstance(call.op, Op)
         name = call.op.name
         if name in _FILLING or name in _PLACED or (name.startswith("qnn.") and not self.fold_qnn):
@@ -108,7 +111,9 @@ class FoldConstant(Pass[IRModule]):
 
 
 def _shape(call: Call, of: Type | None) -> Expr:
-    """Return the shape, or for ``ndarray_size`` the number of elements, of a tensor of static type."""
+    """Return the shape, or for ``ndarray_size`` the number of elements, of a tensor of static
+    type.
+    """
     if not isinstance(of, TensorType):
         return call
     extents = [static(extent) for extent in of.shape]

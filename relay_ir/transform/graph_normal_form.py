@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from relay2relax.core.passes import Pass
-from relay2relax.relay_ir.expr import Expr, Function, Let, Var, children
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.ir.expr import Expr, Function, Let, Var, children
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.transform.effects import effectful_nodes, has_references
 from relay2relax.relay_ir.transform.infrastructure import map_functions
 
@@ -21,8 +21,8 @@ def recursive_lets(root: Function) -> set[Var]:
     for node in nodes(root):
         if isinstance(node, Let):
             values.setdefault(node.value, []).append(node.var)
-    # A value comes behind everything it uses, so a variable that was met before its value is complete is
-    # recursive.
+    # A value comes behind everything it uses, so a variable that was met before its value is
+    # complete is recursive.
     for node in nodes(root):
         if isinstance(node, Var):
             used.add(node)
@@ -32,10 +32,12 @@ def recursive_lets(root: Function) -> set[Var]:
 
 @dataclass(frozen=True, slots=True)
 class ToGraphNormalForm(Pass[IRModule]):
-    """Put the value of every ``let`` in the place of its variable; a value used twice becomes a shared node.
+    """Put the value of every ``let`` in the place of its variable.
 
-    A ``let`` stays where its value may have an effect, since effects happen in the order of the lets, and
-    where it binds a recursive function. Function literals stay literals.
+    A value used twice becomes a shared node.
+
+    A ``let`` stays where its value may have an effect, since effects happen in the order of the
+    lets, and where it binds a recursive function. Function literals stay literals.
     """
 
     opt_level: ClassVar[int] = 1

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from relay2relax.core.passes import Pass
-from relay2relax.relay_ir.infer import infer_type
-from relay2relax.relay_ir.module import IRModule
+from relay2relax.relay_ir.inference.infer import infer_type
+from relay2relax.relay_ir.ir.module import IRModule
 
 
 @dataclass(frozen=True, slots=True)

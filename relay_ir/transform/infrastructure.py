@@ -7,18 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from relay2relax.core.passes import Pass, PassContext, PassInfo, pass_decorator
-from relay2relax.relay_ir.expr import Expr, Function, Var
-from relay2relax.relay_ir.infer import infer_type
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import substitute
-from relay2relax.relay_ir.types import Type
+from relay2relax.relay_ir.inference.infer import infer_type
+from relay2relax.relay_ir.ir.expr import Expr, Function, Var
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import substitute
+from relay2relax.relay_ir.ir.types import Type
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionPass(Pass[IRModule]):
     """A pass of the user's own: ``change`` is applied to every function of the module.
 
-    ``change(function, mod)`` returns the new function; ``mod.types`` is filled where the module was inferred.
+    ``change(function, mod)`` returns the new function; ``mod.types`` is filled where the module was
+    inferred.
     """
 
     change: Callable[[Function, IRModule], Function]
@@ -36,7 +37,9 @@ class FunctionPass(Pass[IRModule]):
 
 
 def function_pass(*, opt_level: int, name: str = "") -> Callable[[Callable[..., Any]], Any]:
-    """Make a pass of ``(function, mod, context) -> function``, or of a class with a method ``transform_function``."""
+    """Make a pass of ``(function, mod, context) -> function``, or of a class with a method
+    ``transform_function``.
+    """
 
     def make(change: Callable[..., Function], label: str, level: int) -> FunctionPass:
         return FunctionPass(lambda function, mod: change(function, mod, PassContext.current()), label, level)
@@ -45,7 +48,9 @@ def function_pass(*, opt_level: int, name: str = "") -> Callable[[Callable[..., 
 
 
 def map_functions(mod: IRModule, change: Callable[[Function], Function]) -> IRModule:
-    """Return ``mod`` with every function replaced by ``change(function)``; itself where none differs."""
+    """Return ``mod`` with every function replaced by ``change(function)``; itself where none
+    differs.
+    """
     functions = {var: change(function) for var, function in mod.functions.items()}
     if all(functions[var] is function for var, function in mod.functions.items()):
         return mod
@@ -60,7 +65,8 @@ def typed(mod: IRModule) -> IRModule:
 def declared(mod: IRModule) -> IRModule:
     """Return ``mod`` with the types of its functions' parameters declared, itself where they are.
 
-    A pass that removes code calls this first: what it removes may be what determined the type of a parameter.
+    A pass that removes code calls this first: what it removes may be what determined the type of a
+    parameter.
     """
     functions = mod.functions.values()
     if all(param.type_annotation is not None for function in functions for param in function.params):
@@ -70,7 +76,9 @@ def declared(mod: IRModule) -> IRModule:
 
 
 def with_types(function: Function, types: Mapping[Expr, Type]) -> Function:
-    """Return ``function`` with the types found for its parameters and its result, where it declares none."""
+    """Return ``function`` with the types found for its parameters and its result, where it declares
+    none.
+    """
     params: dict[Expr, Var] = {
         param: replace(param, type_annotation=types[param])
         for param in function.params

@@ -9,7 +9,7 @@ from typing import ClassVar
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
-from relay2relax.relay_ir.expr import (
+from relay2relax.relay_ir.ir.expr import (
     Call,
     Clause,
     Expr,
@@ -23,8 +23,8 @@ from relay2relax.relay_ir.expr import (
     Var,
     children,
 )
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import binders, nodes, with_children
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import binders, nodes, with_children
 from relay2relax.relay_ir.transform.effects import has_references
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
 from relay2relax.relay_ir.transform.infrastructure import map_functions
@@ -34,9 +34,10 @@ from relay2relax.relay_ir.transform.infrastructure import map_functions
 class InlineLocalFunctions(Pass[IRModule]):
     """Put the bodies of function literals, and of let-bound functions, in the place of their calls.
 
-    Recursive functions stay calls, and so do functions that carry attributes (``Primitive``, ``Composite``,
-    ``Compiler``) unless ``marked`` says that these go as well. An argument used several times is shared, not computed
-    again. Raises Relay2RelaxError for a call whose number of arguments is wrong.
+    Recursive functions stay calls, and so do functions that carry attributes (``Primitive``,
+    ``Composite``, ``Compiler``) unless ``marked`` says that these go as well. An argument used
+    several times is shared, not computed again. Raises Relay2RelaxError for a call whose number of
+    arguments is wrong.
     """
 
     opt_level: ClassVar[int] = 1
@@ -79,7 +80,8 @@ def _inline(root: Function, ordered: bool, marked: bool) -> Function:
 def body_of(function: Function, args: list[Expr], ordered: bool) -> Expr:
     """Return the body of ``function`` applied to ``args``.
 
-    With ``ordered`` the arguments are bound by lets, so that their effects happen once and before the body's.
+    With ``ordered`` the arguments are bound by lets, so that their effects happen once and before
+    the body's.
     """
     if len(args) != len(function.params):
         raise Relay2RelaxError(f"a function of {len(function.params)} parameters is called with {len(args)} arguments")

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
-from relay2relax.relay_ir.expr import Call, Expr, Function, GlobalVar, children
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.ir.expr import Call, Expr, Function, GlobalVar, children
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.transform.effects import has_references
 from relay2relax.relay_ir.transform.inline import body_of, fresh_copy
 
@@ -18,8 +18,9 @@ from relay2relax.relay_ir.transform.inline import body_of, fresh_copy
 class Inline(Pass[IRModule]):
     """Put global functions that are marked ``Inline`` in the place of their calls, and remove them.
 
-    A call becomes the function's body; where the function is for an external compiler (``Compiler``), polymorphic, or
-    used as a value, it becomes a function literal. Recursive functions stay, and so do functions that nothing calls.
+    A call becomes the function's body; where the function is for an external compiler
+    (``Compiler``), polymorphic, or used as a value, it becomes a function literal. Recursive
+    functions stay, and so do functions that nothing calls.
     """
 
     opt_level: ClassVar[int] = 1

@@ -8,21 +8,22 @@ from typing import Any, ClassVar
 
 from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
-from relay2relax.relay_ir.expr import Call, Expr, Function, GlobalVar, Let, Var, children
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import free_vars, nodes, substitute, with_children
+from relay2relax.relay_ir.ir.expr import Call, Expr, Function, GlobalVar, Let, Var, children
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import free_vars, nodes, substitute, with_children
+from relay2relax.relay_ir.ir.types import FuncType, Type, TypeVar
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
 from relay2relax.relay_ir.transform.infrastructure import typed, with_types
-from relay2relax.relay_ir.types import FuncType, Type, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
 class LambdaLift(Pass[IRModule]):
     """Move every function literal into a global function ``@lifted_name…``.
 
-    A literal that captures variables becomes the result of a global function marked ``Closure``, whose parameters are
-    the captured variables; where the literal stood that function is called. A literal that a recursive ``let`` binds
-    calls the global function instead of its variable. Functions marked ``Primitive`` stay.
+    A literal that captures variables becomes the result of a global function marked ``Closure``,
+    whose parameters are the captured variables; where the literal stood that function is called. A
+    literal that a recursive ``let`` binds calls the global function instead of its variable.
+    Functions marked ``Primitive`` stay.
     """
 
     opt_level: ClassVar[int] = 1
@@ -87,7 +88,8 @@ class _Lifting:
             assert isinstance(changed, Function)
             made = changed
         if captured:
-            # The captured variables are parameters of the new function, and keep their own place in the old one.
+            # The captured variables are parameters of the new function, and keep their own place in
+            # the old one.
             params = [Var(var.name, self.types.get(var, var.type_annotation)) for var in captured]
             body = substitute(made, dict(zip(captured, params, strict=True)))
             self.lifted[name] = Function(tuple(params), body, ty, type_params, {"Closure": 1})

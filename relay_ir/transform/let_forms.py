@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from relay2relax.core.passes import Pass
-from relay2relax.relay_ir.annotation import marked, marked_body
-from relay2relax.relay_ir.device import VirtualDevice
-from relay2relax.relay_ir.expr import (
+from relay2relax.relay_ir.build.annotation import marked, marked_body
+from relay2relax.relay_ir.ir.device import VirtualDevice
+from relay2relax.relay_ir.ir.expr import (
     Clause,
     Constant,
     Constructor,
@@ -24,19 +24,20 @@ from relay2relax.relay_ir.expr import (
     Var,
     children,
 )
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import with_children
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import with_children
 from relay2relax.relay_ir.transform.infrastructure import map_functions
 from relay2relax.relay_ir.transform.scopes import Scope, Scopes
 
 
 @dataclass(frozen=True, slots=True)
 class ToANormalForm(Pass[IRModule]):
-    """Bind every value, constants included, by a ``let`` of the innermost scope that contains all its uses.
+    """Bind every value, constants included, by a ``let`` of the innermost scope that contains all
+    its uses.
 
-    Lets stand in the order in which their values are evaluated; nested lets become one sequence. As TVM's, the result
-    keeps an alias for every ``let`` there was before (``let %x = %y``). Functions marked ``Primitive`` stay as they
-    are.
+    Lets stand in the order in which their values are evaluated; nested lets become one sequence. As
+    TVM's, the result keeps an alias for every ``let`` there was before (``let %x = %y``). Functions
+    marked ``Primitive`` stay as they are.
     """
 
     opt_level: ClassVar[int] = 1
@@ -48,7 +49,8 @@ class ToANormalForm(Pass[IRModule]):
 
 @dataclass(frozen=True, slots=True)
 class ToBasicBlockNormalForm(Pass[IRModule]):
-    """Bind what an inner scope shares with the scope around it, and only that, by a ``let`` of the outer scope.
+    """Bind what an inner scope shares with the scope around it, and only that, by a ``let`` of the
+    outer scope.
 
     Afterwards every expression belongs to one basic block: a function's body, a branch, or an arm.
     """
@@ -83,8 +85,8 @@ class _Binding:
 
     def run(self) -> Function:
         """Return the function in its normal form."""
-        # An entry is a step, a node, the variable that a ``let`` of the program gives to its value, and the device
-        # that what surrounds it states.
+        # An entry is a step, a node, the variable that a ``let`` of the program gives to its value,
+        # and the device that what surrounds it states.
         stack: list[tuple[int, Expr, Var | None, VirtualDevice | None]] = []
         stack.append((_VISIT, self.root.body, None, self.root.virtual_device))
         while stack:
@@ -145,14 +147,19 @@ class _Binding:
         return self._push(node, Var("x") if var is None else var, made)
 
     def _push(self, node: Expr, var: Var, value: Expr) -> Var:
-        """Bind ``var`` in the scope that ``node`` belongs to; what is known of its device is written down."""
+        """Bind ``var`` in the scope that ``node`` belongs to.
+
+        What is known of its device is written down.
+        """
         if node in self.devices:
             value = marked(value, self.devices[node])
         self.lets.setdefault(self.scopes.home[node], deque()).append((var, value))
         return var
 
     def _continue(self, scope: Scope, after: Scope) -> None:
-        """Append the lets of ``after``, which follow a ``let`` of ``scope``, to those of ``scope``."""
+        """Append the lets of ``after``, which follow a ``let`` of ``scope``, to those of
+        ``scope``.
+        """
         rest, first = self.lets.pop(after, deque()), self.lets.setdefault(scope, deque())
         # The shorter goes to the longer, or a chain of lets would take quadratic time.
         if len(first) >= len(rest):

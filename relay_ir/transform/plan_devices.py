@@ -7,11 +7,12 @@ from typing import ClassVar
 
 from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
-from relay2relax.ops.annotation import DeviceCopyAttrs
-from relay2relax.relay_ir.annotation import marked, on_device
-from relay2relax.relay_ir.device import VirtualDevice, cpu
-from relay2relax.relay_ir.equality import structural_equal
-from relay2relax.relay_ir.expr import (
+from relay2relax.ops.target.annotation import DeviceCopyAttrs
+from relay2relax.relay_ir.build.annotation import marked, on_device
+from relay2relax.relay_ir.inference.infer import infer_type
+from relay2relax.relay_ir.ir.device import VirtualDevice, cpu
+from relay2relax.relay_ir.ir.equality import structural_equal
+from relay2relax.relay_ir.ir.expr import (
     Call,
     Constructor,
     Expr,
@@ -22,22 +23,24 @@ from relay2relax.relay_ir.expr import (
     Var,
     children,
 )
-from relay2relax.relay_ir.infer import infer_type
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.transform.device_domains import UNKNOWN, Domain, Domains, from_above
 from relay2relax.relay_ir.transform.infrastructure import map_functions
 
 
 @dataclass(frozen=True, slots=True)
 class PlanDevices(Pass[IRModule]):
-    """Give every expression a device, following ``on_device`` and what parameters and results state.
+    """Give every expression a device, following ``on_device`` and what parameters and results
+    state.
 
-    What nothing determines is on ``default_device``; shapes and sizes of storage are on ``host_device``. Afterwards
-    every function says where its parameters and its result are, ``device_copy`` stands where a value moves, and
-    ``on_device`` with both constraints where the device changes within a function. Planning a planned module changes
-    nothing. Raises DeviceConflict where one value would have to be on two devices, and UnsupportedError for a module
-    with functions that are no Relay: in which memory they expect their arguments decides too.
+    What nothing determines is on ``default_device``; shapes and sizes of storage are on
+    ``host_device``. Afterwards every function says where its parameters and its result are,
+    ``device_copy`` stands where a value moves, and ``on_device`` with both constraints where the
+    device changes within a function. Planning a planned module changes nothing. Raises
+    DeviceConflict where one value would have to be on two devices, and UnsupportedError for a
+    module with functions that are no Relay: in which memory they expect their arguments decides
+    too.
     """
 
     default_device: VirtualDevice = cpu()
@@ -60,7 +63,9 @@ class PlanDevices(Pass[IRModule]):
         return replace(mod, functions=functions, types={})
 
     def _canonical(self, device: VirtualDevice) -> VirtualDevice:
-        """Return ``device`` with the target that the default device or the host has, where it states none."""
+        """Return ``device`` with the target that the default device or the host has, where it
+        states none.
+        """
         if device.target is None:
             for known in (self.default_device, self.host_device):
                 if known.device_type == device.device_type and known.target is not None:
@@ -68,7 +73,9 @@ class PlanDevices(Pass[IRModule]):
         return device
 
     def _default(self, domain: Domain) -> None:
-        """Fill in what is not known of a function: its result is on the default device, its arguments with it."""
+        """Fill in what is not known of a function: its result is on the default device, its
+        arguments with it.
+        """
         result = domain.final()
         result.device = self._filled(result.device, self.default_device)
         for arg in domain.root().args:
@@ -90,8 +97,8 @@ class PlanDevices(Pass[IRModule]):
 def _settled(root: Function) -> Function:
     """Return ``root`` with annotations where they decide something.
 
-    What a ``let`` binds and what a function returns is on the device where it is computed. A field of an annotated
-    tuple is taken there, so that only the field is copied.
+    What a ``let`` binds and what a function returns is on the device where it is computed. A field
+    of an annotated tuple is taken there, so that only the field is copied.
     """
     done: dict[Expr, Expr] = {}
     for node in nodes(root):

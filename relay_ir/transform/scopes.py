@@ -1,6 +1,7 @@
 """Where the nodes of a function belong: the innermost scope that contains all uses of a node.
 
-A scope is a function's body, a branch of an ``if``, an arm of a ``match``, or what follows a ``let``.
+A scope is a function's body, a branch of an ``if``, an arm of a ``match``, or what follows a
+``let``.
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from relay2relax.core.walk import post_order
-from relay2relax.relay_ir.expr import Expr, Function, If, Let, Match, children
+from relay2relax.relay_ir.ir.expr import Expr, Function, If, Let, Match, children
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """A scope; ``jump`` leads to a distant ancestor, so that common ancestors are found in logarithmic time."""
+    """A scope.
+
+    ``jump`` leads to a distant ancestor, so that common ancestors are found in logarithmic time.
+    """
 
     parent: Scope | None
     jump: Scope | None
@@ -33,9 +37,9 @@ class Scope:
 class Scopes:
     """The scopes of one function.
 
-    ``home``    the scope that each node belongs to.
-    ``inner``   the scopes that a construct opens: what follows a ``let``, the branches of an ``if``, the arms of a
-                ``match``, the body of a function.
+    ``home``  the scope that each node belongs to.
+    ``inner``  the scopes that a construct opens: what follows a ``let``, the branches of an ``if``,
+        the arms of a ``match``, the body of a function.
     ``lifted``  the nodes that are used in a scope inside their own.
     """
 
@@ -45,7 +49,8 @@ class Scopes:
         self.inner: dict[Expr, list[Scope]] = {}
         self.lifted: set[Expr] = set()
         roots: tuple[Expr, ...] = (root,)
-        # Users come before what they use, so that a node's home is final when its own parts are looked at.
+        # Users come before what they use, so that a node's home is final when its own parts are
+        # looked at.
         for node in reversed(list(post_order(roots, children))):
             scope = self.home[node]
             for part, where in self._uses(node, scope):

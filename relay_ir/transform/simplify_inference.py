@@ -10,15 +10,16 @@ import numpy as np
 
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.passes import Pass
-from relay2relax.relay_ir import op
-from relay2relax.relay_ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, children
-from relay2relax.relay_ir.module import IRModule
-from relay2relax.relay_ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, children
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.ir.types import TensorType, Type
 from relay2relax.relay_ir.transform.infrastructure import declared, map_functions, typed
-from relay2relax.relay_ir.types import TensorType, Type
 from relay2relax.tir.extent import static
 
-# How calls are expanded; None where the shape is not known well enough. Of operators with several results the first.
+# How calls are expanded; None where the shape is not known well enough. Of operators with several
+# results the first.
 _Expansion: TypeAlias = Callable[[Any, TensorType, tuple[Expr, ...]], Optional[Expr]]
 
 
@@ -26,9 +27,9 @@ _Expansion: TypeAlias = Callable[[Any, TensorType, tuple[Expr, ...]], Optional[E
 class SimplifyInference(Pass[IRModule]):
     """Expand normalisations into arithmetic, and let dropout be what it is at inference: nothing.
 
-    The first results of ``nn.batch_norm`` and ``nn.dropout``, and calls of ``nn.layer_norm``, ``nn.instance_norm``,
-    ``nn.group_norm`` (of static shape) and ``nn.l2_normalize``, are expanded as TVM does; the other results of batch
-    normalisation and dropout stay.
+    The first results of ``nn.batch_norm`` and ``nn.dropout``, and calls of ``nn.layer_norm``,
+    ``nn.instance_norm``, ``nn.group_norm`` (of static shape) and ``nn.l2_normalize``, are expanded
+    as TVM does; the other results of batch normalisation and dropout stay.
     """
 
     opt_level: ClassVar[int] = 0
@@ -109,7 +110,9 @@ def _centred(data: Expr, axes: list[int], attrs: Any, ty: TensorType) -> Expr:
 
 
 def _scaled(normal: Expr, attrs: Any, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
-    """Return ``normal`` multiplied by gamma and with beta added, as far as the attributes want it."""
+    """Return ``normal`` multiplied by gamma and with beta added, as far as the attributes want
+    it.
+    """
     _, gamma, beta = args
     if attrs.scale:
         normal = normal * _along(gamma, attrs.axis, ty)
@@ -134,7 +137,9 @@ def _scalar(value: float, like: TensorType) -> Constant:
 
 
 def _along(vector: Expr, axis: int, data: TensorType) -> Expr:
-    """Return ``vector`` with new axes behind it, so that it broadcasts along ``axis`` of ``data``."""
+    """Return ``vector`` with new axes behind it, so that it broadcasts along ``axis`` of
+    ``data``.
+    """
     behind = len(data.shape) - 1 - (axis % len(data.shape))
     result: Expr = op.expand_dims(vector, axis=1, num_newaxis=behind) if behind else vector
     return result

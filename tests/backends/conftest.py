@@ -1,4 +1,6 @@
-"""What the tests of backends share: nothing they compile comes from an earlier run, or is left for a later one."""
+"""What the tests of backends share: nothing they compile comes from an earlier run, or is left for
+a later one.
+"""
 
 from __future__ import annotations
 

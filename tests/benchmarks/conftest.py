@@ -26,7 +26,10 @@ def tensor(spec):
 
 @pytest.fixture(scope="module", autouse=True)
 def recorded_tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder of recorded cases that holds one model, ``tiny``, and a cache; the benchmarks can be imported."""
+    """A folder of recorded cases that holds one model, ``tiny``, and a cache.
+
+    The benchmarks can be imported.
+    """
     root = tmp_path_factory.mktemp("golden")
     folder = root / "models" / "tiny"
     folder.mkdir(parents=True)
@@ -37,7 +40,8 @@ def recorded_tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         {"name": "w", "shape": [3, 4], "dtype": "float32", "role": "param"},
     ]
     (folder / "case.json").write_text(json.dumps({"inputs": inputs}))
-    # [-5 -4 -3 -2; -1 0 1 2] times the transpose of [-5 -4 -3 -2; -1 0 1 2; 3 4 5 6], without what is below 0.
+    # [-5 -4 -3 -2; -1 0 1 2] times the transpose of [-5 -4 -3 -2; -1 0 1 2; 3 4 5 6], without what
+    # is below 0.
     np.savez(folder / "expected.npz", out0=np.array([[54, 0, 0], [0, 6, 14]], np.float32))
     patch = pytest.MonkeyPatch()
     patch.syspath_prepend(str(ROOT / "benchmarks"))

@@ -66,7 +66,8 @@ def test_a_model_without_batch_is_said_to_have_none(parts: SimpleNamespace) -> N
 @pytest.mark.compiler
 def test_the_machine_has_limits(parts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts.machine, "_SECONDS", 0.02)
-    # Any processor of this century does a billion operations a second, none a petaflop on so few threads.
+    # Any processor of this century does a billion operations a second, none a petaflop on so few
+    # threads.
     assert 1e9 < parts.machine.peak_flops() < 1e15
     assert 1e7 < parts.machine.bandwidth(1 << 16) < 1e13
 
@@ -81,7 +82,8 @@ def test_programs_of_micro_are_relay(parts: SimpleNamespace) -> None:
         assert shapes == [array.shape for array in case.arguments]
 
 
-# One program with every kind of operator that needs care: uneven padding, axes, constants among the inputs.
+# One program with every kind of operator that needs care: uneven padding, axes, constants among the
+# inputs.
 _OPERATORS = """#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 4, 9, 9), float32], %i: Tensor[(1, 3), int64], %w: Tensor[(6, 2, 3, 3), float32],
           %t: Tensor[(6, 2, 2, 2), float32], %g: Tensor[(6), float32], %v: Tensor[(6), float32],

@@ -1,4 +1,6 @@
-"""The command as a user calls it: results, exit codes, what the screen says, and nothing half-written."""
+"""The command as a user calls it: results, exit codes, what the screen says, and nothing
+half-written.
+"""
 
 from __future__ import annotations
 

@@ -64,7 +64,8 @@ def test_end_to_end_models(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         'R.call_tir(cls.linear0, (x, metadata["relax.expr.Constant"][0], metadata["relax.expr.Constant"][1])' in printed
     )
-    # The sample of the chapter passes a (1, 128) tensor where linear1 takes (10, 128): said with line and caret.
+    # The sample of the chapter passes a (1, 128) tensor where linear1 takes (10, 128): said with
+    # line and caret.
     assert re.search(r"argument 1 of linear1: dimension 0 is 1, expected 10 \(.*end_to_end_models.py:\d+:19\)", printed)
 
 
@@ -81,7 +82,10 @@ def texts_of(example: ModuleType) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ["relax_abstraction", "end_to_end_models"])
 def test_modules_are_read_from_their_text_as_well(name: str) -> None:
-    """What the decorators make of a definition, ``parse`` makes of its text; printed, it is read as the same."""
+    """What the decorators make of a definition, ``parse`` makes of its text.
+
+    Printed, it is read as the same.
+    """
     example = load(name)
     for title, text in texts_of(example).items():
         made = getattr(example, title)
@@ -117,7 +121,7 @@ def test_library_functions_write_into_the_memory_they_are_given() -> None:
     torch = pytest.importorskip("torch")
     example = load("end_to_end_models")
     assert example.register_library() == "torch"
-    from relay2relax.backends.registry import find_func
+    from relay2relax.backends.runtime.registry import find_func
 
     out = np.zeros((1, 2), np.float32)
     x, w, b = np.ones((1, 3), np.float32), np.ones((2, 3), np.float32), np.zeros(2, np.float32)

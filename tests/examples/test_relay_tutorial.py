@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relay2relax import backends, relay_ir
-from relay2relax.relay_ir import op
+from relay2relax.relay_ir.build import op
 
 
 def test_variables_operators_and_functions() -> None:

@@ -1,4 +1,6 @@
-"""The product of matrices that is scheduled by hand: the same numbers everywhere, and the loops that it asks for."""
+"""The product of matrices that is scheduled by hand: the same numbers everywhere, and the loops
+that it asks for.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay2relax.backends.numpy_tir import evaluate_prim_func
+from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.tir import PrimFunc, check_prim_func, structural_equal
-from relay2relax.tir.stmt import For, LoopKind
-from relay2relax.tir.visit import statements
+from relay2relax.tir.ir.stmt import For, LoopKind
+from relay2relax.tir.ir.visit import statements
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "scheduled_matmul.py"
@@ -44,7 +46,7 @@ def test_the_documentation_schedules_it_so(tmp_path: Path) -> None:
 
 @pytest.mark.compiler
 def test_in_c() -> None:
-    from relay2relax.backends.c.module import compile_prim_funcs
+    from relay2relax.backends.c.loaded_module import compile_prim_funcs
 
     result = np.full((64, 64), 7, np.float32)
     compile_prim_funcs([small()]).call("matmul", A, B, result)

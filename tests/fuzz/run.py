@@ -2,10 +2,10 @@
 
     python tests/fuzz/run.py [--inputs 1000000] [--seed 0]
 
-One in twenty inputs is guided by coverage, where atheris is installed: libFuzzer keeps what reaches something new in
-the readers. These and the seeds are damaged further for the rest, which is many times faster. An input that does not
-end in a module or in an exception of ours, takes too long or too much memory, is a finding: it is written to
-``fuzz-<hash>``, and the run fails.
+One in twenty inputs is guided by coverage, where atheris is installed: libFuzzer keeps what reaches
+something new in the readers. These and the seeds are damaged further for the rest, which is many
+times faster. An input that does not end in a module or in an exception of ours, takes too long or
+too much memory, is a finding: it is written to ``fuzz-<hash>``, and the run fails.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ STRUCTURED = 8
 
 
 def guided(inputs: int, seed: int, corpus: Path) -> None:
-    """Run under libFuzzer, which leaves in ``corpus`` what reached something new, and ends the process."""
+    """Run under libFuzzer, which leaves in ``corpus`` what reached something new, and ends the
+    process.
+    """
     import atheris
 
     with atheris.instrument_imports(include=["relay2relax.relay_ir"]):
-        import relay2relax.relay_ir.json_reader
-        import relay2relax.relay_ir.params
-        import relay2relax.relay_ir.parser  # noqa: F401
+        import relay2relax.relay_ir.io.params
+        import relay2relax.relay_ir.json.reader
+        import relay2relax.relay_ir.text.parser  # noqa: F401
     import fuzzing
 
     found = fuzzing.seeds()
@@ -76,7 +78,10 @@ def _too_long(number: int, frame: object) -> NoReturn:
 
 
 def unguided(inputs: int, seed: int, corpus: Path) -> int:
-    """Damage the seeds, ``corpus`` and what came of them ``inputs`` times; return the number of findings."""
+    """Damage the seeds, ``corpus`` and what came of them ``inputs`` times.
+
+    Return the number of findings.
+    """
     import fuzzing
 
     resource.setrlimit(resource.RLIMIT_AS, (MEGABYTES << 20, MEGABYTES << 20))
@@ -96,8 +101,8 @@ def unguided(inputs: int, seed: int, corpus: Path) -> int:
         try:
             if fuzzing.check(data):
                 read += 1
-                # What still is a module is damaged further, but not for ever: modules that no damage harms, as
-                # those that are all comment, would crowd out the others.
+                # What still is a module is damaged further, but not for ever: modules that no
+                # damage harms, as those that are all comment, would crowd out the others.
                 if generation + 1 < GENERATIONS:
                     if len(pool) < 3 * given:
                         pool.append((data, generation + 1))

@@ -12,15 +12,18 @@ from hypothesis import strategies as st
 
 from relay2relax import graph, relax_ir, relay_ir
 from relay2relax.core import ParseError, Relay2RelaxError
-from relay2relax.graph.attrs_text import value_text
-from relay2relax.relay_ir import Function, GlobalVar, IRModule, op, var
+from relay2relax.graph.formats.attrs_text import value_text
+from relay2relax.relay_ir import Function, GlobalVar, IRModule, var
+from relay2relax.relay_ir.build import op
 
 # Models in which MSC found nothing to fuse: its graph is one node per expression, as ours is.
 PLAIN = ("mlp", "dqn", "dcgan", "unet", "squeezenet", "lstm")
 
 
 def bound(case, recorded_head: str):
-    """Return the graph of a model with all params bound that the recorded graph has no input for."""
+    """Return the graph of a model with all params bound that the recorded graph has no input
+    for.
+    """
     arguments = zip(case.specs(), case.arguments(), strict=True)
     params = {spec["name"]: array for spec, array in arguments if f"{spec['name']}:0" not in recorded_head}
     return graph.from_relay(relay_ir.load_json(case.json), params)[0]
@@ -29,8 +32,8 @@ def bound(case, recorded_head: str):
 def comparable(line: str) -> str:
     """Return a line without what differs on purpose.
 
-    MSC lists attributes in hash order, and gives batch_norm one output where it has three; our weights carry
-    the parameters' names, and floats that six decimals do not tell exactly have more.
+    MSC lists attributes in hash order, and gives batch_norm one output where it has three; our
+    weights carry the parameters' names, and floats that six decimals do not tell exactly have more.
     """
     if line.startswith("  ATTRS: "):
         attrs = re.sub(r"=(\d\.\d+e-\d+)", lambda found: f"={float(found[1]):.6f}", line[9:])

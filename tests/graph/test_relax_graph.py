@@ -12,7 +12,8 @@ from relay2relax import backends, graph, relax_ir, relay_ir, translator
 from relay2relax.core import ParseError, Relay2RelaxError
 from relay2relax.relax_ir.transform import CanonicalizeBindings
 
-# The computational graph of the end-to-end chapter: call_tir in a block, then the same by destination passing.
+# The computational graph of the end-to-end chapter: call_tir in a block, then the same by
+# destination passing.
 CHAPTER = """
 @I.ir_module
 class Module:
@@ -42,7 +43,8 @@ class Module:
         return lv0
 """
 
-# Branches, a local function that calls itself, casts, tuples, shapes, several dimensions of one name.
+# Branches, a local function that calls itself, casts, tuples, shapes, several dimensions of one
+# name.
 EVERYTHING = """
 @I.ir_module
 class Module:
@@ -76,7 +78,9 @@ class Module:
 
 
 def again(mod: relax_ir.IRModule, entry: str = "main") -> None:
-    """Check that the graph of ``mod`` becomes ``mod`` again, and does so when it has been through JSON."""
+    """Check that the graph of ``mod`` becomes ``mod`` again, and does so when it has been through
+    JSON.
+    """
     found, weights = graph.from_relax(mod, entry=entry)
     canonical = CanonicalizeBindings()(mod)
     assert relax_ir.first_difference(graph.to_relax(found, weights), canonical) is None

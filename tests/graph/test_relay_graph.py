@@ -9,8 +9,9 @@ from relay2relax import graph, relay_ir
 from relay2relax.core import UnsupportedError
 from relay2relax.core.source import Span
 from relay2relax.graph import GraphError
-from relay2relax.relay_ir import Call, Constant, Function, GlobalVar, IRModule, Tuple, TupleGetItem, op, var
-from relay2relax.relay_ir.rewrite import nodes
+from relay2relax.relay_ir import Call, Constant, Function, GlobalVar, IRModule, Tuple, TupleGetItem, var
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.ir.rewrite import nodes
 from relay2relax.relay_ir.transform import ToGraphNormalForm
 
 
@@ -30,7 +31,9 @@ def back(mod: IRModule) -> IRModule:
 
 
 def described(mod: IRModule) -> list[object]:
-    """Return what structural equality leaves out: names of variables, spans, identity of constants."""
+    """Return what structural equality leaves out: names of variables, spans, identity of
+    constants.
+    """
     order = list(nodes(mod["main"]))
     constants = {node: index for index, node in enumerate(n for n in order if isinstance(n, Constant))}
     return [

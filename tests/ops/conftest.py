@@ -1,4 +1,6 @@
-"""What the tests of operators share: a record's facets held against each other, and against real TVM."""
+"""What the tests of operators share: a record's facets held against each other, and against real
+TVM.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay2relax.backends.numpy_tir import evaluate_prim_func
+from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.core.dtype import numpy_dtype, of_array
 from relay2relax.core.tolerance import difference
 from relay2relax.ops import Expanded, OpDef, SameOp, TensorType, TupleType, Type, relax_op, relay_op
-from relay2relax.ops.lower import lower_call
-from relay2relax.tir.expr import Var
+from relay2relax.ops.registry.lower import lower_call
 from relay2relax.tir.extent import as_prim, canonical, static
-from relay2relax.tir.visit import substitute
+from relay2relax.tir.ir.expr import Var
+from relay2relax.tir.ir.visit import substitute
 
 
 class Eager:
@@ -109,9 +111,10 @@ def run_record(
 ) -> Any:
     """Return the value of one call, its facets held against each other.
 
-    The value has the inferred type; the PrimFunc gives the same value, also where extents equal to ``batch`` are
-    symbolic; so does the expansion into Relax, to the bit where ``exact``. ``reduction`` is the length of the sums.
-    Several extents may be symbolic at once. A record is given where Relay and Relax each have one of the name.
+    The value has the inferred type; the PrimFunc gives the same value, also where extents equal to
+    ``batch`` are symbolic; so does the expansion into Relax, to the bit where ``exact``.
+    ``reduction`` is the length of the sums. Several extents may be symbolic at once. A record is
+    given where Relay and Relax each have one of the name.
     """
     op = name if isinstance(name, OpDef) else relay_op(name) or relax_op(name)
     assert op is not None, f"no record for {name}"
@@ -162,7 +165,10 @@ def torch() -> Any:
 
 @pytest.fixture
 def eager() -> type[Eager]:
-    """The class that carries out expansions on arrays; its instances say which operators were called."""
+    """The class that carries out expansions on arrays.
+
+    Its instances say which operators were called.
+    """
     return Eager
 
 
@@ -182,10 +188,12 @@ def agrees() -> Callable[..., None]:
 def check_record(
     name: str | OpDef, args: Sequence[Any], expected: Any, *, symbols: bool = True, reduction: int = 1, **attrs: Any
 ) -> None:
-    """Hold one call against ``expected``, which comes from outside: dtype, shape, value, and every facet.
+    """Hold one call against ``expected``, which comes from outside: dtype, shape, value, and every
+    facet.
 
-    With ``symbols`` the PrimFunc is also made with a variable for every extent above 1, equal extents sharing theirs,
-    and the type inferred over those variables is the expected one once their values are put in.
+    With ``symbols`` the PrimFunc is also made with a variable for every extent above 1, equal
+    extents sharing theirs, and the type inferred over those variables is the expected one once
+    their values are put in.
     """
     sizes = sorted({size for one in map(argument_type, args) for size in extents_of(one) if size > 1})
     value = run_record(name, attrs, *args, reduction=reduction, batch=sizes if symbols and sizes else None)

@@ -1,4 +1,6 @@
-"""Every recorded module: its text comes back, its types are the recorded ones, from text and from JSON."""
+"""Every recorded module: its text comes back, its types are the recorded ones, from text and from
+JSON.
+"""
 
 from __future__ import annotations
 

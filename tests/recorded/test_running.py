@@ -1,7 +1,8 @@
-"""Every recorded module that has data gives the recorded values: run as Relay, and translated to Relax, on numpy and C.
+"""Every recorded module that has data gives the recorded values: run as Relay, and translated to
+Relax, on numpy and C.
 
-Relay runs every case on numpy. Of the rest, which compiles or translates, one case in so many is run, and all of them
-with RELAY2RELAX_SWEEP=full.
+Relay runs every case on numpy. Of the rest, which compiles or translates, one case in so many is
+run, and all of them with RELAY2RELAX_SWEEP=full.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from relay2relax.relay_ir import Function, IRModule, infer_type, load_json, pars
 
 
 def read(case: dict[str, Any]) -> tuple[IRModule, Function]:
-    """Return the module of a case, from its JSON where that was recorded, and the function that ran."""
+    """Return the module of a case, from its JSON where that was recorded, and the function that
+    ran.
+    """
     mod = load_json(case["json"]) if "json" in case else parse(case["text"], case["id"])
     mod = infer_type(mod, declare_results=True)
     function = mod[entry(case)]

@@ -1,4 +1,5 @@
-"""Recorded modules in a real apache-tvm: scripts of both translations are read, built, agree, and come back the same.
+"""Recorded modules in a real apache-tvm: scripts of both translations are read, built, agree, and
+come back the same.
 
 One case in so many is taken, and all of them with RELAY2RELAX_SWEEP=full (hours).
 """

@@ -7,9 +7,9 @@ import pytest
 
 from relay2relax import relax_ir as rx
 from relay2relax.relax_ir import BlockBuilder, TensorStructInfo, Var, call_op
-from relay2relax.tir import expr as tir
 from relay2relax.tir import te
-from relay2relax.tir.stmt import PrimFunc
+from relay2relax.tir.ir import expr as tir
+from relay2relax.tir.ir.stmt import PrimFunc
 
 
 def make_relu(shape: tuple[tir.PrimExpr | int, ...]) -> PrimFunc:
@@ -37,7 +37,9 @@ def make_mlp() -> rx.IRModule:
 
 
 def make_everything() -> rx.IRModule:
-    """One of each: branch, local function, call, match_cast, shapes, scalars, packed functions, constants, tuples."""
+    """One of each: branch, local function, call, match_cast, shapes, scalars, packed functions,
+    constants, tuples.
+    """
     n, m, length = tir.Var("n"), tir.Var("m"), tir.Var("n")
     tensor = TensorStructInfo((n, 3), "float32")
     flag = Var("flag", TensorStructInfo((), "bool"))

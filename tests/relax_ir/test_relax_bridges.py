@@ -117,7 +117,10 @@ def test_constants_of_every_dtype(dtype: Any) -> None:
 
 
 def test_constants_are_not_copied() -> None:
-    """Where their memory is aligned as TVM wants it; what comes back is TVM's own memory in any case."""
+    """Where their memory is aligned as TVM wants it.
+
+    What comes back is TVM's own memory in any case.
+    """
     memory = np.ones(1032, "float32")
     first = -memory.ctypes.data // 4 % 16
     aligned, moved = memory[first : first + 1000], memory[first + 1 : first + 1001]

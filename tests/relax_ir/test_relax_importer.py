@@ -1,9 +1,10 @@
-"""Relax that we did not write: what TVM's ONNX and PyTorch importers make of models, before and after its LegalizeOps
-and fusion.
+"""Relax that we did not write: what TVM's ONNX and PyTorch importers make of models, before and
+after its LegalizeOps and fusion.
 
-Each module is read, has the struct info that TVM inferred, comes back from its own script, and gives the numbers that
-TVM's machine gives, on numpy and in C. Few models are taken; all of them with RELAY2RELAX_SWEEP=full. Of every operator
-that the importers emit there is a model at least, as imported, that gives ONNX's or PyTorch's own numbers on numpy.
+Each module is read, has the struct info that TVM inferred, comes back from its own script, and
+gives the numbers that TVM's machine gives, on numpy and in C. Few models are taken; all of them
+with RELAY2RELAX_SWEEP=full. Of every operator that the importers emit there is a model at least, as
+imported, that gives ONNX's or PyTorch's own numbers on numpy.
 """
 
 from __future__ import annotations
@@ -100,7 +101,9 @@ def main(c: R.Tensor((), "bool"), x: R.Tensor((2, 3), "float32")):
 
 
 def check(model: Model, problems: list[str]) -> int:
-    """Check every stage of ``model``; return how many modules that were. Models that TVM cannot build are none."""
+    """Check every stage of ``model``; return how many modules that were. Models that TVM cannot
+    build are none.
+    """
     try:
         module, arguments = model.load()
         expected = imported_models.run_in_tvm(module, arguments)
@@ -123,7 +126,9 @@ def check(model: Model, problems: list[str]) -> int:
 
 
 def reread(module: Any, title: str, problems: list[str]) -> rx.IRModule:
-    """Return TVM's ``module`` as one of ours, which knows as much and comes back from its script."""
+    """Return TVM's ``module`` as one of ours, which knows as much and comes back from its
+    script.
+    """
     legal = imported_models.is_well_formed(module)
     read = rx.from_tvm(module, check_well_formed=legal)
     problems += [f"{title}: {one}" for one in imported_models.info_differences(read)]
@@ -133,7 +138,9 @@ def reread(module: Any, title: str, problems: list[str]) -> rx.IRModule:
 
 
 def _returns(read: rx.IRModule, legal: bool) -> Any:
-    """Whether the script of ``read`` comes back from being read; some have no form that three versions read.
+    """Whether the script of ``read`` comes back from being read.
+
+    Some have no form that three versions read.
 
     The first time of reading may add struct info: we know more of some results than TVM has said.
     """

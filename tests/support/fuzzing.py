@@ -1,7 +1,8 @@
 """Damaged Relay: seeds, the ways in which they are damaged, and what must hold of every input.
 
-An input is bytes: a parameter file if it begins with the mark of one, JSON if it begins with ``{``, Relay text
-otherwise. Whatever it holds, reading it ends in a module or in an exception of ours, within bounded time and memory.
+An input is bytes: a parameter file if it begins with the mark of one, JSON if it begins with ``{``,
+Relay text otherwise. Whatever it holds, reading it ends in a module or in an exception of ours,
+within bounded time and memory.
 """
 
 from __future__ import annotations
@@ -46,11 +47,13 @@ NUMBERS = [
 ]  # fmt: skip
 
 
-# --- seeds ----------------------------------------------------------------------------------------------------
+# --- seeds ----------------------------------------------------------------------------------------
 
 
 def seeds() -> list[bytes]:
-    """Return valid inputs: own cases as text and JSON, parameter files, older versions, recorded cases if present."""
+    """Return valid inputs: own cases as text and JSON, parameter files, older versions, recorded
+    cases if present.
+    """
     texts = [path.read_text() for path in sorted((TESTS / "relay_ir" / "cases").glob("*.relay"))]
     texts += [path.read_text() for path in sorted((TESTS / "relay_ir" / "cases" / "ill_typed").glob("*.relay"))]
     texts += [OLDER, relay_ir.testing.mlp.get_workload(1)[0].astext(), DEEP]
@@ -110,7 +113,7 @@ DEEP = (
 )  # fmt: skip
 
 
-# --- damage ---------------------------------------------------------------------------------------------------
+# --- damage ---------------------------------------------------------------------------------------
 
 Damage = Callable[[random.Random, str, list[bytes]], str]
 
@@ -272,11 +275,14 @@ def damage(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
     return _damage_text(rng, data, others)
 
 
-# --- what must hold -------------------------------------------------------------------------------------------
+# --- what must hold -------------------------------------------------------------------------------
 
 
 def check(data: bytes) -> bool:
-    """Read ``data``, type, write and read again; return whether it was a module. Any exception is a finding."""
+    """Read ``data``, type, write and read again.
+
+    Return whether it was a module. Any exception is a finding.
+    """
     try:
         if data.startswith(PARAMS_MARK):
             found = relay_ir.load_params(data)

@@ -1,4 +1,6 @@
-"""Random calls of the remaining operators: images and boxes, quantised numbers, shapes that are data."""
+"""Random calls of the remaining operators: images and boxes, quantised numbers, shapes that are
+data.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from operator_draws import NUMBERS, Call, Draw, Example
 from placing_examples import one_hot, sparse_to_dense, topk
 from tensor_examples import broadcast_to, reshape, squeeze, strided_slice, tile
 
-from relay2relax.tir.expr import FloatImm
+from relay2relax.tir.ir.expr import FloatImm
 
 # Images
 
@@ -262,7 +264,9 @@ def quantised_softmax(d: Draw) -> Call:
 
 
 def quantised_product(plain: Example, first: Sequence[str] = ("int8", "uint8")) -> Example:
-    """Return the quantised form of a product: its data and weight of bytes, and their parameters."""
+    """Return the quantised form of a product: its data and weight of bytes, and their
+    parameters.
+    """
 
     def example(d: Draw) -> Call:
         attrs, (data, weight) = plain(d)

@@ -1,4 +1,7 @@
-"""Imported models that cannot agree with TVM's own machine, by name, with the reason of each; no others are excused."""
+"""Imported models that cannot agree with TVM's own machine, by name, with the reason of each.
+
+No others are excused.
+"""
 
 _SHIFT = "a shift by a negative number, or by the width of the dtype, means something else on every machine"
 _EMPTY = "TVM leaves the result of a reduction over nothing unwritten"

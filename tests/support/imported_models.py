@@ -1,9 +1,10 @@
-"""Models that the importers of the installed TVM make Relax of: ONNX's own node tests, and modules of PyTorch.
+"""Models that the importers of the installed TVM make Relax of: ONNX's own node tests, and modules
+of PyTorch.
 
 for model in models():
     module, arguments = model.load()              # what the importer makes of it
     expected = run_in_tvm(module, arguments)
-    for stage, relax in stages(module).items():   # as imported, lowered, fused, fused tensor programs
+    for stage, relax in stages(module).items():   # as imported, lowered, fused
         …
 """
 
@@ -25,15 +26,16 @@ from torch_modules import direct_modules, torch_modules
 
 from relay2relax import relax_ir as rx
 from relay2relax import translator
-from relay2relax.relax_ir.infer import Inference
-from relay2relax.relax_ir.visit import all_sequences, bindings
+from relay2relax.relax_ir.inference.infer import Inference
+from relay2relax.relax_ir.ir.visit import all_sequences, bindings
 from relay2relax.tir.extent import equal
 
 # So many models of one operator are taken; ONNX has a hundred of Cast.
 _MOST = 6
 # Families that have no tensors, or whose results are random.
 _WITHOUT = ("Bernoulli", "Optional", "Random", "Sequence", "String", "Multinomial")
-# Operators whose further inputs the importer takes for what they are by default, where they are no constants.
+# Operators whose further inputs the importer takes for what they are by default, where they are no
+# constants.
 _READ = ("NonMaxSuppression",)
 
 
@@ -41,7 +43,8 @@ _READ = ("NonMaxSuppression",)
 class Model:
     """A model of one operator.
 
-    ``load`` imports it, or raises what the importer raises; ``outside`` is its value by ONNX's tests, or by PyTorch.
+    ``load`` imports it, or raises what the importer raises; ``outside`` is its value by ONNX's
+    tests, or by PyTorch.
     """
 
     name: str
@@ -150,7 +153,10 @@ def onnx_models() -> Iterator[Model]:
 
 
 def _load_onnx(model: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """Return the imported model and its arguments; inputs that the importer wants to know are constants."""
+    """Return the imported model and its arguments.
+
+    Inputs that the importer wants to know are constants.
+    """
     from tvm.relax.frontend.onnx import from_onnx
 
     with _silence():
@@ -270,7 +276,9 @@ def info_differences(module: rx.IRModule) -> list[str]:
 
 
 def _is_told(value: rx.Expr) -> bool:
-    """Whether only the text says what ``value`` is: what packed functions return cannot be inferred."""
+    """Whether only the text says what ``value`` is: what packed functions return cannot be
+    inferred.
+    """
     return isinstance(value, rx.Call) and isinstance(value.op, rx.ExternFunc)
 
 
@@ -305,7 +313,9 @@ def is_well_formed(module: Any) -> bool:
 
 
 def emitted_operators() -> set[str]:
-    """Return the operators, without ``relax.``, that the sources of the ONNX and PyTorch importers name."""
+    """Return the operators, without ``relax.``, that the sources of the ONNX and PyTorch importers
+    name.
+    """
     from tvm.relax import frontend
 
     root = Path(frontend.__file__).parent

@@ -1,4 +1,7 @@
-"""Recorded cases that cannot agree, by what is compared, with the reason of each; nothing else is excused."""
+"""Recorded cases that cannot agree, by what is compared, with the reason of each.
+
+Nothing else is excused.
+"""
 
 _OTHER_ARGUMENT = "the recorded argument is not of the declared type; TVM does not look, ours refuses it by name"
 
@@ -24,8 +27,8 @@ VALUES: dict[str, str] = {
     "cc1fde556eff": "an int32 is given for an int64 parameter and comes back as it is; ours has the declared dtype",
 }
 
-# Programs over the prelude's lists and tensor arrays whose length or content only the running program knows. Relax has
-# no values of data types; both translators refuse such programs by name.
+# Programs over the prelude's lists and tensor arrays whose length or content only the running
+# program knows. Relax has no values of data types; both translators refuse such programs by name.
 _DATA_TYPES = """
 069960ae8d44 0da14d8baafd 0ea026c3ef8f 17e4dac8ceae 21d9432f79e2 30c74d2e2648 31d110b8edbf 5575eaf89b8a
 563c2d9c7870 5f0a1c944949 7aa5073da6ad 86472d672901 8730ab30fa31 8ce809b3fa31 8fd01fa6af3e 91046cb6fcd3

@@ -1,4 +1,6 @@
-"""Random calls of operators of neural networks: convolutions, products, pooling, normalisation, activation, loss."""
+"""Random calls of operators of neural networks: convolutions, products, pooling, normalisation,
+activation, loss.
+"""
 
 from __future__ import annotations
 
@@ -283,7 +285,10 @@ def weight_gradient(d: Draw) -> Call:
 
 
 def normalised(d: Draw, count: int, positive: int = 0) -> Call:
-    """Return data, and ``count`` vectors along one axis; the last ``positive`` of them are not negative."""
+    """Return data, and ``count`` vectors along one axis.
+
+    The last ``positive`` of them are not negative.
+    """
     shape, dtype = d.shape(2, 4, 1), d.dtype(FLOATS)
     axis = d.axis(len(shape))
     vectors = [d.array((shape[axis],), dtype, 0.5 if n >= count - positive else -2) for n in range(count)]

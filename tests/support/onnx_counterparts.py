@@ -1,7 +1,8 @@
-"""ONNX operators and the records that compute the same: what the tests over ONNX's own node tests need.
+"""ONNX operators and the records that compute the same: what the tests over ONNX's own node tests
+need.
 
-Each entry turns the attributes and inputs of a node into a call of a record, or into None where the record has no such
-form. Records of Relax are named ``R.name``.
+Each entry turns the attributes and inputs of a node into a call of a record, or into None where the
+record has no such form. Records of Relax are named ``R.name``.
 """
 
 from __future__ import annotations

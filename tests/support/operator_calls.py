@@ -1,4 +1,6 @@
-"""What the tests over the whole table of operators share: the records by name, and the types and arrays of values."""
+"""What the tests over the whole table of operators share: the records by name, and the types and
+arrays of values.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,9 @@ from tensor_examples import TENSOR_EXAMPLES
 
 from relay2relax.core.dtype import of_array
 from relay2relax.ops import OpDef, TensorType, TupleType, Type
-from relay2relax.ops.refusal import Refusal
-from relay2relax.ops.table import all_ops
-from relay2relax.ops.types import ScalarType
+from relay2relax.ops.registry.refusal import Refusal
+from relay2relax.ops.registry.table import all_ops
+from relay2relax.ops.registry.types import ScalarType
 
 EXAMPLES = {**TENSOR_EXAMPLES, **PLACING_EXAMPLES, **NEURAL_EXAMPLES, **IMAGE_EXAMPLES}
 

@@ -1,4 +1,6 @@
-"""Random calls of operators: what an example is, and how arrays, extents and dtypes of one are drawn."""
+"""Random calls of operators: what an example is, and how arrays, extents and dtypes of one are
+drawn.
+"""
 
 from __future__ import annotations
 
@@ -60,9 +62,11 @@ class Draw:
     def array(
         self, shape: Sequence[int], dtype: str, low: float = -2, high: float = 2, special: bool = False
     ) -> np.ndarray:
-        """Return numbers between ``low`` and ``high``; floats are multiples of 1/8, so that small sums are exact.
+        """Return numbers between ``low`` and ``high``; floats are multiples of 1/8, so that small
+        sums are exact.
 
-        With ``special`` some floats are NaN, infinite or a negative zero, and integers are of their whole range.
+        With ``special`` some floats are NaN, infinite or a negative zero, and integers are of their
+        whole range.
         """
         real = numpy_dtype(dtype)
         if dtype == "bool":

@@ -1,7 +1,9 @@
-"""Values from outside for records without a recorded case or an ONNX test: numpy's and PyTorch's of random calls.
+"""Values from outside for records without a recorded case or an ONNX test: numpy's and PyTorch's of
+random calls.
 
-``OUTSIDE`` maps a record to a function of the attributes and arguments of a call. ``ELSEWHERE`` names the file of tests
-in tests/ops that holds a record's numbers against a witness of its own (PyTorch, apache-tvm, numbers by hand).
+``OUTSIDE`` maps a record to a function of the attributes and arguments of a call. ``ELSEWHERE``
+names the file of tests in tests/ops that holds a record's numbers against a witness of its own
+(PyTorch, apache-tvm, numbers by hand).
 """
 
 from __future__ import annotations
@@ -319,7 +321,7 @@ ELSEWHERE: dict[str, str] = {
         ),
         "test_vision.py",
     ),
-    "R.image.grid_sample": "test_sampling.py",
+    "R.image.grid_sample": "test_grid_sample.py",
     **dict.fromkeys(("R.argsort", "R.topk", "R.unique"), "test_sorting.py"),
     **dict.fromkeys(("dyn.image.resize2d", "R.image.resize2d", "R.image.resize3d"), "test_resize.py"),
     **dict.fromkeys(("nn.max_pool2d_grad", "nn.avg_pool2d_grad", "nn.conv2d_backward_weight"), "test_gradient.py"),
@@ -340,7 +342,7 @@ ELSEWHERE: dict[str, str] = {
             "qnn.add", "qnn.subtract", "qnn.mul", "qnn.leaky_relu", "qnn.conv2d_transpose", "qnn.contrib_dense_pack",
             "qnn.simulated_quantize", "qnn.simulated_dequantize", "relay.op.annotation.simulated_quantize",
         ),
-        "test_quantised.py",
+        "test_quantized.py",
     ),
     **dict.fromkeys(("vm.shape_of", "vm.reshape_tensor"), "test_annotation.py"),
     **dict.fromkeys(

@@ -1,4 +1,6 @@
-"""Random calls of the operators that place elements: gathering, scattering, masks, sorting, random numbers."""
+"""Random calls of the operators that place elements: gathering, scattering, masks, sorting, random
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ from typing import Any
 import numpy as np
 from operator_draws import NUMBERS, PLACES, Call, Draw, Example
 
-from relay2relax.ops.layout_rewrites import IndexMap
-from relay2relax.tir.expr import FloatImm, Var
+from relay2relax.ops.target.layout_rewrites import IndexMap
+from relay2relax.tir.ir.expr import FloatImm, Var
 
 # Gathering and scattering
 

@@ -1,4 +1,6 @@
-"""What the tests over recorded cases share: values, arguments, texts, and what is wrong with a result."""
+"""What the tests over recorded cases share: values, arguments, texts, and what is wrong with a
+result.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.backends.values import AdtValue, RefValue
+from relay2relax.backends.runtime.values import AdtValue, RefValue
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.tolerance import difference
@@ -52,7 +54,10 @@ def without_spans(text: str) -> str:
 
 
 def value(data: Mapping[str, Any]) -> Any:
-    """Return a recorded tensor, tuple or reference; KeyError for what was not recorded (large data, closures)."""
+    """Return a recorded tensor, tuple or reference.
+
+    KeyError for what was not recorded (large data, closures).
+    """
     if "tuple" in data:
         return tuple(value(one) for one in data["tuple"])
     if "ref" in data:
@@ -118,7 +123,10 @@ def _has_constructors(data: Mapping[str, Any]) -> bool:
 
 
 def _agrees(got: Any, data: Mapping[str, Any], places: Mapping[str, int]) -> bool:
-    """Whether ``got`` is the recorded value; ``places`` are the numbers of constructors, which end a recorded tag."""
+    """Whether ``got`` is the recorded value.
+
+    ``places`` are the numbers of constructors, which end a recorded tag.
+    """
     match data:
         case {"tuple": parts}:
             return len(got) == len(parts) and all(_agrees(*pair, places) for pair in zip(got, parts, strict=True))
@@ -136,7 +144,9 @@ def _agrees(got: Any, data: Mapping[str, Any], places: Mapping[str, int]) -> boo
 
 
 def _defined(names: set[str], results: list[np.ndarray], expected: list[np.ndarray]) -> list[np.ndarray]:
-    """Return the part of ``results`` that TVM defines: what lies past a count is whatever was in memory."""
+    """Return the part of ``results`` that TVM defines: what lies past a count is whatever was in
+    memory.
+    """
     if "unique" in names and len(expected) >= 4:
         count = int(expected[3][0])
         return [one[:count] if number in (0, 1, 4) else one for number, one in enumerate(results)]
@@ -148,9 +158,11 @@ def _defined(names: set[str], results: list[np.ndarray], expected: list[np.ndarr
 def problems(
     cases: Iterable[dict[str, Any]], check: Callable[[dict[str, Any]], str], known: Mapping[str, str]
 ) -> tuple[int, list[str]]:
-    """Return how many cases agree, and a line for each that does not and for each known one that does after all.
+    """Return how many cases agree, and a line for each that does not and for each known one that
+    does after all.
 
-    ``check`` returns what is wrong with a case; one of our own exceptions counts as wrong, any other ends the test.
+    ``check`` returns what is wrong with a case; one of our own exceptions counts as wrong, any
+    other ends the test.
     """
     agreeing, lines = 0, []
     for case in cases:

@@ -16,9 +16,11 @@ from relay2relax.tir import PrimFunc
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """``steps`` of a schedule of ``program`` end with one that is refused, with a ``message`` like this.
+    """``steps`` of a schedule of ``program`` end with one that is refused, with a ``message`` like
+    this.
 
-    ``tvm`` says whether apache-tvm refuses it, too; where it does not, it trusts the user, or keeps memory apart later.
+    ``tvm`` says whether apache-tvm refuses it, too; where it does not, it trusts the user, or keeps
+    memory apart later.
     """
 
     name: str

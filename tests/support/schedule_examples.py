@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from hypothesis import strategies as st
 
-from relay2relax.backends.numpy_tir import evaluate_prim_func
+from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.tir import PrimFunc, TIRError, te
-from relay2relax.tir.expr import PrimExpr, Select, Var, binary, const, maximum
-from relay2relax.tir.intrinsics import call, min_value
+from relay2relax.tir.ir.expr import PrimExpr, Select, Var, binary, const, maximum
+from relay2relax.tir.ir.intrinsics import call, min_value
 from relay2relax.tir.schedule import Schedule
 
 random = np.random.default_rng(0)

@@ -1,7 +1,8 @@
 """Damaged TVMScript: seeds, the ways in which they are damaged, and what must hold of every one.
 
-A script is damaged as Python's syntax tree, so that most of it is read, or as text. Whatever it says, reading it ends
-in a module, which prints and is read again, or in an exception of ours with a place, within bounded time.
+A script is damaged as Python's syntax tree, so that most of it is read, or as text. Whatever it
+says, reading it ends in a module, which prints and is read again, or in an exception of ours with a
+place, within bounded time.
 
     python tests/support/script_fuzzing.py [inputs] [seed]
 """
@@ -112,7 +113,9 @@ def _damage_tree(rng: random.Random, tree: ast.Module, other: ast.Module) -> Non
 
 
 def _replacement(rng: random.Random, old: ast.AST, pool: Sequence[ast.AST]) -> ast.AST:
-    """Return something in place of ``old`` of its kind: another statement for a statement, or another expression."""
+    """Return something in place of ``old`` of its kind: another statement for a statement, or
+    another expression.
+    """
     match old:
         case ast.stmt():
             same: list[ast.AST] = [one for one in pool if isinstance(one, ast.stmt)]
@@ -130,7 +133,10 @@ def _replacement(rng: random.Random, old: ast.AST, pool: Sequence[ast.AST]) -> a
 
 
 def check(text: str) -> bool:
-    """Return whether ``text`` is read; raises whatever is no exception of ours, and AssertionError for lost modules."""
+    """Return whether ``text`` is read.
+
+    Raises whatever is no exception of ours, and AssertionError for lost modules.
+    """
     try:
         module = relax_ir.parse(text)
     except Relay2RelaxError as error:

@@ -1,4 +1,6 @@
-"""Random calls of the operators on tensors: element-wise, broadcast, reductions, transforms, creation."""
+"""Random calls of the operators on tensors: element-wise, broadcast, reductions, transforms,
+creation.
+"""
 
 from __future__ import annotations
 

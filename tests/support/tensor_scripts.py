@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from relay2relax.tir.printer import print_prim_func
-from relay2relax.tir.stmt import PrimFunc
+from relay2relax.tir.ir.stmt import PrimFunc
+from relay2relax.tir.script.printer import print_prim_func
 
 
 def module_text(*funcs: PrimFunc, dialect: str = "tvm") -> str:

@@ -1,4 +1,6 @@
-"""Small PyTorch modules, for TVM's PyTorch importer: one function or layer each, and some that combine them."""
+"""Small PyTorch modules, for TVM's PyTorch importer: one function or layer each, and some that
+combine them.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def torch_modules() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
 
 
 def direct_modules() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    """Yield (name, module, arguments) of what the importer reads in another way where nothing is decomposed before."""
+    """Yield (name, module, arguments) of what the importer reads in another way where nothing is
+    decomposed before.
+    """
     import torch
 
     torch.manual_seed(0)

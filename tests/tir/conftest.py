@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 from tensor_scripts import module_text
 
-from relay2relax.tir.stmt import PrimFunc
+from relay2relax.tir.ir.stmt import PrimFunc
 
 RunInTVM = Callable[..., list[np.ndarray]]
 
 
 @pytest.fixture(scope="session")
 def run_in_tvm() -> RunInTVM:
-    """Return ``run(func, inputs, shapes)``: the arrays that apache-tvm computes for the outputs of ``func``."""
+    """Return ``run(func, inputs, shapes)``: the arrays that apache-tvm computes for the outputs of
+    ``func``.
+    """
     tvm = pytest.importorskip("tvm")
 
     def run(func: PrimFunc, inputs: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:

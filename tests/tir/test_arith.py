@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relay2relax.tir import extent
-from relay2relax.tir.arith import EXTENTS, constant_difference, limits, parted, prove, simplify
-from relay2relax.tir.expr import (
+from relay2relax.tir.arith.simplify import EXTENTS, constant_difference, limits, parted, prove, simplify
+from relay2relax.tir.arith.sums import flattened
+from relay2relax.tir.extent import Extent
+from relay2relax.tir.ir.expr import (
     Binary,
     Buffer,
     IntImm,
@@ -27,8 +29,6 @@ from relay2relax.tir.expr import (
     maximum,
     minimum,
 )
-from relay2relax.tir.extent import Extent
-from relay2relax.tir.sums import flattened
 
 N, M, K, N2 = Var("n"), Var("m"), Var("k"), Var("n")
 VARIABLES = (N, M, K, N2)
@@ -69,7 +69,9 @@ leaves = st.one_of(
 
 
 def divided(over: PrimExpr, under: PrimExpr, counts: tuple[int, int, int]) -> PrimExpr:
-    """Return a sum of multiples of a number, of its remainder, and of what is left of it without that."""
+    """Return a sum of multiples of a number, of its remainder, and of what is left of it without
+    that.
+    """
     whole = Binary("*", Binary("//", over, under), under)
     parts = [
         Binary("*", one, IntImm(n)) for one, n in zip((over, whole, Binary("%", over, under)), counts, strict=True)
@@ -340,7 +342,9 @@ def depth(expr: PrimExpr) -> int:
 
 
 def test_nested_cases_end() -> None:
-    """Minima and maxima of sums, nested so that the cases of all levels together are beyond counting."""
+    """Minima and maxima of sums, nested so that the cases of all levels together are beyond
+    counting.
+    """
     start = time.perf_counter()
     rows = [Var(f"x{i}") for i in range(6)]
     expr: PrimExpr = rows[0]

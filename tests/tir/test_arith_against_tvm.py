@@ -1,4 +1,6 @@
-"""What TVM's analyzer proves of extents, ours proves: random expressions, and equal ones written in another way."""
+"""What TVM's analyzer proves of extents, ours proves: random expressions, and equal ones written in
+another way.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from relay2relax.tir.arith import EXTENTS, Bounds, prove
-from relay2relax.tir.expr import Binary, BinaryOp, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.arith.simplify import EXTENTS, Bounds, prove
+from relay2relax.tir.ir.expr import Binary, BinaryOp, IntImm, PrimExpr, Var, binary
 
 pytestmark = pytest.mark.tvm
 N, M, K = Var("n"), Var("m"), Var("k")
@@ -19,7 +21,9 @@ _END = 2**31
 
 
 def expression(rng: random.Random, depth: int) -> PrimExpr:
-    """Return sums, products, quotients, remainders and choices of three extents and small numbers."""
+    """Return sums, products, quotients, remainders and choices of three extents and small
+    numbers.
+    """
     if depth == 0 or rng.randrange(5) == 0:
         return rng.choice([N, M, K, IntImm(rng.randint(1, 8))])
     op: BinaryOp = rng.choice(["+", "+", "-", "*", "*", "//", "%", "min", "max"])

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from relay2relax.tir import TIRError, check_prim_func, structural_equal, structural_key, te
-from relay2relax.tir.expr import AnyExtent, Binary, Buffer, Call, IntImm, Not, PrimExpr, Select, Var, cast, const
-from relay2relax.tir.stmt import (
+from relay2relax.tir.ir.expr import AnyExtent, Binary, Buffer, Call, IntImm, Not, PrimExpr, Select, Var, cast, const
+from relay2relax.tir.ir.stmt import (
     Block,
     BlockRealize,
     BufferStore,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from relay2relax.tir.expr import Binary, IntImm, Var
 from relay2relax.tir.extent import ANY, add, equal, floordiv, is_any, maximum, mul, product, written_any
-from relay2relax.tir.visit import variables
+from relay2relax.tir.ir.expr import Binary, IntImm, Var
+from relay2relax.tir.ir.visit import variables
 
 
 def test_plain_extents_stay_plain():

@@ -1,4 +1,6 @@
-"""Conditions that need several facts at once: identities that TVM's analyzer knows, and what does not hold."""
+"""Conditions that need several facts at once: identities that TVM's analyzer knows, and what does
+not hold.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from relay2relax.tir.arith import limits, prove, simplify
-from relay2relax.tir.expr import (
+from relay2relax.tir.arith.simplify import limits, prove, simplify
+from relay2relax.tir.ir.expr import (
     Binary,
     BinaryOp,
     Cast,

@@ -1,4 +1,5 @@
-"""What lowered and scheduled programs say beside loops and blocks: read, printed, and run to numbers by hand.
+"""What lowered and scheduled programs say beside loops and blocks: read, printed, and run to
+numbers by hand.
 
 All programs of a dialect are functions of one module, so each backend builds once.
 """
@@ -393,7 +394,9 @@ CASES = {
 
 
 def module_text(dialect: str, cases: dict[str, Any]) -> str:
-    """Return a module with a function for each of ``cases``, and ``main`` that calls all of them."""
+    """Return a module with a function for each of ``cases``, and ``main`` that calls all of
+    them.
+    """
     lines = [
         "from tvm.script import ir as I, relax as R",
         f"from tvm.script import {'tirx' if dialect == 'tvm' else 'tir'} as T",

@@ -1,4 +1,6 @@
-"""How TVM prints what a tensor program says beside loops and stores: read, and printed as it was."""
+"""How TVM prints what a tensor program says beside loops and stores: read, and printed as it
+was.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,9 @@ import pytest
 
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import ParseError
-from relay2relax.tir.expr import Call, StringImm
-from relay2relax.tir.stmt import Evaluate
-from relay2relax.tir.visit import statements
+from relay2relax.tir.ir.expr import Call, StringImm
+from relay2relax.tir.ir.stmt import Evaluate
+from relay2relax.tir.ir.visit import statements
 
 HEAD = {
     dialect: "".join(f"# from tvm.script import {name}\n" for name in ("ir as I", f"{tensors} as T", "relax as R"))

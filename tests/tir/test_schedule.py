@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from schedule_examples import PROGRAMS, argmax, convolution, data, dense, on_numpy, random_schedule
 
 from relay2relax.tir import PrimFunc, TIRError, check_prim_func, te
-from relay2relax.tir.expr import Var, const, maximum
-from relay2relax.tir.intrinsics import call
+from relay2relax.tir.ir.expr import Var, const, maximum
+from relay2relax.tir.ir.intrinsics import call
+from relay2relax.tir.ir.stmt import Block, BlockRealize, BufferStore, For, LoopKind
+from relay2relax.tir.ir.visit import statements
 from relay2relax.tir.schedule import Schedule
-from relay2relax.tir.stmt import Block, BlockRealize, BufferStore, For, LoopKind
-from relay2relax.tir.visit import statements
 
 
 def dense_reference(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -168,7 +168,9 @@ def running_sum(inputs, outputs):
 
 
 def test_iterations_that_meet_are_not_independent() -> None:
-    """Two iterations of ``i`` that write one place: a block whose axis drops the lowest digit of the loop."""
+    """Two iterations of ``i`` that write one place: a block whose axis drops the lowest digit of
+    the loop.
+    """
     func = te.create_prim_func([x := te.placeholder((8,))], [te.compute((8,), lambda i: x[i], "y")])
     s = Schedule(func)
     loop = func.body.stmts[0]

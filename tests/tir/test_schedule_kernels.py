@@ -1,4 +1,6 @@
-"""Kernels of plain loops in the place of blocks, memory of parallel loops, and schedules in machine code."""
+"""Kernels of plain loops in the place of blocks, memory of parallel loops, and schedules in machine
+code.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ from hypothesis import strategies as st
 from schedule_examples import PROGRAMS, blur, chain, data, dense, matmul, on_numpy, random_schedule, softmax
 
 from relay2relax.tir import PrimFunc, TIRError, check_prim_func, te
-from relay2relax.tir.expr import IntImm, Var
+from relay2relax.tir.ir.expr import IntImm, Var
+from relay2relax.tir.ir.stmt import Allocate, BlockRealize, For, If, LoopKind, Seq
+from relay2relax.tir.ir.visit import map_stmt, statements
 from relay2relax.tir.schedule import Intrinsic, Schedule
 from relay2relax.tir.schedule.private import lowered_stage
-from relay2relax.tir.stmt import Allocate, BlockRealize, For, If, LoopKind, Seq
-from relay2relax.tir.visit import map_stmt, statements
 
 
 def tiled(rows: int = 4, columns: int = 8, inner: int = 4) -> tuple[Schedule, Var]:
@@ -78,7 +80,9 @@ def test_kernels_that_do_something_else_are_refused() -> None:
 
 
 def overlapping() -> Schedule:
-    """Return a schedule in which the parts of a parallel loop compute the same sums at their borders."""
+    """Return a schedule in which the parts of a parallel loop compute the same sums at their
+    borders.
+    """
     s = Schedule(blur(64))
     part, _ = s.split(s.get_loops("blurred")[1], [None, 4])
     s.reorder(part, s.get_loops("blurred")[0])
@@ -116,7 +120,7 @@ def test_what_is_made_once_for_all_iterations_is_nobodys_own() -> None:
 
 def in_c(func: PrimFunc, inputs: list[np.ndarray], shape: tuple[int, ...], dtype: str) -> np.ndarray:
     """Return what the C backend computes."""
-    from relay2relax.backends.c.module import compile_prim_funcs
+    from relay2relax.backends.c.loaded_module import compile_prim_funcs
 
     result = np.full(shape, 7, dtype)
     compile_prim_funcs([func]).call(func.name, *inputs, result)

@@ -1,4 +1,6 @@
-"""Each step of a schedule: what it makes, that the numbers stay, and that apache-tvm makes the same loops."""
+"""Each step of a schedule: what it makes, that the numbers stay, and that apache-tvm makes the same
+loops.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,9 @@ from schedule_examples import blur, chain, convolution, data, dense, matmul, on_
 from tensor_scripts import module_text
 
 from relay2relax.tir import PrimFunc, TIRError, check_prim_func
+from relay2relax.tir.ir.stmt import For
+from relay2relax.tir.ir.visit import statements
 from relay2relax.tir.schedule import Schedule
-from relay2relax.tir.stmt import For
-from relay2relax.tir.visit import statements
 
 Steps = Callable[[Any], object]
 
@@ -98,7 +100,8 @@ ALIKE: dict[str, tuple[Callable[[], PrimFunc], Steps]] = {
     "pack": (matmul, _packed),
     "block-layout": (chain, lambda s: s.transform_block_layout("double", lambda i, j: (j, i))),
 }
-# What TVM puts otherwise: it names no block in an init, and puts the parts of a loop into blocks of their own.
+# What TVM puts otherwise: it names no block in an init, and puts the parts of a loop into blocks of
+# their own.
 OTHERWISE: dict[str, tuple[Callable[[], PrimFunc], Steps]] = {
     "blockize": (matmul, _blockized),
     "partition": (matmul, lambda s: s.loop_partition(s.get_loops("c")[0], [20, None])),

@@ -11,7 +11,7 @@ from relay2relax.core import UnsupportedError
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.tir import te
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import (
+from relay2relax.tir.ir.expr import (
     AnyExtent,
     Binary,
     Buffer,
@@ -27,10 +27,8 @@ from relay2relax.tir.expr import (
     maximum,
     minimum,
 )
-from relay2relax.tir.expr_printer import INTRINSICS
-from relay2relax.tir.intrinsics import call, max_value, min_value
-from relay2relax.tir.printer import print_prim_func
-from relay2relax.tir.stmt import (
+from relay2relax.tir.ir.intrinsics import call, max_value, min_value
+from relay2relax.tir.ir.stmt import (
     Allocate,
     BufferStore,
     Evaluate,
@@ -43,6 +41,8 @@ from relay2relax.tir.stmt import (
     Stmt,
     While,
 )
+from relay2relax.tir.script.expr_printer import INTRINSICS
+from relay2relax.tir.script.printer import print_prim_func
 
 tvm_only = pytest.mark.tvm
 random = np.random.default_rng(0)
@@ -260,7 +260,9 @@ def test_reduction_under_a_condition(run_in_tvm) -> None:
 
 @tvm_only
 def test_extern_with_while_and_locals(run_in_tvm) -> None:
-    """Insertion sort of each row: loops, branches, a while, locals and a let inside an opaque block."""
+    """Insertion sort of each row: loops, branches, a while, locals and a let inside an opaque
+    block.
+    """
     n = Var("n")
     x = te.placeholder((n, 5), "float32", "x")
     zero, one = const(0, "int64"), const(1, "int64")

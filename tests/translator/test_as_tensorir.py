@@ -1,4 +1,6 @@
-"""Calls that Relax or apache-tvm lacks: named with the reason before anything is built, and run as TensorIR."""
+"""Calls that Relax or apache-tvm lacks: named with the reason before anything is built, and run as
+TensorIR.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A chain of 100,000 operators is read, typed, translated both ways and run without deep recursion."""
+"""A chain of 100,000 operators is read, typed, translated both ways and run without deep
+recursion.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Shapes that a Relay program computes of other shapes: told beforehand, they are dimensions of the Relax program."""
+"""Shapes that a Relay program computes of other shapes: told beforehand, they are dimensions of the
+Relax program.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Branches, recursion and what the program says beforehand of lists, references and functions, in both translations."""
+"""Branches, recursion and what the program says beforehand of lists, references and functions, in
+both translations.
+"""
 
 from __future__ import annotations
 
@@ -187,7 +189,10 @@ def test_in_tvm(name: str, translate: Any) -> None:
 
 
 def test_what_it_looks_like() -> None:
-    """Dataflow stands in blocks; the loop is a private function that gets what it captures behind its own arguments."""
+    """Dataflow stands in blocks.
+
+    The loop is a private function that gets what it captures behind its own arguments.
+    """
     relax = translator.via_graph(parsed(LOOP))
     script = relax.script()
     assert "R.dataflow()" in script

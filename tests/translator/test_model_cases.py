@@ -1,4 +1,6 @@
-"""The main job on every recorded model: both translations run everywhere and give what TVM 0.18 gave."""
+"""The main job on every recorded model: both translations run everywhere and give what TVM 0.18
+gave.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ def assert_close(actual: Any, expected: list[np.ndarray]) -> None:
 
 
 def check_memory(plan: str) -> None:
-    """The arena of every function is at most 1.2 times the largest set of temporaries alive; those lie apart."""
+    """The arena of every function is at most 1.2 times the largest set of temporaries alive.
+
+    Those lie apart.
+    """
     for function in re.split(r"\n(?! )", plan):
         head, *lines = function.splitlines()
         size = re.search(r"arena (.*?) bytes", head)
@@ -48,7 +53,10 @@ def check_memory(plan: str) -> None:
 
 
 def evaluated(extent: str) -> int:
-    """Return the value of an extent of the memory plan; the symbolic one of a recorded model is its batch."""
+    """Return the value of an extent of the memory plan.
+
+    The symbolic one of a recorded model is its batch.
+    """
     return int(eval(re.sub(r"[a-z]\w*", "6", extent)))  # noqa: S307  (the text is our own)
 
 

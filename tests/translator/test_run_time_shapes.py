@@ -1,4 +1,7 @@
-"""Operators whose result's shape depends on data: extents are computed first, then the result; on every backend."""
+"""Operators whose result's shape depends on data: extents are computed first, then the result.
+
+On every backend.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import pytest
 from relay2relax import backends, relax_ir, relay_ir, translator
 from relay2relax.core.errors import ExecutionError
 from relay2relax.relax_ir.transform import LegalizeOps
-from relay2relax.tir.stmt import PrimFunc
+from relay2relax.tir.ir.stmt import PrimFunc
 
 X = np.arange(12, dtype="float32").reshape(3, 4)
 MASK = np.array([[0, 2, 0], [3, 0, 1]], "float32")
@@ -21,7 +24,8 @@ def i64(*values: int) -> np.ndarray:
     return np.array(values, "int64")
 
 
-# A call of tensors, and what numpy says it gives; the types of the parameters are those of the arguments.
+# A call of tensors, and what numpy says it gives; the types of the parameters are those of the
+# arguments.
 CASES: dict[str, tuple[str, list[Any], Any]] = {
     "reshape": ("dyn.reshape(%a, %b, newshape=[])", [X, i64(2, -1)], X.reshape(2, 6)),
     "reshape with codes": ("dyn.reshape(%a, %b, newshape=[])", [X, i64(0, 2, -1)], X.reshape(3, 2, 2)),
@@ -99,7 +103,9 @@ def test_relay_executor_on_c(name: str) -> None:
 
 
 def test_the_program_without_records(translate: Any) -> None:
-    """Each tensor program by itself gives what numpy gives, whatever the record's numpy function says."""
+    """Each tensor program by itself gives what numpy gives, whatever the record's numpy function
+    says.
+    """
     for call, args, expected in CASES.values():
         relax = LegalizeOps()(translate(module(call, args)))
         bare = {

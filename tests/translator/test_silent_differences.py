@@ -1,7 +1,8 @@
-"""Where an operator of today's TVM computes something else than Relay's of that name did, without a word.
+"""Where an operator of today's TVM computes something else than Relay's of that name did, without a
+word.
 
-Each case is a call of Relay with the value that Relay gave, told by hand. All of them are one program, translated both
-ways and built once by a real apache-tvm.
+Each case is a call of Relay with the value that Relay gave, told by hand. All of them are one
+program, translated both ways and built once by a real apache-tvm.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 import pytest
 
 from relay2relax import backends, translator
-from relay2relax.relay_ir import Expr, Function, Tuple, TupleGetItem, const, op
+from relay2relax.relay_ir import Expr, Function, Tuple, TupleGetItem, const
+from relay2relax.relay_ir.build import op
 
 pytestmark = pytest.mark.tvm
 NAN, INF = float("nan"), float("inf")
@@ -213,7 +215,8 @@ CASES = {
     "products_of_int8": Case(
         op.nn.dense(integers([100, 100], dtype="int8"), integers([100, 100], dtype="int8"), out_dtype="int32"),
         [[20000]], "int32"),
-    # R.image.grid_sample takes the corners for the middles of pixels' outer edges unless it is told.
+    # R.image.grid_sample takes the corners for the middles of pixels' outer edges unless it is
+    # told.
     "grid_sample_from_corners": Case(
         op.image.grid_sample(const(np.arange(1, 5, dtype=np.float32).reshape(1, 1, 2, 2)),
                              const(np.array([0.5, 0], np.float32).reshape(1, 2, 1, 1)), method="bilinear",

@@ -10,8 +10,9 @@ import pytest
 from relay2relax import backends, relay_ir, translator
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import ExecutionError, Relay2RelaxError
-from relay2relax.relay_ir import op, var
-from relay2relax.tir.expr import Var, binary
+from relay2relax.relay_ir import var
+from relay2relax.relay_ir.build import op
+from relay2relax.tir.ir.expr import Var, binary
 
 TRANSLATORS = [translator.lower_to_tir, translator.via_graph]
 

@@ -1,4 +1,6 @@
-"""docs/using-converted-models.md does what it says: its commands and its Python run as they stand there."""
+"""docs/using-converted-models.md does what it says: its commands and its Python run as they stand
+there.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Schedules: how the loops of a PrimFunc run, changed step by step without changing what it computes.
+"""Schedules: how the loops of a PrimFunc run, changed step by step without changing what it
+computes.
 
-Each step is a function from PrimFunc to PrimFunc that either keeps the program's meaning or raises TIRError;
-:class:`Schedule` strings them together under the names that TVM's schedules use. Floating-point sums may be taken in
-another order, as TVM allows itself, too. ``docs/schedules.md`` tells what each step asks for.
+Each step is a function from PrimFunc to PrimFunc that either keeps the program's meaning or raises
+TIRError; :class:`Schedule` strings them together under the names that TVM's schedules use.
+Floating-point sums may be taken in another order, as TVM allows itself, too. ``docs/schedules.md``
+tells what each step asks for.
 
     schedule = Schedule(func)
     i, j, k = schedule.get_loops("C")
@@ -12,15 +14,17 @@ another order, as TVM allows itself, too. ``docs/schedules.md`` tells what each 
     schedule.parallel(i)
     schedule.func
 
-Loops are named by their variables, blocks by their names, which a PrimFunc of tensor expressions has once each.
+Loops are named by their variables, blocks by their names, which a PrimFunc of tensor expressions
+has once each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from relay2relax.tir.executable import executable_form
-from relay2relax.tir.expr import Buffer, Var
+from relay2relax.tir.ir.expr import Buffer, Var
+from relay2relax.tir.ir.stmt import Block, PrimFunc
+from relay2relax.tir.normalize.executable_form import executable_form
 from relay2relax.tir.schedule import caches, inlines, intrinsics, layouts, loops, moves, reductions
 from relay2relax.tir.schedule.blocks import block_names
 from relay2relax.tir.schedule.caches import WhichBuffer
@@ -28,7 +32,6 @@ from relay2relax.tir.schedule.index_map import IndexFunction
 from relay2relax.tir.schedule.intrinsics import Intrinsic
 from relay2relax.tir.schedule.layouts import PadValue
 from relay2relax.tir.schedule.tree import blocks_in, loops_of, path_to_block, realize_at, touched
-from relay2relax.tir.stmt import Block, PrimFunc
 
 __all__ = ["Intrinsic", "Schedule"]
 
@@ -36,8 +39,8 @@ __all__ = ["Intrinsic", "Schedule"]
 class Schedule:
     """A PrimFunc under transformation; ``func`` is its present state.
 
-    It begins in the form that backends run: threads are loops, vectors and parts of buffers are elements. Raises
-    UnsupportedError for programs that have no such form.
+    It begins in the form that backends run: threads are loops, vectors and parts of buffers are
+    elements. Raises UnsupportedError for programs that have no such form.
     """
 
     def __init__(self, func: PrimFunc) -> None:
@@ -45,7 +48,9 @@ class Schedule:
 
     @staticmethod
     def intrinsic(description: PrimFunc, steps: Callable[[Schedule], object]) -> Intrinsic:
-        """Return the kernel that ``steps``, applied to a schedule of ``description``, make of it."""
+        """Return the kernel that ``steps``, applied to a schedule of ``description``, make of
+        it.
+        """
         schedule = Schedule(description)
         steps(schedule)
         return Intrinsic(description, schedule.func)
@@ -85,12 +90,18 @@ class Schedule:
     # Loops
 
     def split(self, loop: Var, factors: Sequence[int | None]) -> tuple[Var, ...]:
-        """Split a loop into a nest with the extents ``factors``, one of which may be None; return its loops."""
+        """Split a loop into a nest with the extents ``factors``, one of which may be None.
+
+        Return its loops.
+        """
         self.func, parts = loops.split(self.func, loop, factors)
         return parts
 
     def loop_partition(self, loop: Var, factors: Sequence[int | None]) -> tuple[Var, ...]:
-        """Cut a loop into several, of the extents ``factors``, that run one after the other; return them."""
+        """Cut a loop into several, of the extents ``factors``, that run one after the other.
+
+        Return them.
+        """
         self.func, parts = loops.loop_partition(self.func, loop, factors)
         return parts
 
@@ -135,18 +146,25 @@ class Schedule:
         self.func = inlines.compute_inline(self.func, block)
 
     def reverse_compute_inline(self, block: str) -> None:
-        """Compute what a block stores where its operand is made, and drop the block and the operand's buffer."""
+        """Compute what a block stores where its operand is made, and drop the block and the
+        operand's buffer.
+        """
         self.func = inlines.reverse_compute_inline(self.func, block)
 
     # Reductions
 
     def decompose_reduction(self, block: str, loop: Var) -> tuple[str, str]:
-        """Put the init of a reduction before ``loop``; return the names of the init and of the update block."""
+        """Put the init of a reduction before ``loop``; return the names of the init and of the
+        update block.
+        """
         self.func = reductions.decompose_reduction(self.func, block, loop)
         return f"{block}_init", f"{block}_update"
 
     def rfactor(self, loop: Var, factor_axis: int) -> str:
-        """Fold the iterations of a reduction loop into places of their own, then these; return the first block."""
+        """Fold the iterations of a reduction loop into places of their own, then these.
+
+        Return the first block.
+        """
         self.func, block = reductions.rfactor(self.func, loop, factor_axis)
         return block
 
@@ -155,12 +173,18 @@ class Schedule:
     def cache_read(
         self, block: str, read_buffer: WhichBuffer, storage_scope: str, consumer_blocks: Sequence[str] | None = None
     ) -> str:
-        """Let a block, and whatever else reads the buffer, read a copy of it; return the block that copies."""
+        """Let a block, and whatever else reads the buffer, read a copy of it.
+
+        Return the block that copies.
+        """
         self.func, copy = caches.cache_read(self.func, block, read_buffer, storage_scope, consumer_blocks)
         return copy
 
     def cache_write(self, block: str, write_buffer: WhichBuffer, storage_scope: str) -> str:
-        """Let a block write a temporary that is copied to its buffer; return the block that copies."""
+        """Let a block write a temporary that is copied to its buffer.
+
+        Return the block that copies.
+        """
         self.func, copy = caches.cache_write(self.func, block, write_buffer, storage_scope)
         return copy
 
@@ -175,7 +199,9 @@ class Schedule:
         index_map: IndexFunction,
         pad_value: PadValue | None = None,
     ) -> None:
-        """Put the elements of a temporary where ``index_map`` says: ``lambda i, j: (j // 16, i, j % 16)``."""
+        """Put the elements of a temporary where ``index_map`` says: ``lambda i, j: (j // 16, i, j %
+        16)``.
+        """
         self.func = layouts.transform_layout(self.func, block, buffer, index_map, pad_value)
 
     def transform_block_layout(self, block: str, index_map: IndexFunction) -> None:
@@ -190,5 +216,7 @@ class Schedule:
         return block
 
     def tensorize(self, block_or_loop: Var | str, kernel: Intrinsic) -> None:
-        """Put the loops of ``kernel`` in the place of a block or loop that computes what it describes."""
+        """Put the loops of ``kernel`` in the place of a block or loop that computes what it
+        describes.
+        """
         self.func = intrinsics.tensorize(self.func, block_or_loop, kernel)

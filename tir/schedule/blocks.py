@@ -6,14 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from relay2relax.tir.arith import Bounds, constant_difference, prove, simplify
+from relay2relax.tir.arith.simplify import Bounds, constant_difference, prove, simplify
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary, cast, conjuncts
-from relay2relax.tir.regions import block_regions
-from relay2relax.tir.schedule.iteration import BlockKind, block_kind, boxes
-from relay2relax.tir.schedule.positions import accesses, box_of, reached_otherwise
-from relay2relax.tir.schedule.tree import Path, blocks_in, bounds_of, limit, loops_of, realize_at, touched
-from relay2relax.tir.stmt import (
+from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary, cast, conjuncts
+from relay2relax.tir.ir.regions import block_regions
+from relay2relax.tir.ir.stmt import (
     Allocate,
     Block,
     BlockRealize,
@@ -27,7 +24,10 @@ from relay2relax.tir.stmt import (
     Seq,
     Stmt,
 )
-from relay2relax.tir.visit import expressions, loads, map_expr, map_parts, statements
+from relay2relax.tir.ir.visit import expressions, loads, map_expr, map_parts, statements
+from relay2relax.tir.schedule.iteration import BlockKind, block_kind, boxes
+from relay2relax.tir.schedule.positions import accesses, box_of, reached_otherwise
+from relay2relax.tir.schedule.tree import Path, blocks_in, bounds_of, limit, loops_of, realize_at, touched
 
 # Where an access goes: its indices, and what is known of the variables around it.
 Moved: TypeAlias = Callable[[Buffer, Sequence[PrimExpr], Bounds], tuple[Buffer, tuple[PrimExpr, ...]]]
@@ -45,7 +45,9 @@ def with_regions(block: Block) -> Block:
 
 
 def _with_regions_of_blocks(block: Block) -> Block:
-    """Return a block of blocks saying what these read and write of each buffer: a box over its own axes."""
+    """Return a block of blocks saying what these read and write of each buffer: a box over its own
+    axes.
+    """
     bounds = {axis.var: limit(axis.extent) for axis in block.iter_vars}
     parts = Seq(tuple(part for part in (block.init, block.body) if part is not None))
     inner = [node.block for node in statements(parts) if isinstance(node, BlockRealize)]
@@ -88,7 +90,9 @@ def written_by(realize: BlockRealize) -> Buffer:
 
 
 def require_dataflow(realize: BlockRealize) -> BlockKind:
-    """Raise TIRError where a block is opaque, so that its iterations must run when and as they do."""
+    """Raise TIRError where a block is opaque, so that its iterations must run when and as they
+    do.
+    """
     kind = block_kind(realize.block)
     if kind is BlockKind.OPAQUE:
         raise TIRError(f"the block {realize.block.name} is opaque: neither complete nor a reduction")
@@ -96,32 +100,42 @@ def require_dataflow(realize: BlockRealize) -> BlockKind:
 
 
 def require_complete(realize: BlockRealize) -> None:
-    """Raise TIRError unless every iteration of a block writes places of its own and reads none of them."""
+    """Raise TIRError unless every iteration of a block writes places of its own and reads none of
+    them.
+    """
     if block_kind(realize.block) is not BlockKind.COMPLETE:
         raise TIRError(f"the block {realize.block.name} is not complete")
 
 
 def require_temporary(func: PrimFunc, buffer: Buffer, name: str) -> None:
-    """Raise TIRError unless ``buffer``, which the block ``name`` writes, is seen within the function only."""
+    """Raise TIRError unless ``buffer``, which the block ``name`` writes, is seen within the
+    function only.
+    """
     if buffer not in func.root_buffers:
         raise TIRError(f"the block {name} writes {buffer.name}, which is not a temporary")
     require_plain(func, buffer)
 
 
 def require_plain(func: PrimFunc, buffer: Buffer) -> None:
-    """Raise TIRError where the memory of ``buffer`` is reached otherwise than by its name and indices."""
+    """Raise TIRError where the memory of ``buffer`` is reached otherwise than by its name and
+    indices.
+    """
     if buffer.strides or buffer.offset is not None or buffer in reached_otherwise(func.body):
         raise TIRError(f"the memory of {buffer.name} is reached by its address, or as another buffer")
 
 
 def require_alone(path: Path, beginning: Stmt) -> None:
-    """Raise TIRError where anything but loops lies between the statement ``beginning`` and the block at ``path``."""
+    """Raise TIRError where anything but loops lies between the statement ``beginning`` and the
+    block at ``path``.
+    """
     if any(not isinstance(stmt, (For, BlockRealize)) for stmt in path[path.index(beginning) :]):
         raise TIRError(f"the block {realize_at(path).block.name} does not stand alone in its loops")
 
 
 def plain_axes(realize: BlockRealize, store: BufferStore) -> list[Var]:
-    """Return the axes that are, one each, the indices of ``store``; raises TIRError where an index is not an axis."""
+    """Return the axes that are, one each, the indices of ``store``; raises TIRError where an index
+    is not an axis.
+    """
     name = realize.block.name
     spatial = {axis.var for axis in realize.block.iter_vars if axis.kind is IterKind.SPATIAL}
     axes = [index for index in store.indices if isinstance(index, Var) and index in spatial]
@@ -173,7 +187,9 @@ def require_writes_all(func: PrimFunc, path: Path, buffer: Buffer) -> None:
 
 
 def is_tail(condition: PrimExpr, realize: BlockRealize) -> bool:
-    """Whether a condition only says that an axis of a block is below its extent, as a split with a rest leaves it."""
+    """Whether a condition only says that an axis of a block is below its extent, as a split with a
+    rest leaves it.
+    """
     match condition:
         case Binary("<", a, b):
             ends = zip(realize.values, realize.block.iter_vars, strict=True)
@@ -193,9 +209,11 @@ def all_of(conditions: Sequence[PrimExpr]) -> PrimExpr | None:
 def nest_over(
     block: Block, ranges: Mapping[Var, tuple[PrimExpr, PrimExpr]], bounds: Bounds, keep_unit_loops: bool = False
 ) -> Stmt:
-    """Return loops around ``block`` in which each axis runs over (begin, extent), what lies outside of it left out.
+    """Return loops around ``block`` in which each axis runs over (begin, extent), what lies outside
+    of it left out.
 
-    Axes that ``ranges`` does not name run through all of their extent. ``bounds`` holds for what the ranges mention.
+    Axes that ``ranges`` does not name run through all of their extent. ``bounds`` holds for what
+    the ranges mention.
     """
     known = dict(bounds)
     values: list[PrimExpr] = []
@@ -247,7 +265,10 @@ def inserted(parent: Stmt, place: int, new: Stmt) -> Stmt:
 
 
 def with_accesses(stmt: Stmt, bounds: Bounds, moved: Moved) -> Stmt:
-    """Return ``stmt`` with every access where ``moved`` says; blocks say anew what they read and write."""
+    """Return ``stmt`` with every access where ``moved`` says.
+
+    Blocks say anew what they read and write.
+    """
 
     def change(node: Stmt, known: Bounds) -> Stmt:
         inner = dict(known)

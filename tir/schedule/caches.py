@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TypeAlias, Union
 
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Buffer, conjuncts
+from relay2relax.tir.ir.expr import Buffer, conjuncts
+from relay2relax.tir.ir.stmt import BlockRealize, For, PrimFunc, Seq, Stmt
+from relay2relax.tir.ir.visit import map_parts, substitute_stmt
 from relay2relax.tir.schedule.blocks import (
     block_names,
     copy_block,
@@ -35,20 +37,21 @@ from relay2relax.tir.schedule.tree import (
     sequence,
     touched,
 )
-from relay2relax.tir.stmt import BlockRealize, For, PrimFunc, Seq, Stmt
-from relay2relax.tir.visit import map_parts, substitute_stmt
 
-# How a block's buffer is told: by its number among those that the block reads or writes, by its name, or itself.
+# How a block's buffer is told: by its number among those that the block reads or writes, by its
+# name, or itself.
 WhichBuffer: TypeAlias = Union[int, str, Buffer]
 
 
 def cache_read(
     func: PrimFunc, name: str, which: WhichBuffer, scope: str, consumers: Sequence[str] | None = None
 ) -> tuple[PrimFunc, str]:
-    """Return ``func`` with a copy of a buffer that the block ``name`` reads, and the name of the block that copies.
+    """Return ``func`` with a copy of a buffer that the block ``name`` reads, and the name of the
+    block that copies.
 
-    The readers, all blocks that read the buffer or those called ``consumers``, read the copy, which holds what they
-    need. It is made at the beginning of the statements that hold them, behind whatever writes the buffer.
+    The readers, all blocks that read the buffer or those called ``consumers``, read the copy, which
+    holds what they need. It is made at the beginning of the statements that hold them, behind
+    whatever writes the buffer.
     """
     realize = realize_at(path_to_block(func, name))
     buffer = chosen(realize, which, "read")
@@ -78,10 +81,12 @@ def cache_read(
 
 
 def cache_write(func: PrimFunc, name: str, which: WhichBuffer, scope: str) -> tuple[PrimFunc, str]:
-    """Return ``func`` with the block ``name`` writing a temporary, and the name of the block that copies it back.
+    """Return ``func`` with the block ``name`` writing a temporary, and the name of the block that
+    copies it back.
 
-    No other block may write the buffer; all that read it stay as they are. The copy runs behind the statement that
-    holds the block, within the loops that the block shares with readers of the buffer.
+    No other block may write the buffer; all that read it stay as they are. The copy runs behind the
+    statement that holds the block, within the loops that the block shares with readers of the
+    buffer.
     """
     path = path_to_block(func, name)
     realize = realize_at(path)
@@ -106,7 +111,9 @@ def cache_write(func: PrimFunc, name: str, which: WhichBuffer, scope: str) -> tu
 
 
 def set_scope(func: PrimFunc, name: str, which: WhichBuffer, scope: str) -> PrimFunc:
-    """Return ``func`` with a temporary that the block ``name`` writes in another scope, ``local`` say."""
+    """Return ``func`` with a temporary that the block ``name`` writes in another scope, ``local``
+    say.
+    """
     buffer = chosen(realize_at(path_to_block(func, name)), which, "write")
     require_temporary(func, buffer, name)
     new = replace(buffer, name=f"{buffer.name}_{scope}", scope=scope)
@@ -115,7 +122,9 @@ def set_scope(func: PrimFunc, name: str, which: WhichBuffer, scope: str) -> Prim
 
 
 def chosen(realize: BlockRealize, which: WhichBuffer, how: str) -> Buffer:
-    """Return the buffer that a block reads or writes (``how``), told by its number, by its name, or itself."""
+    """Return the buffer that a block reads or writes (``how``), told by its number, by its name, or
+    itself.
+    """
     block = realize.block
     buffers = [region.buffer for region in (block.reads if how == "read" else block.writes)]
     if isinstance(which, int):
@@ -140,10 +149,11 @@ def _loops_around(parent: Path) -> list[For]:
 def _apart(
     func: PrimFunc, writers: Sequence[Path], readers: Sequence[Path], buffer: Buffer
 ) -> tuple[Path, Sequence[Stmt], list[int], list[int]]:
-    """Return the path to the innermost sequence in which writers and readers of a buffer are different statements.
+    """Return the path to the innermost sequence in which writers and readers of a buffer are
+    different statements.
 
-    Also its statements, and the numbers of those that hold writers and of those that hold readers. Where there are
-    only the one or the other, it is the function's own sequence.
+    Also its statements, and the numbers of those that hold writers and of those that hold readers.
+    Where there are only the one or the other, it is the function's own sequence.
     """
     paths = [*writers, *readers]
     common = min(meet(paths[0], path) for path in paths[1:]) if writers and readers else 1

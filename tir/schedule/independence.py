@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 
-from relay2relax.tir.arith import Bounds, constant_difference
+from relay2relax.tir.arith.simplify import Bounds, constant_difference
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Binary, Buffer, PrimExpr, Var, binary, conjuncts
+from relay2relax.tir.ir.expr import Binary, Buffer, PrimExpr, Var, binary, conjuncts
+from relay2relax.tir.ir.stmt import Allocate, BlockRealize, For, If, IterKind, LoopKind, PrimFunc, Stmt, While
+from relay2relax.tir.ir.visit import statements, variables
 from relay2relax.tir.schedule.blocks import is_tail
 from relay2relax.tir.schedule.iteration import BlockKind, block_kind, independent, keeps_to, reduces
 from relay2relax.tir.schedule.positions import accesses, reached_otherwise
 from relay2relax.tir.schedule.tree import blocks_in, bounds_of, loop_at, loops_in, loops_of, path_to_loop, touched
-from relay2relax.tir.stmt import Allocate, BlockRealize, For, If, IterKind, LoopKind, PrimFunc, Stmt, While
-from relay2relax.tir.visit import statements, variables
 
 
 def require_independent(func: PrimFunc, var: Var, what: str) -> For:
     """Return the loop over ``var``; raises TIRError unless its iterations can run at the same time.
 
-    They can where each writes places of its own, or temporaries that only it needs: every thread then has its own.
+    They can where each writes places of its own, or temporaries that only it needs: every thread
+    then has its own.
     """
     path = path_to_loop(func, var)
     loop = loop_at(path)
@@ -50,7 +51,8 @@ def require_independent(func: PrimFunc, var: Var, what: str) -> For:
 def private_buffers(func: PrimFunc, loop: For, inner: Mapping[Var, PrimExpr], bounds: Bounds) -> set[Buffer]:
     """Return the temporaries that every iteration of ``loop`` makes and uses by itself.
 
-    Nothing outside of the loop touches them, and within an iteration all keep to what its first block wrote.
+    Nothing outside of the loop touches them, and within an iteration all keep to what its first
+    block wrote.
     """
     users: dict[Buffer, list[BlockRealize]] = {}
     for realize in blocks_in(loop.body):
@@ -73,7 +75,9 @@ def private_buffers(func: PrimFunc, loop: For, inner: Mapping[Var, PrimExpr], bo
 
 
 def _begins(realize: BlockRealize, buffer: Buffer, inner: Mapping[Var, PrimExpr]) -> bool:
-    """Whether a block writes ``buffer`` without need of what was there before the loops ``inner``."""
+    """Whether a block writes ``buffer`` without need of what was there before the loops
+    ``inner``.
+    """
     if not all(_is_within(condition, realize) for condition in conjuncts(realize.predicate)):
         return False
     kind = block_kind(realize.block)
@@ -87,7 +91,9 @@ def _begins(realize: BlockRealize, buffer: Buffer, inner: Mapping[Var, PrimExpr]
 
 
 def _is_within(condition: PrimExpr, realize: BlockRealize) -> bool:
-    """Whether a condition leaves out only what lies before or behind all that an axis of a block runs through."""
+    """Whether a condition leaves out only what lies before or behind all that an axis of a block
+    runs through.
+    """
     match condition:
         case Binary(">=", a, b) | Binary("<=", b, a):
             return any(constant_difference(binary("-", a, b), value) == 0 for value in realize.values)
@@ -95,7 +101,9 @@ def _is_within(condition: PrimExpr, realize: BlockRealize) -> bool:
 
 
 def require_parallel_loops_independent(func: PrimFunc, path: Sequence[Stmt]) -> None:
-    """Raise TIRError unless the parallel loops among the statements ``path`` may still be parallel."""
+    """Raise TIRError unless the parallel loops among the statements ``path`` may still be
+    parallel.
+    """
     for stmt in path:
         if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
             require_independent(func, stmt.var, "run in parallel")

@@ -1,7 +1,8 @@
 """Maps of indices: where an element lies in another layout, and back.
 
-A map is a Python function from index expressions to index expressions, ``lambda i, j: (j // 16, i, j % 16)`` say. Each
-result must be a number whose digits are digits of the indices; then the map has an inverse, which is found here.
+A map is a Python function from index expressions to index expressions, ``lambda i, j: (j // 16, i,
+j % 16)`` say. Each result must be a number whose digits are digits of the indices; then the map has
+an inverse, which is found here.
 """
 
 from __future__ import annotations
@@ -10,22 +11,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, Union
 
-from relay2relax.tir.arith import Bounds, prove, simplify
+from relay2relax.tir.arith.simplify import Bounds, prove, simplify
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import IntImm, PrimExpr, PrimLike, Var, binary, convert
+from relay2relax.tir.ir.expr import IntImm, PrimExpr, PrimLike, Var, binary, convert
+from relay2relax.tir.ir.visit import substitute, variables
 from relay2relax.tir.schedule.iteration import Piece, pieces
 from relay2relax.tir.schedule.tree import limit
-from relay2relax.tir.visit import substitute, variables
 
 IndexFunction: TypeAlias = Callable[..., Union[Sequence[PrimLike], PrimLike]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexMap:
-    """``results`` over ``inputs``, each of which runs over an extent of ``shape``; ``bounds`` are those of the inputs.
+    """``results`` over ``inputs``, each of which runs over an extent of ``shape``; ``bounds`` are
+    those of the inputs.
 
-    ``inverse`` gives the inputs over ``outputs``, which run over ``extents``. Where that is more than all inputs have,
-    ``padding`` is the condition under which outputs belong to inputs, else None.
+    ``inverse`` gives the inputs over ``outputs``, which run over ``extents``. Where that is more
+    than all inputs have, ``padding`` is the condition under which outputs belong to inputs, else
+    None.
     """
 
     inputs: tuple[Var, ...]
@@ -44,7 +47,8 @@ class IndexMap:
 
 
 def index_map(function: IndexFunction, shape: Sequence[PrimExpr], known: Bounds) -> IndexMap:
-    """Return the map ``function`` for indices below ``shape``; raises TIRError where it has no inverse.
+    """Return the map ``function`` for indices below ``shape``; raises TIRError where it has no
+    inverse.
 
     ``known`` says what is known of the variables in ``shape``.
     """
@@ -86,7 +90,10 @@ def index_map(function: IndexFunction, shape: Sequence[PrimExpr], known: Bounds)
 
 
 def _by_place(parts: Sequence[Piece], first: PrimExpr, bounds: Bounds) -> list[Piece]:
-    """Return the digits of a number from the lowest up; raises TIRError where they overlap or leave gaps."""
+    """Return the digits of a number from the lowest up.
+
+    Raises TIRError where they overlap or leave gaps.
+    """
     ordered = sorted(parts, key=lambda piece: piece.factor)
     reached = first
     for piece in ordered:

@@ -1,13 +1,17 @@
-"""Steps that make one block of two: a block computed where it is read, or where its operand is made."""
+"""Steps that make one block of two: a block computed where it is read, or where its operand is
+made.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relay2relax.tir.arith import prove, simplify
+from relay2relax.tir.arith.simplify import prove, simplify
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Buffer, BufferLoad, PrimExpr, Var
+from relay2relax.tir.ir.expr import Buffer, BufferLoad, PrimExpr, Var
+from relay2relax.tir.ir.stmt import BlockRealize, PrimFunc, Stmt
+from relay2relax.tir.ir.visit import loads, map_expr, map_parts, substitute, variables
 from relay2relax.tir.schedule.blocks import (
     only_store,
     only_writer,
@@ -33,15 +37,13 @@ from relay2relax.tir.schedule.tree import (
     touched,
     without,
 )
-from relay2relax.tir.stmt import BlockRealize, PrimFunc, Stmt
-from relay2relax.tir.visit import loads, map_expr, map_parts, substitute, variables
 
 
 def compute_inline(func: PrimFunc, name: str) -> PrimFunc:
     """Return ``func`` without the block ``name``: what it computed is computed wherever it is read.
 
-    The block must be complete, store one value into a temporary that no other block writes, and read only what does
-    not change between it and its readers.
+    The block must be complete, store one value into a temporary that no other block writes, and
+    read only what does not change between it and its readers.
     """
     path = path_to_block(func, name)
     realize = realize_at(path)
@@ -85,10 +87,11 @@ def compute_inline(func: PrimFunc, name: str) -> PrimFunc:
 
 
 def reverse_compute_inline(func: PrimFunc, name: str) -> PrimFunc:
-    """Return ``func`` without the block ``name``: its operand's producer stores what it stored, at once.
+    """Return ``func`` without the block ``name``: its operand's producer stores what it stored, at
+    once.
 
-    Both blocks must be complete and store one value each; ``name`` is the only reader of the producer's buffer, a
-    temporary, and reads it at one place, which is just its axes.
+    Both blocks must be complete and store one value each; ``name`` is the only reader of the
+    producer's buffer, a temporary, and reads it at one place, which is just its axes.
     """
     path = path_to_block(func, name)
     realize = realize_at(path)
@@ -143,7 +146,9 @@ def _without_buffer(func: PrimFunc, buffer: Buffer) -> PrimFunc:
 
 
 def _require_movable(between: Sequence[Stmt], realize: BlockRealize, buffer: Buffer) -> None:
-    """Raise TIRError unless ``realize`` may run where the first of the stages before it, which makes ``buffer``, is."""
+    """Raise TIRError unless ``realize`` may run where the first of the stages before it, which
+    makes ``buffer``, is.
+    """
     read, written = touched([realize])
     for stage in between:
         stage_read, stage_written = touched([stage])
@@ -152,7 +157,9 @@ def _require_movable(between: Sequence[Stmt], realize: BlockRealize, buffer: Buf
 
 
 def _reads_at_axes(realize: BlockRealize, buffer: Buffer) -> list[Var] | None:
-    """Return the axes, all that a block has, at which alone it reads ``buffer``; None where that is not so."""
+    """Return the axes, all that a block has, at which alone it reads ``buffer``; None where that is
+    not so.
+    """
     store = only_store(realize)
     places = {load.indices for e in (*store.indices, store.value) for load in loads(e) if load.buffer is buffer}
     own = {axis.var for axis in realize.block.iter_vars}

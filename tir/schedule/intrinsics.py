@@ -1,15 +1,19 @@
-"""Steps that make a block of a nest of loops, and put a known kernel of plain loops in the place of such a block."""
+"""Steps that make a block of a nest of loops, and put a known kernel of plain loops in the place of
+such a block.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from relay2relax.tir.arith import Bounds, parted, prove, simplify
-from relay2relax.tir.blockless import lower_blocks
+from relay2relax.tir.arith.simplify import Bounds, parted, prove, simplify
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Var, binary, conjuncts
-from relay2relax.tir.inline import renewed
+from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Var, binary, conjuncts
+from relay2relax.tir.ir.stmt import Block, BlockRealize, BufferStore, For, IterKind, IterVar, PrimFunc, Stmt
+from relay2relax.tir.ir.structural_equal import structural_equal
+from relay2relax.tir.ir.visit import expressions, loads, statements, substitute, substitute_stmt, variables
+from relay2relax.tir.normalize.blockless import lower_blocks
 from relay2relax.tir.schedule.blocks import (
     Moved,
     block_names,
@@ -31,17 +35,15 @@ from relay2relax.tir.schedule.tree import (
     realize_at,
     sequence,
 )
-from relay2relax.tir.stmt import Block, BlockRealize, BufferStore, For, IterKind, IterVar, PrimFunc, Stmt
-from relay2relax.tir.structural_equal import structural_equal
-from relay2relax.tir.visit import expressions, loads, statements, substitute, substitute_stmt, variables
+from relay2relax.tir.te.inline import renewed
 
 
 @dataclass(frozen=True, slots=True)
 class Intrinsic:
     """A kernel of plain loops: what it computes, and how.
 
-    Both are PrimFuncs over the same buffers. ``Schedule.intrinsic`` makes the second from the first by checked steps;
-    where it was written by hand, whoever wrote it vouches for it.
+    Both are PrimFuncs over the same buffers. ``Schedule.intrinsic`` makes the second from the first
+    by checked steps; where it was written by hand, whoever wrote it vouches for it.
     """
 
     description: PrimFunc
@@ -49,11 +51,13 @@ class Intrinsic:
 
 
 def blockize(func: PrimFunc, var: Var) -> tuple[PrimFunc, str]:
-    """Return ``func`` with the loop over ``var``, and all within it, as a block; and that block's name.
+    """Return ``func`` with the loop over ``var``, and all within it, as a block.
 
-    Within the loop there must be one block and nothing but loops around it, which together run through a box of its
-    axes that divides them; conditions may be about the loops outside only. The init of a reduction that goes on
-    outside becomes the new block's.
+    And that block's name.
+
+    Within the loop there must be one block and nothing but loops around it, which together run
+    through a box of its axes that divides them; conditions may be about the loops outside only. The
+    init of a reduction that goes on outside becomes the new block's.
     """
     path = path_to_loop(func, var)
     inner: list[For] = []
@@ -128,9 +132,11 @@ def _init_nest(realize: BlockRealize, places: Sequence[PrimExpr], inner: Sequenc
 
 
 def tensorize(func: PrimFunc, target: Var | str, kernel: Intrinsic) -> PrimFunc:
-    """Return ``func`` with a loop, or a block of loops, replaced by the implementation of ``kernel``.
+    """Return ``func`` with a loop, or a block of loops, replaced by the implementation of
+    ``kernel``.
 
-    What is replaced must be, over the part of each buffer that it touches and up to names, the description.
+    What is replaced must be, over the part of each buffer that it touches and up to names, the
+    description.
     """
     if isinstance(target, Var):
         func, name = blockize(func, target)

@@ -1,8 +1,8 @@
 """What may be done with the order of a block's iterations.
 
-A block is *complete* where every iteration writes places of its own and nothing that it writes is read; it is a
-*reduction* where iterations that differ in reduction axes only fold into the same place. Every other block is opaque:
-its iterations keep their order.
+A block is *complete* where every iteration writes places of its own and nothing that it writes is
+read; it is a *reduction* where iterations that differ in reduction axes only fold into the same
+place. Every other block is opaque: its iterations keep their order.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from relay2relax.tir.arith import Bounds, ceiling, parted, prove, simplify
+from relay2relax.tir.arith.simplify import Bounds, ceiling, parted, prove, simplify
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.stmt import Block, BlockRealize, BufferStore, For, If, IterKind, Let, Seq, Stmt
-from relay2relax.tir.visit import expressions, loads, statements, substitute, variables
+from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.ir.stmt import Block, BlockRealize, BufferStore, For, If, IterKind, Let, Seq, Stmt
+from relay2relax.tir.ir.visit import expressions, loads, statements, substitute, variables
 
 _COMMUTATIVE = frozenset({"+", "*", "min", "max", "and", "or", "&", "|", "^"})
 
@@ -44,7 +44,8 @@ def block_kind(block: Block) -> BlockKind:
     extents = {a.var: a.extent for a in block.iter_vars}
     places: dict[object, tuple[PrimExpr, ...]] = {}
     for store in stores:
-        # Every iteration has its own place: each spatial axis is an index, or its digits are, and nothing else varies.
+        # Every iteration has its own place: each spatial axis is an index, or its digits are, and
+        # nothing else varies.
         bounds = {var: (0, binary("-", extent, 1)) for var, extent in extents.items()}
         if any(not separates(store.indices, axis, extents, bounds) for axis in spatial - set(store.indices)):
             return BlockKind.OPAQUE
@@ -61,7 +62,9 @@ def block_kind(block: Block) -> BlockKind:
 
 
 def _commutes(update: Stmt) -> bool:
-    """Whether an update is ``place = place op value`` with an operator that takes its operands in any order."""
+    """Whether an update is ``place = place op value`` with an operator that takes its operands in
+    any order.
+    """
     if not isinstance(update, BufferStore) or not isinstance(update.value, Binary):
         return False
     own = BufferLoad(update.buffer, update.indices)
@@ -74,7 +77,9 @@ def _commutes(update: Stmt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """``loop // below % extent`` times ``factor``; ``top`` says that no modulo cuts the quotient."""
+    """``loop // below % extent`` times ``factor``; ``top`` says that no modulo cuts the
+    quotient.
+    """
 
     factor: int
     loop: Var
@@ -84,7 +89,9 @@ class Piece:
 
 
 def pieces(value: PrimExpr, loops: Mapping[Var, PrimExpr], bounds: Bounds) -> tuple[list[Piece], PrimExpr] | None:
-    """Return ``value`` as pieces of loop variables (given with their extents) and a rest without them, or None."""
+    """Return ``value`` as pieces of loop variables (given with their extents) and a rest without
+    them, or None.
+    """
     terms = parted(value, loops, bounds)
     if terms is None:
         return None
@@ -100,7 +107,9 @@ def pieces(value: PrimExpr, loops: Mapping[Var, PrimExpr], bounds: Bounds) -> tu
 def boxes(
     values: Sequence[PrimExpr], loops: Mapping[Var, PrimExpr], bounds: Bounds
 ) -> list[tuple[PrimExpr, PrimExpr]] | None:
-    """Return (begin, extent) for each of ``values`` where all loops together run through all of that box, or None."""
+    """Return (begin, extent) for each of ``values`` where all loops together run through all of
+    that box, or None.
+    """
     found: list[tuple[PrimExpr, PrimExpr]] = []
     sizes: dict[Var, PrimExpr] = {}
     for value in values:
@@ -122,7 +131,9 @@ def boxes(
 
 
 def place_of(realize: BlockRealize, buffer: Buffer) -> list[PrimExpr]:
-    """Return the indices, over the loops around it, at which a block that is not opaque writes ``buffer``."""
+    """Return the indices, over the loops around it, at which a block that is not opaque writes
+    ``buffer``.
+    """
     values = axis_values(realize)
     for node in statements(realize.block.body):
         if isinstance(node, BufferStore) and node.buffer is buffer:
@@ -138,7 +149,9 @@ def axis_values(realize: BlockRealize) -> dict[Var, PrimExpr]:
 def keeps_to(
     buffer: Buffer, writer: BlockRealize, other: BlockRealize, inner: Mapping[Var, PrimExpr], bounds: Bounds
 ) -> bool:
-    """Whether ``other`` touches no more of ``buffer`` than ``writer`` writes while only the loops ``inner`` run."""
+    """Whether ``other`` touches no more of ``buffer`` than ``writer`` writes while only the loops
+    ``inner`` run.
+    """
     written = boxes(place_of(writer, buffer), inner, bounds)
     if written is None:
         return False
@@ -173,7 +186,9 @@ def _piece(factor: int, atom: PrimExpr, loops: Mapping[Var, PrimExpr]) -> Piece 
 
 
 def separates(values: Iterable[PrimExpr], loop: Var, loops: Mapping[Var, PrimExpr], bounds: Bounds) -> bool:
-    """Whether two iterations of ``loop`` never give the same ``values`` (other loops being whatever they are)."""
+    """Whether two iterations of ``loop`` never give the same ``values`` (other loops being whatever
+    they are).
+    """
     mine: list[Piece] = []
     for value in values:
         if loop not in variables(value):
@@ -215,7 +230,9 @@ def reduces(realize: BlockRealize, var: Var) -> bool:
 
 
 def independent(realize: BlockRealize, loop: Var, loops: Sequence[For], bounds: Bounds) -> str:
-    """Return why iterations of ``loop`` may not run at the same time for this block, "" where they may."""
+    """Return why iterations of ``loop`` may not run at the same time for this block, "" where they
+    may.
+    """
     block = realize.block
     kind = block_kind(block)
     if kind is BlockKind.OPAQUE:

@@ -1,4 +1,6 @@
-"""Steps that change where the elements of a temporary lie, and in which order a block runs through its axes."""
+"""Steps that change where the elements of a temporary lie, and in which order a block runs through
+its axes.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias, Union
 
-from relay2relax.tir.arith import Bounds, simplify
+from relay2relax.tir.arith.simplify import Bounds, simplify
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Buffer, PrimExpr, PrimLike, Var, convert, if_then_else
+from relay2relax.tir.ir.expr import Buffer, PrimExpr, PrimLike, Var, convert, if_then_else
+from relay2relax.tir.ir.stmt import (
+    Block,
+    BlockRealize,
+    BufferStore,
+    For,
+    IterKind,
+    IterVar,
+    PrimFunc,
+)
+from relay2relax.tir.ir.visit import (
+    substitute,
+    substitute_stmt,
+    variables,
+)
 from relay2relax.tir.schedule.blocks import (
     nest_over,
     only_store,
@@ -36,20 +52,6 @@ from relay2relax.tir.schedule.tree import (
     realize_at,
     require_serial,
 )
-from relay2relax.tir.stmt import (
-    Block,
-    BlockRealize,
-    BufferStore,
-    For,
-    IterKind,
-    IterVar,
-    PrimFunc,
-)
-from relay2relax.tir.visit import (
-    substitute,
-    substitute_stmt,
-    variables,
-)
 
 # A number, or what is to stand at the indices of the new layout.
 PadValue: TypeAlias = Union[PrimLike, Callable[..., PrimLike]]
@@ -62,11 +64,13 @@ def transform_layout(
     function: IndexFunction,
     pad_value: PadValue | None = None,
 ) -> PrimFunc:
-    """Return ``func`` with a temporary in another layout: the element at ``i…`` lies at ``function(i…)``.
+    """Return ``func`` with a temporary in another layout: the element at ``i…`` lies at
+    ``function(i…)``.
 
-    ``which`` is a buffer that the block ``name`` writes or reads, ("read", number) or ("write", number) or its name.
-    The function must have an inverse. Where the new layout has more places, ``pad_value`` says what stands there, and
-    the one block that writes the buffer, which must be complete and alone in its loops, writes that as well.
+    ``which`` is a buffer that the block ``name`` writes or reads, ("read", number) or ("write",
+    number) or its name. The function must have an inverse. Where the new layout has more places,
+    ``pad_value`` says what stands there, and the one block that writes the buffer, which must be
+    complete and alone in its loops, writes that as well.
     """
     realize = realize_at(path_to_block(func, name))
     buffer = _which(realize, which)
@@ -89,10 +93,11 @@ def transform_layout(
 
 
 def transform_block_layout(func: PrimFunc, name: str, function: IndexFunction) -> PrimFunc:
-    """Return ``func`` with the axes of a block, and the loops around it, given by ``function`` of the old axes.
+    """Return ``func`` with the axes of a block, and the loops around it, given by ``function`` of
+    the old axes.
 
-    The block must be alone in plain serial loops that run through all of its axes; ``function`` must have an inverse,
-    need no padding, and keep reduction axes apart from the others.
+    The block must be alone in plain serial loops that run through all of its axes; ``function``
+    must have an inverse, need no padding, and keep reduction axes apart from the others.
     """
     path = path_to_block(func, name)
     realize = realize_at(path)
@@ -130,7 +135,9 @@ def _which(realize: BlockRealize, which: tuple[str, int] | WhichBuffer) -> Buffe
 
 
 def _whole_nest(func: PrimFunc, path: Path) -> Path:
-    """Return the path to the nest of a block, whose loops are serial and alone run through all of its axes."""
+    """Return the path to the nest of a block, whose loops are serial and alone run through all of
+    its axes.
+    """
     realize = realize_at(path)
     require_whole(func, path)
     nest_path = nest_of(path)
@@ -156,7 +163,8 @@ def _rebound(block: Block, axes: Sequence[IterVar], values: dict[Var, PrimExpr],
 
 
 def _with_padding(func: PrimFunc, buffer: Buffer, mapping: IndexMap, pad_value: PadValue) -> PrimFunc:
-    """Return ``func`` with the writer of ``buffer`` over the places of the new layout, padding included.
+    """Return ``func`` with the writer of ``buffer`` over the places of the new layout, padding
+    included.
 
     It still stores through the old indices: those of what stands beyond them lie beyond them, too.
     """

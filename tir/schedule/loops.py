@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relay2relax.tir.arith import Bounds, ceiling, prove, simplify
+from relay2relax.tir.arith.simplify import Bounds, ceiling, prove, simplify
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import IntImm, PrimExpr, Var, conjuncts, const
-from relay2relax.tir.inline import renewed
+from relay2relax.tir.ir.expr import IntImm, PrimExpr, Var, conjuncts, const
+from relay2relax.tir.ir.stmt import BlockRealize, For, LoopKind, PrimFunc, Seq, Stmt
+from relay2relax.tir.ir.visit import map_parts, variables
 from relay2relax.tir.schedule.blocks import all_of, block_names, fresh_name
 from relay2relax.tir.schedule.independence import require_independent
 from relay2relax.tir.schedule.iteration import BlockKind, block_kind, reduces
@@ -25,15 +26,15 @@ from relay2relax.tir.schedule.tree import (
     rebind,
     require_serial,
 )
-from relay2relax.tir.stmt import BlockRealize, For, LoopKind, PrimFunc, Seq, Stmt
-from relay2relax.tir.visit import map_parts, variables
+from relay2relax.tir.te.inline import renewed
 
 
 def split(func: PrimFunc, var: Var, factors: Sequence[int | None]) -> tuple[PrimFunc, tuple[Var, ...]]:
-    """Return ``func`` with the loop over ``var`` as a nest of loops of extents ``factors``, and their variables.
+    """Return ``func`` with the loop over ``var`` as a nest of loops of extents ``factors``, and
+    their variables.
 
-    One factor may be None: it is found from the extent. Where the factors' product goes beyond the extent, what lies
-    beyond is not run.
+    One factor may be None: it is found from the extent. Where the factors' product goes beyond the
+    extent, what lies beyond is not run.
     """
     path = path_to_loop(func, var)
     loop = loop_at(path)
@@ -76,7 +77,9 @@ def _product(extents: Sequence[PrimExpr]) -> PrimExpr:
 
 
 def fuse(func: PrimFunc, order: Sequence[Var]) -> tuple[PrimFunc, Var]:
-    """Return ``func`` with loops that are nested directly in each other as one loop, and its variable."""
+    """Return ``func`` with loops that are nested directly in each other as one loop, and its
+    variable.
+    """
     if not order:
         raise TIRError("there is nothing to fuse")
     path = path_to_loop(func, order[0])
@@ -110,10 +113,12 @@ def _check_rectangular(nest: Sequence[For]) -> None:
 
 
 def reorder(func: PrimFunc, order: Sequence[Var]) -> PrimFunc:
-    """Return ``func`` with loops of one perfect nest in another order; loops not named keep their places.
+    """Return ``func`` with loops of one perfect nest in another order.
 
-    The nest must hold one block, complete or a reduction; loops over reduction axes change places with each other only
-    where the reduction is a sum or the like.
+    Loops not named keep their places.
+
+    The nest must hold one block, complete or a reduction; loops over reduction axes change places
+    with each other only where the reduction is a sum or the like.
     """
     if len(set(order)) != len(order) or len(order) < 2:
         raise TIRError("a reordering takes at least two different loops")
@@ -156,7 +161,10 @@ def _change_kind(func: PrimFunc, var: Var, kind: LoopKind) -> PrimFunc:
 
 
 def parallel(func: PrimFunc, var: Var) -> PrimFunc:
-    """Return ``func`` with the iterations of a loop spread over threads; such loops are not nested."""
+    """Return ``func`` with the iterations of a loop spread over threads.
+
+    Such loops are not nested.
+    """
     loop = require_independent(func, var, "run in parallel")
     for one in (*loops_of(path_to_loop(func, var)), *loops_in(loop.body)):
         if one.kind is LoopKind.PARALLEL:
@@ -165,7 +173,10 @@ def parallel(func: PrimFunc, var: Var) -> PrimFunc:
 
 
 def vectorize(func: PrimFunc, var: Var) -> PrimFunc:
-    """Return ``func`` with a loop as vector instructions; it must be innermost and of constant extent."""
+    """Return ``func`` with a loop as vector instructions.
+
+    It must be innermost and of constant extent.
+    """
     loop = require_independent(func, var, "vectorize")
     if not isinstance(loop.extent, IntImm) or not isinstance(loop.body, BlockRealize):
         raise TIRError(f"cannot vectorize the loop {var.name}: it is not an innermost loop of constant extent")
@@ -180,10 +191,12 @@ def unroll(func: PrimFunc, var: Var) -> PrimFunc:
 
 
 def loop_partition(func: PrimFunc, var: Var, factors: Sequence[int | None]) -> tuple[PrimFunc, tuple[Var, ...]]:
-    """Return ``func`` with a loop as several that run one after the other, of extents ``factors``; and their variables.
+    """Return ``func`` with a loop as several that run one after the other, of extents ``factors``;
+    and their variables.
 
-    One factor may be None: it is what the others leave. Conditions that hold for all of a part vanish from it, so that
-    a split with a rest, cut behind its last whole step, tests in the rest only. Blocks of later parts are named anew.
+    One factor may be None: it is what the others leave. Conditions that hold for all of a part
+    vanish from it, so that a split with a rest, cut behind its last whole step, tests in the rest
+    only. Blocks of later parts are named anew.
     """
     path = path_to_loop(func, var)
     loop = loop_at(path)

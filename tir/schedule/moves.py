@@ -1,8 +1,9 @@
-"""Steps that move a block into a loop: a producer to where it is read, a consumer to where its operands are made.
+"""Steps that move a block into a loop: a producer to where it is read, a consumer to where its
+operands are made.
 
-What is made of a buffer, or needed of it, in one iteration of the loop is a box; the moved block runs over the axes
-that belong to that box. Both blocks may lie in loops that they share; within these, what the moved block reads or
-writes must not change between its old and its new place.
+What is made of a buffer, or needed of it, in one iteration of the loop is a box; the moved block
+runs over the axes that belong to that box. Both blocks may lie in loops that they share; within
+these, what the moved block reads or writes must not change between its old and its new place.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from relay2relax.tir.arith import Bounds, constant_difference, limits, parted, prove, simplify
+from relay2relax.tir.arith.simplify import Bounds, constant_difference, limits, parted, prove, simplify
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Binary, Buffer, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.ir.stmt import BlockRealize, For, IterKind, LoopKind, PrimFunc, Seq, Stmt
+from relay2relax.tir.ir.visit import all_expressions, loads, variables
 from relay2relax.tir.schedule.blocks import (
     inserted,
     nest_over,
@@ -46,19 +49,18 @@ from relay2relax.tir.schedule.tree import (
     touched,
     without,
 )
-from relay2relax.tir.stmt import BlockRealize, For, IterKind, LoopKind, PrimFunc, Seq, Stmt
-from relay2relax.tir.visit import all_expressions, loads, variables
 
 # For axes of a block: where each begins, and how far it goes.
 Ranges = dict[Var, Range]
 
 
 def compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops: bool = False) -> PrimFunc:
-    """Return ``func`` with the block ``name`` in the loop over ``var``, before the first block there that reads it.
+    """Return ``func`` with the block ``name`` in the loop over ``var``, before the first block
+    there that reads it.
 
-    Each iteration of the loop computes what it needs, anew where iterations need the same. The block must be complete
-    or a reduction, and the only one that writes its buffer, a temporary that is read in this loop only; what it reads
-    itself must be there before the loop.
+    Each iteration of the loop computes what it needs, anew where iterations need the same. The
+    block must be complete or a reduction, and the only one that writes its buffer, a temporary that
+    is read in this loop only; what it reads itself must be there before the loop.
     """
     path = path_to_block(func, name)
     realize = realize_at(path)
@@ -91,11 +93,13 @@ def compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops: bool = 
 
 
 def reverse_compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops: bool = False) -> PrimFunc:
-    """Return ``func`` with the block ``name`` at the end of the loop over ``var``, in which what it reads is made.
+    """Return ``func`` with the block ``name`` at the end of the loop over ``var``, in which what it
+    reads is made.
 
-    The block must be complete or a reduction. Each iteration of the loop computes what has become ready; each element
-    must need what one iteration makes, which holds for elementwise blocks, for windows that do not overlap, and for
-    reductions over what the loop makes piece by piece. What lies beyond an extent is left out.
+    The block must be complete or a reduction. Each iteration of the loop computes what has become
+    ready; each element must need what one iteration makes, which holds for elementwise blocks, for
+    windows that do not overlap, and for reductions over what the loop makes piece by piece. What
+    lies beyond an extent is left out.
     """
     path = path_to_block(func, name)
     realize = realize_at(path)
@@ -139,7 +143,9 @@ def reverse_compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops:
 
 
 def _between(first: Path, second: Path, earlier: str, later: str) -> tuple[tuple[Stmt, ...], list[For]]:
-    """Return the statements from the one with ``first`` to the one with ``second``, and the loops around both."""
+    """Return the statements from the one with ``first`` to the one with ``second``, and the loops
+    around both.
+    """
     require_outermost(first, earlier)
     require_outermost(second, later)
     common = meet(first, second)
@@ -159,7 +165,9 @@ def _between(first: Path, second: Path, earlier: str, later: str) -> tuple[tuple
 
 
 def _require_unchanged(realize: BlockRealize, between: Sequence[Stmt], common: Sequence[For]) -> None:
-    """Raise TIRError where what a block reads is written by other statements before its new place."""
+    """Raise TIRError where what a block reads is written by other statements before its new
+    place.
+    """
     name = realize.block.name
     read, own = touched([realize])
     changed = read - own & touched(between)[1]
@@ -196,7 +204,9 @@ def _ready(func: PrimFunc, loop_path: Path, buffer: Buffer, bounds: Bounds) -> B
 
 
 def _axes_within(realize: BlockRealize, buffer: Buffer, ready: Box, bounds: Bounds) -> Ranges:
-    """Return for which axes a block reads just the box ``ready`` of ``buffer``; each element reads from one box."""
+    """Return for which axes a block reads just the box ``ready`` of ``buffer``; each element reads
+    from one box.
+    """
     axes = {axis.var: axis.extent for axis in realize.block.iter_vars}
     known = {**bounds, **{var: limit(extent) for var, extent in axes.items()}}
     # The axes are the only loops within the block: what is at hand is all that the body reads.
@@ -224,9 +234,11 @@ def _agree(a: Range, b: Range, bounds: Bounds) -> bool:
 def _solved(
     index: PrimExpr, begin: PrimExpr, extent: PrimExpr, axes: Mapping[Var, PrimExpr], bounds: Bounds
 ) -> tuple[Var, Range] | None:
-    """Return an axis, and for which of its values ``index`` lies within (begin, extent), for no others in part.
+    """Return an axis, and for which of its values ``index`` lies within (begin, extent), for no
+    others in part.
 
-    ``index`` is ``axis * step + window``, where the window is shorter than a step, or ``axis // size``.
+    ``index`` is ``axis * step + window``, where the window is shorter than a step, or ``axis //
+    size``.
     """
     terms = None if loads(index) else parted(index, axes, bounds)
     if terms is None or not terms[0]:

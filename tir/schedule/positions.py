@@ -1,6 +1,8 @@
-"""Which part of a buffer statements touch, seen from a place in the program: boxes over the loops around it.
+"""Which part of a buffer statements touch, seen from a place in the program: boxes over the loops
+around it.
 
-The box of an access covers at least what it touches; that is safe wherever something is made for it.
+The box of an access covers at least what it touches; that is safe wherever something is made for
+it.
 """
 
 from __future__ import annotations
@@ -9,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from relay2relax.tir.arith import Bounds, constant_difference, limits, parted, prove, simplify
-from relay2relax.tir.expr import Buffer, BufferData, Call, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.schedule.tree import limit
-from relay2relax.tir.stmt import Allocate, BlockRealize, BufferStore, For, Let, Stmt
-from relay2relax.tir.visit import (
+from relay2relax.tir.arith.simplify import Bounds, constant_difference, limits, parted, prove, simplify
+from relay2relax.tir.ir.expr import Buffer, BufferData, Call, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.ir.stmt import Allocate, BlockRealize, BufferStore, For, Let, Stmt
+from relay2relax.tir.ir.visit import (
     all_expressions,
     expressions,
     loads,
@@ -23,6 +24,7 @@ from relay2relax.tir.visit import (
     substitute,
     variables,
 )
+from relay2relax.tir.schedule.tree import limit
 
 # Where something begins, and how far it goes; a box has one for each dimension.
 Range: TypeAlias = tuple[PrimExpr, PrimExpr]
@@ -31,7 +33,9 @@ Box: TypeAlias = list[Range]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A load or store, its indices over the variables around a statement and the loops within it."""
+    """A load or store, its indices over the variables around a statement and the loops within
+    it.
+    """
 
     indices: tuple[PrimExpr, ...]
     is_store: bool
@@ -39,7 +43,9 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Accesses:
-    """All that a statement does with one buffer, and the extents of all loops within the statement."""
+    """All that a statement does with one buffer, and the extents of all loops within the
+    statement.
+    """
 
     found: tuple[Access, ...]
     loops: Mapping[Var, PrimExpr]
@@ -50,7 +56,9 @@ class Accesses:
 
 
 def reached_otherwise(stmt: Stmt) -> set[Buffer]:
-    """Return the buffers whose memory ``stmt`` reaches in other ways: by their address, or as another buffer."""
+    """Return the buffers whose memory ``stmt`` reaches in other ways: by their address, or as
+    another buffer.
+    """
     found = {node.of for node in statements(stmt) if isinstance(node, Allocate) and isinstance(node.of, Buffer)}
     for node in (node for expr in all_expressions(stmt) for node in subexpressions(expr)):
         match node:
@@ -88,10 +96,12 @@ def accesses(stmt: Stmt, buffer: Buffer) -> Accesses:
 
 
 def box_of(touched: Accesses, shape: Sequence[PrimExpr], around: Bounds) -> Box:
-    """Return a box that covers ``touched``, over variables outside of the statement; at most all of ``shape``.
+    """Return a box that covers ``touched``, over variables outside of the statement.
 
-    Where nothing better is known a dimension is whole. Otherwise a box may begin before 0 or end behind the extent,
-    where accesses are guarded.
+    At most all of ``shape``.
+
+    Where nothing better is known a dimension is whole. Otherwise a box may begin before 0 or end
+    behind the extent, where accesses are guarded.
     """
     bounds = touched.bounds(around)
     return [
@@ -124,7 +134,9 @@ def _covering(indices: Sequence[PrimExpr], size: PrimExpr, inner: Mapping[Var, P
 
 
 def _reach(index: PrimExpr, inner: Mapping[Var, PrimExpr], bounds: Bounds) -> tuple[PrimExpr, PrimExpr] | None:
-    """Return the smallest and the largest value of ``index`` while the loops ``inner`` run, None if not known."""
+    """Return the smallest and the largest value of ``index`` while the loops ``inner`` run, None if
+    not known.
+    """
     terms = None if loads(index) else parted(index, inner, bounds)
     if terms is None:
         return None

@@ -1,4 +1,6 @@
-"""Memory of their own for the iterations of loops: what apache-tvm finds out by itself, for other machines."""
+"""Memory of their own for the iterations of loops: what apache-tvm finds out by itself, for other
+machines.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from relay2relax.core.dtype import bits
-from relay2relax.tir.arith import Bounds, simplify
-from relay2relax.tir.blockless import lower_blocks
-from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Var
+from relay2relax.tir.arith.simplify import Bounds, simplify
+from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Var
+from relay2relax.tir.ir.stmt import Allocate, BlockRealize, For, LoopKind, PrimFunc, Stmt
+from relay2relax.tir.ir.visit import map_parts
+from relay2relax.tir.normalize.blockless import lower_blocks
 from relay2relax.tir.schedule.blocks import with_accesses
 from relay2relax.tir.schedule.independence import private_buffers
 from relay2relax.tir.schedule.positions import Box, accesses, box_of
 from relay2relax.tir.schedule.tree import Path, blocks_in, bounds_of, find, loop_at, loops_in, loops_of
-from relay2relax.tir.stmt import Allocate, BlockRealize, For, LoopKind, PrimFunc, Stmt
-from relay2relax.tir.visit import map_parts
 
 # What is no larger may be allocated again and again: it lies on the stack.
 _SMALL_BYTES = 1 << 14
@@ -24,13 +26,14 @@ _SMALL_BYTES = 1 << 14
 def lowered_stage(func: PrimFunc, stage: Stmt) -> Stmt:
     """Return a stage of ``func`` as loops without blocks.
 
-    Temporaries that each iteration of a parallel loop makes and uses by itself are allocated in the loop, as large as
-    one iteration needs them: what iterations do may overlap, ``Schedule.parallel`` allows that. Those that are small
-    are allocated in the innermost loop for which this holds, so that they stay near.
+    Temporaries that each iteration of a parallel loop makes and uses by itself are allocated in the
+    loop, as large as one iteration needs them: what iterations do may overlap,
+    ``Schedule.parallel`` allows that. Those that are small are allocated in the innermost loop for
+    which this holds, so that they stay near.
     """
     places: dict[Buffer, tuple[Var, Box]] = {}
-    # A loop comes before those within it. One program may be called twice: only within a stage is a loop told by its
-    # variable.
+    # A loop comes before those within it. One program may be called twice: only within a stage is a
+    # loop told by its variable.
     for path in find(replace(func, body=stage), lambda stmt: isinstance(stmt, For)):
         loop = loop_at(path)
         if any(isinstance(stmt, BlockRealize) for stmt in path):
@@ -52,7 +55,9 @@ def lowered_stage(func: PrimFunc, stage: Stmt) -> Stmt:
 
 
 def _private(func: PrimFunc, path: Path) -> list[tuple[Buffer, Box]]:
-    """Return the temporaries that each iteration of a loop has for itself, and what of them one iteration uses."""
+    """Return the temporaries that each iteration of a loop has for itself, and what of them one
+    iteration uses.
+    """
     loop = loop_at(path)
     if not blocks_in(loop.body):
         return []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from relay2relax.tir.arith import simplify
+from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import (
+from relay2relax.tir.ir.expr import (
     Binary,
     BinaryOp,
     Buffer,
@@ -20,8 +20,19 @@ from relay2relax.tir.expr import (
     const,
     if_then_else,
 )
-from relay2relax.tir.inline import renewed
-from relay2relax.tir.intrinsics import max_value, min_value
+from relay2relax.tir.ir.intrinsics import max_value, min_value
+from relay2relax.tir.ir.stmt import (
+    Block,
+    BlockRealize,
+    BufferStore,
+    For,
+    IterKind,
+    IterVar,
+    LoopKind,
+    PrimFunc,
+    Stmt,
+)
+from relay2relax.tir.ir.visit import map_region, substitute, substitute_stmt, variables
 from relay2relax.tir.schedule.blocks import (
     all_of,
     block_names,
@@ -43,25 +54,15 @@ from relay2relax.tir.schedule.tree import (
     require_serial,
     sequence,
 )
-from relay2relax.tir.stmt import (
-    Block,
-    BlockRealize,
-    BufferStore,
-    For,
-    IterKind,
-    IterVar,
-    LoopKind,
-    PrimFunc,
-    Stmt,
-)
-from relay2relax.tir.visit import map_region, substitute, substitute_stmt, variables
+from relay2relax.tir.te.inline import renewed
 
 
 def decompose_reduction(func: PrimFunc, name: str, var: Var) -> PrimFunc:
-    """Return ``func`` with the init of a reduction block as a block of its own before the loop over ``var``.
+    """Return ``func`` with the init of a reduction block as a block of its own before the loop over
+    ``var``.
 
-    The two blocks are called ``<name>_init`` and ``<name>_update``. No loop around ``var`` may run over a reduction
-    axis; loops from ``var`` inwards run over reduction axes only or not at all.
+    The two blocks are called ``<name>_init`` and ``<name>_update``. No loop around ``var`` may run
+    over a reduction axis; loops from ``var`` inwards run over reduction axes only or not at all.
     """
     path = path_to_block(func, name)
     realize = realize_at(path)
@@ -128,12 +129,14 @@ def init_block(block: Block, axes: list[IterVar], renamed: dict[Var, Var]) -> Bl
 
 
 def rfactor(func: PrimFunc, var: Var, factor_axis: int) -> tuple[PrimFunc, str]:
-    """Return ``func`` with one reduction as two, and the name of the first block, which sums up parts.
+    """Return ``func`` with one reduction as two, and the name of the first block, which sums up
+    parts.
 
-    Each iteration of the loop over ``var``, which runs over reduction axes only, gets a place of its own in a new
-    temporary, the buffer's shape with the loop's extent put in at ``factor_axis`` (from the end where negative); a
-    second reduction, under the block's name, then folds the parts. The operator must be associative and commutative,
-    and the init its neutral element; no loop may run over reduction and other axes at once.
+    Each iteration of the loop over ``var``, which runs over reduction axes only, gets a place of
+    its own in a new temporary, the buffer's shape with the loop's extent put in at ``factor_axis``
+    (from the end where negative); a second reduction, under the block's name, then folds the parts.
+    The operator must be associative and commutative, and the init its neutral element; no loop may
+    run over reduction and other axes at once.
     """
     realize, nest_path = _reduction_over(func, var)
     folding = _folding(realize.block)
@@ -149,7 +152,8 @@ def rfactor(func: PrimFunc, var: Var, factor_axis: int) -> tuple[PrimFunc, str]:
     axes = list(zip(realize.block.iter_vars, realize.values, strict=True))
     spatial = [(axis, value) for axis, value in axes if axis.kind is IterKind.SPATIAL]
 
-    # The first block: every loop over reduction axes is an axis, the one over ``var`` a spatial one.
+    # The first block: every loop over reduction axes is an axis, the one over ``var`` a spatial
+    # one.
     own = {loop.var: Var(f"v_{loop.var.name}", loop.var.dtype) for loop in reducing}
     by_loop: dict[Var, PrimExpr] = {**own}
     digits = {axis.var: substitute(value, by_loop) for axis, value in axes if axis.kind is IterKind.REDUCE}
@@ -189,7 +193,9 @@ def rfactor(func: PrimFunc, var: Var, factor_axis: int) -> tuple[PrimFunc, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Folding:
-    """``buffer[indices] = buffer[indices] op source``, begun with ``neutral``, which leaves others as they are."""
+    """``buffer[indices] = buffer[indices] op source``, begun with ``neutral``, which leaves others
+    as they are.
+    """
 
     buffer: Buffer
     indices: tuple[PrimExpr, ...]
@@ -198,7 +204,9 @@ class _Folding:
     neutral: PrimExpr
 
     def block(self, name: str, axes: Sequence[IterVar]) -> Block:
-        """Return the block that does this over ``axes``; where none is a reduction axis it stores the source."""
+        """Return the block that does this over ``axes``; where none is a reduction axis it stores
+        the source.
+        """
         value, init = self.source, None
         if any(axis.kind is IterKind.REDUCE for axis in axes):
             value = binary(self.op, BufferLoad(self.buffer, self.indices), self.source)
@@ -233,8 +241,8 @@ def _nest(stmt: Stmt) -> list[For]:
 def _reduction_over(func: PrimFunc, var: Var) -> tuple[BlockRealize, Path]:
     """Return the block that alone is in the loop over ``var``, and the path to its nest of loops.
 
-    Raises TIRError unless the block runs through all of its axes, and loops run over reduction axes, plain ones in this
-    nest, or over other axes, not both.
+    Raises TIRError unless the block runs through all of its axes, and loops run over reduction
+    axes, plain ones in this nest, or over other axes, not both.
     """
     loops = _nest(path_to_loop(func, var)[-1])
     realize = loops[-1].body

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from relay2relax.tir.arith import Bounds, Limit, simplify
+from relay2relax.tir.arith.simplify import Bounds, Limit, simplify
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.expr import Buffer, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.stmt import BlockRealize, BufferStore, For, If, LoopKind, PrimFunc, Seq, Stmt
-from relay2relax.tir.visit import (
+from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.ir.stmt import BlockRealize, BufferStore, For, If, LoopKind, PrimFunc, Seq, Stmt
+from relay2relax.tir.ir.visit import (
     expressions,
     loads,
     map_parts,
@@ -66,7 +66,9 @@ def realize_at(path: Path) -> BlockRealize:
 
 
 def loops_of(path: Path) -> list[For]:
-    """Return the loops on ``path``, outermost first, inside of the innermost block around its end."""
+    """Return the loops on ``path``, outermost first, inside of the innermost block around its
+    end.
+    """
     found: list[For] = []
     for stmt in path[:-1]:
         if isinstance(stmt, BlockRealize):
@@ -77,7 +79,9 @@ def loops_of(path: Path) -> list[For]:
 
 
 def put(func: PrimFunc, path: Path, new: Stmt) -> PrimFunc:
-    """Return ``func`` with ``new`` at the end of ``path``; where the function came from is no longer said."""
+    """Return ``func`` with ``new`` at the end of ``path``; where the function came from is no
+    longer said.
+    """
     for parent, child in zip(reversed(path[:-1]), reversed(path), strict=False):
         new = map_parts(parent, _swap(child, new), lambda expr: expr)
         if isinstance(new, Seq):
@@ -91,7 +95,9 @@ def _swap(old: Stmt, new: Stmt) -> Callable[[Stmt], Stmt]:
 
 
 def without(func: PrimFunc, path: Path) -> PrimFunc:
-    """Return ``func`` without the statement at the end of ``path``, and without loops that then hold nothing."""
+    """Return ``func`` without the statement at the end of ``path``, and without loops that then
+    hold nothing.
+    """
     for length in range(len(path) - 1, 0, -1):
         parent, child = path[length - 1], path[length]
         if isinstance(parent, Seq) and len(parent.stmts) > 1:
@@ -156,7 +162,9 @@ def require_serial(loop: For, what: str) -> None:
 
 
 def rebind(stmt: Stmt, values: Mapping[Var, PrimExpr], bounds: Bounds) -> Stmt:
-    """Return ``stmt`` with loop variables replaced, and the values of the outermost blocks' axes simplified."""
+    """Return ``stmt`` with loop variables replaced, and the values of the outermost blocks' axes
+    simplified.
+    """
     known = dict(bounds)
 
     def tidy(node: Stmt) -> Stmt:
@@ -170,7 +178,9 @@ def rebind(stmt: Stmt, values: Mapping[Var, PrimExpr], bounds: Bounds) -> Stmt:
 
 
 def guard(stmt: Stmt, condition: PrimExpr) -> Stmt:
-    """Return ``stmt`` so that blocks, and statements outside of blocks, run under ``condition`` only."""
+    """Return ``stmt`` so that blocks, and statements outside of blocks, run under ``condition``
+    only.
+    """
     match stmt:
         case BlockRealize(predicate=predicate):
             both = condition if predicate is None else binary("and", predicate, condition)
@@ -219,14 +229,18 @@ def meet(first: Path, second: Path) -> int:
 
 
 def require_outermost(path: Path, what: str) -> None:
-    """Raise TIRError where ``path`` leads through a block: what that says of buffers would no longer be true."""
+    """Raise TIRError where ``path`` leads through a block: what that says of buffers would no
+    longer be true.
+    """
     around = next((stmt.block.name for stmt in path[:-1] if isinstance(stmt, BlockRealize)), None)
     if around is not None:
         raise TIRError(f"{what} lies in the block {around}")
 
 
 def nest_of(path: Path) -> Path:
-    """Return the part of ``path`` down to the outermost loop from which nothing but loops leads to its end."""
+    """Return the part of ``path`` down to the outermost loop from which nothing but loops leads to
+    its end.
+    """
     length = len(path)
     while length > 1 and isinstance(path[length - 2], For):
         length -= 1

@@ -1,0 +1,314 @@
+"""PrimFuncs as C files: what runs ahead, what runs on every call, and where everything lies in
+memory.
+
+A PrimFunc becomes one exported C function that calls one C function per stage, in order; stages
+that print alike share it. What depends on constants alone is computed by a second exported
+function, which is called once: packed weights, folded scales, concatenated matrices. The text does
+not depend on the constants' values.
+
+An entry takes four tables: the parameters' buffers, then the arena of temporaries; the variables'
+values; the constants that it reads, then the memory of what was computed ahead, then (ahead only)
+an arena; and seconds by stage, or null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from relay2relax.backends.c.codegen.codegen import Kernel, stage_kernel
+from relay2relax.backends.c.codegen.header import HEADER
+from relay2relax.backends.c.codegen.plan import Arena, plan_memory
+from relay2relax.backends.c.codegen.threads import DECLARATION, POOL
+from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.backends.c.schedule.schedule import Scheduled, schedule
+from relay2relax.core.dtype import bits, is_float
+from relay2relax.core.errors import ExecutionError, UnsupportedError
+from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var
+from relay2relax.tir.ir.stmt import PrimFunc
+from relay2relax.tir.ir.visit import shape_variables
+
+# Kernels of about this much text make one file; files are compiled side by side.
+_UNIT_CHARACTERS = 24000
+
+CLOCK = r"""
+#include <time.h>
+/* Seconds since the last lap are added to *sum; t[0] is when that was. */
+static __attribute__((unused, noinline)) void r2r_lap(double* t, double* sum) {
+  struct timespec now;
+  timespec_get(&now, TIME_UTC);
+  const double seconds = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+  if (sum) *sum += seconds - t[0];
+  t[0] = seconds;
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How the C functions of one PrimFunc are called, and what they do, stage by stage.
+
+    ``written`` are the places of the parameters that it writes. ``constants`` are read on every
+    call; ``sources`` only by the function that runs ahead, ``ahead``, which fills ``prepared`` (of
+    static size). There is no such function where nothing can be computed ahead.
+    """
+
+    func: PrimFunc
+    symbol: str
+    variables: tuple[Var, ...]
+    arena: Arena
+    stages: tuple[Scheduled, ...]
+    constants: tuple[Buffer, ...] = ()
+    sources: tuple[Buffer, ...] = ()
+    prepared: Arena = Arena({}, IntImm(0))
+    scratch: Arena = Arena({}, IntImm(0))
+    ahead: str | None = None
+    written: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    scheduled: Scheduled
+    kernel: Kernel
+
+
+@dataclass(slots=True)
+class _Function:
+    """A kernel by its name; ``often`` says whether it runs on every call."""
+
+    name: str
+    text: str
+    declaration: str
+    often: bool
+
+
+def generate(
+    funcs: Sequence[PrimFunc], machine: Machine, constants: Iterable[Buffer] = ()
+) -> tuple[list[str], dict[str, Entry]]:
+    """Return the C files of ``funcs``, and by name how each is called.
+
+    ``constants`` are buffers of known content.
+
+    The last file holds the entries and the kernels that only run ahead: nothing that is worth a
+    compiler's time.
+    """
+    kernels: dict[str, _Function] = {}
+    bodies: list[str] = []
+    entries: dict[str, Entry] = {}
+    known = frozenset(constants)
+    for number, func in enumerate(funcs):
+        entry, body = _entry(func, f"r2r_entry_{number}", kernels, machine, known)
+        if func.name in entries:
+            raise ExecutionError(f"two functions are called {func.name!r}")
+        entries[func.name] = entry
+        bodies.append(body)
+    head = HEADER + DECLARATION
+    often = [function.text for function in kernels.values() if function.often]
+    texts = ["\n\n".join([head, *unit]) + "\n" for unit in _units(often)]
+    declarations = [function.declaration for function in kernels.values() if function.often]
+    once = [function.text for function in kernels.values() if not function.often]
+    return [*texts, "\n\n".join([head, CLOCK, POOL, *declarations, *once, *bodies]) + "\n"], entries
+
+
+def _units(texts: Sequence[str]) -> list[list[str]]:
+    """Return ``texts`` in order, in files of about one length."""
+    whole = sum(map(len, texts))
+    count = -(-whole // _UNIT_CHARACTERS)
+    units: list[list[str]] = [[] for _ in range(count)]
+    begin = 0
+    for text in texts:
+        units[begin * count // whole].append(text)
+        begin += len(text)
+    return [unit for unit in units if unit]
+
+
+def _entry(
+    func: PrimFunc, symbol: str, kernels: dict[str, _Function], machine: Machine, constants: frozenset[Buffer]
+) -> tuple[Entry, str]:
+    params = func.buffers
+    extents = shape_variables([*params, *func.root_buffers])
+    planned = schedule(func, machine, constants, native=True)
+    stages = [_Stage(one, stage_kernel(one.stmt, extents, planned.memory, planned.begin)) for one in planned.stages]
+    stages = _without_repetitions(stages, frozenset(params))
+    ahead, later = _parted(stages, frozenset(params), constants)
+    made = {buffer for stage in ahead for buffer in stage.kernel.written}
+    wanted = {buffer for stage in later for buffer in stage.kernel.buffers}
+    last = len(ahead)
+    prepared = plan_memory({buffer: (0, last) for buffer in _used(ahead) if buffer in made & wanted})
+    scratch = plan_memory(_lifetimes(ahead, constants | (made & wanted)))
+    arena = plan_memory(_lifetimes(later, constants | made | set(params)))
+    kept = tuple(buffer for buffer in _used(later) if buffer in constants)
+    sources = tuple(buffer for buffer in _used(ahead) if buffer in constants)
+    scalars = [p for p in func.params if p not in func.buffer_map]
+    variables = tuple(dict.fromkeys([*scalars, *(e for b in params for e in b.shape if isinstance(e, Var))]))
+    names = {var: f"n{number}" for number, var in enumerate(variables)}
+    places = {buffer: f"a[{number}]" for number, buffer in enumerate(params)}
+    places |= {buffer: f"k[{number}]" for number, buffer in enumerate(kept)}
+    places |= _places(prepared, f"k[{len(kept)}]", names) | _places(arena, f"a[{len(params)}]", names)
+    lines = _entry_text(symbol, later, places, names, _named(later, kernels, often=True))
+    if ahead:
+        places = {buffer: f"k[{number}]" for number, buffer in enumerate(sources)}
+        places |= _places(prepared, f"k[{len(sources)}]", names) | _places(scratch, f"k[{len(sources) + 1}]", names)
+        lines += _entry_text(f"{symbol}_ahead", ahead, places, {}, _named(ahead, kernels, often=False))
+    entry = Entry(
+        func,
+        symbol,
+        variables,
+        arena,
+        tuple(stage.scheduled for stage in later),
+        kept,
+        sources,
+        prepared,
+        scratch,
+        f"{symbol}_ahead" if ahead else None,
+        tuple(number for number, buffer in enumerate(params) if any(buffer in one.kernel.written for one in later)),
+    )
+    return entry, "\n".join(lines)
+
+
+def _without_repetitions(stages: Sequence[_Stage], params: frozenset[Buffer]) -> list[_Stage]:
+    """Return the stages without those that do what one before them has done: packing one matrix for
+    several products.
+
+    Only buffers that are written once hold at the second place what they held at the first.
+    """
+    writers: dict[Buffer, int] = {}
+    for stage in stages:
+        for buffer in stage.kernel.written:
+            writers[buffer] = writers.get(buffer, 0) + 1
+    same: dict[Buffer, Buffer] = {}
+    seen: dict[object, Buffer] = {}
+    found: list[_Stage] = []
+    for stage in stages:
+        kernel = stage.kernel
+        if not same.keys().isdisjoint(kernel.buffers):
+            kernel = replace(kernel, buffers=tuple(same.get(buffer, buffer) for buffer in kernel.buffers))
+        written = list(kernel.written)
+        steady = all(writers.get(b, 0) <= (b not in params) for b in kernel.buffers)
+        if len(written) == 1 and written[0] not in params and steady:
+            operands = tuple(None if buffer is written[0] else buffer for buffer in kernel.buffers)
+            first = seen.setdefault((kernel.text, operands, kernel.begins, kernel.scalars), written[0])
+            if first is not written[0]:
+                same[written[0]] = first
+                continue
+        found.append(_Stage(stage.scheduled, kernel))
+    return found
+
+
+def _parted(
+    stages: Sequence[_Stage], params: frozenset[Buffer], constants: frozenset[Buffer]
+) -> tuple[list[_Stage], list[_Stage]]:
+    """Return the stages that depend on constants alone, and the others, each in order."""
+    writers: dict[Buffer, int] = {}
+    for stage in stages:
+        for buffer in stage.kernel.written:
+            writers[buffer] = writers.get(buffer, 0) + 1
+    known = set(constants)
+    ahead: list[_Stage] = []
+    later: list[_Stage] = []
+    for stage in stages:
+        kernel = stage.kernel
+        read = set(kernel.buffers) - kernel.written
+        fixed = read <= known and not kernel.scalars and bool(read) and not stage.scheduled.anew
+        if fixed and all(writers[buffer] == 1 and buffer not in params for buffer in kernel.written):
+            ahead.append(stage)
+            known |= kernel.written
+        else:
+            later.append(stage)
+    # A stage in whose result nobody is interested any more is not run.
+    wanted: set[Buffer] = {buffer for stage in later for buffer in stage.kernel.buffers}
+    needed: list[_Stage] = []
+    for stage in reversed(ahead):
+        if stage.kernel.written & wanted:
+            needed.append(stage)
+            wanted |= set(stage.kernel.buffers)
+    return needed[::-1], later
+
+
+def _used(stages: Iterable[_Stage]) -> list[Buffer]:
+    return list(dict.fromkeys(buffer for stage in stages for buffer in stage.kernel.buffers))
+
+
+def _lifetimes(stages: Sequence[_Stage], elsewhere: Iterable[Buffer]) -> dict[Buffer, tuple[int, int]]:
+    """Return the first and last stage of every buffer that does not lie elsewhere."""
+    found: dict[Buffer, tuple[int, int]] = {}
+    skipped = set(elsewhere)
+    for step, stage in enumerate(stages):
+        for buffer in stage.kernel.buffers:
+            if buffer not in skipped:
+                found[buffer] = (found.get(buffer, (step, step))[0], step)
+    return found
+
+
+def _places(arena: Arena, base: str, names: Mapping[Var, str]) -> dict[Buffer, str]:
+    return {buffer: f"(void*)((char*){base} + {size_text(offset, names)})" for buffer, offset in arena.offsets.items()}
+
+
+def _named(stages: Sequence[_Stage], kernels: dict[str, _Function], often: bool) -> list[str]:
+    """Return the names of the stages' functions, which are shared with stages that print alike."""
+    names = []
+    for stage in stages:
+        text, declaration = stage.kernel.text, stage.kernel.declaration
+        found = kernels.get(text)
+        if found is None:
+            name = f"r2r_stage_{len(kernels)}"
+            found = kernels[text] = _Function(name, text.replace("@", name), declaration.replace("@", name), often)
+        found.often = found.often or often
+        names.append(found.name)
+    return names
+
+
+def _entry_text(
+    symbol: str,
+    stages: Sequence[_Stage],
+    places: Mapping[Buffer, str],
+    names: Mapping[Var, str],
+    functions: Sequence[str],
+) -> list[str]:
+    lines = [f"R2R_EXPORT void {symbol}(void* const* a, const int64_t* s, void* const* k, double* t) {{"]
+    lines += [f"  {_value(var, name, number)} (void){name};" for number, (var, name) in enumerate(names.items())]
+    lines += ["  (void)a; (void)s; (void)k;", "  if (t) r2r_lap(t, 0);"]
+    for number, (stage, function) in enumerate(zip(stages, functions, strict=True)):
+        lines.append(f"  {function}({_arguments(stage.kernel, places, names)});")
+        lines.append(f"  if (t) r2r_lap(t, t + {number + 1});")
+    return [*lines, "}"]
+
+
+def _value(var: Var, name: str, number: int) -> str:
+    """Return the declaration of a variable: an extent, or a scalar whose bits stand among the
+    integers.
+    """
+    if not is_float(var.dtype):
+        return f"const int64_t {name} = s[{number}];"
+    if bits(var.dtype) < 32:
+        raise UnsupportedError(f"scalars of {var.dtype} are not passed to compiled code; pass float32")
+    return f"double {name}; memcpy(&{name}, s + {number}, sizeof {name});"
+
+
+def _arguments(kernel: Kernel, names: Mapping[Buffer, str], scalars: Mapping[Var, str]) -> str:
+    """Return the arguments of a call of ``kernel``, given what buffers and variables are called
+    there.
+    """
+    places = []
+    for buffer, begin in zip(kernel.buffers, kernel.begins, strict=True):
+        places.append(f"(void*)((char*){names[buffer]} + {begin})" if begin else names[buffer])
+    return ", ".join([*places, *(scalars[var] for var in kernel.scalars)])
+
+
+def size_text(size: PrimExpr, names: Mapping[Var, str]) -> str:
+    """Return an extent as C."""
+    match size:
+        case IntImm(value):
+            return str(value)
+        case Var():
+            return names[size]
+        case Binary(("+" | "-" | "*") as op, a, b):
+            return f"({size_text(a, names)} {op} {size_text(b, names)})"
+        case Binary(("//" | "%") as op, a, b):
+            # Simplification may leave a negative part to divide, of a size that is not.
+            name = "r2r_floordiv_int64_t" if op == "//" else "r2r_floormod_int64_t"
+            return f"{name}({size_text(a, names)}, {size_text(b, names)})"
+        case Binary(("min" | "max") as op, a, b):
+            left, right = size_text(a, names), size_text(b, names)
+            return f"({left} {'<' if op == 'min' else '>'} {right} ? {left} : {right})"
+    raise ExecutionError(f"{size!r} is not an extent")

@@ -1,0 +1,108 @@
+"""A whole program as a C library that runs without Python: header, sources, weights, a command and
+a Makefile.
+
+The functions of ``NAME.h`` stand behind the last of the generated files, beside the entries that
+they call. Constants lie in ``NAME_weights.bin``: 64 bytes that say which program they belong to,
+those that are read on every call, then those from which others are computed ahead, each at a
+multiple of 64 bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from relay2relax.backends.c.codegen.header import with_includes
+from relay2relax.backends.c.codegen.program import generate
+from relay2relax.backends.c.export.library import MARK_BYTES, Block, Weights, c_name, describe
+from relay2relax.backends.c.export.sets import levels, set_name, sets_text
+from relay2relax.backends.c.export.text import header_text, library_text, main_text, makefile_text
+from relay2relax.backends.c.merge_calls import merge_blocks
+from relay2relax.backends.c.toolchain import find_compiler
+from relay2relax.core.dtype import of_array
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.output import Content, write_all
+from relay2relax.relax_ir.ir import expr as rx
+from relay2relax.tir.ir.stmt import PrimFunc
+
+# Flags of the shared objects that an exported library does without.
+_OWN_FLAGS = ("-std=gnu11", "-fvisibility=hidden", "-w")
+
+
+def export_c(
+    program: rx.IRModule, folder: str | os.PathLike[str], name: str, march: str = "native"
+) -> tuple[Path, ...]:
+    """Write ``main`` of ``program`` as a C library into ``folder``, all files or none.
+
+    Return their paths.
+
+    ``name`` becomes a C identifier and begins the names of functions and files. ``march`` is the
+    instruction set that the code is laid out for and that the Makefile names, as the C compiler
+    calls it; several levels of x86-64, with commas between, make a library for each, among which
+    the program chooses when it loads the model. Constants of the program become the file of
+    weights; symbolic extents are int64 parameters.
+
+    Raises UnsupportedError where ``main`` is more than one block of tensor programs on tensors
+    (branches, calls of functions, shapes that data decide) and for a list of other instruction
+    sets, CompilerError where there is no compiler or it does not know ``march``, FileError where a
+    file cannot be written.
+    """
+    from relay2relax.relax_ir.transform import LegalizeOps
+
+    name = c_name(name)
+    sets = levels(march) if "," in march else ()
+    merged = merge_blocks(LegalizeOps()(program))
+    function = next((f for v, f in merged.module.functions.items() if v.name == "main"), None)
+    if not isinstance(function, rx.Function):
+        raise UnsupportedError("only a module with a Relax function `main` can be exported")
+    block = Block(function)
+    funcs = [] if block.call is None else [merged.module.functions[block.call.func]]
+    kernels = [func for func in funcs if isinstance(func, PrimFunc)]
+    compilers = {set_name(name, one) if sets else name: find_compiler(one) for one in sets or (march,)}
+    made = {own: generate(kernels, compiler.machine, merged.constants) for own, compiler in compilers.items()}
+    weights = Weights()
+    for _, entries in made.values():
+        # What one instruction set keeps, all of them do: they read one file.
+        for entry in entries.values():
+            weights.keep([merged.constants[buffer] for buffer in entry.constants])
+    parts = [
+        describe(own, block, next(iter(entries.values()), None), merged.constants, weights)
+        for own, (_, entries) in made.items()
+    ]
+    weights.mark = _mark([unit for units, _ in made.values() for unit in units], weights)
+    whole = replace(parts[0], name=name, sets=sets)
+    texts = {"main.c": main_text(whole)}
+    files: dict[str, list[str]] = {}
+    for part, (units, _), compiler in zip(parts, made.values(), compilers.values(), strict=True):
+        own_names = re.compile(r"\br2r_(?=entry_|stage_|parallel\b|set_threads\b)")
+        units = [own_names.sub(f"{part.name}_", with_includes(unit)) for unit in units]
+        sources = {f"{part.name}_kernels{number}.c": unit for number, unit in enumerate(units[:-1])}
+        sources[f"{part.name}.c"] = library_text(part, units[-1])
+        files[" ".join(compiler.target_flags)] = list(sources)
+        texts |= {f"{part.name}.h": header_text(part), **sources}
+    if sets:
+        texts |= {f"{name}.h": header_text(whole), f"{name}.c": sets_text(whole, parts)}
+        files[""] = [f"{name}.c"]
+    flags = [flag for flag in compiler.flags if flag not in (*_OWN_FLAGS, *compiler.target_flags)]
+    texts["Makefile"] = makefile_text(name, files, "" if sets else march, flags)
+    contents: dict[Path, Content] = {Path(folder) / file: text.encode() for file, text in texts.items()}
+    if weights.kept or weights.sources:
+        contents[Path(folder) / f"{name}_weights.bin"] = weights.content()
+    write_all(contents)
+    return tuple(contents)
+
+
+def _mark(units: Sequence[str], weights: Weights) -> bytes:
+    """Return what tells weights of this program from those of others: they may be others of the
+    same shapes.
+    """
+    key = hashlib.sha256()
+    for unit in units:
+        key.update(unit.encode())
+    for array in (*weights.kept, *weights.sources):
+        key.update(f"{of_array(array)}{array.shape}".encode())
+    return f"relay2relax weights {key.hexdigest()[: MARK_BYTES - 21]}\n".encode()

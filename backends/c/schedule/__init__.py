@@ -1,0 +1,1 @@
+"""How the loops of a stage run on a CPU."""

@@ -1,0 +1,201 @@
+"""The C compiler: found, asked what it can do, and run; shared objects are cached by content.
+
+A shared object's name is a hash of its source, the flags, and what the compiler says of itself and
+of the processor, so that an object is never loaded where it does not fit. Files appear whole or not
+at all (written aside, then renamed): several processes may compile the same module at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.core.errors import CompilerError, Diagnostic, FileError
+
+_FLAGS = (
+    "-std=gnu11",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=fast",
+    "-fwrapv",
+    "-w",
+)
+# How much the compiler is to do for a file whose functions run on every call, and for one whose
+# functions do not.
+_OFTEN, _ONCE = "-O3", "-O1"
+_CANDIDATES = ("cc", "gcc", "clang")
+_HELP = (
+    "install gcc or clang, name a compiler in the environment variable CC, or install the extra: "
+    "pip install 'relay2relax[cc]'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C compiler: how it is started, and the macros it predefines for an instruction set
+    (``march``).
+    """
+
+    command: tuple[str, ...]
+    version: str
+    macros: frozenset[str]
+    identity: str
+    march: str = "native"
+
+    def __str__(self) -> str:
+        return f"{self.version} ({shlex.join(self.command)})"
+
+    @property
+    def machine(self) -> Machine:
+        """What the schedules need to know of the processor."""
+        wide = "__AVX512F__" in self.macros
+        size = 64 if wide else 32 if "__AVX2__" in self.macros else 16
+        return Machine(size, 32 if wide or "__aarch64__" in self.macros else 16)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags every file is compiled with."""
+        return (*_FLAGS, *self.target_flags)
+
+    @property
+    def target_flags(self) -> tuple[str, ...]:
+        """Those of the flags that choose the instruction set."""
+        wide = ("-mprefer-vector-width=512",) if "__AVX512F__" in self.macros else ()
+        return (f"-march={self.march}", *wide)
+
+
+def find_compiler(march: str = "native") -> Compiler:
+    """Return the C compiler: ``CC``, else cc, gcc or clang, else the one in the ziglang wheel.
+
+    ``march`` is the instruction set to compile for, this machine's by default. Raises CompilerError
+    where there is no compiler, where it does not run, or does not know ``march``.
+    """
+    return _examine(_command(os.environ.get("CC", ""), os.environ.get("PATH", "")), march)
+
+
+@lru_cache(maxsize=None)
+def _command(chosen: str, path: str) -> tuple[str, ...]:
+    if chosen.strip():
+        command = tuple(shlex.split(chosen))
+        if shutil.which(command[0], path=path) is None:
+            raise CompilerError(Diagnostic(f"the compiler {command[0]!r}, named by CC, was not found", help=_HELP))
+        return command
+    for name in _CANDIDATES:
+        if shutil.which(name, path=path) is not None:
+            return (name,)
+    if importlib.util.find_spec("ziglang") is not None:
+        return (sys.executable, "-m", "ziglang", "cc")
+    raise CompilerError(Diagnostic("no C compiler was found", help=_HELP))
+
+
+@lru_cache(maxsize=None)
+def _examine(command: tuple[str, ...], march: str) -> Compiler:
+    arguments = [*command, f"-march={march}", "-dM", "-E", "-x", "c", os.devnull]
+    text = _run(
+        arguments, "the C compiler does not run" if march == "native" else f"the C compiler does not do {march!r}"
+    )
+    macros = frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
+    said = next((line.split('"')[1] for line in text.splitlines() if "__VERSION__" in line), "of unknown version")
+    version = said if "lang" in said.lower() else f"gcc {said}"
+    return Compiler(command, version, macros, hashlib.sha256(text.encode()).hexdigest(), march)
+
+
+def _run(arguments: Sequence[str], title: str) -> str:
+    try:
+        done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise CompilerError(Diagnostic(f"{title}: {error}", help=_HELP)) from error
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()[:20]
+        raise CompilerError(Diagnostic(title, notes=(f"ran: {shlex.join(arguments)}", *lines), help=_HELP))
+    return done.stdout
+
+
+def cache_folder() -> Path:
+    """Return the folder of compiled objects: ``RELAY2RELAX_CACHE``, else the user's cache
+    folder.
+    """
+    given = os.environ.get("RELAY2RELAX_CACHE")
+    if given:
+        return Path(given)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("relay2relax", appauthor=False))
+
+
+def compile_object(units: Sequence[str]) -> Path:
+    """Compile C files into one shared object in the cache, unless it is there, and return its path.
+
+    The last file is compiled in a hurry: what it holds runs once, or is not worth more. Raises
+    CompilerError where the compiler is missing or refuses the code, FileError where the cache
+    folder cannot be written.
+    """
+    compiler = find_compiler()
+    folder = cache_folder()
+    target = folder / f"{content_key(compiler, *units)}{'.dll' if os.name == 'nt' else '.so'}"
+    if not target.exists():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _build(compiler, units, folder, target)
+        except OSError as error:
+            raise FileError(f"cannot write the cache of compiled objects, {folder}: {error}") from error
+    return target
+
+
+def content_key(compiler: Compiler, *parts: str) -> str:
+    """Return a name for what ``compiler`` makes of ``parts`` on this processor."""
+    key = hashlib.sha256(compiler.identity.encode())
+    for part in (*compiler.command, *compiler.flags, _OFTEN, _ONCE, *parts):
+        key.update(part.encode())
+        key.update(b"\0")
+    return key.hexdigest()[:40]
+
+
+def load_object(path: Path) -> ctypes.CDLL:
+    """Load a shared object; raises CompilerError where that fails."""
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise CompilerError(f"the compiled object does not load: {error}") from error
+
+
+def _build(compiler: Compiler, units: Sequence[str], folder: Path, target: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+
+        def compile_unit(number: int) -> str:
+            source, product = Path(work) / f"unit{number}.c", Path(work) / f"unit{number}.o"
+            source.write_text(units[number])
+            level = _ONCE if number == len(units) - 1 else _OFTEN
+            arguments = [*compiler.command, *compiler.flags, level, "-c", str(source), "-o", str(product)]
+            _run(arguments, "the C compiler refused generated code")
+            return str(product)
+
+        with ThreadPoolExecutor(processors()) as pool:
+            # The last file may be much longer than the others: it begins first.
+            products = list(pool.map(compile_unit, reversed(range(len(units)))))
+        linked = Path(work) / target.name
+        arguments = [*compiler.command, "-shared", "-pthread", *products, "-o", str(linked), "-lm"]
+        _run(arguments, "the C compiler could not link generated code")
+        os.replace(linked, target)
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,1 @@
+"""PrimFuncs on numpy."""

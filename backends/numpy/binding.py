@@ -1,0 +1,53 @@
+"""What a call of a PrimFunc fixes before it runs: the values of symbolic extents and of scalar
+parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, is_float, numpy_dtype
+from relay2relax.core.errors import ExecutionError
+from relay2relax.tir.arith.evaluate import integer
+from relay2relax.tir.ir.expr import Var
+from relay2relax.tir.ir.stmt import PrimFunc
+
+
+def bind_call(func: PrimFunc, arrays: Sequence[Array], scalars: Sequence[float] = ()) -> dict[Var, Any]:
+    """Return the value of every variable in the shapes of ``func``'s buffers, and of its scalar
+    parameters.
+
+    ``arrays`` follow the buffers of the parameters. Raises ExecutionError naming function,
+    parameter and dimension where an array does not fit.
+    """
+    buffers = func.buffers
+    if len(arrays) != len(buffers):
+        raise ExecutionError(f"{func.name} takes {len(buffers)} arrays, {len(arrays)} were given")
+    values: dict[Var, Any] = {}
+    parameters = [p for p in func.params if p not in func.buffer_map]
+    if len(scalars) != len(parameters):
+        raise ExecutionError(f"{func.name} takes {len(parameters)} scalars, {len(scalars)} were given")
+    for parameter, scalar in zip(parameters, scalars, strict=True):
+        as_given = is_float(parameter.dtype) or parameter.dtype == "handle"
+        values[parameter] = scalar if as_given else int(scalar)
+    for buffer, array in zip(buffers, arrays, strict=True):
+        what, rank = f"{func.name}: argument {buffer.name!r}", len(buffer.shape)
+        if not isinstance(array, (np.ndarray, np.generic)):
+            raise ExecutionError(f"{what} is {type(array).__name__}, expected a tensor")
+        if array.dtype != numpy_dtype(buffer.dtype):
+            raise ExecutionError(f"{what} has dtype {array.dtype}, expected {buffer.dtype}")
+        if array.ndim != rank:
+            raise ExecutionError(f"{what} has {array.ndim} dimensions, expected {rank}")
+        for extent, actual in zip(buffer.shape, array.shape, strict=True):
+            if isinstance(extent, Var):
+                values.setdefault(extent, int(actual))
+    for buffer, array in zip(buffers, arrays, strict=True):
+        for dimension, (extent, actual) in enumerate(zip(buffer.shape, array.shape, strict=True)):
+            expected = integer(extent, values)
+            if expected != actual:
+                what = f"{func.name}: dimension {dimension} of argument {buffer.name!r}"
+                raise ExecutionError(f"{what} is {actual}, expected {expected}")
+    return values

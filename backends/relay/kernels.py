@@ -1,0 +1,230 @@
+"""How the Relay executors compute operator calls: the records' numpy kernels, or C generated from
+their definitions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from relay2relax.backends.c import CompiledModule, compile_prim_funcs
+from relay2relax.backends.relay.code import CallOperator
+from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.common.shapes import any_type
+from relay2relax.ops.registry.evaluate import kernel_value
+from relay2relax.ops.registry.lower import lower_call, lower_extents, unknown_extents, with_extents
+from relay2relax.ops.registry.record import OpDef, OpError
+from relay2relax.ops.registry.table import relay_op
+from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.relay_ir.ir.expr import Call, Expr, Op
+from relay2relax.tir.arith.evaluate import integer
+from relay2relax.tir.extent import as_prim, static
+from relay2relax.tir.ir.expr import Var
+
+# An operator, its attributes, and the types of its arguments, all extents known.
+Signature: TypeAlias = tuple[OpDef, Any, tuple[Type, ...]]
+# The same with the result's type, in which extents that data decide are unknown until they are
+# computed.
+_Sized: TypeAlias = tuple[OpDef, Any, tuple[Type, ...], Type]
+
+
+class NumpyKernels:
+    """Every call is the record's ``numpy``."""
+
+    def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
+        """Return the value of ``call``; raises OpError for what Relay's inference lets pass and
+        nobody can compute.
+        """
+        op = call.op
+        if op.relay_type is any_type:
+            if not hasattr(args[0], "dtype"):
+                raise OpError(f"{op.name} takes a tensor", 0)
+        elif op.relay_type is not None:
+            op.infer(call.attrs, *map(type_of, args))
+        return kernel_value(op, call.attrs, args)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    module: CompiledModule
+    name: str
+
+
+class CKernels:
+    """Every call is a C function for exactly its argument types.
+
+    What was not prepared is compiled when it is met.
+    """
+
+    def __init__(self) -> None:
+        self._compiled: dict[_Sized, _Compiled] = {}
+
+    def prepare(self, signatures: Iterable[Signature]) -> None:
+        """Compile what is new among ``signatures``, in one go.
+
+        Where a result's shape depends on data, that is the computation of its extents. Raises
+        UnsupportedError where C cannot express the operator, and CompilerError where the compiler
+        is missing or refuses the code.
+        """
+        self._compile((op, attrs, types, op.infer(attrs, *types)) for op, attrs, types in signatures)
+
+    def _compile(self, calls: Iterable[_Sized]) -> None:
+        new = [one for one in dict.fromkeys(calls) if one not in self._compiled]
+        funcs = []
+        for number, (op, attrs, types, result) in enumerate(new):
+            name = f"{re.sub('[^A-Za-z0-9]', '_', op.name)}_{number}"
+            lower = lower_call if is_static(result) else lower_extents
+            funcs.append(lower(op, attrs, types, result, name))
+        if funcs:
+            module = compile_prim_funcs(funcs)
+            for call, func in zip(new, funcs, strict=True):
+                self._compiled[call] = _Compiled(module, func.name)
+
+    def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
+        """Return the value of ``call``."""
+        if call.op.passes_through:
+            return args[0]
+        types = tuple(map(type_of, args))
+        try:
+            result = call.op.infer(call.attrs, *types)
+        except OpError:
+            return self._run_open(call, types, args)
+        if not is_static(result):
+            extents = np.empty(unknown_extents(result), np.int64)
+            self._call((call.op, call.attrs, types, result), args, [extents])
+            result = with_extents(result, [int(extent) for extent in extents])
+        fields = result.fields if isinstance(result, TupleType) else (result,)
+        outputs = [_empty(field) for field in fields]
+        self._call((call.op, call.attrs, types, result), args, outputs)
+        return tuple(outputs) if isinstance(result, TupleType) else outputs[0]
+
+    def _run_open(self, call: CallOperator, types: tuple[Type, ...], args: Sequence[Any]) -> Any:
+        """Run a call whose extents the operator's rule would refuse if types said them: TVM never
+        looks at them.
+        """
+        values: dict[Var, int] = {}
+        opened = tuple(_opened(one, values) for one in types)
+        result = call.op.infer(call.attrs, *opened)
+        parts = result.fields if isinstance(result, TupleType) else (result,)
+        outputs = [_empty(_closed(part, values)) for part in parts]
+        key = (call.op, call.attrs, types, result)
+        if key not in self._compiled:
+            func = lower_call(call.op, call.attrs, opened, result, re.sub("[^A-Za-z0-9]", "_", call.op.name))
+            self._compiled[key] = _Compiled(compile_prim_funcs([func]), func.name)
+        self._call(key, args, outputs)
+        return tuple(outputs) if isinstance(result, TupleType) else outputs[0]
+
+    def _call(self, call: _Sized, args: Sequence[Any], outputs: Sequence[Array]) -> None:
+        if call not in self._compiled:
+            self._compile((call,))
+        compiled = self._compiled[call]
+        compiled.module.call(compiled.name, *flatten(args), *outputs)
+
+
+class SignatureKernels:
+    """Runs a program on types instead of values, and lists what it calls."""
+
+    def __init__(self) -> None:
+        self.signatures: list[Signature] = []
+
+    def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
+        """Return the type of ``call``, tuples as Python tuples.
+
+        Raises UnsupportedError where it depends on data.
+        """
+        if call.op.passes_through:
+            return args[0]
+        types = tuple(map(type_of, args))
+        self.signatures.append((call.op, call.attrs, types))
+        result = call.op.infer(call.attrs, *types)
+        if not is_static(result):
+            raise UnsupportedError(f"the shape of {call.op.name}'s result depends on data")
+        return _parts(result)
+
+
+def static_signatures(types: Mapping[Expr, Type]) -> list[Signature]:
+    """Return the signatures of all operator calls in a module whose argument and result types are
+    static.
+    """
+    found: list[Signature] = []
+    for expr, result in types.items():
+        match expr:
+            case Call(Op(name), args, attrs):
+                op = relay_op(name)
+                given = tuple(types[arg] for arg in args)
+                if op is not None and not op.passes_through and is_static(result) and all(map(is_static, given)):
+                    found.append((op, attrs, given))
+    return found
+
+
+def is_static(ty: Type) -> bool:
+    """Whether ``ty`` is a tensor of static shape, or a tuple of such."""
+    match ty:
+        case TensorType(shape):
+            return all(static(extent) is not None for extent in shape)
+        case TupleType(fields):
+            return all(map(is_static, fields))
+    return False
+
+
+def type_of(value: Any) -> Type:
+    """Return the type of an array or a tuple of arrays; types stand for values of theirs."""
+    match value:
+        case np.ndarray() | np.generic():
+            return TensorType(value.shape, of_array(np.asarray(value)))
+        case tuple():
+            return TupleType(tuple(map(type_of, value)))
+        case Type():
+            return value
+    raise UnsupportedError(f"an operator cannot take {value!r}")
+
+
+def typed(value: Any) -> Any:
+    """Return ``value`` with arrays replaced by their types, tuples kept: what ``SignatureKernels``
+    runs on.
+    """
+    return tuple(map(typed, value)) if isinstance(value, tuple) else type_of(value)
+
+
+def flatten(values: Iterable[Any]) -> list[Array]:
+    """Return the arrays among ``values``, those in tuples included, in order."""
+    found: list[Array] = []
+    stack = list(values)[::-1]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, tuple):
+            stack.extend(reversed(value))
+        else:
+            found.append(value)
+    return found
+
+
+def _opened(ty: Type, values: dict[Var, int]) -> Type:
+    """Return ``ty`` with a variable for each extent but 1; ``values`` gets what they stand for."""
+    match ty:
+        case TensorType(shape, dtype):
+            names = {d: Var("n", "int64") for d, extent in enumerate(shape) if static(extent) != 1}
+            values.update((name, static(shape[d]) or 0) for d, name in names.items())
+            return TensorType(tuple(names.get(d, 1) for d in range(len(shape))), dtype)
+        case TupleType(fields):
+            return TupleType(tuple(_opened(field, values) for field in fields))
+    return ty
+
+
+def _closed(ty: Type, values: Mapping[Var, int]) -> Type:
+    assert isinstance(ty, TensorType)
+    return TensorType(tuple(integer(as_prim(extent), values) for extent in ty.shape), ty.dtype)
+
+
+def _parts(ty: Type) -> Any:
+    return tuple(map(_parts, ty.fields)) if isinstance(ty, TupleType) else ty
+
+
+def _empty(ty: Type) -> Array:
+    assert isinstance(ty, TensorType)
+    return np.empty([static(extent) or 0 for extent in ty.shape], numpy_dtype(ty.dtype))

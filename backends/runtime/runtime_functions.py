@@ -1,0 +1,121 @@
+"""Functions of TVM's runtime that modules of its importers call by name, before and after they are
+lowered.
+
+``relax.run.*`` and ``vm.builtin.*`` return their values; ``tvm.contrib.sort.*``, which tensor
+programs call, write into the arrays that they are given behind their inputs. Source of those: TVM
+0.27 ``src/runtime/contrib/sort/sort.cc``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from relay2relax.backends.vm.builtins import BUILTINS
+from relay2relax.backends.vm.bytecode import ShapeTuple
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import ExecutionError
+from relay2relax.ops.registry.record import OpDef
+from relay2relax.ops.registry.table import relax_op
+
+
+def shape_to_tensor(shape: ShapeTuple) -> Array:
+    """Return the extents as a tensor of int64."""
+    return np.array(shape, np.int64)
+
+
+def assert_op(condition: Any, message: str = "", *values: Any) -> tuple[()]:
+    """Raise ExecutionError unless ``condition`` holds; ``values`` are put into the message."""
+    if not bool(np.asarray(condition)):
+        text = message.format(*values) if message else ", ".join(map(str, values))
+        raise ExecutionError(f"Assertion Failed: {text}" if text else "Assertion Failed")
+    return ()
+
+
+def print_values(form: str, *values: Any) -> tuple[()]:
+    """Print ``values``, in the form that is given."""
+    print(form.format(*map(str, values)) if form else " ".join(map(str, values)))
+    return ()
+
+
+def _kernel(name: str) -> OpDef:
+    found = relax_op(name)
+    assert found is not None
+    return found
+
+
+def nonzero(data: Array) -> Array:
+    """Return the value of R.nonzero."""
+    op = _kernel("nonzero")
+    result: Array = op.numpy(op.attrs(), data)
+    return result
+
+
+def unique(data: Array, *options: Any) -> Any:
+    """Return the value of R.unique."""
+    op = _kernel("unique")
+    return op.numpy(op.attrs(*options), data)
+
+
+def _sorting(name: str, descending: bool, data: Array, axis: int, **attrs: Any) -> Any:
+    op = _kernel(name)
+    return op.numpy(op.attrs(axis=axis, descending=descending, **attrs), data)
+
+
+def sort_along(data: Array, result: Any, axis: int, ascending: bool) -> None:
+    """Write ``data``, sorted along ``axis``, to ``result``."""
+    result[...] = _sorting("sort", not ascending, data, axis)
+
+
+def argsort_along(data: Array, result: Any, axis: int, ascending: bool) -> None:
+    """Write the places of the sorted elements along ``axis`` to ``result``, in its dtype.
+
+    Equal ones keep order.
+    """
+    result[...] = _sorting("argsort", not ascending, data, axis, dtype="int64")
+
+
+def argsort_first(data: Array, counts: Array, result: Any, axis: int, ascending: bool) -> None:
+    """As ``argsort_along``, of the first ``counts`` elements of each line.
+
+    Those behind them stay where they are.
+    """
+    lines, target = np.moveaxis(data, axis, -1), np.moveaxis(result, axis, -1)
+    target[...] = np.arange(lines.shape[-1])
+    for line, count in zip(np.ndindex(lines.shape[:-1]), counts.reshape(-1).tolist(), strict=True):
+        argsort_along(lines[line][:count], target[line][: lines[line][:count].size], 0, ascending)
+
+
+def topk_along(data: Array, *rest: Any) -> None:
+    """Write the ``k`` first of the sorted elements, their places, or both.
+
+    ``rest`` is results, k, axis, form, order.
+
+    All elements are written where ``k`` is below 1.
+    """
+    *results, k, axis, form, ascending = rest
+    op = _kernel("topk")
+    count = data.shape[axis] if k < 1 else k
+    attrs = op.attrs(k=count, axis=axis, ret_type=form, largest=not ascending, dtype="int64")
+    found = op.numpy(attrs, data)
+    for result, value in zip(results, found if isinstance(found, tuple) else (found,), strict=True):
+        result[...] = value
+
+
+RUNTIME_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "relax.run.assert_op": assert_op,
+    "relax.run.nonzero": nonzero,
+    "relax.run.print": print_values,
+    "relax.run.shape_to_tensor": shape_to_tensor,
+    "relax.run.unique": unique,
+    "tvm.contrib.sort.argsort": argsort_along,
+    "tvm.contrib.sort.argsort_nms": argsort_first,
+    "tvm.contrib.sort.sort": sort_along,
+    "tvm.contrib.sort.topk": topk_along,
+    **{
+        f"vm.builtin.{name}": BUILTINS[f"vm.builtin.{name}"]
+        for name in ("null_value", "reshape", "shape_of", "tensor_to_shape")
+    },
+}

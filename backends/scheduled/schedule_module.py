@@ -1,0 +1,214 @@
+"""Relax modules whose PrimFuncs carry the schedules of the C backend: fused groups, tiles, vectors,
+threads.
+
+Runs of ``call_tir`` are put together and fused, every stage is scheduled
+(``backends/c/schedule.py``), and each stage becomes a PrimFunc again, called by ``call_tir``.
+Stages that write one tensor together stay together; equal PrimFuncs are shared. What depends on
+constants alone is computed here, once; what depends on weights that are parameters becomes a
+function of its own. What is printed is plain TVMScript, which apache-tvm builds with its default
+pipeline.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from relay2relax.backends.c.merge_calls import merge_blocks
+from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.backends.c.schedule.schedule import Schedule, schedule
+from relay2relax.backends.c.toolchain import find_compiler
+from relay2relax.backends.numpy.tir import evaluate_prim_func
+from relay2relax.backends.scheduled.plain_loops import plain_loops
+from relay2relax.backends.targets import build
+from relay2relax.backends.vm.vm import VirtualMachine
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import CompilerError
+from relay2relax.core.passes import Sequential
+from relay2relax.relax_ir.ir import expr as rx
+from relay2relax.relax_ir.ir.struct_info import TensorStructInfo
+from relay2relax.relax_ir.transform import (
+    DeadCodeElimination,
+    EliminateCommonSubexpr,
+    FoldConstant,
+    LegalizeOps,
+    LiftTransformParams,
+)
+from relay2relax.relax_ir.transform.rewriting.rewriter import Rewriter
+from relay2relax.tir.ir.expr import Buffer, Var
+from relay2relax.tir.ir.stmt import (
+    Allocate,
+    BufferStore,
+    PrimFunc,
+    Stmt,
+)
+from relay2relax.tir.ir.visit import expressions, free_variables, loads, shape_variables, statements
+
+
+def schedule_module(module: rx.IRModule, machine: Machine | None = None) -> rx.IRModule:
+    """Return ``module`` with every operator as scheduled PrimFuncs for ``machine``.
+
+    Without a ``machine`` it is this one, as the C compiler describes it; where there is no
+    compiler, one with vectors of 32 bytes. The program is right on any machine. Results may differ
+    in the last bits from those of the unscheduled module: sums are taken in another order. Raises
+    UnsupportedError for an operator that no PrimFunc can compute.
+
+    Of a function with the attribute ``num_input``, parameters behind so many are weights: what
+    depends on them alone, packed matrices above all, is computed by ``main_transform_params``, and
+    ``main`` takes its results in their place (``LiftTransformParams``; :func:`transform_params`
+    computes them).
+    """
+    fold = FoldConstant(evaluate=evaluate_prim_func)
+    merged = merge_blocks(Sequential([LegalizeOps(), fold])(module))
+    scheduler = _Scheduler(merged.module, merged.constants, machine or _this_machine())
+    shared = Sequential([EliminateCommonSubexpr(), fold, DeadCodeElimination()])(scheduler.module())
+    return LiftTransformParams()(shared)
+
+
+def transform_params(module: rx.IRModule, weights: Sequence[Array]) -> dict[str, Array]:
+    """Return what ``main`` of ``module`` takes in place of ``weights``, by parameter.
+
+    ``weights`` are the fields of the tuple that ``main_transform_params`` takes, in order. Raises
+    Relay2RelaxError where ``module`` has no such function, or a weight does not fit it.
+    """
+    main, ahead = module["main"], module.get_global_var("main_transform_params")
+    assert isinstance(main, rx.Function)
+    alone = {var: f for var, f in module.functions.items() if var is ahead or not isinstance(f, rx.Function)}
+    only = DeadCodeElimination()(rx.IRModule(alone))
+    made = VirtualMachine(build(only, target="numpy"))[ahead.name](tuple(weights))
+    return {param.name: value for param, value in zip(main.params[main.attrs["num_input"] :], made, strict=True)}
+
+
+def _this_machine() -> Machine:
+    try:
+        return find_compiler().machine
+    except CompilerError:
+        return Machine()
+
+
+@dataclass(slots=True)
+class _Group:
+    """Statements that become one PrimFunc, by the memory they read and write."""
+
+    labels: list[str]
+    stmts: list[Stmt]
+    used: dict[Buffer, None]
+    written: dict[Buffer, None]
+
+
+class _Scheduler(Rewriter):
+    """Replaces the call of a run of stages by calls of its scheduled groups."""
+
+    def __init__(self, mod: rx.IRModule, constants: Mapping[Buffer, Array], machine: Machine) -> None:
+        super().__init__(mod)
+        self.constants = constants
+        self.machine = machine
+        self.weights: set[rx.Expr] = set()
+
+    def params(self, name: str, func: rx.Function) -> tuple[Sequence[rx.Var], dict[str, Any]]:
+        params, attrs = super().params(name, func)
+        count = attrs.get("num_input")
+        self.weights.update(params[count:] if isinstance(count, int) else ())
+        return params, attrs
+
+    def value(self, value: rx.Expr) -> rx.Expr:
+        if not isinstance(value, rx.CallTIR):
+            return value
+        func = self.mod.functions[value.func]
+        assert isinstance(func, PrimFunc)
+        held: dict[Buffer, rx.Expr] = dict(zip(func.buffers, value.args, strict=False))
+        weights = (buffer for buffer, arg in held.items() if arg in self.weights and not shape_variables([buffer]))
+        plan = schedule(func, self.machine, frozenset(self.constants).union(weights))
+        results = [plan.memory(buffer) for buffer in func.buffers[len(value.args) :]]
+        groups = _groups(plan)
+        last = {buffer: number for number, group in enumerate(groups) for buffer in group.used}
+        for number, group in enumerate(groups):
+            outputs = [buffer for buffer in group.written if last.get(buffer, 0) > number or buffer in results]
+            if not outputs:
+                continue
+            inputs = [buffer for buffer in group.used if buffer not in group.written]
+            args = [self.operand(buffer, held) for buffer in inputs]
+            made = _prim_func(group, inputs, outputs, plan)
+            callee = self.builder.add_func(made, _name(group.labels[-1]))
+            infos = tuple(TensorStructInfo(buffer.shape, buffer.dtype) for buffer in outputs)
+            scalars = tuple(param for param in made.params if param not in made.buffer_map)
+            ahead = bool(args) and self.weights.issuperset(args)
+            name = outputs[0].name
+            if ahead and len(args) == 1 and isinstance(args[0], rx.Var):
+                # What is kept of a weight is called after it.
+                name = f"{args[0].name}_{name}"
+            whole = self.builder.emit(rx.CallTIR(callee, tuple(args), infos, scalars), name)
+            if ahead:
+                self.weights.add(whole)
+            if len(outputs) == 1:
+                held[outputs[0]] = whole
+            else:
+                held |= {buffer: rx.TupleGetItem(whole, place) for place, buffer in enumerate(outputs)}
+        found = [held[buffer] for buffer in results]
+        return found[0] if len(found) == 1 else rx.Tuple(tuple(found))
+
+    def operand(self, buffer: Buffer, held: Mapping[Buffer, rx.Expr]) -> rx.Expr:
+        data = self.constants.get(buffer)
+        return held[buffer] if data is None else rx.Constant(data)
+
+
+def _groups(plan: Schedule) -> list[_Group]:
+    """Return the stages of ``plan`` in groups, so that no memory is written by two of them."""
+    single = [_group(stage.label, stage.stmt, plan) for stage in plan.stages]
+    last: dict[Buffer, int] = {}
+    for number, group in enumerate(single):
+        for buffer in group.written:
+            last[buffer] = number
+    found: list[_Group] = []
+    end = -1
+    for number, group in enumerate(single):
+        if number > end:
+            found.append(group)
+        else:
+            current = found[-1]
+            current.labels += group.labels
+            current.stmts += group.stmts
+            current.used |= group.used
+            current.written |= group.written
+        end = max(end, *(last[buffer] for buffer in group.written))
+    return found
+
+
+def _group(label: str, stmt: Stmt, plan: Schedule) -> _Group:
+    own: set[Buffer] = set()
+    used: dict[Buffer, None] = {}
+    written: dict[Buffer, None] = {}
+    for node in statements(stmt):
+        match node:
+            case Allocate(buffer):
+                own.add(buffer)
+            case BufferStore(buffer):
+                written[buffer] = None
+        used |= dict.fromkeys(_accessed(node))
+    roots = [dict.fromkeys(map(plan.memory, buffers)) for buffers in (used, written)]
+    return _Group([label], [stmt], *({buffer: None for buffer in found if buffer not in own} for found in roots))
+
+
+def _prim_func(group: _Group, inputs: Sequence[Buffer], outputs: Sequence[Buffer], plan: Schedule) -> PrimFunc:
+    """Return the PrimFunc of a group; what is neither input nor output is memory of its own."""
+    body = plain_loops(group.stmts, plan, [*group.used, *group.written])
+    for buffer in group.written:
+        if buffer not in outputs:
+            body = Allocate(buffer, body)
+    handles = {Var(buffer.name, "handle"): buffer for buffer in (*inputs, *outputs)}
+    order = tuple(handles)
+    func = PrimFunc(_name(group.labels[-1]), order, handles, body, num_outputs=len(outputs), private=True)
+    free = tuple(free_variables(func))
+    return replace(func, params=(*order[: len(inputs)], *free, *order[len(inputs) :]))
+
+
+def _accessed(node: Stmt) -> list[Buffer]:
+    own = [node.buffer] if isinstance(node, BufferStore) else []
+    return own + [load.buffer for expr in expressions(node) for load in loads(expr)]
+
+
+def _name(label: str) -> str:
+    """Return an identifier for what a stage is called: its result and what was done to it."""
+    return re.sub(r"\W+", "_", label.split(" ")[0]).strip("_") or "stage"

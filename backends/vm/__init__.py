@@ -1,0 +1,1 @@
+"""The Relax virtual machine: compiler, bytecode, machine, files."""

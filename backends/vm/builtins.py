@@ -1,0 +1,283 @@
+"""The functions ``vm.builtin.*`` that compiled programs call: checks, shapes, memory, tuples,
+closures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relay2relax.backends.vm.bytecode import FunctionRef, ShapeTuple
+from relay2relax.backends.vm.shape_heap import EQUAL, EQUAL_SLOT, LOAD, STORE
+from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.errors import Diagnostic, ExecutionError
+from relay2relax.ops.tensor import inspection
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """A function with values for its last parameters."""
+
+    function: FunctionRef
+    captured: tuple[Any, ...]
+
+
+def _refuse(problem: str, context: str) -> ExecutionError:
+    return ExecutionError(Diagnostic(problem, notes=(context.strip(),)))
+
+
+def check_tensor_info(value: Any, rank: int, dtype: str, context: str) -> None:
+    """Raise ExecutionError unless ``value`` is an array of that rank (-1: any) and dtype ("void":
+    any).
+    """
+    if not isinstance(value, np.ndarray):
+        raise _refuse(f"expected a tensor, found {type(value).__name__}", context)
+    if rank >= 0 and value.ndim != rank:
+        raise _refuse(f"expected a tensor of {rank} dimensions, found shape {value.shape}", context)
+    if dtype != "void" and value.dtype != numpy_dtype(dtype):
+        raise _refuse(f"expected dtype {dtype}, found {of_array(value)}", context)
+
+
+def check_shape_info(value: Any, rank: int, context: str) -> None:
+    """Raise ExecutionError unless ``value`` is a shape of that rank (-1: any), without negative
+    extents.
+    """
+    if not isinstance(value, ShapeTuple):
+        raise _refuse(f"expected a shape, found {type(value).__name__}", context)
+    if rank not in (-1, len(value)):
+        raise _refuse(f"expected a shape of {rank} extents, found {tuple(value)}", context)
+    if any(extent < 0 for extent in value):
+        raise _refuse(f"expected extents that are not negative, found {tuple(value)}", context)
+
+
+def check_tuple_info(value: Any, size: int, context: str) -> None:
+    """Raise ExecutionError unless ``value`` is a tuple of ``size`` fields."""
+    if not isinstance(value, tuple) or isinstance(value, ShapeTuple):
+        raise _refuse(f"expected a tuple, found {type(value).__name__}", context)
+    if len(value) != size:
+        raise _refuse(f"expected a tuple of {size} fields, found {len(value)}", context)
+
+
+def check_prim_value_info(value: Any, dtype: str, context: str) -> None:
+    """Raise ExecutionError unless ``value`` is a number that ``dtype`` can hold."""
+    numbers = (int, float) if dtype.startswith("float") else (int,)
+    if not isinstance(value, numbers) or (isinstance(value, bool) and dtype != "bool"):
+        raise _refuse(f"expected a number of dtype {dtype}, found {type(value).__name__}", context)
+
+
+def check_func_info(value: Any, context: str) -> None:
+    """Raise ExecutionError unless ``value`` is a function."""
+    if not isinstance(value, (Closure, FunctionRef)) and not callable(value):
+        raise _refuse(f"expected a function, found {type(value).__name__}", context)
+
+
+def match_shape(value: Any, heap: list[int] | None, rank: int, *rest: Any) -> None:
+    """Compare the extents of a tensor or shape with constants and heap slots, or store them
+    there.
+    """
+    shape = value if isinstance(value, tuple) else value.shape
+    context = rest[-1]
+    if len(shape) != rank:
+        raise _refuse(f"expected {rank} dimensions, found shape {tuple(shape)}", context)
+    for dimension, actual in enumerate(shape):
+        code, arg = rest[2 * dimension], rest[2 * dimension + 1]
+        if code == EQUAL:
+            expected = arg
+        elif code == STORE:
+            assert heap is not None
+            heap[arg] = actual
+            continue
+        elif code == EQUAL_SLOT:
+            assert heap is not None
+            expected = heap[arg]
+        else:
+            continue
+        if actual != expected:
+            raise _refuse(
+                f"dimension {dimension} is {actual}, expected {expected}; the shape is {tuple(shape)}", context
+            )
+
+
+def match_prim_value(value: int, heap: list[int] | None, code: int, arg: int, context: str) -> None:
+    """Compare a number with a constant or a heap slot, or store it there."""
+    if code == STORE:
+        assert heap is not None
+        heap[arg] = int(value)
+    elif code in (EQUAL, EQUAL_SLOT):
+        expected = arg if code == EQUAL or heap is None else heap[arg]
+        if value != expected:
+            raise _refuse(f"the value is {value}, expected {expected}", context)
+
+
+def make_shape(heap: list[int] | None, rank: int, *codes: int) -> ShapeTuple:
+    """Return a shape of constants and heap slots."""
+    return ShapeTuple(make_prim_value(heap, codes[2 * d], codes[2 * d + 1]) for d in range(rank))
+
+
+def scalar_to_tensor(value: int | float, dtype: str) -> Array:
+    """Return a number as a tensor of rank 0."""
+    return np.asarray(value, numpy_dtype(dtype))
+
+
+def make_prim_value(heap: list[int] | None, code: int, arg: int) -> int:
+    """Return a constant, or the value of a heap slot."""
+    if code == LOAD:
+        assert heap is not None
+        return heap[arg]
+    return arg
+
+
+def alloc_shape_heap(_machine: Any, size: int) -> list[int]:
+    """Return a shape heap."""
+    return [0] * size
+
+
+def alloc_storage(_machine: Any, size: ShapeTuple, _device: int, _dtype: str, _scope: str) -> Array:
+    """Return memory of ``size`` bytes.
+
+    Raises ExecutionError where there is none, or an extent is negative.
+    """
+    try:
+        return np.empty(size[0], np.uint8)
+    except (MemoryError, OverflowError, ValueError) as problem:
+        why = "an extent is negative" if size[0] < 0 else "there is not so much"
+        raise ExecutionError(f"{size[0]} bytes of memory are asked for; {why}") from problem
+
+
+def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: str) -> Array:
+    """Return a tensor in ``storage``; raises ExecutionError where that is too small for it."""
+    if not storage.flags.c_contiguous:
+        storage = np.ascontiguousarray(storage)  # An argument whose elements lie in another order.
+    try:
+        placed: Array = np.ndarray(shape, numpy_dtype(dtype), storage, offset)
+    except (TypeError, ValueError) as error:
+        raise ExecutionError(
+            f"a tensor of {dtype}{tuple(shape)} does not lie {offset} bytes into {storage.nbytes} bytes of memory"
+        ) from error
+    return placed
+
+
+def shape_of(value: Array) -> ShapeTuple:
+    """Return the extents of a tensor."""
+    return ShapeTuple(value.shape)
+
+
+def tensor_to_shape(value: Array) -> ShapeTuple:
+    """Return the numbers of a vector as a shape; raises ExecutionError where one is negative."""
+    if value.ndim != 1 or bool(np.any(value.astype(np.int64) < 0)):
+        raise ExecutionError(f"a shape is a vector of numbers not below 0, this is {value.tolist()}")
+    return ShapeTuple(value.tolist())
+
+
+def reshape(value: Array, shape: ShapeTuple) -> Array:
+    """Return the same elements in another shape, without a copy where they lie in order.
+
+    Raises ExecutionError where there are more or fewer of them in that shape.
+    """
+    try:
+        viewed: Array = value.reshape(shape)
+    except ValueError as error:
+        raise ExecutionError(f"a tensor of shape {value.shape} has no shape {tuple(shape)}") from error
+    return viewed
+
+
+def read_if_cond(value: Any) -> int:
+    """Return the value of a condition, a bool tensor without dimensions."""
+    return int(bool(np.asarray(value).reshape(())))
+
+
+def make_tuple(*values: Any) -> tuple[Any, ...]:
+    """Return the tuple of the values."""
+    return values
+
+
+def tuple_getitem(value: tuple[Any, ...], index: int) -> Any:
+    """Return one field of a tuple."""
+    return value[index]
+
+
+def make_closure(function: FunctionRef, *captured: Any) -> Closure:
+    """Return a function with values for its last parameters."""
+    return Closure(function, captured)
+
+
+def null_value() -> None:
+    """Return nothing: the register lets go of what it held."""
+    return
+
+
+def copy(value: Any) -> Any:
+    """Return the value, in another register."""
+    return value
+
+
+def tensor_check(rank: int, dtype: str, context: str) -> Callable[[Any], None]:
+    """Return ``check_tensor_info`` for one rank and dtype."""
+    wanted = None if dtype == "void" else numpy_dtype(dtype)
+
+    def check(value: Any) -> None:
+        if type(value) is not np.ndarray or value.ndim != rank or (wanted is not None and value.dtype != wanted):
+            check_tensor_info(value, rank, dtype, context)
+
+    return check
+
+
+def shape_match(rank: int, *rest: Any) -> Callable[[Any, list[int] | None], None]:
+    """Return ``match_shape`` for known codes; static shapes are compared at once."""
+    codes = [(rest[2 * d], rest[2 * d + 1]) for d in range(rank)]
+    static = tuple(arg for code, arg in codes if code == EQUAL)
+    if len(static) == rank:
+
+        def compare(value: Any, heap: list[int] | None) -> None:
+            if isinstance(value, tuple) or value.shape != static:
+                match_shape(value, heap, rank, *rest)
+
+        return compare
+    return lambda value, heap: match_shape(value, heap, rank, *rest)
+
+
+# Checks that are prepared once for the constants they are called with.
+SPECIALISED: Mapping[str, Callable[..., Callable[..., None]]] = {
+    "vm.builtin.check_tensor_info": tensor_check,
+    "vm.builtin.match_shape": shape_match,
+}
+BUILTINS: Mapping[str, Callable[..., Any]] = {
+    f"vm.builtin.{function.__name__}": function
+    for function in (
+        alloc_shape_heap,
+        alloc_storage,
+        alloc_tensor,
+        check_func_info,
+        check_prim_value_info,
+        check_shape_info,
+        check_tensor_info,
+        check_tuple_info,
+        copy,
+        make_closure,
+        make_prim_value,
+        scalar_to_tensor,
+        make_shape,
+        make_tuple,
+        match_prim_value,
+        match_shape,
+        null_value,
+        read_if_cond,
+        reshape,
+        shape_of,
+        tensor_to_shape,
+        tuple_getitem,
+        inspection.tensor_ndim,
+        inspection.tensor_shape_i,
+        inspection.tensor_stride_i,
+        inspection.tensor_byte_offset,
+        inspection.tensor_elem_offset,
+        inspection.tensor_dtype_code,
+        inspection.tensor_dtype_bits,
+        inspection.tensor_dtype_lanes,
+    )
+}
+# The machine's own business: it changes which function runs.
+INVOKE_CLOSURE = "vm.builtin.invoke_closure"

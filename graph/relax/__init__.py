@@ -1,0 +1,1 @@
+"""From Relax to the graph, and back."""

@@ -1,0 +1,589 @@
+"""From the graph to Relax: operator nodes become Relax operators, branches Relax's ``if``,
+recursion Relax functions.
+
+Calls of functions are inlined. A recursive function becomes a private function of the Relax module;
+what it captures is passed behind its own arguments. What Relax has no words for (data types,
+references, functions as values) is worked out here, as far as the program says beforehand what it
+is (``relax_values.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.collection import collection_paused
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.walk import post_order
+from relay2relax.graph.model import (
+    BIND,
+    CALL,
+    CONSTANT,
+    CONSTRUCTOR,
+    FUNCTION,
+    GET_ITEM,
+    GLOBAL,
+    IF,
+    INPUT,
+    LET,
+    MATCH,
+    REF,
+    REF_READ,
+    REF_WRITE,
+    TUPLE,
+    ConstructorAttrs,
+    FunctionAttrs,
+    GetItemAttrs,
+    GlobalAttrs,
+    GraphError,
+    InputAttrs,
+    MatchAttrs,
+    MSCGraph,
+    MSCJoint,
+    MSCTensor,
+    weight_data,
+)
+from relay2relax.graph.relax.restore import restored
+from relay2relax.graph.relax.values import (
+    Cell,
+    Closure,
+    Data,
+    Fields,
+    Lifted,
+    Maker,
+    Value,
+    bindings,
+    changed,
+    is_known,
+    item,
+    what,
+)
+from relay2relax.ops import relay_op
+from relay2relax.ops.registry.evaluate import kernel_value
+from relay2relax.ops.registry.record import OpDef
+from relay2relax.ops.registry.symbolic import Dims, Symbols, name_extents, widened
+from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.relax_ir import BlockBuilder, Call, Constant, If, IRModule, Tuple, Var
+from relay2relax.relax_ir import Expr as RelaxExpr
+from relay2relax.relax_ir.build.emitter import OpEmitter
+from relay2relax.relax_ir.ir import symbols
+from relay2relax.relax_ir.ir.expr import SeqExpr
+from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, from_type
+from relay2relax.relax_ir.ir.visit import Steps, run
+from relay2relax.relax_ir.transform import ConvertToDataflow
+from relay2relax.relay_ir.inference.errors import type_text
+from relay2relax.tir.extent import ANY, Extent, static
+from relay2relax.tir.ir.expr import Var as PrimVar
+
+# A recursive function over data that are known beforehand is unrolled; one that goes on for longer
+# is refused.
+_DEEPEST = 1000
+# Larger tensors are data, not counters.
+_SMALL = 16
+
+
+@collection_paused()
+def to_relax(
+    graph: MSCGraph, weights: Mapping[str, Array], dims: Dims | None = None, lowered: bool = False
+) -> IRModule:
+    """Return the graph as a Relax module with the function ``graph.name``, and private ones where
+    it needs them.
+
+    The graph of a Relax program becomes that program again. Of one that was made of Relay, operator
+    nodes become Relax operators as their records say, or ``call_tir`` where Relax has none for
+    them; with ``lowered`` each becomes ``call_tir``. ``weights`` become constants, not copied.
+    Every ``?`` of a parameter becomes a symbolic dimension; ``dims`` names or unifies them. Raises
+    UnsupportedError for data types, references and functions that only the running program knows,
+    and GraphError where a weight is missing, and where ``dims`` or ``lowered`` are asked of a Relax
+    program.
+    """
+    if graph.is_relax:
+        if dims or lowered:
+            raise GraphError(f"{graph.name!r} is a Relax program: its dimensions have names, its operators stay")
+        return restored(graph, weights)
+    params = [graph.find_node(name) for name in graph.params]
+    types, names = widened(name_extents([(_hint(node), _parameter_type(graph, node)) for node in params], dims))
+    relax_params = [
+        Var(_hint(node), _info(t, f"the parameter {_hint(node)}"), span=node.span)
+        for node, t in zip(params, types, strict=True)
+    ]
+    export = _Export(graph, weights, names, lowered)
+    export.entry(relax_params)
+    module = export.builder.get()
+    return ConvertToDataflow()(module) if export.branches else module
+
+
+def _info(type_: Type, what_: str) -> StructInfo:
+    """Return the struct info of values of ``type_``; ``what_`` has them, for the message where
+    there is none.
+    """
+    if not _is_relax(type_):
+        raise UnsupportedError(f"{what_} has the type {type_text(type_)}; Relax has no such values")
+    return from_type(type_)
+
+
+def _is_relax(type_: Type) -> bool:
+    """Whether Relax has values of a type: tensors, and tuples of them."""
+    match type_:
+        case TensorType():
+            return True
+        case TupleType(fields):
+            return all(map(_is_relax, fields))
+    return False
+
+
+def _hint(node: MSCJoint) -> str:
+    assert isinstance(node.attrs, InputAttrs)
+    return node.attrs.hint
+
+
+def _parameter_type(graph: MSCGraph, node: MSCJoint) -> Type:
+    """Return the parameter's annotation, what inference found, or the type of its one tensor."""
+    assert isinstance(node.attrs, InputAttrs)
+    if node.attrs.annotation is not None:
+        return node.attrs.annotation
+    if graph.signature.inferred is not None:
+        return graph.signature.inferred.arg_types[graph.params.index(node.name)]
+    if len(node.outputs) != 1:
+        raise GraphError(f"parameter {node.name!r} of {graph.name!r} has {len(node.outputs)} tensors and no annotation")
+    return _tensor_type(node.outputs[0])
+
+
+def _tensor_type(tensor: MSCTensor) -> TensorType:
+    shape: tuple[Extent, ...] = tuple(ANY if extent < 0 else extent for extent in tensor.shape)
+    return TensorType(shape, tensor.dtype)
+
+
+@dataclass(slots=True, eq=False)
+class _Frame:
+    """A graph that is being translated: its values so far, where it is evaluated, how deep in calls
+    of functions.
+
+    ``unrolled`` graphs are part of a recursion over data that are known beforehand.
+    """
+
+    graph: MSCGraph
+    values: dict[str, Value]
+    region: object
+    depth: int = 0
+    unrolled: bool = False
+
+    @property
+    def result(self) -> Value:
+        return self.values[self.graph.result]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A function of the module that is still to be built."""
+
+    target: Lifted
+    params: Sequence[Var]
+    closure: Closure
+    values: dict[str, Value]
+    ret: StructInfo
+
+
+@dataclass(slots=True)
+class _Export:
+    """One translation."""
+
+    main: MSCGraph
+    weights: Mapping[str, Array]
+    symbols: Symbols
+    lowered: bool
+    builder: BlockBuilder = field(default_factory=BlockBuilder)
+    constants: dict[str, Constant] = field(default_factory=dict)
+    globals: dict[str, Closure] = field(default_factory=dict)
+    lifted: dict[Closure, Lifted] = field(default_factory=dict)
+    waiting: list[_Waiting] = field(default_factory=list)
+    arrays: dict[RelaxExpr, Array] = field(default_factory=dict)
+    emitter: OpEmitter = field(init=False)
+    recursive: frozenset[str] = field(init=False)
+    branches: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.emitter = OpEmitter(self.builder, self.symbols)
+        called = {name: _called(graph) for name, graph in self.graphs.items()}
+        self.recursive = _recursive(called)
+        reached = post_order((self.main.name,), lambda name: called.get(name, ()))
+        self.branches = any(_has_branches(self.graphs[name]) for name in reached if name in self.graphs)
+
+    @property
+    def graphs(self) -> dict[str, MSCGraph]:
+        """The functions of the module, by name."""
+        return {self.main.name: self.main, **self.main.functions}
+
+    # Functions.
+
+    def entry(self, params: Sequence[Var]) -> None:
+        """Build the entry function, then those that it turned out to need."""
+        values: dict[str, Value] = dict(zip(self.main.params, params, strict=True))
+        closure = Closure(self.main, name=self.main.name, recursive=self.main.name in self.recursive)
+        self.globals[self.main.name] = closure
+        with self.builder.function(self.main.name, params) as var:
+            self.lifted[closure] = Lifted(var, ())
+            ret = self.declared_result(closure, params) if closure.recursive else None
+            if ret is not None:
+                self.builder.declare(var.name, [param.info for param in params], ret)
+            self.body(closure, values, ret)
+        while self.waiting:
+            one = self.waiting.pop()
+            with self.builder.function(one.target.var.name, one.params, private=True):
+                self.body(one.closure, one.values, one.ret)
+
+    def body(self, closure: Closure, values: dict[str, Value], ret: StructInfo | None) -> None:
+        """Emit a function's body; its result is said to be ``ret`` where that is given."""
+        frame = _Frame(closure.graph, values, object())
+        if not self.branches:
+            self.builder.begin_dataflow()
+        run(self.nodes(frame))
+        result = self.plain(frame, closure.graph.result)
+        if ret is not None and symbols.join(ret, self.builder.struct_info(result)) != ret:
+            result = self.builder.match_cast(result, ret)
+        if not self.branches:
+            result = self.builder.emit_output(result)
+            self.builder.end_dataflow()
+        self.builder.emit_func_output(result)
+
+    def declared_result(self, closure: Closure, params: Sequence[Var]) -> StructInfo | None:
+        """Return what a function gives: what type inference found, in terms of its own parameters'
+        extents.
+        """
+        signature = closure.graph.signature
+        type_ = signature.inferred.ret_type if signature.inferred is not None else signature.ret_type
+        if type_ is None:
+            return None
+        (wide,), _ = widened([type_])
+        return symbols.erase(
+            _info(wide, f"the result of {closure.name}"), symbols.defined(param.info for param in params)
+        )
+
+    def lift(self, closure: Closure, node: MSCJoint) -> Lifted:
+        """Return the function of the module that ``closure`` becomes.
+
+        It is built when its turn comes.
+        """
+        if closure in self.lifted:
+            return self.lifted[closure]
+        graph = closure.graph
+        if graph.signature.inferred is None and graph.signature.ret_type is None:
+            raise UnsupportedError(
+                f"node {node.name!r}: the type of the recursive function {closure.name} is not known"
+            )
+        inputs = [graph.find_node(name) for name in graph.params]
+        types, _ = widened(name_extents([(_hint(one), _parameter_type(graph, one)) for one in inputs]))
+        own = [Var(_hint(one), from_type(t), span=one.span) for one, t in zip(inputs, types, strict=True)]
+        outer: dict[RelaxExpr, Var] = {}
+        inner = tuple(changed(one, lambda value: self.parameter(value, outer)) for one in closure.captured)
+        params = (*own, *outer.values())
+        ret = self.declared_result(closure, params)
+        assert ret is not None
+        var = self.builder.declare_new(closure.name, [param.info for param in params], ret)
+        target = self.lifted[closure] = Lifted(var, tuple(outer))
+        values: dict[str, Value] = dict(zip((*graph.params, *graph.captured), (*own, *inner), strict=True))
+        if closure.itself:
+            values[closure.itself] = Lifted(var, tuple(outer.values()))
+        self.waiting.append(_Waiting(target, params, closure, values, ret))
+        return target
+
+    def parameter(self, value: RelaxExpr, params: dict[RelaxExpr, Var]) -> RelaxExpr:
+        """Return what stands in a lifted function for a value from around it: constants themselves,
+        else parameters.
+        """
+        if isinstance(value, Constant):
+            return value
+        if isinstance(value, Tuple):
+            return Tuple(tuple(self.parameter(one, params) for one in value.fields))
+        if value not in params:
+            name = value.name if isinstance(value, Var) else "captured"
+            params[value] = Var(name, _fresh_extents(self.builder.struct_info(value), {}))
+        return params[value]
+
+    # Nodes.
+
+    def nodes(self, frame: _Frame) -> Steps:
+        """Emit the nodes of a graph in order; graphs inside it are walks of their own."""
+        for node in frame.graph.nodes:
+            if node.name in frame.values:
+                continue
+            if node.optype == CALL:
+                yield from self.call(frame, node)
+            elif node.optype == IF:
+                yield from self.branch(frame, node)
+            elif node.optype == MATCH:
+                yield from self.match(frame, node)
+            else:
+                frame.values[node.name] = self.value(frame, node)
+
+    def call(self, frame: _Frame, node: MSCJoint) -> Steps:
+        callee, *args = (self.operand(frame, node, name) for name in node.operands)
+        match callee:
+            case Closure(recursive=True) if not any(map(is_known, args)) and _is_first_order(callee.graph):
+                frame.values[node.name] = self.call_lifted(frame, node, self.lift(callee, node), args)
+            case Closure(graph, captured, _, itself, recursive):
+                if frame.depth == _DEEPEST:
+                    raise UnsupportedError(
+                        f"node {node.name!r}: {callee.name} calls itself with values, or gives some, that Relax does "
+                        f"not have; unrolled, it does not end within {_DEEPEST} calls"
+                    )
+                values = dict(zip((*graph.params, *graph.captured), (*args, *captured), strict=True))
+                if itself:
+                    values[itself] = callee
+                inner = _Frame(graph, values, frame.region, frame.depth + 1, frame.unrolled or recursive)
+                yield self.nodes(inner)
+                frame.values[node.name] = self.settled(frame, node, inner.result)
+            case Lifted():
+                frame.values[node.name] = self.call_lifted(frame, node, callee, args)
+            case Maker():
+                frame.values[node.name] = Data(callee, tuple(args))
+            case _:
+                raise UnsupportedError(
+                    f"node {node.name!r} calls a function that only the running program knows; not built yet"
+                )
+
+    def call_lifted(self, frame: _Frame, node: MSCJoint, callee: Lifted, args: Sequence[Value]) -> Value:
+        given = tuple(self.as_relax(node, arg) for arg in args)
+        return self.settled(
+            frame, node, self.builder.emit(Call(callee.var, (*given, *callee.captured), span=node.span))
+        )
+
+    def branch(self, frame: _Frame, node: MSCJoint) -> Steps:
+        condition = self.as_relax(node, self.operand(frame, node, node.operands[0]))
+        bodies = self.bodies(frame, node, 1)
+        known = self.arrays.get(condition) if frame.unrolled else None
+        if known is not None:
+            taken = bodies[0] if known else bodies[1]
+            yield self.nodes(taken)
+            frame.values[node.name] = taken.result
+            return
+        arms: list[SeqExpr] = []
+        results: list[Value] = []
+        for inner in bodies:
+            inner.region = object()
+            self.builder.begin_sequence()
+            yield self.nodes(inner)
+            results.append(inner.result)
+            no_value = is_known(inner.result)
+            arms.append(self.builder.end_sequence(Tuple(()) if no_value else self.as_relax(node, inner.result)))
+        if any(map(is_known, results)):
+            kind = next(what(one) for one in results if is_known(one))
+            raise UnsupportedError(
+                f"node {node.name!r}: a branch gives {kind}; Relax has no such values, and which branch is taken only "
+                "the running program knows"
+            )
+        value = self.builder.emit(If(condition, *arms))
+        frame.values[node.name] = self.settled(frame, node, value)
+
+    def match(self, frame: _Frame, node: MSCJoint) -> Steps:
+        assert isinstance(node.attrs, MatchAttrs)
+        data = self.operand(frame, node, node.operands[0])
+        for pattern, inner in zip(node.attrs.patterns, self.bodies(frame, node, 1), strict=True):
+            found = bindings(pattern, data, self.project)
+            if found is not None:
+                inner.values.update(zip(inner.graph.params, found, strict=True))
+                yield self.nodes(inner)
+                frame.values[node.name] = inner.result
+                return
+        raise UnsupportedError(f"node {node.name!r}: no clause matches {what(data)}")
+
+    def bodies(self, frame: _Frame, node: MSCJoint, own: int) -> list[_Frame]:
+        """Return frames for the graphs that ``node`` holds; ``own`` operands are the node's."""
+        rest: Iterator[str] = iter(node.operands[own:])
+        return [
+            _Frame(
+                graph,
+                {name: self.operand(frame, node, next(rest)) for name in graph.captured},
+                frame.region,
+                frame.depth,
+                frame.unrolled,
+            )
+            for graph in node.bodies
+        ]
+
+    def value(self, frame: _Frame, node: MSCJoint) -> Value:
+        """Return the value of a node that holds no graph to be evaluated."""
+        if node.optype == CONSTANT:
+            return self.weight(frame.graph, node.weights["const"])
+        held = {tensor.name: tensor for tensor in node.weights.values()}
+        args = [
+            self.weight(frame.graph, held[name]) if name in held else self.operand(frame, node, name)
+            for name in node.operands
+        ]
+        match node.optype, node.attrs:
+            case (optype, _) if optype == TUPLE:
+                if any(map(is_known, args)):
+                    return Fields(tuple(args))
+                return Tuple(tuple(self.as_relax(node, arg) for arg in args))
+            case optype, GetItemAttrs(index) if optype == GET_ITEM:
+                return self.project(args[0], index)
+            case optype, FunctionAttrs(body, itself) if optype == FUNCTION:
+                name = _hint(body.find_node(itself)) if itself else node.name
+                return Closure(body, tuple(args), name, itself, recursive=bool(itself))
+            case optype, GlobalAttrs(name) if optype == GLOBAL:
+                return self.function_of_module(node, name)
+            case optype, ConstructorAttrs(data_type, constructor) if optype == CONSTRUCTOR:
+                return Maker(data_type, constructor)
+            case (optype, _) if optype == BIND:
+                return args[0]
+            case (optype, _) if optype == LET:
+                return args[1]
+            case (optype, _) if optype == REF:
+                return Cell(args[0], frame.region)
+            case (optype, _) if optype in (REF_READ, REF_WRITE):
+                return self.reference(frame, node, args)
+            case (optype, _) if optype == INPUT:
+                raise GraphError(f"nothing is given for the input {node.name!r} of {frame.graph.name!r}")
+        op = relay_op(node.optype)
+        if op is None:
+            where = f" (span {node.span})" if node.span is not None else ""
+            raise UnsupportedError(Diagnostic(f"node {node.name!r}{where}: operator {node.optype} has no record"))
+        given = [self.as_relax(node, arg) for arg in args]
+        if self.lowered:
+            result = self.emitter.as_tir(op, node.attrs, given, span=node.span)
+        else:
+            result = self.emitter.as_relax(op, node.attrs, given, node.span)
+        if frame.unrolled:
+            self.compute(op, node.attrs, given, result)
+        return result
+
+    def compute(self, op: OpDef, attrs: Any, args: Sequence[RelaxExpr], result: RelaxExpr) -> None:
+        """Remember the value of a call of small constants: a recursion may count down by it."""
+        arrays = [arg.data if isinstance(arg, Constant) else self.arrays.get(arg) for arg in args]
+        if all(isinstance(one, np.ndarray) and one.size <= _SMALL for one in arrays):
+            value = kernel_value(op, attrs, arrays)
+            if isinstance(value, np.ndarray):
+                self.arrays[result] = value
+
+    def reference(self, frame: _Frame, node: MSCJoint, args: Sequence[Value]) -> Value:
+        """Read or write a reference.
+
+        What a branch does to one from around it only the running program knows.
+        """
+        cell = args[0]
+        if not isinstance(cell, Cell) or (node.optype == REF_WRITE and cell.region is not frame.region):
+            raise UnsupportedError(
+                f"node {node.name!r}: what a reference holds is known only when the program runs; "
+                "Relax has no references"
+            )
+        if node.optype == REF_READ:
+            return cell.content
+        cell.content = args[1]
+        return Tuple(())
+
+    def function_of_module(self, node: MSCJoint, name: str) -> Closure:
+        if name not in self.globals:
+            if name not in self.graphs:
+                raise UnsupportedError(f"node {node.name!r}: the module has no function @{name}")
+            self.globals[name] = Closure(self.graphs[name], name=name, recursive=name in self.recursive)
+        return self.globals[name]
+
+    # Values.
+
+    def operand(self, frame: _Frame, node: MSCJoint, name: str) -> Value:
+        try:
+            return frame.values[name]
+        except KeyError:
+            raise GraphError(f"node {node.name!r} uses {name!r}, which does not come before it") from None
+
+    def project(self, value: Value, index: int) -> Value:
+        known = item(value, index)
+        return self.emitter.item(self.as_relax(None, value), index) if known is None else known
+
+    def settled(self, frame: _Frame, node: MSCJoint, value: Value) -> Value:
+        """Return the value of a call or a branch with its extents named, unless it only is the
+        graph's result.
+        """
+        if is_known(value) or (node.name == frame.graph.result and not _is_used(frame.graph, node.name)):
+            return value
+        relax = self.as_relax(node, value)
+        leaves = iter(node.outputs)
+        return self.emitter.known(relax, _hint_type(self.builder.struct_info(relax), leaves))
+
+    def plain(self, frame: _Frame, name: str) -> RelaxExpr:
+        return self.as_relax(frame.graph.find_node(name), frame.values[name])
+
+    def as_relax(self, node: MSCJoint | None, value: Value) -> RelaxExpr:
+        """Return ``value`` as Relax has it; raises UnsupportedError where it has not."""
+        if isinstance(value, (Closure, Lifted, Maker, Data, Fields, Cell)):
+            where = f"node {node.name!r}" if node is not None else "a node"
+            raise UnsupportedError(f"{where} needs {what(value)} when the program runs; Relax has no such values")
+        return value
+
+    def weight(self, graph: MSCGraph, tensor: MSCTensor) -> Constant:
+        """Return the constant of a weight; one weight is one constant, whoever uses it."""
+        name = tensor.name
+        if name not in self.constants:
+            self.constants[name] = Constant(weight_data(self.weights, tensor), graph.weight_spans.get(name))
+        return self.constants[name]
+
+
+def _is_first_order(graph: MSCGraph) -> bool:
+    """Whether a function takes and gives what Relax has values of."""
+    inferred = graph.signature.inferred
+    return inferred is None or all(map(_is_relax, (*inferred.arg_types, inferred.ret_type)))
+
+
+def _called(graph: MSCGraph) -> list[str]:
+    """Return the names of the module's functions that ``graph``, or a graph inside it, mentions."""
+    return [
+        node.attrs.global_name for part in _inside(graph) for node in part.nodes if isinstance(node.attrs, GlobalAttrs)
+    ]
+
+
+def _has_branches(graph: MSCGraph) -> bool:
+    return any(node.optype == IF for part in _inside(graph) for node in part.nodes)
+
+
+def _inside(graph: MSCGraph) -> Iterator[MSCGraph]:
+    """Yield ``graph`` and the graphs that its nodes hold, at any depth."""
+    stack = [graph]
+    while stack:
+        one = stack.pop()
+        yield one
+        stack += [body for node in one.nodes for body in node.bodies]
+
+
+def _recursive(called: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """Return the functions that reach themselves."""
+    found = set()
+    for name in called:
+        reached = post_order(called[name], lambda one: called.get(one, ()))
+        if name in reached:
+            found.add(name)
+    return frozenset(found)
+
+
+def _is_used(graph: MSCGraph, name: str) -> bool:
+    """Whether a node is an operand of another one."""
+    return any(name in node.operands for node in graph.nodes)
+
+
+def _hint_type(info: StructInfo, leaves: Iterator[MSCTensor]) -> Type | None:
+    """Return what the tensors of a node say of a value of ``info``."""
+    match info:
+        case TensorStructInfo():
+            found = next(leaves, None)
+            return None if found is None else _tensor_type(found)
+        case TupleStructInfo(fields):
+            parts = [_hint_type(one, leaves) for one in fields]
+            return TupleType(tuple(part if part is not None else TupleType(()) for part in parts))
+    return None
+
+
+def _fresh_extents(info: StructInfo, names: dict[Extent, PrimVar]) -> StructInfo:
+    """Return ``info`` with a variable of its own for each extent that is not static."""
+
+    def extent(one: Extent) -> Extent:
+        return one if static(one) is not None else names.setdefault(one, PrimVar("n", "int64"))
+
+    match info:
+        case TensorStructInfo(shape, dtype) if shape is not None:
+            return TensorStructInfo(tuple(map(extent, shape)), dtype)
+        case TupleStructInfo(fields):
+            return TupleStructInfo(tuple(_fresh_extents(one, names) for one in fields))
+    return info

@@ -1,0 +1,1 @@
+"""From Relay to the graph, and back."""

@@ -1,0 +1,271 @@
+"""From the graph back to Relay: the module that ``from_relay`` was given, up to names of what it
+binds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from relay2relax.core.collection import collection_paused
+from relay2relax.core.dtype import Array
+from relay2relax.core.source import Span
+from relay2relax.graph.model import (
+    BIND,
+    CALL,
+    CONSTANT,
+    CONSTRUCTOR,
+    FUNCTION,
+    GET_ITEM,
+    GLOBAL,
+    IF,
+    INPUT,
+    LET,
+    MATCH,
+    REF,
+    REF_READ,
+    REF_WRITE,
+    TUPLE,
+    CallAttrs,
+    ConstructorAttrs,
+    FunctionAttrs,
+    GetItemAttrs,
+    GlobalAttrs,
+    GraphError,
+    IfAttrs,
+    InputAttrs,
+    MatchAttrs,
+    MSCGraph,
+    MSCJoint,
+    MSCTensor,
+    Pattern,
+    weight_data,
+)
+from relay2relax.relax_ir.ir.visit import Steps, run
+from relay2relax.relay_ir.ir.expr import (
+    Call,
+    Clause,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    Op,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    PatternWildcard,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from relay2relax.relay_ir.ir.expr import Pattern as RelayPattern
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import with_attr_operands
+
+_KINDS = frozenset({
+    INPUT, GET_ITEM, CALL, GLOBAL, CONSTRUCTOR, FUNCTION, IF, MATCH, BIND, LET, REF, REF_READ, REF_WRITE
+})  # fmt: skip
+
+
+@collection_paused()
+def to_relay(graph: MSCGraph, weights: Mapping[str, Array]) -> IRModule:
+    """Return the Relay module of ``graph``; ``weights`` are its constants by name, taken as they
+    are.
+
+    ``structural_equal(to_relay(*from_relay(mod)), mod)`` holds for every module in graph normal
+    form, and order and names of parameters, spans, annotations and sharing are what they were.
+    Types are left to inference. Raises GraphError where a weight is missing or does not fit, or the
+    graph is not well formed or a Relax program's.
+    """
+    if graph.is_relax:
+        raise GraphError(f"{graph.name!r} is the graph of a Relax program; `to_relax` makes one of it")
+    build = _Build(graph, weights)
+    functions = {build.global_var(graph.name): build.function(graph)}
+    for name, other in graph.functions.items():
+        functions[build.global_var(name)] = build.function(other)
+    definitions = {definition.header: definition for definition in graph.type_definitions}
+    return IRModule(functions, definitions, graph.module_attrs)
+
+
+@dataclass(eq=False)
+class _Frame:
+    """A graph under construction; ``bound`` has variable and value of each ``bind``."""
+
+    graph: MSCGraph
+    values: dict[str, Expr] = field(default_factory=dict)
+    bound: dict[str, tuple[Var, Expr]] = field(default_factory=dict)
+
+    def value(self, name: str, user: str) -> Expr:
+        """Return the value of the node ``name``, which ``user`` asks for."""
+        try:
+            return self.values[name]
+        except KeyError:
+            raise GraphError(f"{user} uses {name!r}, which does not come before it in {self.graph.name!r}") from None
+
+    @property
+    def result(self) -> Expr:
+        """What the graph gives."""
+        return self.value(self.graph.result, "the result")
+
+    @property
+    def params(self) -> tuple[Var, ...]:
+        """The variables of the graph's parameters."""
+        found = [(name, self.value(name, "the graph")) for name in self.graph.params]
+        for name, param in found:
+            if not isinstance(param, Var):
+                raise GraphError(f"the parameter {name!r} of {self.graph.name!r} is not an input")
+        return tuple(param for _, param in found if isinstance(param, Var))
+
+
+class _Build:
+    def __init__(self, graph: MSCGraph, weights: Mapping[str, Array]) -> None:
+        self.weights = weights
+        self.constants: dict[str, Constant] = {}
+        self.globals: dict[str, GlobalVar] = {}
+        self.spans: dict[str, Span] = {}
+        # The variables by which recursive functions call themselves.
+        self.own: dict[Expr, Var] = {}
+        self.constructors = {
+            (definition.header.name, constructor.name): constructor
+            for definition in graph.type_definitions
+            for constructor in definition.constructors
+        }
+        for part in graph.subgraphs():
+            self.spans.update(part.weight_spans)
+            for node in part.nodes:
+                if isinstance(node.attrs, GlobalAttrs):
+                    self.globals.setdefault(node.attrs.global_name, GlobalVar(node.attrs.global_name, node.span))
+
+    def global_var(self, name: str) -> GlobalVar:
+        return self.globals.setdefault(name, GlobalVar(name))
+
+    def function(self, graph: MSCGraph) -> Function:
+        """Return the function of ``graph``; graphs inside it are built with a stack of our own."""
+        frame = _Frame(graph)
+        run(self.nodes(frame))
+        return _function(frame)
+
+    def nodes(self, frame: _Frame) -> Steps:
+        for node in frame.graph.nodes:
+            if node.name in frame.values:
+                continue
+            inner = self.inner(node, frame)
+            for one in inner:
+                yield self.nodes(one)
+            frame.values[node.name] = self.expression(node, frame, inner)
+
+    def inner(self, node: MSCJoint, frame: _Frame) -> list[_Frame]:
+        """Return frames for the graphs that ``node`` holds, with what they capture."""
+        bodies = node.bodies
+        captured = sum(len(body.captured) for body in bodies)
+        own = len(node.operands) - captured
+        if bodies and own != (0 if node.optype == FUNCTION else 1):
+            raise GraphError(f"node {node.name!r} has {len(node.operands)} operands, but its graphs capture {captured}")
+        rest = iter(node.operands[own:])
+        user = f"node {node.name!r}"
+        return [_Frame(body, {name: frame.value(next(rest), user) for name in body.captured}) for body in bodies]
+
+    def expression(self, node: MSCJoint, frame: _Frame, inner: Sequence[_Frame]) -> Expr:
+        """Return the expression of one node."""
+        if node.optype == CONSTANT:
+            if "const" not in node.weights:
+                raise GraphError(f"the constant {node.name!r} holds no weight")
+            return self.constant(node.weights["const"], node.span)
+        held = {tensor.name: tensor for tensor in node.weights.values()}
+        user = f"node {node.name!r}"
+        args = tuple(
+            self.constant(held[name], self.spans.get(name)) if name in held else frame.value(name, user)
+            for name in node.operands
+        )
+        match node.optype, node.attrs:
+            case str(optype), InputAttrs(hint, annotation, device) if optype == INPUT:
+                return Var(hint, annotation, node.span, device)
+            case str(optype), _ if optype == TUPLE:
+                return Tuple(args, node.span)
+            case str(optype), GetItemAttrs(index) if optype == GET_ITEM and len(args) == 1:
+                return TupleGetItem(args[0], index, node.span)
+            case str(optype), CallAttrs(type_args, attrs) if optype == CALL and args:
+                return Call(args[0], args[1:], attrs, type_args, node.span)
+            case str(optype), GlobalAttrs(name) if optype == GLOBAL:
+                return self.global_var(name)
+            case str(optype), FunctionAttrs(_, itself) if optype == FUNCTION:
+                function = _function(inner[0])
+                own = inner[0].values.get(itself)
+                if isinstance(own, Var):
+                    self.own[function] = own
+                return function
+            case str(optype), IfAttrs() if optype == IF:
+                return If(args[0], inner[0].result, inner[1].result, node.span)
+            case str(optype), MatchAttrs(patterns, _, complete) if optype == MATCH:
+                clauses = (
+                    Clause(self.pattern(one, iter(frame.params)), frame.result)
+                    for one, frame in zip(patterns, inner, strict=True)
+                )
+                return Match(args[0], tuple(clauses), complete, node.span)
+            case str(optype), ConstructorAttrs(data_type, name) if optype == CONSTRUCTOR:
+                return self.constructor(data_type, name)
+            case str(optype), InputAttrs(hint, annotation, device) if optype == BIND and len(args) == 1:
+                var = self.own.get(args[0]) or Var(hint, annotation, node.span, device)
+                frame.bound[node.name] = (var, args[0])
+                return var
+            case str(optype), _ if optype == LET and len(args) == 2 and node.operands[0] in frame.bound:
+                var, value = frame.bound[node.operands[0]]
+                return Let(var, value, args[1], node.span)
+            case str(optype), _ if optype == REF and len(args) == 1:
+                return RefCreate(args[0], node.span)
+            case str(optype), _ if optype == REF_READ and len(args) == 1:
+                return RefRead(args[0], node.span)
+            case str(optype), _ if optype == REF_WRITE and len(args) == 2:
+                return RefWrite(args[0], args[1], node.span)
+            case str(optype), _ if optype in _KINDS:
+                raise GraphError(f"node {node.name!r} is not well formed: {optype} with {node.attrs!r}")
+        attrs = with_attr_operands(node.attrs, node.attr_operands, args)
+        return Call(Op(node.optype), args, attrs, (), node.span)
+
+    def constructor(self, data_type: str, name: str) -> Constructor:
+        found = self.constructors.get((data_type, name))
+        if found is None:
+            raise GraphError(f"the graph has no constructor {name!r} of {data_type!r}")
+        return found
+
+    def pattern(self, pattern: Pattern, variables: Iterator[Var]) -> RelayPattern:
+        """Return Relay's pattern; ``variables`` are those of the clause, from left to right."""
+        parts = tuple(self.pattern(part, variables) for part in pattern.parts)
+        match pattern.kind:
+            case "variable":
+                var = next(variables, None)
+                if var is None:
+                    raise GraphError("a clause has fewer parameters than its pattern has variables")
+                return PatternVar(var, pattern.span)
+            case "tuple":
+                return PatternTuple(parts, pattern.span)
+            case "constructor":
+                return PatternConstructor(self.constructor(*pattern.constructor), parts, pattern.span)
+        return PatternWildcard(pattern.span)
+
+    def constant(self, tensor: MSCTensor, span: Span | None) -> Constant:
+        """Return the constant of a weight: one object per weight, so that sharing survives."""
+        name = tensor.name
+        if name not in self.constants:
+            self.constants[name] = Constant(weight_data(self.weights, tensor), span)
+        return self.constants[name]
+
+
+def _function(frame: _Frame) -> Function:
+    signature = frame.graph.signature
+    return Function(
+        frame.params,
+        frame.result,
+        signature.ret_type,
+        signature.type_params,
+        signature.attrs,
+        signature.span,
+        signature.virtual_device,
+    )

@@ -1,0 +1,464 @@
+"""From Relay to the graph, without loss: one node per expression, weights beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from relay2relax.core.collection import collection_paused
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.source import Span
+from relay2relax.graph.model import (
+    BIND,
+    CALL,
+    CONSTANT,
+    CONSTRUCTOR,
+    FUNCTION,
+    GET_ITEM,
+    GLOBAL,
+    IF,
+    INPUT,
+    LET,
+    MATCH,
+    REF,
+    REF_READ,
+    REF_WRITE,
+    TUPLE,
+    CallAttrs,
+    ConstantAttrs,
+    ConstructorAttrs,
+    FunctionAttrs,
+    GetItemAttrs,
+    GlobalAttrs,
+    IfAttrs,
+    InputAttrs,
+    MatchAttrs,
+    MSCGraph,
+    MSCJoint,
+    MSCTensor,
+    Pattern,
+    Signature,
+)
+from relay2relax.graph.relay.scopes import Scope, evaluated, scopes_of
+from relay2relax.graph.shapes import PrimTable, has_any, leaves, symbolic_type
+from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.symbolic import name_extents
+from relay2relax.relay_ir.inference.infer import infer_type
+from relay2relax.relay_ir.io.params import bind_params
+from relay2relax.relay_ir.ir.expr import (
+    Call,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    Op,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+    children,
+)
+from relay2relax.relay_ir.ir.expr import Pattern as RelayPattern
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import attr_operands, binders, nodes
+from relay2relax.relay_ir.ir.types import FuncType, TensorType, TupleType, Type
+from relay2relax.relay_ir.transform import ToGraphNormalForm
+
+# Operators whose constant inputs MSC keeps inside the node, with the places and roles of those
+# inputs.
+_CONVOLUTION = {1: "weight"}
+_NORMALISATION = {1: "gamma", 2: "beta"}
+_HELD: dict[str, Mapping[int, str]] = {
+    "nn.conv1d": _CONVOLUTION,
+    "nn.conv2d": _CONVOLUTION,
+    "nn.conv3d": _CONVOLUTION,
+    "nn.batch_norm": {1: "gamma", 2: "beta", 3: "mean", 4: "var"},
+    "nn.layer_norm": _NORMALISATION,
+    "nn.group_norm": _NORMALISATION,
+}
+_NO_HELD: Mapping[int, str] = {}
+_BLOCK = ("block",)
+_NO_PLACES: Mapping[str, int] = {}
+
+
+@collection_paused()
+def from_relay(
+    mod: IRModule, params: Mapping[str, Array] | None = None, entry: str = "main"
+) -> tuple[MSCGraph, dict[str, Array]]:
+    """Return ``entry`` of ``mod`` as a graph, and its weights by name.
+
+    The arrays are the module's own, not copies.
+
+    ``params`` are bound first, as ``relay_ir.bind_params`` does; the names they had become aliases
+    of the weights. ``let`` gives way to sharing (``ToGraphNormalForm``), but for effects and
+    recursion. Other functions of the module come along as graphs of their own. Every ``?`` of an
+    entry parameter becomes a named extent, and so does what shape rules compute from it.
+
+    Raises TypeInferenceError for an ill-typed module, and UnsupportedError, listing every place,
+    for free variables and operators as values.
+    """
+    mod.refuse_opaque("a graph cannot express it; use the program from before it was lowered")
+    if params:
+        mod = bind_params(mod, params, entry)
+    mod = ToGraphNormalForm()(mod)
+    _check(mod)
+    types = mod.types if mod.types else infer_type(mod, declare_results=True).types
+    aliases = {id(array): name for name, array in (params or {}).items()}
+    builder = _Builder(types, aliases)
+    var = mod.get_global_var(entry)
+    functions = {other.name: f for other, f in mod.functions.items() if other is not var}
+    graph = builder.module(entry, mod.functions[var], functions)
+    definitions = tuple(mod.type_definitions.values())
+    return replace(graph, module_attrs=mod.attrs, type_definitions=definitions), builder.weights
+
+
+def _check(mod: IRModule) -> None:
+    """Refuse, all at once, what the graph has no node for."""
+    problems: list[Diagnostic] = []
+    for var, function in mod.functions.items():
+        order = list(nodes(function))
+        bound = {binder for node in order for binder in binders(node)}
+        for node in order:
+            values = evaluated(node)
+            callee = node.op if isinstance(node, Call) else None
+            bare = [v for v in values if isinstance(v, Op) and v is not callee]
+            if isinstance(node, Var) and node not in bound:
+                title = f"@{var.name}: a graph cannot express the free variable %{node.name}"
+            elif bare:
+                title = f"@{var.name}: a graph cannot express the operator {bare[0].name} as a value"
+            else:
+                continue
+            problems.append(Diagnostic(title, mod.locations.get(node)))
+    if problems:
+        raise UnsupportedError(list(dict.fromkeys(problems)), mod.source)
+
+
+class _Builder:
+    """One module: the names that are taken, and the weights met so far."""
+
+    def __init__(self, types: Mapping[Expr, Type], aliases: Mapping[int, str]) -> None:
+        self.types = types
+        self.aliases = aliases
+        self.weights: dict[str, Array] = {}
+        self.weight_names: dict[Constant, str] = {}
+        self.taken: set[str] = set()
+        self.counters: dict[str, int] = {}
+        self.symbolic: dict[Expr, Type] = {}
+
+    def fresh(self, hint: str) -> str:
+        """Return ``hint``, with a number behind it where the name is taken."""
+        name = hint
+        while name in self.taken:
+            self.counters[hint] = self.counters.get(hint, 0) + 1
+            name = f"{hint}_{self.counters[hint]}"
+        self.taken.add(name)
+        return name
+
+    def type_of(self, expr: Expr) -> Type:
+        """Return the type of ``expr``, symbolic where that is known."""
+        return self.symbolic.get(expr) or self.types.get(expr) or TupleType(())
+
+    # --- functions ---
+
+    def module(self, name: str, entry: Function, functions: Mapping[str, Function]) -> MSCGraph:
+        main = self.function(name, entry)
+        others = {other: self.function(other, function) for other, function in functions.items()}
+        return replace(main, functions=others)
+
+    def function(self, name: str, function: Function) -> MSCGraph:
+        """Return the graph of one function of the module."""
+        order = list(nodes(function))
+        scopes = scopes_of(function, order)
+        around = _Around(_held_constants(order))
+        for scope in scopes:
+            around.arms.setdefault(scope.construct, []).append(scope)
+        for node in order:
+            if isinstance(node, Let):
+                around.lets[node.var] = node
+                if isinstance(node.value, Function) and node.var in around.arms[node.value][0].captured:
+                    around.itself[node.value] = node.var
+        graphs: dict[Scope, _Scoped] = {}
+        for scope in scopes:
+            graphs[scope] = scoped = _Scoped(self, scope, around)
+            scoped.nodes_of_scope()
+        # Names are given from the outside inwards, graphs are finished from the inside outwards.
+        finished: dict[Expr, list[MSCGraph]] = {}
+        for scope in reversed(scopes):
+            scoped = graphs[scope]
+            finished.setdefault(scope.construct, []).insert(0, scoped.graph(scoped.name or name, finished))
+        return finished[function][0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What the graphs of one function of the module know of each other.
+
+    ``held`` constants are held by the nodes that use them, ``arms`` are the graphs that a construct
+    has, ``lets`` are by variable, ``itself`` is the variable by which a function literal calls
+    itself.
+    """
+
+    held: set[Expr]
+    arms: dict[Expr, list[Scope]] = field(default_factory=dict)
+    lets: dict[Expr, Let] = field(default_factory=dict)
+    itself: dict[Expr, Var] = field(default_factory=dict)
+
+
+def _held_constants(order: Sequence[Expr]) -> set[Expr]:
+    """Return the constants of which every use is one that MSC keeps inside the using node."""
+    held: set[Expr] = set()
+    plain: set[Expr] = set()
+    for node in order:
+        if isinstance(node, (Function, If, Match)):
+            plain.update(children(node))
+            continue
+        places = _held_places(node)
+        for place, child in enumerate(evaluated(node), -1):  # the callee comes first
+            if isinstance(child, Constant):
+                (held if place in places else plain).add(child)
+    return held - plain
+
+
+def _held_places(node: Expr) -> Mapping[int, str]:
+    if isinstance(node, Call) and isinstance(node.op, Op):
+        return _HELD.get(node.op.name, _NO_HELD)
+    return _NO_HELD
+
+
+class _Scoped:
+    """The graph of one scope under construction."""
+
+    def __init__(self, builder: _Builder, scope: Scope, around: _Around) -> None:
+        self.builder = builder
+        self.scope = scope
+        self.around = around
+        self.held = around.held
+        self.name = "" if scope.parent is None else builder.fresh(_graph_hint(scope))
+        self.itself = around.itself.get(scope.construct)
+        self.names: dict[Expr, str] = {}
+        self.weight_spans: dict[str, Span] = {}
+        self.prims = PrimTable()
+        self.made: list[tuple[Expr, MSCJoint]] = []
+        self.outputs: dict[str, tuple[MSCTensor, ...]] = {}
+
+    def nodes_of_scope(self) -> None:
+        """Make the nodes; the graphs that they hold are filled in by ``graph``."""
+        builder, params = self.builder, self.scope.params
+        typed = [(param.name, builder.types.get(param) or TupleType(())) for param in params]
+        for param, symbolic in zip(params, name_extents(typed), strict=True):
+            builder.symbolic[param] = symbolic
+            self.variable(param, INPUT, ())
+        if self.itself is not None:
+            self.variable(self.itself, INPUT, ())
+        for node in self.captures(self.scope):
+            hint = node.name if isinstance(node, Var) else "captured"
+            self.add(node, INPUT, builder.fresh(hint), InputAttrs(hint, captured=True), None)
+        for node in self.scope.members:
+            self.member(node)
+
+    def captures(self, scope: Scope) -> list[Expr]:
+        """Return what goes into an inner graph as input.
+
+        Held weights are reached by name, a function by itself.
+        """
+        itself = self.around.itself.get(scope.construct)
+        return [node for node in scope.captured if node not in self.held and node is not itself]
+
+    def variable(self, var: Var, optype: str, refs: tuple[str, ...]) -> None:
+        """Make the node of a variable."""
+        attrs = InputAttrs(var.name, var.type_annotation, var.virtual_device)
+        self.add(var, optype, self.builder.fresh(var.name), attrs, var.span, refs)
+
+    def ref(self, value: Expr) -> str:
+        """Return the node that gives ``value``; that of a ``let``'s variable is made where it is
+        first used.
+        """
+        if value not in self.names and isinstance(value, Var):
+            self.variable(value, BIND, (self.ref(self.around.lets[value].value),))
+        return self.names[value]
+
+    def member(self, node: Expr) -> None:
+        builder = self.builder
+        match node:
+            case Constant(_, span):
+                weight = builder.weight_names.get(node)
+                if weight is None:
+                    weight = builder.weight_names[node] = builder.fresh("const")
+                    builder.weights[weight] = node.data
+                if node not in self.held:
+                    self.add(node, CONSTANT, weight, ConstantAttrs.of(node.data), span)
+                elif span is not None:
+                    self.weight_spans[weight] = span
+            case Call(Op(name), _, attrs, _, span):
+                self.add(node, name, builder.fresh(name.rsplit(".", 1)[-1]), attrs, span)
+            case Call(callee, _, attrs, type_args, span):
+                hint = callee.name if isinstance(callee, GlobalVar) else CALL
+                self.add(node, CALL, builder.fresh(hint), CallAttrs(type_args, attrs), span)
+            case Tuple(_, span):
+                self.add(node, TUPLE, builder.fresh(TUPLE), NoAttrs(), span)
+            case TupleGetItem(value, index, span):
+                hint = f"{self.ref(value)}.{index}"
+                self.add(node, GET_ITEM, builder.fresh(hint), GetItemAttrs(index), span)
+            case GlobalVar(name, span):
+                self.add(node, GLOBAL, builder.fresh(f"@{name}"), GlobalAttrs(name), span)
+            case Function(_, _, _, _, _, span):
+                self.add(node, FUNCTION, builder.fresh(FUNCTION), NoAttrs(), span)
+            case If(_, _, _, span):
+                self.add(node, IF, builder.fresh(IF), NoAttrs(), span)
+            case Match(_, _, _, span):
+                self.add(node, MATCH, builder.fresh(MATCH), NoAttrs(), span)
+            case Let(var, _, body, span):
+                refs = (self.ref(var), self.ref(body))
+                self.add(node, LET, builder.fresh(LET), NoAttrs(), span, refs)
+            case RefCreate(_, span):
+                self.add(node, REF, builder.fresh(REF), NoAttrs(), span)
+            case RefRead(_, span):
+                self.add(node, REF_READ, builder.fresh(REF_READ), NoAttrs(), span)
+            case RefWrite(_, _, span):
+                self.add(node, REF_WRITE, builder.fresh(REF_WRITE), NoAttrs(), span)
+            case Constructor(name, _, data_type, _, span):
+                attrs = ConstructorAttrs(data_type.name, name)
+                self.add(node, CONSTRUCTOR, builder.fresh(name), attrs, span)
+
+    def add(
+        self, expr: Expr, optype: str, name: str, attrs: object, span: Span | None, given: tuple[str, ...] = ()
+    ) -> None:
+        """Make the node ``name`` of ``expr``; ``given`` are operands beside those that the
+        expression has.
+        """
+        places = _held_places(expr)
+        weights: dict[str, MSCTensor] = {}
+        refs: list[str] = list(given)
+        values: Sequence[Expr] = () if optype in (INPUT, LET) else evaluated(expr)
+        if optype not in (INPUT, LET):
+            values = (*values, *(one for arm in self.around.arms.get(expr, ()) for one in self.captures(arm)))
+        for place, value in enumerate(values, -1 if isinstance(expr, Call) else 0):
+            if isinstance(value, Op):
+                continue
+            if isinstance(value, Constant) and value in self.held:
+                weight = self.builder.weight_names[value]
+                weights[places[place]] = self.weight(value, weight)
+                refs.append(weight)
+            else:
+                refs.append(self.ref(value))
+        self.names[expr] = name
+        if optype == CONSTANT and isinstance(expr, Constant):
+            weights = {"const": self.weight(expr, name)}
+        held = {tensor.name for tensor in weights.values()}
+        inputs = tuple(t.name for ref in refs if ref not in held for t in self.outputs[ref])
+        self.outputs[name] = self.tensors(expr, name, optype)
+        scope = () if optype in (INPUT, CONSTANT) else _BLOCK
+        node = MSCJoint(
+            len(self.made), name, optype, tuple(refs), inputs, self.outputs[name], weights, attrs, scope, span,
+            attr_operands=attr_operands(expr) if isinstance(expr, Call) and isinstance(expr.op, Op) else _NO_PLACES,
+        )  # fmt: skip
+        self.made.append((expr, node))
+
+    def weight(self, constant: Constant, name: str) -> MSCTensor:
+        tensor = constant.tensor_type
+        alias = self.builder.aliases.get(id(constant.data), "")
+        return self.prims.tensor(name, tensor, name, 0, alias)
+
+    def tensors(self, expr: Expr, name: str, optype: str) -> tuple[MSCTensor, ...]:
+        """Return what a node gives: its value's tensors, or one tensor that stands for a
+        function.
+        """
+        builder = self.builder
+        known = builder.type_of(expr)
+        if expr not in builder.symbolic and has_any(known):
+            known = builder.symbolic[expr] = symbolic_type(expr, known, builder.type_of)
+        if isinstance(known, FuncType):
+            return (MSCTensor(f"{name}:0", "function"),)
+        if not isinstance(known, (TensorType, TupleType)):
+            return (MSCTensor(f"{name}:0", "object"),)
+        parts: list[TensorType] = list(leaves(known))
+        several = len(parts) > 1
+        return tuple(
+            self.prims.tensor(
+                f"{name}:{place}",
+                part,
+                name,
+                place,
+                (f"{name}_{place}" if several else name) if self.is_public(expr, optype) else "",
+            )
+            for place, part in enumerate(parts)
+        )
+
+    def is_public(self, expr: Expr, optype: str) -> bool:
+        """Whether users know the value by name: what goes into the function and what comes out of
+        it.
+        """
+        return optype == INPUT or expr is self.scope.body
+
+    def graph(self, name: str, finished: Mapping[Expr, Sequence[MSCGraph]]) -> MSCGraph:
+        """Return the graph; ``finished`` has those that its nodes hold."""
+        scope = self.scope
+        result = self.ref(scope.body)
+        done = tuple(self.with_bodies(expr, node, finished.get(expr, ())) for expr, node in self.made)
+        return MSCGraph(
+            name,
+            done,
+            tuple(self.names[param] for param in scope.params),
+            result,
+            tuple(self.prims.prims),
+            tuple(self.names[node] for node in self.captures(scope)),
+            self.signature(scope.construct),
+            weight_spans=self.weight_spans,
+        )
+
+    def signature(self, construct: Expr) -> Signature:
+        if not isinstance(construct, Function):
+            return Signature()
+        inferred = self.builder.types.get(construct)
+        return Signature(
+            construct.ret_type,
+            construct.type_params,
+            construct.attrs,
+            construct.span,
+            construct.virtual_device,
+            inferred if isinstance(inferred, FuncType) else None,
+        )
+
+    def with_bodies(self, expr: Expr, node: MSCJoint, graphs: Sequence[MSCGraph]) -> MSCJoint:
+        match node.optype, expr:
+            case str(optype), _ if optype == FUNCTION:
+                own = {*graphs[0].params, *graphs[0].captured}
+                itself = [one.name for one in graphs[0].nodes if one.optype == INPUT and one.name not in own]
+                return replace(node, attrs=FunctionAttrs(graphs[0], *itself))
+            case str(optype), _ if optype == IF:
+                return replace(node, attrs=IfAttrs(*graphs))
+            case str(optype), Match(_, clauses, complete) if optype == MATCH:
+                patterns = tuple(_pattern(clause.lhs) for clause in clauses)
+                return replace(node, attrs=MatchAttrs(patterns, tuple(graphs), complete))
+        return node
+
+
+def _graph_hint(scope: Scope) -> str:
+    match scope.construct:
+        case If():
+            return "else" if scope.arm else "then"
+        case Match():
+            return "clause"
+    return "fn"
+
+
+def _pattern(pattern: RelayPattern) -> Pattern:
+    match pattern:
+        case PatternVar(_, span):
+            return Pattern("variable", span=span)
+        case PatternTuple(parts, span):
+            return Pattern("tuple", tuple(map(_pattern, parts)), span=span)
+        case PatternConstructor(constructor, parts, span):
+            name = (constructor.belong_to.name, constructor.name)
+            return Pattern("constructor", tuple(map(_pattern, parts)), name, span)
+    return Pattern("wildcard", span=pattern.span)

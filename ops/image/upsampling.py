@@ -1,0 +1,180 @@
+"""Upsampling: resizing by factors instead of to a size.
+
+Everything but the size is that of ``image.resize2d`` and ``image.resize3d``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from relay2relax.core.dtype import Array
+from relay2relax.ops.common.layout import parse_layout
+from relay2relax.ops.common.shapes import tensor
+from relay2relax.ops.image import resize
+from relay2relax.ops.image.resize import Resize2DAttrs, Resize3DAttrs
+from relay2relax.ops.registry.attributes import Bool, Double, InlineString, String
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.tir import te
+from relay2relax.tir.extent import Extent, Shape, add, floordiv, is_any, mul, static
+from relay2relax.tir.ir.expr import Binary, Call, Cast, FloatImm, PrimExpr
+
+# The largest denominator that a factor is read with where an extent is not known.
+_DENOMINATOR = 4096
+_METHODS = {
+    "nearest_neighbor": "nearest_neighbor",
+    "bilinear": "linear",
+    "trilinear": "linear",
+    "bicubic": "cubic",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UpSamplingAttrs:
+    """``align_corners`` maps the corners of the image onto each other, else only the first
+    elements.
+    """
+
+    scale_h: Double
+    scale_w: Double
+    layout: String = "NCHW"
+    method: String = "nearest_neighbor"
+    align_corners: Bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UpSampling3DAttrs:
+    """``coordinate_transformation_mode`` is that of ``image.resize3d``."""
+
+    scale_d: Double
+    scale_h: Double
+    scale_w: Double
+    layout: InlineString = "NCDHW"
+    method: InlineString = "nearest_neighbor"
+    coordinate_transformation_mode: InlineString = "half_pixel"
+
+
+UpAttrs = UpSamplingAttrs | UpSampling3DAttrs
+_RESIZE = {op.relay: op for op in resize.OPS if op.relay is not None}
+
+
+def scaled(extent: Extent, factor: float) -> Extent:
+    """Return ``extent * factor`` rounded, halves to even as TVM folds them.
+
+    Of an unknown extent, halves up.
+    """
+    if factor <= 0:
+        raise OpError(f"a scale must be positive, but is {factor}")
+    if is_any(extent):
+        return extent
+    known = static(extent)
+    if known is not None:
+        return round(known * factor)
+    ratio = Fraction(factor).limit_denominator(_DENOMINATOR)
+    if float(ratio) != factor:
+        raise OpError(f"an extent that is not known cannot be scaled by {factor}: it is no simple fraction")
+    if ratio.denominator == 1:
+        return mul(extent, ratio.numerator)
+    return floordiv(add(mul(extent, 2 * ratio.numerator), ratio.denominator), 2 * ratio.denominator)
+
+
+def _letters(attrs: UpAttrs) -> str:
+    return "HW" if isinstance(attrs, UpSamplingAttrs) else "DHW"
+
+
+def _resized(attrs: UpAttrs, shape: Shape) -> Resize2DAttrs | Resize3DAttrs:
+    """Return the attributes of the resizing that this is."""
+    letters = _letters(attrs)
+    layout = parse_layout(attrs.layout, "NC" + letters)
+    if len(shape) != layout.rank:
+        raise OpError(f"the data has {len(shape)} dimensions, layout {attrs.layout} needs {layout.rank}", 0)
+    if attrs.method not in _METHODS:
+        raise OpError(f'method is "{attrs.method}", expected one of {", ".join(_METHODS)}')
+    factors = {"H": attrs.scale_h, "W": attrs.scale_w}
+    if isinstance(attrs, UpSampling3DAttrs):
+        factors["D"] = attrs.scale_d
+    size = tuple(scaled(shape[layout.position(letter)], factors[letter]) for letter in letters)
+    method = _METHODS[attrs.method]
+    if isinstance(attrs, UpSampling3DAttrs):
+        mode = attrs.coordinate_transformation_mode
+        return Resize3DAttrs(size, None, attrs.layout, method, mode, rounding_method="")
+    mode = "align_corners" if attrs.align_corners else "asymmetric"
+    return Resize2DAttrs(size, None, attrs.layout, method, mode, rounding_method="")
+
+
+def upsampling_type(attrs: UpAttrs, data: Type) -> TensorType:
+    """Return the data's type with the spatial extents multiplied and rounded."""
+    x = tensor(data)
+    found = _resized(attrs, x.shape)
+    return resize.resize_type(found, x, found.size or ())
+
+
+def enlarged(attrs: UpAttrs, out: TensorType, data: te.Tensor) -> Any:
+    """Return the tensor program of an enlargement to the extents of ``out``, whatever the
+    factors.
+    """
+    letters = "hw" if isinstance(attrs, UpSamplingAttrs) else "dhw"
+    same = replace(attrs, **{f"scale_{letter}": 1.0 for letter in letters})  # type: ignore[arg-type]
+    record = _RESIZE["image.resize2d" if isinstance(attrs, UpSamplingAttrs) else "image.resize3d"]
+    return record.compute(_resized(same, data.shape), out, data)
+
+
+def upsampling_relay_type(attrs: UpAttrs, data: Type) -> TensorType:
+    """Return the type.
+
+    TVM takes any scale and method, and writes a symbolic extent as a rounded product of floats.
+    """
+    x, letters = tensor(data), _letters(attrs)
+    layout = parse_layout(attrs.layout, "NC" + letters)
+    if x.rank != layout.rank:
+        raise OpError(f"the data has {x.rank} dimensions, layout {attrs.layout} needs {layout.rank}", 0)
+    shape = list(x.shape)
+    for letter in letters:
+        place = layout.position(letter)
+        extent, scale = shape[place], getattr(attrs, f"scale_{letter.lower()}")
+        known = static(extent)
+        if known is not None:
+            shape[place] = round(known * scale)
+        elif isinstance(extent, PrimExpr) and not is_any(extent):
+            product = Binary("*", Cast("float64", extent), FloatImm(scale, "float64"))
+            shape[place] = Cast(extent.dtype, Call("round", (product,), "float64"))
+    return TensorType(tuple(shape), x.dtype)
+
+
+def _record(name: str, attrs_class: type, inner: str, doc: str) -> OpDef:
+    resizing = _RESIZE[inner]
+    form = resizing.relax
+    assert isinstance(form, Expanded)
+    expand: Callable[..., Any] = form.expand
+
+    def numpy(attrs: UpAttrs, data: Array) -> Array:
+        result: Array = resizing.numpy(_resized(attrs, data.shape), data)
+        return result
+
+    def compute(attrs: UpAttrs, out: TensorType, data: te.Tensor) -> Any:
+        return resizing.compute(_resized(attrs, data.shape), out, data)
+
+    def relax(e: Emit[V], attrs: UpAttrs, data: V) -> Any:
+        return expand(e, _resized(attrs, tensor(e.type_of(data)).shape), data)
+
+    return OpDef(
+        relay=f"nn.{name}",
+        doc=doc,
+        source=f"Relay's upsampling relations and TOPI's {name} of TVM 0.18",
+        inputs=("data",),
+        attrs=attrs_class,
+        infer=upsampling_type,
+        relay_type=upsampling_relay_type,
+        numpy=numpy,
+        compute=compute,
+        relax=Expanded(relax),
+    )
+
+
+OPS: tuple[OpDef, ...] = (
+    _record("upsampling", UpSamplingAttrs, "image.resize2d", "Enlarge images by a factor for each axis."),
+    _record("upsampling3d", UpSampling3DAttrs, "image.resize3d", "Enlarge volumes by a factor for each axis."),
+)

@@ -1,0 +1,1 @@
+"""Element-wise operators, reductions, products and transforms."""

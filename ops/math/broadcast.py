@@ -1,0 +1,394 @@
+"""Operators over broadcast inputs: arithmetic, comparisons, logic, ``where``.
+
+Shapes are aligned on the right; the inputs of one operator have one dtype, which the result keeps
+(comparisons: bool). Source of the semantics: TVM 0.18, ``src/relay/op/tensor/binary.cc`` and
+``include/tvm/topi/broadcast.h``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, is_float, is_unsigned, numpy_dtype, of_array
+from relay2relax.ops.common.narrow_floats import in_single
+from relay2relax.ops.common.shapes import broadcast, operand_indices, show, tensor
+from relay2relax.ops.math.elementwise import convert_element, logical_relax
+from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Script, V
+from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.tir import te
+from relay2relax.tir.extent import equal, is_any, is_symbolic, static
+from relay2relax.tir.ir.expr import BinaryOp, PrimExpr, Select, binary, cast, const, if_then_else, maximum, minimum
+from relay2relax.tir.ir.intrinsics import call
+
+SOURCE = "TVM 0.18 src/relay/op/tensor/binary.cc"
+NUMBERS = "float int"
+
+
+def arithmetic_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
+    """Return the broadcast shape with the inputs' dtype."""
+    a, b = tensor(lhs, 0), tensor(rhs, 1)
+    if a.dtype != b.dtype:
+        raise OpError(
+            f"the operands have element types {a.dtype} and {b.dtype}; there is no conversion between them", 1
+        )
+    return TensorType(broadcast(a.shape, b.shape), a.dtype)
+
+
+def comparison_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
+    """Return the broadcast shape with dtype bool."""
+    return TensorType(tensor(arithmetic_type(attrs, lhs, rhs)).shape, "bool")
+
+
+def matched(a: str, b: str) -> str:
+    """Return the dtype in which TVM compares numbers of two dtypes.
+
+    Raises OpError where it has none.
+    """
+    if a == b:
+        return a
+    if "bfloat16" in (a, b) or "bool" in (a, b):
+        raise OpError(f"the operands have element types {a} and {b}; there is no conversion between them", 1)
+    if is_float(a) != is_float(b):
+        return a if is_float(a) else b
+    wide = max(numpy_dtype(a).itemsize, numpy_dtype(b).itemsize) * 8
+    kind = "float" if is_float(a) else "uint" if is_unsigned(a) and is_unsigned(b) else "int"
+    return f"{kind}{wide}"
+
+
+def mixed_comparison_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
+    """Return the type; Relax, unlike Relay, compares numbers of different dtypes."""
+    a, b = tensor(lhs, 0), tensor(rhs, 1)
+    matched(a.dtype, b.dtype)
+    return TensorType(broadcast(a.shape, b.shape), "bool")
+
+
+def relay_rule(infer: Callable[..., Type]) -> Callable[..., Type]:
+    """Return ``infer`` for Relay: extents that are not numbers have to be known to be equal, as TVM
+    demands.
+    """
+
+    def relay_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
+        result = infer(attrs, lhs, rhs)
+        a, b = tensor(lhs, 0).shape, tensor(rhs, 1).shape
+        for one, other in zip(reversed(a), reversed(b), strict=False):
+            if 1 in (static(one), static(other)) or is_any(one) or is_any(other):
+                continue
+            if (is_symbolic(one) or is_symbolic(other)) and not equal(one, other):
+                raise OpError(f"shapes {show(a)} and {show(b)} are not known to broadcast: {one} and {other} meet", 1)
+        return result
+
+    return relay_type
+
+
+def binary_operator(
+    name: str,
+    function: Callable[[Array, Array], Any],
+    body: Callable[[PrimExpr, PrimExpr], PrimExpr],
+    doc: str,
+    *,
+    infer: Callable[..., Type] = arithmetic_type,
+    relax: RelaxForm = SameOp(),  # noqa: B008
+    takes: str = "float int bool",
+    relay: bool = True,
+) -> OpDef:
+    """Return the record of an operator of two inputs that applies ``function`` to arrays and
+    ``body`` to elements.
+
+    ``takes`` names the element types that its kernels have, as in TVM; types alone are inferred for
+    any.
+    """
+
+    def check(dtype: str) -> None:
+        if ("float" if is_float(dtype) else "bool" if dtype == "bool" else "int") not in takes.split():
+            raise OpError(f"{name} is not defined for {dtype}", 0)
+
+    def numpy(attrs: NoAttrs, lhs: Array, rhs: Array) -> Array:
+        check(of_array(lhs))
+        if lhs.dtype != rhs.dtype:
+            common = numpy_dtype(matched(of_array(lhs), of_array(rhs)))
+            lhs, rhs = lhs.astype(common), rhs.astype(common)
+        with np.errstate(all="ignore"):
+            result = function(lhs, rhs)
+        return np.asarray(result, np.bool_ if infer is comparison_type else lhs.dtype)
+
+    def compute(attrs: NoAttrs, out: TensorType, lhs: te.Tensor, rhs: te.Tensor) -> te.Tensor:
+        check(lhs.dtype)
+
+        def element(*i: PrimExpr) -> PrimExpr:
+            common = matched(lhs.dtype, rhs.dtype)
+            a = lhs[operand_indices(lhs.shape, out.shape, i)]
+            return body(cast(common, a), cast(common, rhs[operand_indices(rhs.shape, out.shape, i)]))
+
+        result: te.Tensor = te.compute(out.shape, element, name=f"T_{name}")
+        return result
+
+    return OpDef(
+        relay=name if relay else None,
+        doc=doc,
+        source=SOURCE if relay else "TVM 0.27 src/relax/op/tensor/binary.cc",
+        inputs=("lhs", "rhs"),
+        infer=mixed_comparison_type if infer is comparison_type else infer,
+        relay_type=relay_rule(infer),
+        numpy=numpy,
+        compute=compute,
+        relax=relax,
+        script=Script(name) if isinstance(relax, SameOp) else None,
+        scalars=("lhs", "rhs"),
+    )
+
+
+def _primitive(op: BinaryOp) -> Callable[[PrimExpr, PrimExpr], PrimExpr]:
+    return lambda a, b: binary(op, a, b)
+
+
+def _sum_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return binary("or" if a.dtype == "bool" else "+", a, b)
+
+
+def _product_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return binary("and" if a.dtype == "bool" else "*", a, b)
+
+
+def _truncated_quotient(a: Array, b: Array) -> Any:
+    """Divide integers towards zero: what remains after ``fmod`` divides exactly."""
+    if is_float(of_array(a)):
+        return np.trunc(np.divide(a, b))
+    return np.floor_divide(np.subtract(a, np.fmod(a, b)), b)
+
+
+def _quotient(a: Array, b: Array) -> Any:
+    return np.divide(a, b) if is_float(of_array(a)) else _truncated_quotient(a, b)
+
+
+def _quotient_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return binary("/" if is_float(a.dtype) else "truncdiv", a, b)
+
+
+def _truncated_quotient_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return call("trunc", binary("/", a, b)) if is_float(a.dtype) else binary("truncdiv", a, b)
+
+
+def _remainder_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return in_single("fmod", "bfloat16")(a, b) if is_float(a.dtype) else binary("truncmod", a, b)
+
+
+def _floor_quotient(a: Array, b: Array) -> Any:
+    return np.floor(np.divide(a, b)) if is_float(of_array(a)) else np.floor_divide(a, b)
+
+
+def _floor_quotient_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    if is_float(a.dtype):
+        return call("floor", binary("/", a, b))
+    return binary("truncdiv" if is_unsigned(a.dtype) else "//", a, b)
+
+
+def _floor_remainder(a: Array, b: Array) -> Any:
+    return a - np.floor(np.divide(a, b)) * b if is_float(of_array(a)) else np.mod(a, b)
+
+
+def _floor_remainder_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    if is_float(a.dtype):
+        return a - call("floor", binary("/", a, b)) * b
+    return binary("truncmod" if is_unsigned(a.dtype) else "%", a, b)
+
+
+def _larger(a: Any, b: Any) -> Any:
+    # ``a > b ? a : b``: a NaN on the left gives the right operand, one on the right itself.
+    return np.where(a > b, a, b) if is_float(of_array(a)) else np.maximum(a, b)
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    return np.where(a < b, a, b) if is_float(of_array(a)) else np.minimum(a, b)
+
+
+def _different(a: Any, b: Any) -> Any:
+    return (a < b) | (a > b) if is_float(of_array(a)) else np.not_equal(a, b)
+
+
+def _logical(op: BinaryOp) -> Callable[[PrimExpr, PrimExpr], PrimExpr]:
+    """Return a connective; TVM has it on bool, other numbers count as true where they are not 0."""
+
+    def element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return convert_element(binary(op, convert_element(a, "bool"), convert_element(b, "bool")), a.dtype)
+
+    return element
+
+
+def _log_add_exp_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    # Equal operands may both be infinite; their distance is not a number then.
+    apart = maximum(a, b) + call("log1p", call("exp", const(0, a.dtype) - call("fabs", a - b)))
+    return Select(a.equal(b), a + const(math.log(2), a.dtype), apart)
+
+
+def _exclusive_or_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return a.not_equal(b) if a.dtype == "bool" else binary("^", a, b)
+
+
+def _bitwise(op: BinaryOp, connective: BinaryOp) -> Callable[[PrimExpr, PrimExpr], PrimExpr]:
+    return lambda a, b: binary(connective if a.dtype == "bool" else op, a, b)
+
+
+def trunc_divide_relax(e: Emit[V], attrs: NoAttrs, lhs: V, rhs: V) -> V:
+    """R.divide truncates integers; the quotient of floats is truncated afterwards."""
+    quotient = e.call("divide", lhs, rhs)
+    return e.call("trunc", quotient) if is_float(tensor(e.type_of(lhs)).dtype) else quotient
+
+
+# where
+
+
+def where_type(attrs: NoAttrs, condition: Type, x: Type, y: Type) -> Type:
+    """Return the shape that all three broadcast to, with the dtype of ``x`` and ``y``."""
+    first, second = tensor(x, 1), tensor(y, 2)
+    if first.dtype != second.dtype:
+        raise OpError(f"the branches have element types {first.dtype} and {second.dtype}", 2)
+    return TensorType(broadcast(tensor(condition).shape, first.shape, second.shape), first.dtype)
+
+
+def where_relax_type(attrs: NoAttrs, condition: Type, x: Type, y: Type) -> Type:
+    """Return the type; the condition of Relax is a truth value."""
+    if tensor(condition).dtype != "bool":
+        raise OpError(f"the condition has element type {tensor(condition).dtype}, expected bool", 0)
+    return where_type(attrs, condition, x, y)
+
+
+def where_numpy(attrs: NoAttrs, condition: Array, x: Array, y: Array) -> Array:
+    """Return ``x`` where ``condition`` is not 0, else ``y``."""
+    chosen = condition if condition.dtype == np.bool_ else condition != condition.dtype.type(0)
+    return np.asarray(np.where(chosen, x, y), x.dtype)
+
+
+def where_compute(attrs: NoAttrs, out: TensorType, condition: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
+    """Return the chosen element."""
+
+    def at(t: te.Tensor, i: tuple[PrimExpr, ...]) -> PrimExpr:
+        return t[operand_indices(t.shape, out.shape, i)]
+
+    result: te.Tensor = te.compute(
+        out.shape,
+        lambda *i: if_then_else(convert_element(at(condition, i), "bool"), at(x, i), at(y, i)),
+        name="T_where",
+    )
+    return result
+
+
+def where_relax(e: Emit[V], attrs: NoAttrs, condition: V, x: V, y: V) -> V:
+    """R.where takes a bool condition."""
+    if tensor(e.type_of(condition)).dtype != "bool":
+        condition = e.call("astype", condition, dtype="bool")
+    return e.call("where", condition, x, y)
+
+
+where = OpDef(
+    relay="where",
+    doc="``x`` where the condition is not 0, else ``y``; all three broadcast.",
+    source="TVM 0.18 src/relay/op/tensor/transform.cc, where",
+    inputs=("condition", "x", "y"),
+    infer=where_type,
+    relax_type=where_relax_type,
+    numpy=where_numpy,
+    compute=where_compute,
+    relax=Expanded(where_relax),
+    script=Script("where"),
+)
+
+
+def multiply_add_type(attrs: NoAttrs, x1: Type, x2: Type, x3: Type) -> Type:
+    """Return the type that all three inputs have."""
+    first = tensor(x1)
+    for argument, one in enumerate((tensor(x2, 1), tensor(x3, 2)), 1):
+        same = len(one.shape) == first.rank and all(
+            equal(a, b) is not False for a, b in zip(one.shape, first.shape, strict=True)
+        )
+        if not same or one.dtype != first.dtype:
+            raise OpError(
+                f"the operands have one type; these have {first.dtype}{show(first.shape)} and "
+                f"{one.dtype}{show(one.shape)}", argument,
+            )  # fmt: skip
+    return first
+
+
+def _multiply_add_compute(attrs: NoAttrs, out: TensorType, *x: te.Tensor) -> te.Tensor:
+    result: te.Tensor = te.compute(
+        out.shape, lambda *i: _sum_element(_product_element(x[0][i], x[1][i]), x[2][i]), name="T_ewise_fma"
+    )
+    return result
+
+
+ewise_fma = OpDef(
+    doc="``x1 * x2 + x3``, element by element, rounded after each of the two.",
+    source="TVM 0.27 src/relax/op/tensor/ternary.cc",
+    inputs=("x1", "x2", "x3"),
+    infer=multiply_add_type,
+    numpy=lambda attrs, x1, x2, x3: np.asarray(x1 * x2 + x3),
+    compute=_multiply_add_compute,
+    script=Script("ewise_fma"),
+)
+
+
+def _comparison(name: str, op: BinaryOp, function: Callable[..., Any], doc: str) -> OpDef:
+    return binary_operator(name, function, _primitive(op), doc, infer=comparison_type)
+
+
+def _connective(name: str, op: BinaryOp, function: Callable[..., Any], doc: str) -> OpDef:
+    from dataclasses import replace
+
+    record = binary_operator(name, function, _logical(op), doc)
+    return replace(record, relax=logical_relax(name))
+
+
+OPS = (
+    binary_operator("add", np.add, _sum_element, "``a + b``."),
+    binary_operator("subtract", np.subtract, _primitive("-"), "``a - b``.", takes=NUMBERS),
+    binary_operator("multiply", np.multiply, _product_element, "``a * b``."),
+    binary_operator("divide", _quotient, _quotient_element, "``a / b``; integers towards zero.", takes=NUMBERS),
+    binary_operator("power", np.power, in_single("pow", "bfloat16"), "``a ** b`` on floats.", takes="float"),
+    binary_operator(
+        "atan2", np.arctan2, lambda a, b: call("atan2", a, b), "The angle of the point (b, a).",
+        takes="float", relay=False,
+    ),
+    binary_operator(
+        "log_add_exp", np.logaddexp, _log_add_exp_element, "``log(exp(a) + exp(b))``.", takes="float", relay=False
+    ),
+    binary_operator("maximum", _larger, maximum, "The larger one, ``a > b ? a : b``."),
+    binary_operator("minimum", _smaller, minimum, "The smaller one, ``a < b ? a : b``."),
+    binary_operator("mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``.", takes=NUMBERS),
+    binary_operator("floor_divide", _floor_quotient, _floor_quotient_element, "``floor(a / b)``.", takes=NUMBERS),
+    binary_operator(
+        "floor_mod", _floor_remainder, _floor_remainder_element, "``a - floor(a / b) * b``.", takes=NUMBERS
+    ),
+    binary_operator(
+        "trunc_divide", _truncated_quotient, _truncated_quotient_element, "``trunc(a / b)``.",
+        takes=NUMBERS,
+        relax=Expanded(trunc_divide_relax),
+    ),
+    binary_operator(
+        "trunc_mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``.",
+        takes=NUMBERS,
+        relax=Expanded(lambda e, attrs, lhs, rhs: e.call("mod", lhs, rhs)),
+    ),
+    binary_operator("left_shift", np.left_shift, _primitive("<<"), "``a << b``.", takes="int"),
+    binary_operator("right_shift", np.right_shift, _primitive(">>"), "``a >> b``, arithmetic.", takes="int"),
+    binary_operator("bitwise_and", np.bitwise_and, _bitwise("&", "and"), "``a & b``.", takes="int bool"),
+    binary_operator("bitwise_or", np.bitwise_or, _bitwise("|", "or"), "``a | b``.", takes="int bool"),
+    binary_operator("bitwise_xor", np.bitwise_xor, _exclusive_or_element, "``a ^ b``.", takes="int bool"),
+    binary_operator(
+        "logical_xor", np.bitwise_xor, _exclusive_or_element, "Exclusive or; of every bit on integers.",
+        takes="int bool",
+    ),
+    _connective("logical_and", "and", np.logical_and, "Whether both are true; both are always evaluated."),
+    _connective("logical_or", "or", np.logical_or, "Whether one is true; both are always evaluated."),
+    _comparison("equal", "==", np.equal, "``a == b``."),
+    _comparison("not_equal", "!=", _different, "``a != b``; false where one is NaN, as TVM compiles it."),
+    _comparison("less", "<", np.less, "``a < b``."),
+    _comparison("less_equal", "<=", np.less_equal, "``a <= b``."),
+    _comparison("greater", ">", np.greater, "``a > b``."),
+    _comparison("greater_equal", ">=", np.greater_equal, "``a >= b``."),
+    where,
+    ewise_fma,
+)  # fmt: skip

@@ -1,0 +1,277 @@
+"""Activations: functions of each element, and softmax, which shares 1 among the elements of an
+axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, of_array
+from relay2relax.ops.common.shapes import any_type, check_float, floating, normal_axis, tensor
+from relay2relax.ops.registry.attributes import Double, Int, NoAttrs
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.tir import te
+from relay2relax.tir.extent import equal, static
+from relay2relax.tir.ir.expr import PrimExpr, Select, const, maximum
+from relay2relax.tir.ir.intrinsics import call
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxAttrs:
+    """The axis along which the results sum to 1."""
+
+    axis: Int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class LeakyReluAttrs:
+    """The slope for negative elements."""
+
+    alpha: Double = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class PReluAttrs:
+    """The axis along which the slopes for negative elements lie."""
+
+    axis: Int = 1
+
+
+def same_type(attrs: Any, data: Type) -> TensorType:
+    """Return the type of the data."""
+    return tensor(data)
+
+
+# Softmax.
+
+
+def softmax_type(attrs: SoftmaxAttrs, data: Type) -> TensorType:
+    """Return the type of the data."""
+    x = tensor(data)
+    normal_axis(attrs.axis, x.rank)
+    return x
+
+
+def softmax_numpy(attrs: SoftmaxAttrs, data: Any) -> Array:
+    """Return ``exp(data - max) / sum``."""
+    check_float("softmax", of_array(data))
+    powers = np.exp(data - _top(attrs, data))
+    return np.asarray(powers / np.sum(powers, axis=attrs.axis, keepdims=True))
+
+
+def log_softmax_numpy(attrs: SoftmaxAttrs, data: Any) -> Array:
+    """Return ``data - max - log(sum(exp(data - max)))``."""
+    check_float("log_softmax", of_array(data))
+    shifted = data - _top(attrs, data)
+    return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=attrs.axis, keepdims=True)))
+
+
+def _top(attrs: SoftmaxAttrs, data: Any) -> Any:
+    # An empty axis has no largest element; nothing is made of it.
+    return np.max(data, axis=attrs.axis, keepdims=True, initial=data.dtype.type(-np.inf))
+
+
+def _reduced(data: te.Tensor, axis: int, body: Any, combine: Any, name: str) -> te.Tensor:
+    """Return ``combine`` along ``axis`` of ``body(index, place)``, where ``place`` is the index
+    without ``axis``.
+    """
+    loop = te.reduce_axis(data.shape[axis], "k")
+    shape = [extent for d, extent in enumerate(data.shape) if d != axis]
+
+    def element(*at: PrimExpr) -> PrimExpr:
+        value: PrimExpr = combine(body((*at[:axis], loop.var, *at[axis:]), at), loop)
+        return value
+
+    result: te.Tensor = te.compute(shape, element, name)
+    return result
+
+
+def _without(at: Sequence[PrimExpr], axis: int) -> tuple[PrimExpr, ...]:
+    return (*at[:axis], *at[axis + 1 :])
+
+
+def softmax_compute(attrs: SoftmaxAttrs, out: TensorType, data: te.Tensor) -> Any:
+    """Return maximum, powers, their sum and the quotient, one stage each."""
+    check_float("softmax", data.dtype)
+    axis = normal_axis(attrs.axis, data.rank)
+    top = _reduced(data, axis, lambda index, at: data[index], te.max, "softmax_max")
+    powers = te.compute(out.shape, lambda *at: call("exp", data[at] - top[_without(at, axis)]), "softmax_exp")
+    total = _reduced(data, axis, lambda index, at: powers[index], te.sum, "softmax_sum")
+    return te.compute(out.shape, lambda *at: powers[at] / total[_without(at, axis)], "softmax")
+
+
+def log_softmax_compute(attrs: SoftmaxAttrs, out: TensorType, data: te.Tensor) -> Any:
+    """Return maximum, logarithm of the sum of powers and the difference, one stage each."""
+    check_float("log_softmax", data.dtype)
+    axis = normal_axis(attrs.axis, data.rank)
+    top = _reduced(data, axis, lambda index, at: data[index], te.max, "softmax_max")
+    total = _reduced(data, axis, lambda index, at: call("exp", data[index] - top[at]), te.sum, "softmax_sum")
+    logs = te.compute(total.shape, lambda *at: call("log", total[at]), "softmax_log")
+    return te.compute(
+        out.shape, lambda *at: data[at] - top[_without(at, axis)] - logs[_without(at, axis)], "log_softmax"
+    )
+
+
+# Activations.
+
+
+def relu_numpy(attrs: NoAttrs, data: Array) -> Array:
+    """Return the larger of each element and 0; NaN gives 0, as ``x > 0 ? x : 0`` does."""
+    return np.asarray(np.fmax(data, data.dtype.type(0)))
+
+
+def relu_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor) -> Any:
+    """Return the larger of each element and 0."""
+    return te.compute(out.shape, lambda *at: maximum(data[at], const(0, data.dtype)), "relu")
+
+
+def leaky_relu_numpy(attrs: LeakyReluAttrs, data: Array) -> Array:
+    """Return positive elements, and others times ``alpha``."""
+    x: Any = data
+    return np.asarray(np.where(x > 0, x, x * x.dtype.type(attrs.alpha)))
+
+
+def leaky_relu_compute(attrs: LeakyReluAttrs, out: TensorType, data: te.Tensor) -> Any:
+    """Return positive elements, and others times ``alpha``."""
+    zero, alpha = const(0, data.dtype), const(attrs.alpha, data.dtype)
+    return te.compute(out.shape, lambda *at: Select(data[at] > zero, data[at], data[at] * alpha), "leaky_relu")
+
+
+def prelu_relay_type(attrs: PReluAttrs, data: Type, alpha: Type) -> TensorType:
+    """Return the type of the data; there is one slope for each place of the axis."""
+    return prelu_type(attrs, data, alpha, several=True)
+
+
+def prelu_type(attrs: PReluAttrs, data: Type, alpha: Type, several: bool = False) -> TensorType:
+    """Return the type of the data.
+
+    There is one slope for each place of the axis, in Relax also one for all places.
+
+    ``several`` asks for as many as there are places, as Relay does.
+    """
+    x, slopes = tensor(data), tensor(alpha, 1)
+    extent = x.shape[normal_axis(attrs.axis, x.rank)]
+    one = not several and slopes.shape == (1,)
+    if slopes.rank != 1 or (equal(slopes.shape[0], extent) is False and not one):
+        raise OpError(f"alpha has shape {list(slopes.shape)}, expected {[extent]}", 1)
+    if slopes.dtype != x.dtype:
+        raise OpError(f"alpha has dtype {slopes.dtype}, expected {x.dtype}", 1)
+    return x
+
+
+def prelu_operands(attrs: PReluAttrs, types: tuple[Type | None, ...]) -> tuple[Type | None, ...]:
+    """Deduce unknown slopes from the data."""
+    data, alpha = types
+    if alpha is not None or not isinstance(data, TensorType):
+        return types
+    return data, TensorType((data.shape[normal_axis(attrs.axis, data.rank)],), data.dtype)
+
+
+def prelu_numpy(attrs: PReluAttrs, data: Array, alpha: Array) -> Array:
+    """Return positive elements, and others times their slope."""
+    x: Any = data
+    slopes: Any = alpha.reshape([-1 if d == attrs.axis % x.ndim else 1 for d in range(x.ndim)])
+    return np.asarray(np.where(x > 0, x, x * slopes))
+
+
+def prelu_compute(attrs: PReluAttrs, out: TensorType, data: te.Tensor, alpha: te.Tensor) -> Any:
+    """Return positive elements, and others times their slope."""
+    zero, axis = const(0, data.dtype), normal_axis(attrs.axis, data.rank)
+    one = static(alpha.shape[0]) == 1
+
+    def element(*at: PrimExpr) -> PrimExpr:
+        return Select(data[at] > zero, data[at], data[at] * alpha[0 if one else at[axis]])
+
+    return te.compute(out.shape, element, "prelu")
+
+
+def fast_softmax_relax(e: Emit[V], attrs: SoftmaxAttrs, data: V) -> V:
+    """Relax has the exact operator only."""
+    return e.call("nn.softmax", data, axis=attrs.axis)
+
+
+OPS: tuple[OpDef, ...] = (
+    OpDef(
+        relay="nn.softmax",
+        doc="Powers that sum to 1 along an axis: `exp(x - max) / sum`.",
+        source="TOPI's softmax of TVM 0.18",
+        inputs=("data",),
+        attrs=SoftmaxAttrs,
+        infer=softmax_type,
+        relax_type=floating("softmax", softmax_type),
+        numpy=softmax_numpy,
+        compute=softmax_compute,
+        relax=SameOp(),
+        script=Script("nn.softmax"),
+    ),
+    OpDef(
+        relay="nn.log_softmax",
+        doc="The logarithm of softmax.",
+        source="TOPI's log_softmax of TVM 0.18",
+        inputs=("data",),
+        attrs=SoftmaxAttrs,
+        infer=softmax_type,
+        relax_type=floating("log_softmax", softmax_type),
+        numpy=log_softmax_numpy,
+        compute=log_softmax_compute,
+        relax=SameOp(),
+        script=Script("nn.log_softmax"),
+    ),
+    OpDef(
+        relay="nn.relu",
+        doc="The larger of each element and 0.",
+        source="TOPI's relu of TVM 0.18",
+        inputs=("data",),
+        infer=same_type,
+        relay_type=any_type,
+        numpy=relu_numpy,
+        compute=relu_compute,
+        relax=SameOp(),
+        script=Script("nn.relu"),
+    ),
+    OpDef(
+        relay="nn.leaky_relu",
+        doc="Positive elements, and others times `alpha`.",
+        source="TOPI's leaky_relu of TVM 0.18",
+        inputs=("data",),
+        attrs=LeakyReluAttrs,
+        infer=same_type,
+        relay_type=any_type,
+        relax_type=floating("leakyrelu", same_type),
+        numpy=leaky_relu_numpy,
+        compute=leaky_relu_compute,
+        relax=SameOp(),
+        script=Script("nn.leakyrelu"),
+    ),
+    OpDef(
+        relay="nn.fast_softmax",
+        doc="Softmax by an approximate exponential; computed exactly here.",
+        source="TOPI's fast_softmax of TVM 0.18",
+        inputs=("data",),
+        attrs=SoftmaxAttrs,
+        infer=softmax_type,
+        numpy=softmax_numpy,
+        compute=softmax_compute,
+        relax=Expanded(fast_softmax_relax),
+    ),
+    OpDef(
+        relay="nn.prelu",
+        doc="Positive elements, and others times the slope of their place on an axis.",
+        source="Relay's PRelu relation and TOPI's prelu of TVM 0.18",
+        inputs=("data", "alpha"),
+        attrs=PReluAttrs,
+        infer=prelu_type,
+        relay_type=prelu_relay_type,
+        relax_type=floating("prelu", prelu_type),
+        operands=prelu_operands,
+        numpy=prelu_numpy,
+        compute=prelu_compute,
+        relax=SameOp(),
+        script=Script("nn.prelu"),
+    ),
+)

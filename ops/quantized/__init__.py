@@ -1,0 +1,1 @@
+"""Quantised operators, of Relay (qnn) and of Relax."""

@@ -1,0 +1,132 @@
+"""From an operator call to a PrimFunc: the record's ``compute`` applied to placeholders.
+
+Both translators, both executors and Relax's LegalizeOps lower through this one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.registry.attributes import attr_fields
+from relay2relax.ops.registry.record import OpDef
+from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.tir import te
+from relay2relax.tir.extent import Extent, Shape, as_prim, is_any
+from relay2relax.tir.ir.expr import IntImm
+from relay2relax.tir.ir.stmt import PrimFunc
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The operator call that a PrimFunc computes, kept while its body is the record's own.
+
+    ``args`` are the argument types; an argument that is a shape stands as a tuple of extents.
+    """
+
+    op: OpDef
+    attrs: Any
+    args: tuple[Type | Shape, ...]
+
+
+def lower_call(op: OpDef, attrs: Any, args: Sequence[Type | Shape], out: Type, name: str) -> PrimFunc:
+    """Return the PrimFunc ``name`` that computes one call of ``op``.
+
+    Parameters of the PrimFunc: the tensors among ``args`` (tuples flattened), then the tensors of
+    ``out``; every symbolic extent is a variable of the buffers' shapes. The function's attributes
+    ``op_name`` and ``op_attrs`` say what it computes, so that a reader of the printed script knows.
+    ``args`` hold tensor and tuple types, and extents for arguments that are shapes; no extent may
+    be ``ANY``.
+    """
+    inputs, given = _placeholders(op, args)
+    result = op.compute(attrs, out, *given)
+    outputs = list(result) if isinstance(result, tuple) else [result]
+    func = te.create_prim_func(inputs, outputs, name=name, origin=Origin(op, attrs, tuple(args)))
+    return replace(func, attrs={**func.attrs, **describe(op, attrs)})
+
+
+def lower_extents(op: OpDef, attrs: Any, args: Sequence[Type | Shape], out: Type, name: str) -> PrimFunc:
+    """Return the PrimFunc ``name`` that computes the extents which ``out``, the result of a call,
+    leaves unknown.
+
+    Its parameters are the tensors among ``args``, then an int64 vector with an element for each
+    ``ANY`` of ``out``. Raises UnsupportedError where data do not decide them.
+    """
+    if op.extents is None:
+        raise UnsupportedError(f"{op.name}: a shape is not known, and the operator's inputs do not tell it")
+    inputs, given = _placeholders(op, args)
+    func = te.create_prim_func(inputs, [op.extents(attrs, out, *given)], name=name)
+    return replace(func, attrs={**func.attrs, **describe(op, attrs), "op_part": "extents"})
+
+
+def unknown_extents(out: Type) -> int:
+    """Return how many extents of an operator's result are ``ANY``."""
+    match out:
+        case TensorType(shape):
+            return sum(map(is_any, shape))
+        case TupleType(fields):
+            return sum(map(unknown_extents, fields))
+    return 0
+
+
+def with_extents(out: Type, extents: Sequence[Extent]) -> Type:
+    """Return ``out`` with ``extents`` in place of its ``ANY``, in order."""
+    rest = iter(extents)
+
+    def known(one: Type) -> Type:
+        match one:
+            case TensorType(shape, dtype):
+                return TensorType(tuple(next(rest) if is_any(e) else e for e in shape), dtype)
+            case TupleType(fields):
+                return TupleType(tuple(known(field) for field in fields))
+        return one
+
+    return known(out)
+
+
+def _placeholders(op: OpDef, args: Sequence[Type | Shape]) -> tuple[list[te.Tensor], list[Any]]:
+    """Return a tensor for each tensor among ``args``, and what the facets take for each
+    argument.
+    """
+    inputs: list[te.Tensor] = []
+
+    def placeholder(arg: Type | Shape, hint: str) -> Any:
+        match arg:
+            case TensorType(shape, dtype):
+                inputs.append(te.placeholder(tuple(as_prim(e) for e in shape), dtype, hint))
+                return inputs[-1]
+            case TupleType(fields):
+                return tuple(placeholder(one, f"{hint}_{i}") for i, one in enumerate(fields))
+            case tuple():
+                return arg
+        raise TypeError(f"an operator cannot take {arg!r}")
+
+    names = list(op.inputs)
+    if op.variadic:
+        names = names[:-1] + [f"{names[-1][1:]}_{i}" for i in range(len(args) - len(names) + 1)]
+    return inputs, [placeholder(arg, hint) for arg, hint in zip(args, names, strict=True)]
+
+
+def describe(op: OpDef, attrs: Any) -> dict[str, Any]:
+    """Return operator name and attributes as plain values.
+
+    Attributes that are null are left out.
+    """
+    values = {field.name: getattr(attrs, field.name) for field in attr_fields(op.attrs)}
+    plain = {name: _plain(value) for name, value in values.items() if value is not None}
+    return {"op_name": op.name, **({"op_attrs": plain} if plain else {})}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case tuple():
+            return [_plain(one) for one in value]
+        case bool() | float() | str():
+            return value
+        case int():
+            return int(value)
+        case IntImm(number):
+            return number
+    return repr(value)

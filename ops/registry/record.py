@@ -1,0 +1,202 @@
+"""What an operator is: one :class:`OpDef` per operator, with a facet for each thing that is asked
+about it.
+
+Facets are plain functions over plain words. ``args`` of a facet follow ``inputs``; an input that
+Relay passes as a tuple (``concatenate``) arrives as a ``TupleType`` in ``infer`` and as a Python
+tuple elsewhere; a Relax argument that is a shape arrives as a tuple of extents (in ``numpy``: of
+ints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, TypeVar, Union
+
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.types import Type
+from relay2relax.tir.extent import Extent, Shape
+
+Value: TypeAlias = Union[Array, tuple["Value", ...]]
+V = TypeVar("V")
+
+
+class OpError(Relay2RelaxError):
+    """An operator refuses its arguments.
+
+    ``argument`` is the index of the input at fault, where one is.
+    """
+
+    def __init__(self, message: str, argument: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.argument = argument
+
+
+class Emit(Protocol[V]):
+    """What an expansion into Relax may do; ``V`` is the caller's handle of an emitted value."""
+
+    def call(self, name: str, *args: V, **attrs: Any) -> V:
+        """Emit the Relax operator ``R.<name>``; ``attrs`` are fields of its record's attribute
+        class.
+        """
+
+    def type_of(self, value: V) -> Type:
+        """Return the type of ``value``, with symbolic extents."""
+
+    def const(self, value: int | float | bool | Array, dtype: str) -> V:
+        """Return a constant."""
+
+    def shape(self, extents: Sequence[Extent]) -> V:
+        """Return a shape value, e.g. the second argument of ``R.reshape``."""
+
+    def tuple(self, values: Sequence[V]) -> V:
+        """Emit a tuple."""
+
+    def item(self, value: V, index: int) -> V:
+        """Emit a projection from a tuple."""
+
+    def constant_of(self, value: V) -> Array | None:
+        """Return the data of a constant, None for any other value."""
+
+    def extents_of(self, op: OpDef, attrs: Any, args: Sequence[V]) -> Shape:
+        """Emit the computation of the extents that data decide, and return them as symbolic
+        extents.
+        """
+
+    def as_tir(self, op: OpDef, attrs: Any, args: Sequence[V], why: str) -> V:
+        """Emit ``call_tir`` of the operator's own PrimFunc: for a call that Relax's operators
+        cannot express.
+
+        ``why`` says what they lack; it is kept with the PrimFunc.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """How ``R.<name>(…)`` is written in TVMScript.
+
+    Attributes are written as keywords in field order, unless they are None or "" (TVM's "not
+    given"). ``rename`` maps a field to TVMScript's keyword; ``omit`` lists fields TVMScript does
+    not have (they are reset to their defaults when a Relay call becomes a Relax call);
+    ``positional`` lists fields written without a keyword, after the arguments.
+    """
+
+    name: str
+    rename: Mapping[str, str] = field(default_factory=dict)
+    omit: tuple[str, ...] = ()
+    positional: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SameOp:
+    """The Relax operator means the same with the same attributes (those in ``Script.omit``
+    aside).
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """The operator becomes several Relax operators: ``expand(emit, attrs, *args)`` returns the
+    result.
+    """
+
+    expand: Callable[..., Any]
+
+
+RelaxForm: TypeAlias = Union[SameOp, Expanded, None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpDef:
+    """One operator.
+
+    ``relay``  Relay's name, None for an operator that only Relax has.
+    ``inputs``  names of the inputs; one that begins with ``*`` takes any number.
+    ``attrs``  the attribute dataclass, of the name that Relay's class has; see ``attrs_key``.
+    ``infer``  (attrs, *types) -> type: the result type; raises OpError. All argument types are
+        known.
+    ``operands``  (attrs, types) -> types: what is known of the arguments once some are; unknown
+        ones are None.
+    ``relay_type``  (attrs, *types) -> type: what Relay's inference says, where it does not say
+        ``infer``. TVM looks less closely at some calls: what it accepts has a type, and ``infer``
+        refuses it when it is to be run.
+    ``relax_type``  (attrs, *types) -> type: what Relax's inference says, where it does not say
+        ``infer``: TVM refuses some calls of Relax that it took of Relay.
+    ``known_result``  (attrs, result, *types) -> type: what becomes of a result type that the
+        program declares, for an operator whose rule looks at it.
+    ``numpy``  (attrs, *arrays) -> array or tuple: the reference value, vectorised; never changes
+        its arguments.
+    ``compute``  (attrs, out, *tensors) -> te.Tensor or tuple of them: the definition that TensorIR
+        is made from; ``out`` is the inferred type, its extents static or symbolic.
+    ``extents``  for an operator whose result's extents depend on data: (attrs, out, *tensors) ->
+        te.Tensor, an int64 vector of the extents that ``out`` leaves unknown, in order; ``compute``
+        then has an ``out`` with all of them.
+    ``relax``  what Relax has for it; None: only ``call_tir`` of its own PrimFunc.
+    ``script``  how the operator is written in Relax, None where Relax does not have it.
+    ``builtin``  the function of the virtual machine that computes it, where no tensor program can:
+        its result is a number, or a shape, which ``infer`` gives as a tuple of extents.
+    ``scalars``  those of ``inputs`` that Relax may give a number that is no tensor; facets take it
+        for a tensor of rank 0, but for those of a ``builtin``, which are given the number.
+    ``passes_through``  whether the value is the (only) input itself, which may be of any type: an
+        annotation. Nothing is computed for it.
+    ``settle``  for an operator that takes shapes or places as inputs: (attrs, numbers) ->
+        (operator, attrs, inputs that stay), the same call with attributes in their place.
+        ``numbers`` are the elements of each input, None where they are unknown; so is the result
+        where too little is known.
+    ``declares_attrs``  False where Relay's operator carries ``attrs`` without declaring them
+        (``unique``, ``cumsum``): its text then refers to them as ``meta[relay.attrs.…][i]``.
+    """
+
+    doc: str
+    source: str
+    inputs: tuple[str, ...]
+    infer: Callable[..., Type]
+    numpy: Callable[..., Any]
+    compute: Callable[..., Any]
+    relay: str | None = None
+    attrs: type = NoAttrs
+    operands: Callable[[Any, tuple[Type | None, ...]], tuple[Type | None, ...]] | None = None
+    relay_type: Callable[..., Type] | None = None
+    relax_type: Callable[..., Type] | None = None
+    known_result: Callable[..., Type] | None = None
+    relax: RelaxForm = None
+    script: Script | None = None
+    aliases: tuple[str, ...] = ()
+    declares_attrs: bool = True
+    extents: Callable[..., Any] | None = None
+    settle: Callable[[Any, tuple[Shape | None, ...]], tuple[OpDef, Any, tuple[int, ...]] | None] | None = None
+    passes_through: bool = False
+    builtin: str = ""
+    scalars: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The Relay name, or Relax's where Relay has none."""
+        if self.relay is not None:
+            return self.relay
+        assert self.script is not None
+        return self.script.name
+
+    @property
+    def attrs_key(self) -> str:
+        """The type key of the attributes in Relay's JSON (``relay.attrs.…``).
+
+        "" without Relay's name or attributes.
+
+        A class that cannot have the name of Relay's says the key as its ``type_key``.
+        """
+        if self.relay is None or self.attrs is NoAttrs:
+            return ""
+        key: str = getattr(self.attrs, "type_key", f"relay.attrs.{self.attrs.__name__}")
+        return key
+
+    @property
+    def variadic(self) -> bool:
+        """Whether the operator takes any number of inputs."""
+        return bool(self.inputs) and self.inputs[-1].startswith("*")
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}>"

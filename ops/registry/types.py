@@ -1,0 +1,60 @@
+"""The types that operators speak; both IRs use them.
+
+type ::= TensorType(shape, dtype) | TupleType(type*) | … (Relay adds functions, ADTs, references)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relay2relax.tir.extent import Extent
+
+
+class Type:
+    """Base of all types; types are values."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType(Type):
+    """A tensor of known rank; an extent is an int, a symbolic expression or ``ANY``."""
+
+    shape: tuple[Extent, ...]
+    dtype: str = "float32"
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType(Type):
+    """A tuple; ``TupleType(())`` is the unit type."""
+
+    fields: tuple[Type, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType(Type):
+    """A number that is no tensor, which only Relax has."""
+
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnyRankType(Type):
+    """A tensor of which not even the rank is known, which only Relax has."""
+
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedType(Type):
+    """A type that the module defines, by its name, as an operator's rule gives it.
+
+    Inference finds the definition.
+    """
+
+    name: str

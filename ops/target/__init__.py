@@ -1,0 +1,1 @@
+"""Operators for targets and for what compilers insert: random numbers, memory, annotations."""

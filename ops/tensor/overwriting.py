@@ -1,0 +1,221 @@
+"""Copies of a tensor with some of its elements replaced: R.index_put and R.slice_scatter.
+
+Source of the semantics: TVM 0.27, ``python/tvm/topi/index_put.py`` and ``slice_scatter.py``. Like
+PyTorch's operators of these names they count negative places from the end, and values of fewer
+elements are repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, is_int
+from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, show, tensor
+from relay2relax.ops.common.stmt_builders import let, loop, seq, store
+from relay2relax.ops.registry.attributes import Bool, Expr, Int
+from relay2relax.ops.registry.record import OpDef, OpError, SameOp, Script
+from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.tir import te
+from relay2relax.tir.extent import Extent, as_prim, canonical, equal, static
+from relay2relax.tir.ir.expr import Buffer, PrimExpr, Select, binary, cast, if_then_else, logical_and, maximum, minimum
+from relay2relax.tir.ir.stmt import Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPutAttrs:
+    """Whether values are added to what is there, once for every time that a place is named."""
+
+    accumulate: Bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SliceScatterAttrs:
+    """The slice ``start:end:step`` of one axis."""
+
+    start: Expr
+    end: Expr
+    step: Expr
+    axis: Int = 0
+
+
+# index_put
+
+
+def _named(data: TensorType, indices: Type) -> tuple[TensorType, ...]:
+    if not isinstance(indices, TupleType):
+        raise OpError("a tuple of tensors of places is expected", 1)
+    places = tuple(tensor(one, 1) for one in indices.fields)
+    if len(places) != data.rank:
+        raise OpError(f"each of the {data.rank} dimensions needs its places; {len(places)} are given", 1)
+    for one in places:
+        if not is_int(one.dtype):
+            raise OpError(f"places are integers, these are {one.dtype}", 1)
+    return places
+
+
+def index_put_type(attrs: IndexPutAttrs, data: Type, indices: Type, values: Type) -> TensorType:
+    """Return the type of the data."""
+    found, given = tensor(data), tensor(values, 2)
+    places = _named(found, indices)
+    if given.dtype != found.dtype:
+        raise OpError(f"the values have dtype {given.dtype}, the data {found.dtype}", 2)
+    shape = broadcast(*(one.shape for one in places))
+    if given.rank > len(shape):
+        raise OpError(f"the values have shape {show(given.shape)}, the places {show(shape)}", 2)
+    broadcast(shape, given.shape)
+    return found
+
+
+def index_put_numpy(attrs: IndexPutAttrs, data: Array, indices: tuple[Array, ...], values: Array) -> Array:
+    """Return the data with ``values`` at the places.
+
+    The last of several values for one place stays.
+    """
+    result = np.array(data)
+    if attrs.accumulate:
+        where: Any = indices
+        (np.logical_or if data.dtype == np.bool_ else np.add).at(result, where, values)
+    else:
+        result[indices] = values
+    return result
+
+
+def index_put_compute(
+    attrs: IndexPutAttrs, out: TensorType, data: te.Tensor, indices: Sequence[te.Tensor], values: te.Tensor
+) -> te.Tensor:
+    """Return a copy of the data, then the values one after the other."""
+
+    def build(sources: Sequence[Buffer], targets: Sequence[Buffer]) -> Stmt:
+        (old, *places, new), target = sources, targets[0]
+        shape = broadcast(*(one.shape for one in places))
+
+        def put(*at: PrimExpr) -> Stmt:
+            index: list[PrimExpr] = []
+            for one, extent in zip(places, target.shape, strict=True):
+                given = cast("int64", one[operand_indices(one.shape, shape, at)])
+                index.append(Select(given < 0, given + extent, given))
+            value: PrimExpr = new[operand_indices(new.shape, shape, at)]
+
+            def write(*here: PrimExpr) -> Stmt:
+                if attrs.accumulate:
+                    return store(target, here, binary("or" if out.dtype == "bool" else "+", target[here], value))
+                return store(target, here, value)
+
+            return _named_places(index, write)
+
+        return seq(_each(target.shape, lambda *at: store(target, at, old[at])), _each(shape, put))
+
+    return te.extern([out.shape], [out.dtype], [data, *indices, values], build, "T_index_put")[0]
+
+
+def _named_places(values: Sequence[PrimExpr], body: Any, named: tuple[PrimExpr, ...] = ()) -> Stmt:
+    if not values:
+        result: Stmt = body(*named)
+        return result
+    return let(values[0], lambda v: _named_places(values[1:], body, (*named, v)), "place")
+
+
+def _each(extents: Sequence[Extent], body: Any, at: tuple[PrimExpr, ...] = ()) -> Stmt:
+    """Return the loops around ``body(i, j, …)``."""
+    if not extents:
+        result: Stmt = body(*at)
+        return result
+    return loop(extents[0], lambda i: _each(extents[1:], body, (*at, i)), f"i{len(at)}")
+
+
+# slice_scatter
+
+
+def _bound(value: Any, name: str) -> Extent:
+    if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)):
+        raise OpError(f"`{name}` is an integer, this is {value!r}")
+    return canonical(value)
+
+
+def _slice(attrs: SliceScatterAttrs, extent: Extent) -> tuple[Extent, Extent, int]:
+    """Return where the slice begins and ends inside of ``extent``, and its step."""
+    step = static(_bound(attrs.step, "step"))
+    if step is None or step < 1:
+        raise OpError(f"the step is a positive number, this is {attrs.step!r}")
+
+    def inside(value: Extent) -> Extent:
+        known, size = static(value), static(extent)
+        if known is not None and size is not None:
+            return min(max(known + size if known < 0 else known, 0), size)
+        if known == 0:
+            return 0
+        if known is not None and known < 0:
+            return canonical(maximum(as_prim(extent) + known, 0))
+        return canonical(minimum(as_prim(value), as_prim(extent)))
+
+    return inside(_bound(attrs.start, "start")), inside(_bound(attrs.end, "end")), step
+
+
+def slice_scatter_type(attrs: SliceScatterAttrs, data: Type, source: Type) -> TensorType:
+    """Return the type of the data."""
+    found, given = tensor(data), tensor(source, 1)
+    axis = normal_axis(attrs.axis, found.rank)
+    begin, end, step = _slice(attrs, found.shape[axis])
+    length = canonical(maximum((as_prim(end) - as_prim(begin) + (step - 1)) // step, 0))
+    want = (*found.shape[:axis], length, *found.shape[axis + 1 :])
+    if given.dtype != found.dtype or given.rank != found.rank:
+        raise OpError(f"a tensor of {found.dtype} and rank {found.rank} is expected", 1)
+    if any(equal(one, other) is False for one, other in zip(given.shape, want, strict=True)):
+        raise OpError(f"the slice has shape {show(want)}, what is put there {show(given.shape)}", 1)
+    return found
+
+
+def slice_scatter_numpy(attrs: SliceScatterAttrs, data: Array, source: Array) -> Array:
+    """Return the data with ``source`` in the slice."""
+    axis = normal_axis(attrs.axis, data.ndim)
+    begin, end, step = _slice(attrs, data.shape[axis])
+    result = np.array(data)
+    result[(slice(None),) * axis + (slice(static(begin), static(end), step),)] = source
+    return result
+
+
+def slice_scatter_compute(attrs: SliceScatterAttrs, out: TensorType, data: te.Tensor, source: te.Tensor) -> Any:
+    """Return each element, of ``source`` inside of the slice."""
+    axis = normal_axis(attrs.axis, data.rank)
+    first, last, step = _slice(attrs, data.shape[axis])
+    begin, end = as_prim(first), as_prim(last)
+
+    def element(*at: PrimExpr) -> PrimExpr:
+        index = at[axis]
+        hit = logical_and(index >= begin, index < end)
+        place: PrimExpr = index - begin
+        if step != 1:
+            hit, place = logical_and(hit, (place % step).equal(0)), place // step
+        return if_then_else(hit, source(*at[:axis], place, *at[axis + 1 :]), data[at])
+
+    return te.compute(out.shape, element, "T_slice_scatter")
+
+
+OPS = (
+    OpDef(
+        doc="A copy of the data with values at places whose coordinates are given by one tensor each.",
+        source="TVM 0.27 python/tvm/topi/index_put.py",
+        inputs=("data", "indices", "values"),
+        attrs=IndexPutAttrs,
+        infer=index_put_type,
+        numpy=index_put_numpy,
+        compute=index_put_compute,
+        relax=SameOp(),
+        script=Script("index_put"),
+    ),
+    OpDef(
+        doc="A copy of the data with another tensor in a slice of one axis.",
+        source="TVM 0.27 python/tvm/topi/slice_scatter.py",
+        inputs=("input_tensor", "src"),
+        attrs=SliceScatterAttrs,
+        infer=slice_scatter_type,
+        numpy=slice_scatter_numpy,
+        compute=slice_scatter_compute,
+        relax=SameOp(),
+        script=Script("slice_scatter", positional=("start", "end", "step")),
+    ),
+)

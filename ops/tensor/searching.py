@@ -1,0 +1,281 @@
+"""Searching: places in sorted sequences, and the distinct elements of a tensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, repeat_while, rows, seq, store, when
+from relay2relax.ops.registry.attributes import Bool, DType
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.ops.tensor.sorting import SOURCE, order_compute, order_numpy
+from relay2relax.tir import te
+from relay2relax.tir.extent import equal
+from relay2relax.tir.ir.expr import IntImm, PrimExpr, Select, binary, cast, const
+from relay2relax.tir.ir.stmt import Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSortedAttrs:
+    """``right`` gives the place after equal elements."""
+
+    right: Bool = False
+    dtype: DType = "int32"
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueAttrs:
+    """``sorted`` false keeps the order of first occurrence."""
+
+    sorted: Bool = True
+    return_counts: Bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BucketizeAttrs:
+    """``out_int32`` gives int32 in place of int64."""
+
+    out_int32: Bool = False
+    right: Bool = False
+
+
+# searchsorted
+
+
+def searchsorted_type(attrs: SearchSortedAttrs, sorted_sequence: Type, values: Type) -> Type:
+    """Return the shape of the values.
+
+    The sequence has one dimension, or the values' leading ones.
+    """
+    sequence, found = tensor(sorted_sequence), tensor(values, 1)
+    if sequence.rank == 0:
+        raise OpError("a sequence is expected, this is a number", 0)
+    if sequence.rank > 1:
+        leading = zip(sequence.shape[:-1], found.shape[:-1], strict=False)
+        if sequence.rank != found.rank or any(equal(a, b) is False for a, b in leading):
+            raise OpError(f"sequences of shape {show(sequence.shape)} do not belong to values {show(found.shape)}", 1)
+    return TensorType(found.shape, attrs.dtype)
+
+
+def searchsorted_numpy(attrs: SearchSortedAttrs, sorted_sequence: Array, values: Array) -> Array:
+    """Return the places by a binary search of all values at once."""
+    extent = sorted_sequence.shape[-1]
+    low: Any = np.zeros(values.shape, np.int64)
+    high: Any = np.full(values.shape, extent, np.int64)
+    for _ in range(extent.bit_length()):
+        middle = (low + high) // 2
+        inside = np.minimum(middle, max(extent - 1, 0))
+        if sorted_sequence.ndim == 1:
+            found = sorted_sequence[inside]
+        else:
+            found = np.take_along_axis(sorted_sequence, inside, -1)
+        further = (found <= values if attrs.right else found < values) & (low < high)
+        low, high = np.where(further, middle + 1, low), np.where(further, high, middle)
+    return np.asarray(low, numpy_dtype(attrs.dtype))
+
+
+def searchsorted_compute(attrs: Any, out: TensorType, sequence: te.Tensor, values: te.Tensor) -> te.Tensor:
+    """Return the places by a binary search for each value."""
+    extent = sequence.shape[-1]
+
+    def build(inputs: Any, outputs: Any) -> Stmt:
+        (ordered, wanted), (found,) = inputs, outputs
+
+        def row(*at: PrimExpr) -> Stmt:
+            lead = at[: sequence.rank - 1]
+
+            def halve(low: Cell, high: Cell) -> Stmt:
+                def decide(middle: PrimExpr) -> Stmt:
+                    place = (*lead, middle)
+                    here, value = ordered[place], wanted[at]
+                    if here.dtype != value.dtype:
+                        here, value = cast("float64", here), cast("float64", value)
+                    further = here <= value if attrs.right else here < value
+                    return when(further, low.set(middle + 1), high.set(middle))
+
+                return seq(
+                    repeat_while(low.value < high.value, let((low.value + high.value) // 2, decide, "middle")),
+                    store(found, at, cast(out.dtype, low.value)),
+                )
+
+            return local("int64", 0, lambda low: local("int64", extent, lambda high: halve(low, high), "high"), "low")
+
+        return rows(values.shape, inputs, outputs, row, "search")
+
+    return te.extern([out.shape], [out.dtype], [sequence, values], build, "searchsorted")[0]
+
+
+def searchsorted_relax(e: Emit[V], attrs: SearchSortedAttrs, sorted_sequence: V, values: V) -> V:
+    """R.bucketize takes one sequence, and gives int32 or int64."""
+    one = tensor(e.type_of(sorted_sequence)).rank == 1
+    if not one or attrs.dtype not in ("int32", "int64"):
+        return e.as_tir(
+            searchsorted, attrs, (sorted_sequence, values), "R.bucketize takes one sequence, and gives int32 or int64"
+        )
+    return e.call("bucketize", values, sorted_sequence, out_int32=attrs.dtype == "int32", right=attrs.right)
+
+
+def _search(attrs: BucketizeAttrs) -> SearchSortedAttrs:
+    return SearchSortedAttrs(attrs.right, "int32" if attrs.out_int32 else "int64")
+
+
+# unique
+
+
+def unique_type(attrs: UniqueAttrs, data: Type) -> Type:
+    """Return (elements, first places, inverse, number, counts).
+
+    All but the number as long as the data.
+    """
+    found = tensor(data)
+    if found.rank != 1:
+        raise OpError(f"a tensor of one dimension is expected, this has shape {show(found.shape)}", 0)
+    places = TensorType(found.shape, "int32")
+    counts = (places,) if attrs.return_counts else ()
+    return TupleType((found, places, places, TensorType((1,), "int32"), *counts))
+
+
+def unique_numpy(attrs: UniqueAttrs, data: Array) -> tuple[Array, ...]:
+    """Return the distinct elements, then zeros (TVM leaves memory as it is there), their places,
+    then past the end.
+    """
+    order = order_numpy(data, 0, True)
+    ordered = data[order]
+    starts = np.ones(data.shape, np.bool_)
+    starts[1:] = ordered[1:] != ordered[:-1]
+    group = np.cumsum(starts) - 1
+    first = order[starts]
+    names = np.arange(len(first))
+    if not attrs.sorted:
+        by_place = np.argsort(first, kind="stable")
+        names[by_place] = np.arange(len(first))
+        first = first[by_place]
+    inverse = np.empty(data.shape, np.int32)
+    inverse[order] = names[group]
+    places, counts = np.full(data.shape, data.size, np.int32), np.zeros(data.shape, np.int32)
+    places[: len(first)] = first
+    counts[: len(first)] = np.bincount(inverse, minlength=len(first))
+    elements = np.zeros_like(data)
+    elements[: len(first)] = data[first]
+    result = (elements, places, inverse, np.array([len(first)], np.int32))
+    return (*result, counts) if attrs.return_counts else result
+
+
+def unique_compute(attrs: UniqueAttrs, out: TupleType, data: te.Tensor) -> tuple[te.Tensor, ...]:
+    """Return the groups of equal neighbours in sorted order, named as they come or by their first
+    places.
+    """
+    extent = data.shape[0]
+    order = order_compute(data, 0, True)
+    fields = [tensor(one) for one in out.fields]
+
+    def build(inputs: Any, outputs: Any) -> Stmt:
+        x, ordered = inputs
+        elements, places, inverse, number, *rest = outputs
+        leader = rest.pop() if not attrs.sorted else None
+
+        def named(place: PrimExpr, name: PrimExpr, new: PrimExpr) -> Stmt:
+            """The element at ``place`` belongs to group ``name``, whose first element it is where
+            ``new``.
+            """
+            started = [store(elements, (name,), x[place]), store(places, (name,), cast("int32", place))]
+            counted = [store(counts, (name,), counts[name] + 1) for counts in rest]
+            return seq(when(new, seq(*started)), store(inverse, (place,), cast("int32", name)), *counted)
+
+        def is_new(k: PrimExpr) -> PrimExpr:
+            previous = ordered[Select(k > 0, k - 1, IntImm(0))]
+            return binary("or", k.equal(0), binary("!=", x[ordered[k]], x[previous]))
+
+        def in_order(count: Cell) -> Stmt:
+            def step(k: PrimExpr) -> Stmt:
+                return let(
+                    is_new(k),
+                    lambda new: seq(when(new, count.add(1)), named(ordered[k], count.value - 1, new)),
+                    "new",
+                )
+
+            return seq(loop(extent, step, "k"), store(number, (0,), cast("int32", count.value)))
+
+        def by_place(count: Cell) -> Stmt:
+            assert leader is not None
+
+            def mark(first: Cell) -> Stmt:
+                def step(k: PrimExpr) -> Stmt:
+                    return seq(when(is_new(k), first.set(ordered[k])), store(leader, (ordered[k],), first.value))
+
+                return loop(extent, step, "k")
+
+            def step(i: PrimExpr) -> Stmt:
+                # A leader comes before all other elements of its group.
+                def give(new: PrimExpr) -> Stmt:
+                    name = Select(new, count.value, cast("int64", inverse[leader[i]]))
+                    return let(name, lambda n: seq(named(i, n, new), when(new, count.add(1))), "name")
+
+                return let(leader[i].equal(i), give, "new")
+
+            return seq(
+                local("int64", 0, mark, "first"),
+                loop(extent, step),
+                store(number, (0,), cast("int32", count.value)),
+            )
+
+        def clear(i: PrimExpr) -> Stmt:
+            zero = const(0, data.dtype)
+            past = cast("int32", extent)
+            cleared = [store(elements, (i,), zero), store(places, (i,), past), store(inverse, (i,), 0)]
+            return seq(*cleared, *(store(counts, (i,), 0) for counts in rest))
+
+        return seq(loop(extent, clear), local("int64", 0, in_order if attrs.sorted else by_place, "count"))
+
+    shapes: list[Any] = [one.shape for one in fields]
+    dtypes = [one.dtype for one in fields]
+    if not attrs.sorted:
+        shapes, dtypes = [*shapes, data.shape], [*dtypes, "int64"]
+    return te.extern(shapes, dtypes, [data, order], build, "unique")[: len(fields)]
+
+
+# Records
+
+searchsorted = OpDef(
+    relay="searchsorted",
+    doc="Where values would have to be inserted to keep an ascending sequence ascending.",
+    source=f"{SOURCE}, searchsorted",
+    inputs=("sorted_sequence", "values"),
+    attrs=SearchSortedAttrs,
+    infer=searchsorted_type,
+    numpy=searchsorted_numpy,
+    compute=searchsorted_compute,
+    relax=Expanded(searchsorted_relax),
+)
+
+bucketize = OpDef(
+    doc="The bucket between ascending boundaries that each value falls into.",
+    source="TVM 0.27 src/relax/op/tensor/search.cc",
+    inputs=("input_tensor", "boundaries"),
+    attrs=BucketizeAttrs,
+    infer=lambda attrs, values, boundaries: searchsorted_type(_search(attrs), boundaries, values),
+    numpy=lambda attrs, values, boundaries: searchsorted_numpy(_search(attrs), boundaries, values),
+    compute=lambda attrs, out, values, boundaries: searchsorted_compute(_search(attrs), out, boundaries, values),
+    relax=SameOp(),
+    script=Script("bucketize"),
+)
+
+# R.unique returns as many elements as there are, Relay's result is padded.
+unique = OpDef(
+    relay="unique",
+    doc="The distinct elements of a tensor of one dimension, where they first stand, and which one each element is.",
+    source="TVM 0.18 python/tvm/topi/unique.py",
+    inputs=("data",),
+    attrs=UniqueAttrs,
+    declares_attrs=False,
+    infer=unique_type,
+    numpy=unique_numpy,
+    compute=unique_compute,
+)
+
+OPS = (searchsorted, bucketize, unique)

@@ -1,0 +1,523 @@
+"""Sorting: whole axes, their order, and the first of them.
+
+All sorts are stable: among equal keys the lower index comes first, also where the order descends.
+NaN counts as larger than any number. The definition in TensorIR is a merge sort from the bottom up,
+row by row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, is_float, numpy_dtype, of_array
+from relay2relax.ops.common.narrow_floats import floating_test
+from relay2relax.ops.common.shapes import normal_axis, show, tensor
+from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, repeat_while, rows, seq, store, when
+from relay2relax.ops.registry.attributes import Bool, DType, InlineString, Int, OptionalInteger
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.ops.tensor.dynamic_kernels import topk_extents
+from relay2relax.tir import te
+from relay2relax.tir.extent import ANY, Shape, ceildiv, equal, mul, static
+from relay2relax.tir.ir.expr import Buffer, IntImm, Not, PrimExpr, Select, binary, cast, logical_and, maximum, minimum
+from relay2relax.tir.ir.stmt import Stmt
+
+SOURCE = "TVM 0.18 src/relay/op/algorithm and src/runtime/contrib/sort"
+RELAX_SOURCE = "TVM 0.27 src/relax/op/tensor/sorting.cc"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgsortAttrs:
+    """``dtype`` is that of the indices; ``sort`` carries it without meaning."""
+
+    axis: Int = -1
+    is_ascend: Bool = True
+    dtype: DType = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TopkAttrs:
+    """``k`` below 1 keeps the whole axis; it is null where it is an input."""
+
+    k: OptionalInteger
+    axis: Int = -1
+    ret_type: InlineString = "both"
+    is_ascend: Bool = False
+    dtype: DType = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxSortAttrs:
+    """Relax's fields of ``sort``."""
+
+    axis: Int = -1
+    descending: Bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxArgsortAttrs:
+    """Relax's fields of ``argsort``."""
+
+    axis: Int = -1
+    descending: Bool = False
+    dtype: DType = "int32"
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxTopkAttrs:
+    """Relax's fields of ``topk``."""
+
+    k: Int = 1
+    axis: Int = -1
+    ret_type: InlineString = "both"
+    largest: Bool = True
+    dtype: DType = "int32"
+
+
+# The order of an axis
+
+
+def order_numpy(data: Array, axis: int, ascending: bool) -> Any:
+    """Return the indices (int64) that sort ``data`` along ``axis``."""
+    keys = data.astype(np.float32) if of_array(data) == "bfloat16" else data
+    if ascending:
+        return np.argsort(keys, axis=axis, kind="stable")
+    # Backwards over the reversed axis equal keys keep their order.
+    backwards = np.argsort(np.flip(keys, axis), axis=axis, kind="stable")
+    return data.shape[axis] - 1 - np.flip(backwards, axis)
+
+
+def before(a: PrimExpr, b: PrimExpr, ascending: bool) -> PrimExpr:
+    """Return whether key ``a`` comes before key ``b``, both ways false where they are equal."""
+    if not ascending:
+        return before(b, a, True)
+    if a.dtype == "bool":
+        a, b = cast("int32", a), cast("int32", b)
+    if a.dtype == "bfloat16":
+        a, b = cast("float32", a), cast("float32", b)
+    if not is_float(a.dtype):
+        return a < b
+    is_nan = floating_test("isnan")
+    return binary("or", a < b, logical_and(Not(is_nan(a)), is_nan(b)))
+
+
+def merge_sort(order: Buffer, scratch: Buffer, place: Any, extent: PrimExpr, precedes: Any) -> Stmt:
+    """Return the statements that fill ``order`` with the indices [0, extent) of a row, sorted.
+
+    ``place(i)`` is where entry ``i`` of the row lies in both buffers; ``precedes(a, b)`` says
+    whether index ``a`` has to come before index ``b``.
+    """
+    last = extent - 1
+
+    def merge(width: PrimExpr, pair: PrimExpr) -> Stmt:
+        low = pair * width * 2
+        middle, high = minimum(low + width, extent), minimum(low + width * 2, extent)
+
+        def step(left: Cell, right: Cell, k: PrimExpr) -> Stmt:
+            # A run that is used up is not looked at again; the clipped place only keeps the load
+            # inside.
+            first, second = order[place(minimum(left.value, last))], order[place(minimum(right.value, last))]
+            wins = logical_and(right.value < high, precedes(second, first))
+
+            def put(take: PrimExpr) -> Stmt:
+                return seq(
+                    store(scratch, place(low + k), Select(take, second, first)),
+                    when(take, right.add(1), left.add(1)),
+                )
+
+            return let(binary("or", left.value >= middle, wins), put, "from_right")
+
+        return local(
+            "int64",
+            low,
+            lambda left: local(
+                "int64", middle, lambda right: loop(high - low, lambda k: step(left, right, k), "k"), "right"
+            ),
+            "left",
+        )
+
+    def passes(width: Cell) -> Stmt:
+        return repeat_while(
+            width.value < extent,
+            seq(
+                loop(ceildiv(extent, mul(width.value, 2)), lambda pair: merge(width.value, pair), "pair"),
+                loop(extent, lambda i: store(order, place(i), scratch[place(i)])),
+                width.set(width.value * 2),
+            ),
+        )
+
+    return seq(loop(extent, lambda i: store(order, place(i), i)), local("int64", 1, passes, "width"))
+
+
+def _keys(data: te.Tensor) -> te.Tensor:
+    """Return what is compared: TVM of today reads a bfloat16 inside of such loops as the integer
+    that its bits are.
+    """
+    if data.dtype != "bfloat16":
+        return data
+    result: te.Tensor = te.compute(data.shape, lambda *i: cast("float32", data[i]), "keys")
+    return result
+
+
+def order_compute(data: te.Tensor, axis: int, ascending: bool) -> te.Tensor:
+    """Return the indices (int64) that sort ``data`` along ``axis``, in its shape."""
+    data = _keys(data)
+    outer = (*data.shape[:axis], *data.shape[axis + 1 :])
+
+    def build(inputs: Any, outputs: Any) -> Stmt:
+        (x,), (order, scratch) = inputs, outputs
+
+        def row(*at: PrimExpr) -> Stmt:
+            def place(i: PrimExpr) -> tuple[PrimExpr, ...]:
+                return (*at[:axis], i, *at[axis:])
+
+            def precedes(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+                return before(x[place(a)], x[place(b)], ascending)
+
+            return merge_sort(order, scratch, place, data.shape[axis], precedes)
+
+        return rows(outer, inputs, outputs, row, "sort_row")
+
+    return te.extern([data.shape, data.shape], ["int64", "int64"], [data], build, "order")[0]
+
+
+# Up to here it is quicker to keep the first few in order than to sort everything.
+_FEW = 32
+
+
+def first_compute(data: te.Tensor, axis: int, ascending: bool, count: int) -> te.Tensor:
+    """Return the first ``count`` (at least 1) of the indices that sort ``data`` along ``axis``."""
+    data = _keys(data)
+    outer = (*data.shape[:axis], *data.shape[axis + 1 :])
+    shape = (*data.shape[:axis], IntImm(count, "int64"), *data.shape[axis + 1 :])
+
+    def build(inputs: Any, outputs: Any) -> Stmt:
+        (x,), (order,) = inputs, outputs
+
+        def row(*at: PrimExpr) -> Stmt:
+            def place(i: PrimExpr) -> tuple[PrimExpr, ...]:
+                return (*at[:axis], i, *at[axis:])
+
+            def precedes(i: PrimExpr, position: PrimExpr) -> PrimExpr:
+                """Whether element ``i`` comes before the one that is listed at ``position``."""
+                listed = order[place(position)]
+                return before(x[place(i)], x[place(listed)], ascending)
+
+            def insert(i: PrimExpr, known: Cell) -> Stmt:
+                def shift(free: Cell) -> Stmt:
+                    # The conjunction is evaluated as a whole, so the place before the first is
+                    # moved inside.
+                    left = maximum(free.value - 1, 0)
+                    return seq(
+                        repeat_while(
+                            logical_and(free.value > 0, precedes(i, left)),
+                            seq(store(order, place(free.value), order[place(left)]), free.add(-1)),
+                        ),
+                        store(order, place(free.value), i),
+                        known.set(minimum(known.value + 1, count)),
+                    )
+
+                return local("int64", minimum(known.value, count - 1), shift, "free")
+
+            def scan(known: Cell) -> Stmt:
+                def step(i: PrimExpr) -> Stmt:
+                    enters = binary("or", known.value < count, precedes(i, IntImm(count - 1, "int64")))
+                    return when(enters, insert(i, known))
+
+                return loop(data.shape[axis], step)
+
+            # The list names an element everywhere, also before it is filled.
+            return seq(loop(count, lambda j: store(order, place(j), 0), "j"), local("int64", 0, scan, "known"))
+
+        return rows(outer, inputs, outputs, row, "first_row")
+
+    return te.extern([shape], ["int64"], [data], build, "first")[0]
+
+
+def sorted_compute(data: te.Tensor, order: te.Tensor, axis: int, shape: Any) -> te.Tensor:
+    """Return the elements of ``data`` in ``order``, as many as ``shape`` has."""
+    result: te.Tensor = te.compute(shape, lambda *i: data(*i[:axis], order[i], *i[axis + 1 :]), "sorted")
+    return result
+
+
+def indices_compute(order: te.Tensor, shape: Any, dtype: str) -> te.Tensor:
+    """Return the indices themselves in ``dtype``."""
+    result: te.Tensor = te.compute(shape, lambda *i: cast(dtype, order[i]), "indices")
+    return result
+
+
+# sort, argsort
+
+
+def _ascending(attrs: Any) -> bool:
+    if hasattr(attrs, "is_ascend"):
+        return bool(attrs.is_ascend)
+    return not attrs.descending if hasattr(attrs, "descending") else not attrs.largest
+
+
+def sort_type(attrs: Any, data: Type) -> Type:
+    """Return the type of the data."""
+    found = tensor(data)
+    normal_axis(attrs.axis, found.rank)
+    return found
+
+
+def sort_numpy(attrs: Any, data: Array) -> Array:
+    """Return the elements in order."""
+    order = order_numpy(data, attrs.axis, _ascending(attrs))
+    return np.take_along_axis(data, order, attrs.axis)
+
+
+def sort_compute(attrs: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
+    """Return the elements in the order of :func:`order_compute`."""
+    axis = normal_axis(attrs.axis, data.rank)
+    return sorted_compute(data, order_compute(data, axis, _ascending(attrs)), axis, out.shape)
+
+
+def sort_relay_type(attrs: ArgsortAttrs, data: Type) -> Type:
+    """Return the type of the data; TVM's inference does not look at the axis."""
+    return tensor(data)
+
+
+def argsort_relay_type(attrs: ArgsortAttrs, data: Type) -> Type:
+    """Return the shape of the data with indices of ``dtype``; TVM's inference does not look at the
+    axis.
+    """
+    return TensorType(tensor(data).shape, _index_dtype(attrs))
+
+
+def argsort_type(attrs: Any, data: Type) -> Type:
+    """Return the shape of the data with indices of ``dtype``."""
+    found = tensor(data)
+    normal_axis(attrs.axis, found.rank)
+    return TensorType(found.shape, _index_dtype(attrs))
+
+
+def _index_dtype(attrs: Any) -> str:
+    if not attrs.dtype:
+        raise OpError("dtype is not given: the indices have no type")
+    return str(attrs.dtype)
+
+
+def argsort_numpy(attrs: Any, data: Array) -> Array:
+    """Return the indices in order."""
+    return np.asarray(order_numpy(data, attrs.axis, _ascending(attrs)), numpy_dtype(attrs.dtype))
+
+
+def argsort_compute(attrs: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
+    """Return the order itself."""
+    axis = normal_axis(attrs.axis, data.rank)
+    return indices_compute(order_compute(data, axis, _ascending(attrs)), out.shape, out.dtype)
+
+
+# What the sort of TVM's runtime takes.
+_SORTED_BY_TVM = ("float32", "float64", "int32", "int64")
+_INDEXED_BY_TVM = ("float32", "float64", "int32", "int64")
+_UNSORTED = "TVM's sort has kernels for numbers of 32 and 64 bits only, and gives no more than there is"
+
+
+def sort_relax(e: Emit[V], attrs: ArgsortAttrs, data: V) -> V:
+    """R.sort says ``descending``; its kernel has no small dtypes."""
+    if tensor(e.type_of(data)).dtype not in _SORTED_BY_TVM:
+        return e.as_tir(sort, attrs, (data,), _UNSORTED)
+    return e.call("sort", data, axis=attrs.axis, descending=not attrs.is_ascend)
+
+
+def argsort_relax(e: Emit[V], attrs: ArgsortAttrs, data: V) -> V:
+    """R.argsort says ``descending``; its kernel has no small dtypes."""
+    if tensor(e.type_of(data)).dtype not in _SORTED_BY_TVM or attrs.dtype not in _INDEXED_BY_TVM:
+        return e.as_tir(argsort, attrs, (data,), _UNSORTED)
+    return e.call("argsort", data, axis=attrs.axis, descending=not attrs.is_ascend, dtype=attrs.dtype)
+
+
+# topk
+
+
+def relax_topk_type(attrs: RelaxTopkAttrs, data: Type) -> Type:
+    """Return values, indices or both, ``k`` along the axis, or all of a number of elements that is
+    less.
+    """
+    extent = static(tensor(data).shape[normal_axis(attrs.axis, tensor(data).rank)])
+    return topk_type(attrs if extent is None or attrs.k <= extent else replace(attrs, k=extent), data)
+
+
+def topk_type(attrs: Any, data: Type, *k: Type) -> Type:
+    """Return values, indices or both, ``k`` along the axis; ``?`` where ``k`` is an input."""
+    found = tensor(data)
+    axis = normal_axis(attrs.axis, found.rank)
+    for one in k:
+        given = tensor(one, 1)
+        if given.rank > 1 or (given.rank == 1 and equal(given.shape[0], 1) is False):
+            raise OpError(f"k is a number, but has shape {show(given.shape)}", 1)
+    count = ANY if k or attrs.k is None else attrs.k if attrs.k >= 1 else found.shape[axis]
+    shape = (*found.shape[:axis], count, *found.shape[axis + 1 :])
+    values, indices = TensorType(shape, found.dtype), TensorType(shape, attrs.dtype)
+    if attrs.ret_type == "values":
+        return values
+    if attrs.ret_type not in ("both", "indices"):
+        raise OpError(f"ret_type is {attrs.ret_type!r}; it may be 'both', 'values' or 'indices'")
+    _index_dtype(attrs)
+    return indices if attrs.ret_type == "indices" else TupleType((values, indices))
+
+
+def topk_numpy(attrs: Any, data: Array, *given: Array) -> Any:
+    """Return the first ``k`` of the sorted axis. Raises OpError where the axis is shorter."""
+    k = int(given[0].reshape(())) if given else attrs.k
+    extent = data.shape[attrs.axis]
+    if k > extent:
+        raise OpError(f"the first {k} of {extent} elements do not exist", 0)
+    order = order_numpy(data, attrs.axis, _ascending(attrs))
+    order = np.take(order, np.arange(k if k >= 1 else extent), attrs.axis)
+    values = np.take_along_axis(data, order, attrs.axis)
+    if attrs.ret_type == "values":
+        return values
+    indices = order.astype(numpy_dtype(attrs.dtype))
+    return indices if attrs.ret_type == "indices" else (values, indices)
+
+
+def topk_compute(attrs: Any, out: Type, data: te.Tensor, *k: te.Tensor) -> Any:
+    """Return the first of the sorted axis, as many as ``out`` has."""
+    axis = normal_axis(attrs.axis, data.rank)
+    first = tensor(out.fields[0] if isinstance(out, TupleType) else out)
+    count, extent = static(first.shape[axis]), static(data.shape[axis])
+    if count is not None and extent is not None and count > extent:
+        raise OpError(f"the first {count} of {extent} elements do not exist", 0)
+    few = count is not None and 0 < count <= _FEW and (extent is None or 2 * count <= extent)
+    if few and count is not None:
+        order = first_compute(data, axis, _ascending(attrs), count)
+    else:
+        order = order_compute(data, axis, _ascending(attrs))
+    if attrs.ret_type == "indices":
+        return indices_compute(order, first.shape, attrs.dtype)
+    values = sorted_compute(data, order, axis, first.shape)
+    return values if attrs.ret_type == "values" else (values, indices_compute(order, first.shape, attrs.dtype))
+
+
+def topk_relax(e: Emit[V], attrs: TopkAttrs, data: V) -> V:
+    """R.topk says ``largest``; its kernel has no small dtypes, and cannot take more than there
+    is.
+    """
+    found = tensor(e.type_of(data))
+    indexed = attrs.ret_type == "values" or attrs.dtype in _INDEXED_BY_TVM
+    if found.dtype not in _SORTED_BY_TVM or not indexed or not attrs.k or attrs.k < 1:
+        return e.as_tir(topk, attrs, (data,), _UNSORTED)
+    return e.call(
+        "topk",
+        data,
+        k=attrs.k,
+        axis=attrs.axis,
+        ret_type=attrs.ret_type,
+        largest=not attrs.is_ascend,
+        dtype=attrs.dtype or "int32",
+    )
+
+
+def dyn_topk_relax(e: Emit[V], attrs: TopkAttrs, data: V, k: V) -> V:
+    """A ``k`` that is a constant is like one among the attributes."""
+    value = e.constant_of(k)
+    if value is None or value.size != 1:
+        return e.as_tir(dyn_topk, attrs, (data, k), "k is not known beforehand")
+    return topk_relax(e, replace(attrs, k=int(value.reshape(()))), data)
+
+
+def dyn_topk_settled(attrs: TopkAttrs, numbers: tuple[Shape | None, ...]) -> tuple[OpDef, Any, tuple[int, ...]] | None:
+    """A ``k`` that is known beforehand is one among the attributes."""
+    given = numbers[1]
+    k = static(given[0]) if given is not None and len(given) == 1 else None
+    return None if k is None else (topk, replace(attrs, k=k), (0,))
+
+
+# Records
+
+sort = OpDef(
+    relay="sort",
+    doc="The elements along an axis in order.",
+    source=f"{SOURCE}, sort",
+    inputs=("data",),
+    attrs=ArgsortAttrs,
+    infer=sort_type,
+    relay_type=sort_relay_type,
+    numpy=sort_numpy,
+    compute=sort_compute,
+    relax=Expanded(sort_relax),
+)
+
+relax_sort = OpDef(
+    doc="The elements along an axis in order.",
+    source=RELAX_SOURCE,
+    inputs=("x",),
+    attrs=RelaxSortAttrs,
+    infer=sort_type,
+    numpy=sort_numpy,
+    compute=sort_compute,
+    relax=SameOp(),
+    script=Script("sort"),
+)
+
+argsort = OpDef(
+    relay="argsort",
+    doc="The indices that put an axis in order; equal keys keep theirs.",
+    source=f"{SOURCE}, argsort",
+    inputs=("data",),
+    attrs=ArgsortAttrs,
+    infer=argsort_type,
+    relay_type=argsort_relay_type,
+    numpy=argsort_numpy,
+    compute=argsort_compute,
+    relax=Expanded(argsort_relax),
+)
+
+relax_argsort = OpDef(
+    doc="The indices that put an axis in order.",
+    source=RELAX_SOURCE,
+    inputs=("data",),
+    attrs=RelaxArgsortAttrs,
+    infer=argsort_type,
+    numpy=argsort_numpy,
+    compute=argsort_compute,
+    relax=SameOp(),
+    script=Script("argsort"),
+)
+
+topk = OpDef(
+    relay="topk",
+    doc="The first k along an axis in descending (or ascending) order, their indices, or both.",
+    source=f"{SOURCE}, topk",
+    inputs=("data",),
+    attrs=TopkAttrs,
+    infer=topk_type,
+    numpy=topk_numpy,
+    compute=topk_compute,
+    relax=Expanded(topk_relax),
+)
+
+dyn_topk = OpDef(
+    relay="dyn.topk",
+    doc="The first k along an axis, where k is an input.",
+    source=f"{SOURCE}, dyn.topk",
+    inputs=("data", "k"),
+    attrs=TopkAttrs,
+    infer=topk_type,
+    numpy=topk_numpy,
+    compute=topk_compute,
+    relax=Expanded(dyn_topk_relax),
+    extents=topk_extents,
+    settle=dyn_topk_settled,
+)
+
+relax_topk = OpDef(
+    doc="The first k along an axis, or all where there are fewer, their indices, or both.",
+    source=RELAX_SOURCE,
+    inputs=("data",),
+    attrs=RelaxTopkAttrs,
+    infer=relax_topk_type,
+    numpy=topk_numpy,
+    compute=topk_compute,
+    relax=SameOp(),
+    script=Script("topk"),
+)
+
+OPS = (sort, relax_sort, argsort, relax_argsort, topk, dyn_topk, relax_topk)

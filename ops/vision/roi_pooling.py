@@ -1,0 +1,393 @@
+"""Pooling of regions of interest: ``vision.roi_align``, ``vision.roi_pool``.
+
+A region is a row (image, left, top, right, bottom) in units of the original image.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array
+from relay2relax.ops.common.layout import parse_layout
+from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.stmt_builders import Cell, bind, local, loop, rows, seq, store, when
+from relay2relax.ops.common.windows import integers
+from relay2relax.ops.image.image import inside_of
+from relay2relax.ops.registry.attributes import Bool, Double, IndexExprArray, InlineString, Int
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.tir import te
+from relay2relax.tir.extent import equal
+from relay2relax.tir.ir.expr import IntImm, PrimExpr, Select, cast, const, logical_and, maximum, minimum
+from relay2relax.tir.ir.intrinsics import call, min_value
+from relay2relax.tir.ir.stmt import Stmt
+
+SOURCE = "TVM 0.18 python/tvm/topi/vision/rcnn"
+RELAX_SOURCE = "TVM 0.27 src/relax/op/vision"
+
+
+@dataclass(frozen=True, slots=True)
+class ROIAlignAttrs:
+    """``sample_ratio`` samples per side of a bin.
+
+    As many as the bin is long where it is not positive.
+    """
+
+    pooled_size: IndexExprArray
+    spatial_scale: Double
+    sample_ratio: Int = -1
+    layout: InlineString = "NCHW"
+    mode: InlineString = "avg"
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxROIAlignAttrs:
+    """Relax's fields of ``vision.roi_align``; ``aligned`` shifts regions by half an element."""
+
+    pooled_size: IndexExprArray
+    spatial_scale: Double
+    sample_ratio: Int = -1
+    aligned: Bool = False
+    layout: InlineString = "NCHW"
+    mode: InlineString = "avg"
+
+
+@dataclass(frozen=True, slots=True)
+class ROIPoolAttrs:
+    """``pooled_size`` bins of (height, width)."""
+
+    pooled_size: IndexExprArray
+    spatial_scale: Double
+    layout: InlineString = "NCHW"
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxROIPoolAttrs(ROIPoolAttrs):
+    """The same for R.vision.roi_pool, which does not allow for rounding at the borders of bins."""
+
+
+# Pooling
+
+
+def pooled_type(attrs: Any, data: Type, rois: Type) -> TensorType:
+    """Return a small image for each region, in the layout of the data."""
+    x, regions = tensor(data), tensor(rois, 1)
+    layout = parse_layout(attrs.layout, "NCHW")
+    if x.rank != 4 or layout.is_split:
+        raise OpError(f"an image of 4 dimensions is expected, this is {show(x.shape)} in layout {attrs.layout}", 0)
+    if regions.rank != 2 or equal(regions.shape[1], 5) is False:
+        raise OpError(f"regions of shape (count, 5) are expected, these are {show(regions.shape)}", 1)
+    if len(attrs.pooled_size) != 2:
+        raise OpError(f"pooled_size needs 2 values, but has {len(attrs.pooled_size)}")
+    channels = x.shape[layout.position("C")]
+    return TensorType(layout.shape((regions.shape[0], channels, *attrs.pooled_size), "NCHW"), x.dtype)
+
+
+def _align_check(attrs: Any) -> None:
+    if attrs.mode not in ("avg", "max"):
+        raise OpError(f"mode is {attrs.mode!r}; it may be 'avg' or 'max'")
+    if attrs.layout not in ("NCHW", "NHWC"):
+        raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW" or "NHWC"')
+
+
+def _least(attrs: Any) -> float | None:
+    """Return the least length of a region, None where it may be of any length, as an aligned one
+    is.
+    """
+    return None if isinstance(attrs, RelaxROIAlignAttrs) and attrs.aligned else 1.0
+
+
+def _image(roi: Any, batch: int) -> int:
+    """Return the image of a region.
+
+    TVM reads whatever lies beyond the images, here the last one is meant.
+    """
+    return min(max(int(roi[0]), 0), batch - 1)
+
+
+def _check_images(shape: Sequence[int], regions: int) -> None:
+    if regions and 0 in shape:
+        raise OpError(f"there are no regions in images of shape {show(shape)}", 0)
+
+
+def align_numpy(attrs: Any, data: Array, rois: Array) -> Array:
+    """Return mean or maximum of the samples of each bin, which are interpolated."""
+    _align_check(attrs)
+    layout = parse_layout(attrs.layout, "NCHW")
+    x: Any = layout.to_order(data, "NCHW")
+    _check_images(data.shape, len(rois))
+    size, extents = integers(attrs.pooled_size, "pooled_size"), x.shape[2:]
+    result = np.zeros((len(rois), x.shape[1], *size), data.dtype)
+    kind = rois.dtype.type
+    for number, roi in enumerate(rois):
+        lines = []
+        for axis in range(2):
+            # The row names the horizontal border first.
+            start, end = (roi[one] * kind(attrs.spatial_scale) for one in (2 - axis, 4 - axis))
+            least = _least(attrs)
+            width = (end - start if least is None else max(end - start, kind(least))) / kind(size[axis])
+            count = attrs.sample_ratio if attrs.sample_ratio > 0 else int(np.ceil(width))
+            bins, samples = np.arange(size[axis], dtype=rois.dtype), np.arange(count, dtype=rois.dtype)
+            lines.append((start + bins * width)[:, None] + (samples + kind(0.5)) * width / kind(count))
+        (y, outside_y), (across, outside_x) = (
+            (np.clip(line, 0, extent - 1), (line < -1) | (line > extent))
+            for line, extent in zip(lines, extents, strict=True)
+        )
+        image = x[_image(roi, x.shape[0])]
+        rows_ = _between(image, y.reshape(-1), 1)
+        values = _between(rows_, across.reshape(-1), 2).reshape(-1, *y.shape, *across.shape)
+        outside = outside_y[:, :, None, None] | outside_x[None, None]
+        values = np.where(outside, data.dtype.type(0), values)
+        result[number] = values.mean(axis=(2, 4)) if attrs.mode == "avg" else values.max(axis=(2, 4))
+    return layout.from_order(result, "NCHW")
+
+
+def _between(image: Any, places: Any, axis: int) -> Any:
+    """Return ``image`` interpolated at ``places`` of an axis, all of them inside."""
+    low = np.floor(places).astype(np.int64)
+    high = np.minimum(low + 1, image.shape[axis] - 1)
+    part = (places - low).astype(image.dtype).reshape((-1,) + (1,) * (image.ndim - axis - 1))
+    return np.take(image, low, axis) * (1 - part) + np.take(image, high, axis) * part
+
+
+def align_compute(attrs: Any, out: TensorType, data: te.Tensor, rois: te.Tensor) -> te.Tensor:
+    """Return the samples of each bin, combined one after the other."""
+    _align_check(attrs)
+    layout = parse_layout(attrs.layout, "NCHW")
+    size = integers(attrs.pooled_size, "pooled_size")
+    channels, *extents = (data.shape[layout.position(letter)] for letter in "CHW")
+    kind, average = rois.dtype, attrs.mode == "avg"
+
+    def build(inputs: Any, outputs: Any) -> Stmt:
+        (x, regions), (result,) = inputs, outputs
+
+        def cell(roi: PrimExpr, *at: PrimExpr) -> Stmt:
+            def line(axis: int) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
+                """Return where the bin begins, how long it is, and how many samples it has."""
+                start, end = (regions[roi, one] * const(attrs.spatial_scale, kind) for one in (2 - axis, 4 - axis))
+                length, least = end - start, _least(attrs)
+                width = (length if least is None else maximum(length, least)) / float(size[axis])
+                count: PrimExpr = IntImm(attrs.sample_ratio, "int64")
+                if attrs.sample_ratio <= 0:
+                    count = cast("int64", call("ceil", width))
+                return start + cast(kind, at[axis]) * width, width, count
+
+            def place(channel: PrimExpr) -> tuple[PrimExpr, ...]:
+                return layout.indices({"N": roi, "C": channel, "H": at[0], "W": at[1]})
+
+            def each(update: Callable[[PrimExpr], PrimExpr]) -> Stmt:
+                """Store ``update`` of its number to each channel of the bin."""
+                return loop(channels, lambda c: store(result, place(c), update(c)), "c")
+
+            def between(axis: int, sample: PrimExpr, start: Any, width: Any, count: Any) -> list[PrimExpr]:
+                """Return the elements around a sample, how far it is from the first, and whether it
+                counts.
+                """
+                extent = extents[axis]
+                point = start + (cast(kind, sample) + 0.5) * width / cast(kind, count)
+                inside = minimum(maximum(point, 0.0), cast(kind, extent - 1))
+                low = call("floor", inside)
+                first = cast("int64", low)
+                counts = logical_and(point >= -1.0, point <= cast(kind, extent))
+                return [first, minimum(first + 1, extent - 1), cast(data.dtype, inside - low), counts]
+
+            def add(y0: Any, y1: Any, down: Any, here: Any, x0: Any, x1: Any, right: Any, there: Any) -> Stmt:
+                image = inside_of(cast("int64", regions[roi, 0]), data.shape[0])
+
+                def value(channel: PrimExpr) -> PrimExpr:
+                    def pixel(row: PrimExpr, column: PrimExpr) -> PrimExpr:
+                        source = layout.indices({"N": image, "C": channel, "H": row, "W": column})
+                        found: PrimExpr = x[source]
+                        return found
+
+                    upper = pixel(y0, x0) * (1.0 - right) + pixel(y0, x1) * right
+                    lower = pixel(y1, x0) * (1.0 - right) + pixel(y1, x1) * right
+                    found = Select(logical_and(here, there), upper * (1.0 - down) + lower * down, const(0, data.dtype))
+                    old: PrimExpr = result[place(channel)]
+                    return old + found if average else maximum(old, found)
+
+                return each(value)
+
+            def samples(top: Any, tall: Any, across: Any, left: Any, wide: Any, along: Any) -> Stmt:
+                def one(i: PrimExpr, j: PrimExpr) -> Stmt:
+                    around = [*between(0, i, top, tall, across), *between(1, j, left, wide, along)]
+                    return bind(around, add, ("y0", "y1", "down", "here", "x0", "x1", "right", "there"))
+
+                total = loop(across, lambda i: loop(along, lambda j: one(i, j), "j"))
+                if not average:
+                    return seq(each(lambda _: min_value(data.dtype)), total)
+                mean = each(lambda c: result[place(c)] / cast(data.dtype, across * along))
+                return seq(each(lambda _: const(0, data.dtype)), total, mean)
+
+            return bind([*line(0), *line(1)], samples, ("top", "tall", "rows", "left", "wide", "columns"))
+
+        return rows((rois.shape[0], *size), inputs, outputs, cell, "bin")
+
+    return te.extern([out.shape], [out.dtype], [data, rois], build, "roi_align")[0]
+
+
+# What keeps the border of a bin in place where it is a whole number but for rounding.
+_EPSILON = 1e-5
+
+
+def _slack(attrs: ROIPoolAttrs) -> float:
+    return 0.0 if isinstance(attrs, RelaxROIPoolAttrs) else _EPSILON
+
+
+def _pool_check(attrs: ROIPoolAttrs) -> None:
+    if attrs.layout != "NCHW":
+        raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW"')
+
+
+def pool_numpy(attrs: ROIPoolAttrs, data: Array, rois: Array) -> Array:
+    """Return the maximum of each bin; 0 where it is empty."""
+    _pool_check(attrs)
+    _check_images(data.shape, len(rois))
+    size = integers(attrs.pooled_size, "pooled_size")
+    result = np.zeros((len(rois), data.shape[1], *size), data.dtype)
+    kind = rois.dtype.type
+    for number, roi in enumerate(rois):
+        bins = []
+        for axis, extent in enumerate(data.shape[2:]):
+            start, end = (_half_away(roi[one] * kind(attrs.spatial_scale)) for one in (2 - axis, 4 - axis))
+            width = kind(max(end - start + 1, 1)) / kind(size[axis])
+            steps = np.arange(size[axis] + 1, dtype=rois.dtype) * width
+            first = np.floor(steps[:-1] + kind(_slack(attrs))).astype(np.int64) + start
+            last = np.ceil(steps[1:] - kind(_slack(attrs))).astype(np.int64) + start
+            bins.append(np.clip(np.stack([first, last], axis=1), 0, extent))
+        for i, (top, bottom) in enumerate(bins[0]):
+            for j, (left, right) in enumerate(bins[1]):
+                if top < bottom and left < right:
+                    result[number, :, i, j] = data[_image(roi, data.shape[0]), :, top:bottom, left:right].max(
+                        axis=(1, 2)
+                    )
+    return result
+
+
+def _half_away(value: Any) -> int:
+    """Return the nearest integer, halves away from zero."""
+    return int(math.copysign(math.floor(abs(float(value)) + 0.5), float(value)))
+
+
+def pool_compute(attrs: ROIPoolAttrs, out: TensorType, data: te.Tensor, rois: te.Tensor) -> te.Tensor:
+    """Return the elements of each bin, compared one after the other."""
+    _pool_check(attrs)
+    size = integers(attrs.pooled_size, "pooled_size")
+    kind = rois.dtype
+
+    def build(inputs: Any, outputs: Any) -> Stmt:
+        (x, regions), (result,) = inputs, outputs
+
+        def cell(roi: PrimExpr, channel: PrimExpr, *at: PrimExpr) -> Stmt:
+            def nearest(value: PrimExpr) -> PrimExpr:
+                down = call("floor", call("fabs", value) + 0.5)
+                return cast("int64", Select(value < 0.0, 0.0 - down, down))
+
+            def line(axis: int) -> tuple[PrimExpr, PrimExpr]:
+                """Return where the bin begins and ends."""
+                extent = data.shape[2 + axis]
+                scale = const(attrs.spatial_scale, kind)
+                start, end = (nearest(regions[roi, one] * scale) for one in (2 - axis, 4 - axis))
+                width = cast(kind, maximum(end - start + 1, 1)) / float(size[axis])
+                # Rounded before the sum where a compiler joins products and sums.
+                steps = [maximum(cast(kind, at[axis] + side) * width, min_value(kind)) for side in range(2)]
+                first = cast("int64", call("floor", steps[0] + _slack(attrs))) + start
+                last = cast("int64", call("ceil", steps[1] - _slack(attrs))) + start
+                return minimum(maximum(first, 0), extent), minimum(maximum(last, 0), extent)
+
+            (top, bottom), (left, right) = line(0), line(1)
+            full = logical_and(top < bottom, left < right)
+
+            def gather(best: Cell) -> Stmt:
+                def look(i: PrimExpr, j: PrimExpr) -> Stmt:
+                    image = inside_of(cast("int64", regions[roi, 0]), data.shape[0])
+                    value = x[image, channel, top + i, left + j]
+                    return best.set(maximum(best.value, value))
+
+                return seq(
+                    when(full, loop(bottom - top, lambda i: loop(right - left, lambda j: look(i, j), "j"))),
+                    store(result, (roi, channel, *at), Select(full, best.value, const(0, out.dtype))),
+                )
+
+            return local(data.dtype, min_value(data.dtype), gather, "best")
+
+        return rows(out.shape, inputs, outputs, cell, "bin")
+
+    return te.extern([out.shape], [out.dtype], [data, rois], build, "roi_pool")[0]
+
+
+# Records
+
+
+def align_relax(e: Emit[V], attrs: ROIAlignAttrs, data: V, rois: V) -> V:
+    """R.vision.roi_align has the same fields, and one more."""
+    if attrs.layout != "NCHW":
+        return e.as_tir(roi_align, attrs, (data, rois), "R.vision.roi_align takes NCHW")
+    return e.call(
+        "vision.roi_align",
+        data,
+        rois,
+        pooled_size=attrs.pooled_size,
+        spatial_scale=attrs.spatial_scale,
+        sample_ratio=attrs.sample_ratio,
+        aligned=False,
+        layout=attrs.layout,
+        mode=attrs.mode,
+    )
+
+
+roi_align = OpDef(
+    relay="vision.roi_align",
+    doc="A small image of each region: mean or maximum of interpolated samples in bins of equal size.",
+    source=f"{SOURCE}/roi_align.py",
+    inputs=("data", "rois"),
+    attrs=ROIAlignAttrs,
+    declares_attrs=False,
+    infer=pooled_type,
+    numpy=align_numpy,
+    compute=align_compute,
+    relax=Expanded(align_relax),
+)
+
+relax_roi_align = OpDef(
+    doc="A small image of each region: mean or maximum of interpolated samples in bins of equal size.",
+    source=RELAX_SOURCE,
+    inputs=("data", "rois"),
+    attrs=RelaxROIAlignAttrs,
+    infer=pooled_type,
+    numpy=align_numpy,
+    compute=align_compute,
+    relax=SameOp(),
+    script=Script("vision.roi_align"),
+)
+
+roi_pool = OpDef(
+    relay="vision.roi_pool",
+    doc="A small image of each region: the maximum of the elements in bins of about equal size.",
+    source=f"{SOURCE}/roi_pool.py",
+    inputs=("data", "rois"),
+    attrs=ROIPoolAttrs,
+    declares_attrs=False,
+    infer=pooled_type,
+    numpy=pool_numpy,
+    compute=pool_compute,
+)
+
+relax_roi_pool = OpDef(
+    doc="A small image of each region: the maximum of the elements in bins of about equal size.",
+    source=RELAX_SOURCE,
+    inputs=("data", "rois"),
+    attrs=RelaxROIPoolAttrs,
+    infer=pooled_type,
+    numpy=pool_numpy,
+    compute=pool_compute,
+    relax=SameOp(),
+    script=Script("vision.roi_pool"),
+)
+
+OPS = (roi_align, relax_roi_align, roi_pool, relax_roi_pool)

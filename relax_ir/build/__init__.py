@@ -1,0 +1,1 @@
+"""Relax written in Python, binding by binding."""

@@ -1,0 +1,1 @@
+"""Relax as data: expressions, struct info, and how they are walked."""

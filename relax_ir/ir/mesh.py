@@ -1,0 +1,87 @@
+"""Tensors that are spread over a mesh of devices.
+
+    I.module_global_infos({"mesh": [R.device_mesh((2, 2), I.Range(0, 4))]})
+    x: R.DTensor((128, 128), "float32", "mesh[0]", "S[0], R")
+
+A placement says for each dimension of the mesh along which axis of the tensor it is cut there
+(``S[0]``), or that every device has all of it (``R``). Such programs are read, inferred, printed
+and compared; a machine here is one device.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Union
+
+from relay2relax.core.errors import Relay2RelaxError
+
+# The axis of a tensor that is not cut: every device has a replica.
+REPLICA = -1
+_PLACE = re.compile(r"R|S\[\s*(\d+)\s*\]")
+
+
+class MeshError(Relay2RelaxError):
+    """Devices do not make the mesh that is asked for, or a tensor cannot be spread like that."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMesh:
+    """A view of devices as an array of ``shape``; ``devices`` are their numbers, in order."""
+
+    shape: tuple[int, ...]
+    devices: Union[range, tuple[int, ...]]
+
+    def __post_init__(self) -> None:
+        if math.prod(self.shape) != len(self.devices):
+            count = math.prod(self.shape)
+            raise MeshError(f"a mesh of shape {self.shape} has {count} devices, {len(self.devices)} are given")
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """How a tensor is spread: for each dimension of ``mesh``, the axis that is cut along it, or
+    ``REPLICA``.
+    """
+
+    mesh: DeviceMesh
+    placement: tuple[int, ...]
+
+    def check(self, ndim: int) -> None:
+        """Raise MeshError unless a tensor of rank ``ndim``, -1 where that is unknown, can be spread
+        like that.
+        """
+        if len(self.placement) != len(self.mesh.shape):
+            raise MeshError(
+                f"a mesh of {len(self.mesh.shape)} dimensions needs as many places, {len(self.placement)} are given"
+            )
+        for axis in self.placement:
+            if axis >= ndim >= 0:
+                raise MeshError(f"a tensor of rank {ndim} has no axis {axis} to be cut along")
+
+
+def read_placement(text: str) -> tuple[int, ...]:
+    """Return what ``"S[0], R"`` says; raises MeshError where it is no placement."""
+    places = [place.strip() for place in text.split(",")] if text.strip() else []
+    found = [_PLACE.fullmatch(place) for place in places]
+    if not all(found):
+        raise MeshError(f"{text!r} is no placement: expected `R` or `S[axis]` for each dimension of the mesh")
+    return tuple(REPLICA if match[1] is None else int(match[1]) for match in found if match is not None)
+
+
+def placement_text(placement: tuple[int, ...]) -> str:
+    """Return ``placement`` as scripts have it: ``S[0], R``."""
+    return ", ".join("R" if axis == REPLICA else f"S[{axis}]" for axis in placement)
+
+
+def device_mesh_text(mesh: DeviceMesh) -> str:
+    """Return ``mesh`` as scripts have it where it has no name: ``R.device_mesh((2, 2), I.Range(0,
+    4))``.
+    """
+    shape = ", ".join(map(str, mesh.shape)) + ("," if len(mesh.shape) == 1 else "")
+    if isinstance(mesh.devices, range):
+        devices = f"I.Range({mesh.devices.start}, {mesh.devices.stop})"
+    else:
+        devices = f"[{', '.join(map(str, mesh.devices))}]"
+    return f"R.device_mesh(({shape}), {devices})"

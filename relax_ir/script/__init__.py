@@ -1,0 +1,1 @@
+"""TVMScript of Relax: parser and printer."""

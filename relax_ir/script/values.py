@@ -1,0 +1,227 @@
+"""How extents, struct info, constants and attributes are written in TVMScript."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Set
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.target.layout_rewrites import IndexMap
+from relay2relax.relax_ir.ir.devices import Device
+from relay2relax.relax_ir.ir.mesh import DeviceMesh, Sharding, device_mesh_text, placement_text
+from relay2relax.relax_ir.ir.names import NameSupply
+from relay2relax.relax_ir.ir.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from relay2relax.relax_ir.ir.symbols import variables
+from relay2relax.tir.extent import Extent
+from relay2relax.tir.ir.expr import LEVELS, Binary, Call, FloatImm, IntImm, PrimExpr, Var
+from relay2relax.tir.script.expr_printer import float_literal, string_literal
+from relay2relax.tir.script.names import identifier
+
+Names = Callable[[Var], str]
+Meshes = Mapping[DeviceMesh, str]
+_NO_MESHES: Meshes = MappingProxyType({})
+
+_ATOM = 4
+
+
+def extent_text(extent: Extent, names: Names, level: int = 0) -> str:
+    """Return ``extent`` as a dimension; ``names`` says what its variables are called.
+
+    Raises UnsupportedError for an expression that dimensions cannot be.
+    """
+    match extent:
+        case int():
+            return str(extent)
+        case IntImm(value, "int64"):
+            return str(value)
+        case IntImm(value, "bool"):
+            return f"T.bool({bool(value)})"
+        case IntImm(value, dtype):
+            return f"T.{dtype}({value})"
+        case FloatImm(value, dtype):
+            return f"T.{dtype}({float_literal(value)})"
+        case Var():
+            return names(extent)
+        case Binary(("min" | "max") as op, a, b):
+            return f"T.{op}({extent_text(a, names)}, {extent_text(b, names)})"
+        case Call("if_then_else", (condition, then, otherwise)):
+            parts = ", ".join(extent_text(one, names) for one in (condition, then, otherwise))
+            return f"T.if_then_else({parts})"
+        case Binary(op, a, b) if op in LEVELS:
+            own = LEVELS[op]
+            text = f"{extent_text(a, names, own + (own == 1))} {op} {extent_text(b, names, own + 1)}"
+            return f"({text})" if own < level else text
+    raise UnsupportedError(f"TVMScript cannot say {extent!r} in a shape")
+
+
+def _row(values: tuple[Extent, ...], names: Names, known: Set[Var] | None) -> list[str]:
+    texts = [extent_text(value, names) for value in values]
+    if known is None:
+        return texts
+    return [t if set(variables(v)) <= known else string_literal(t)
+            for t, v in zip(texts, values, strict=True)]  # fmt: skip
+
+
+def mesh_text(mesh: DeviceMesh, meshes: Meshes) -> str:
+    """Return ``mesh`` by its name among the module's global infos, or written out where it has
+    none.
+    """
+    return string_literal(meshes[mesh]) if mesh in meshes else device_mesh_text(mesh)
+
+
+def tuple_text(items: list[str]) -> str:
+    """Return a Python tuple of ``items``."""
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def info_text(info: StructInfo, names: Names, known: Set[Var] | None = None, meshes: Meshes = _NO_MESHES) -> str:
+    """Return ``info`` as an annotation.
+
+    In a signature, where names are not defined yet, extents are quoted unless all their variables
+    are ``known``. ``meshes`` are the names of the module's meshes of devices.
+    """
+    match info:
+        case TensorStructInfo(shape, dtype, ndim, _, Sharding() as sharding):
+            parts = [] if shape is None else [tuple_text(_row(shape, names, known))]
+            parts += [f"dtype={string_literal(dtype)}"] if dtype else []
+            parts += [f"device_mesh={mesh_text(sharding.mesh, meshes)}"]
+            parts += [f"placement={string_literal(placement_text(sharding.placement))}"]
+            parts += [f"ndim={ndim}"] if shape is None and ndim >= 0 else []
+            return f"R.DTensor({', '.join(parts)})"
+        case TensorStructInfo(shape, dtype, ndim, vdevice):
+            parts = [] if shape is None else [tuple_text(_row(shape, names, known))]
+            parts += [f"dtype={string_literal(dtype)}"] if dtype else []
+            parts += [f"vdevice={string_literal(vdevice)}"] if vdevice else []
+            parts += [f"ndim={ndim}"] if shape is None and ndim >= 0 else []
+            return f"R.Tensor({', '.join(parts)})" if parts else "R.Tensor"
+        case ShapeStructInfo(values, _) if values is not None:
+            return f"R.Shape([{', '.join(_row(values, names, known))}])"
+        case ShapeStructInfo(_, ndim):
+            return f"R.Shape(ndim={ndim})" if ndim >= 0 else "R.Shape"
+        case TupleStructInfo(fields):
+            inner = ", ".join(info_text(field, names, known, meshes) for field in fields)
+            return f"R.Tuple({inner})" if fields else "R.Tuple"
+        case PrimStructInfo(dtype):
+            return f"R.Prim({string_literal(dtype)})"
+        case ObjectStructInfo():
+            return "R.Object"
+        case FuncStructInfo(params, ret, purity) if params is not None:
+            inner = tuple_text([info_text(param, names, known, meshes) for param in params])
+            return f"R.Callable({inner}, {info_text(ret, names, known, meshes)}, {purity})"
+        case FuncStructInfo():
+            return "R.Callable"
+    raise UnsupportedError(f"TVMScript cannot say {info!r}")
+
+
+def print_struct_info(info: StructInfo) -> str:
+    """Return ``info`` as it stands in a signature, e.g. ``R.Tensor(("n", 4), dtype="float32")``."""
+    supply = NameSupply()
+    known: dict[Var, str] = {}
+
+    def names(var: Var) -> str:
+        if var not in known:
+            known[var] = supply.fresh(identifier(var.name), "_")
+        return known[var]
+
+    return info_text(info, names, set())
+
+
+def is_weak(info: StructInfo) -> bool:
+    """Whether something about ``info`` is unknown, so that as an annotation it could hide what TVM
+    infers.
+    """
+    match info:
+        case TensorStructInfo(shape, dtype):
+            return shape is None or not dtype
+        case ShapeStructInfo(values):
+            return values is None
+        case TupleStructInfo(fields):
+            return any(is_weak(field) for field in fields)
+        case FuncStructInfo(params):
+            return params is None
+    return isinstance(info, ObjectStructInfo)
+
+
+def number_text(value: Any) -> str:
+    """Return one element of an array so that TVM reads the same value.
+
+    The shortest digits where they do.
+    """
+    if isinstance(value, (np.bool_, np.integer)):
+        return str(value.item())
+    number = float(value)
+    if not math.isfinite(number):
+        return f'float("{number}")'
+    if isinstance(value, (np.float16, np.float32)):
+        short = str(value)
+        # The reader rounds twice, to float64 and from there, which is not always rounding once.
+        if type(value)(float(short)) == value:
+            return short
+    return repr(number)
+
+
+def constant_text(data: Array, empty: str = "tvm.runtime.empty") -> str:
+    """Return ``R.const`` of a scalar or nested lists.
+
+    ``empty`` is the function of TVM that makes arrays by shape.
+
+    Lists say no extents behind one that is 0, so TVM is asked for an array without elements.
+    """
+    dtype = string_literal(of_array(data))
+    if data.size == 0 and 0 in data.shape[:-1]:
+        return f"R.const({empty}({tuple_text([str(extent) for extent in data.shape])}, {dtype}), {dtype})"
+    return f"R.const({number_list(data)}, {dtype})"
+
+
+def number_list(data: Array) -> str:
+    """Return the elements of an array as nested lists, those of rank 0 as a number."""
+    if data.ndim == 0:
+        return number_text(data[()])
+    if data.ndim == 1:
+        return f"[{', '.join(map(number_text, data))}]"
+    return f"[{', '.join(map(number_list, data))}]"
+
+
+def attribute_text(value: Any, names: Names, meshes: Meshes = _NO_MESHES) -> str:
+    """Return the value of an attribute.
+
+    Raises UnsupportedError for values that scripts cannot hold.
+    """
+    match value:
+        case bool() | None:
+            return str(value)
+        case int():
+            return str(int(value))
+        case float():
+            return repr(value) if math.isfinite(value) else f'float("{value}")'
+        case str():
+            return string_literal(value)
+        case PrimExpr():
+            return extent_text(value, names)
+        case IndexMap(initial, final):
+            own = {var: f"i{number}" for number, var in enumerate(initial)}
+            places = tuple_text([extent_text(expr, own.__getitem__) for expr in final])
+            return f"T.index_map(lambda {', '.join(own.values())}: {places})"
+        case DeviceMesh():
+            return mesh_text(value, meshes)
+        case Device(type_, index):
+            return f"R.device({type_}, {index})"
+        case list() | tuple():
+            return f"[{', '.join(attribute_text(one, names, meshes) for one in value)}]"
+        case Mapping():
+            items = sorted(value.items())
+            return f"{{{', '.join(f'{string_literal(k)}: {attribute_text(v, names, meshes)}' for k, v in items)}}}"
+    raise UnsupportedError(f"TVMScript cannot say the attribute value {value!r}")

@@ -1,0 +1,1 @@
+"""Explicit memory: allocated, planned, released."""

@@ -1,0 +1,1 @@
+"""The two ways in which passes walk a module."""

@@ -1,0 +1,11 @@
+"""Relay written in Python: variables, operators as functions, the prelude."""
+
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submodules=["annotation", "op"])
+
+if TYPE_CHECKING:
+    from relay2relax.relay_ir.build import annotation as annotation
+    from relay2relax.relay_ir.build import op as op

@@ -1,0 +1,1 @@
+"""What earlier versions of TVM wrote, and what it is today."""

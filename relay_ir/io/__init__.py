@@ -1,0 +1,1 @@
+"""Files of modules and of parameters."""

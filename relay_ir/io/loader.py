@@ -1,0 +1,43 @@
+"""Loading a Relay module from a file, whatever form it is in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from relay2relax.core.errors import FileError, ParseError, UnsupportedError
+from relay2relax.relay_ir.ir.module import IRModule
+
+# A text begins with printable characters; an ONNX model, a protobuf, with the tag of its version
+# field.
+_ONNX_START = b"\x08"
+
+
+def load(path: str | os.PathLike[str]) -> IRModule:
+    """Return the module in the file ``path``, Relay text or a ``save_json`` document, told apart by
+    content.
+
+    Raises FileError where the file cannot be read, ParseError where it is neither, UnsupportedError
+    for an ONNX model.
+    """
+    name = os.fspath(path)
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise FileError(f"cannot read {name!r}: {error.strerror or error}") from None
+    if content.startswith(_ONNX_START) or name.endswith(".onnx"):
+        raise UnsupportedError(f"{name!r} is an ONNX model; relay_ir.frontend.from_onnx imports those")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ParseError(f"{name!r} is neither Relay text nor JSON: byte {error.start} is not UTF-8") from None
+    del content
+    if not text.strip():
+        raise ParseError(f"{name!r} is empty; expected Relay text or JSON")
+    if text.lstrip()[:1] == "{":
+        from relay2relax.relay_ir.json.reader import load_json
+
+        return load_json(text)
+    from relay2relax.relay_ir.text.parser import parse
+
+    return parse(text, name=name)

@@ -1,0 +1,1 @@
+"""Relay as data: expressions, types, modules, and how they are walked and compared."""

@@ -1,0 +1,258 @@
+"""Equality of programs, up to the names of what they bind.
+
+Variables, type variables and symbolic extents correspond one to one; sharing counts, so a graph and
+the tree it unfolds to differ; constants, operators, constructors and globals are atoms, compared by
+content or name. Spans, name hints, inferred types and the numbering of constructors do not take
+part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, TypeAlias, Union
+
+import numpy as np
+
+from relay2relax.core.dtype import Array
+from relay2relax.core.source import Span
+from relay2relax.relay_ir.ir import expr as ir
+from relay2relax.relay_ir.ir import types as ty
+from relay2relax.relay_ir.ir.device import Target
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.opaque import OpaqueNode
+from relay2relax.tir.ir import expr as tir
+
+
+def structural_equal(a: Any, b: Any, map_free_vars: bool = False) -> bool:
+    """Whether two modules, expressions, types or attribute objects are built alike.
+
+    With ``map_free_vars`` variables that nothing binds correspond like bound ones; without it a
+    free variable is equal to itself only. Where both are modules whose types are inferred, these
+    are compared instead of what variables and functions declare.
+    """
+    return first_difference(a, b, map_free_vars) is None
+
+
+def first_difference(a: Any, b: Any, map_free_vars: bool = False) -> str | None:
+    """Return the path to the first place where two objects differ, and what stands there.
+
+    None if none.
+    """
+    return _Comparison(map_free_vars).run(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A place, as the step from another place; text is made of it only when it is needed."""
+
+    parent: _Path | None
+    step: str
+
+    def __str__(self) -> str:
+        steps: list[str] = []
+        here: _Path | None = self
+        while here is not None:
+            steps.append(here.step)
+            here = here.parent
+        text = "".join(reversed(steps)).lstrip(".")
+        return text if len(text) <= 400 else text[:180] + " … " + text[-180:]
+
+
+_Pair: TypeAlias = tuple[Any, Any, Union[_Path, None]]
+
+
+class _Differ(Exception):
+    """What differs; the place is known to the loop."""
+
+
+# What a variable stands for is looked up, never looked into.
+_VARIABLES = (ir.Var, ty.TypeVar, ty.GlobalTypeVar, ty.IncompleteType, tir.Var)
+_ATOMS = (ir.Op, ir.GlobalVar, ir.Constructor, ir.Constant)
+
+
+class _Comparison:
+    def __init__(self, map_free_vars: bool) -> None:
+        self.map_free_vars = map_free_vars
+        self.forth: dict[Any, Any] = {}
+        self.back: dict[Any, Any] = {}
+        # What inference found, where both sides were inferred.
+        self.types: tuple[Mapping[Any, Any], Mapping[Any, Any]] = ({}, {})
+
+    def run(self, a: Any, b: Any) -> str | None:
+        stack: list[_Pair] = [(a, b, None)]
+        while stack:
+            one, other, path = stack.pop()
+            try:
+                below = list(self.compare(one, other))
+            except _Differ as difference:
+                where = str(path) if path is not None else ""
+                return f"{where or 'the whole'}: {difference}"
+            stack += [(x, y, _Path(path, step)) for x, y, step in reversed(below)]
+        return None
+
+    def pair(self, a: Any, b: Any) -> None:
+        """Let ``a`` correspond to ``b`` from here on."""
+        if self.forth.setdefault(a, b) is not b or self.back.setdefault(b, a) is not a:
+            raise _Differ("one binds a variable twice, the other binds two")
+
+    def compare(self, a: Any, b: Any) -> Iterator[tuple[Any, Any, str]]:
+        """Compare two objects without looking into their parts.
+
+        Yield those, with their steps, to compare.
+        """
+        if isinstance(a, _VARIABLES) and type(a) is type(b):
+            yield from self.variable(a, b)
+            return
+        if a is None or b is None or isinstance(a, (str, int, float, bool)):
+            same = a == b or (a != a and b != b)
+            if not same or isinstance(a, bool) != isinstance(b, bool):
+                raise _Differ(f"{_shown(a)} and {_shown(b)} differ")
+            return
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+            _compare_arrays(a, b)
+        elif isinstance(a, Mapping) and isinstance(b, Mapping):
+            yield from _entries(a, b)
+        elif isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+            if len(a) != len(b):
+                raise _Differ(f"{len(a)} and {len(b)} elements")
+            yield from ((x, y, f"[{index}]") for index, (x, y) in enumerate(zip(a, b, strict=True)))
+        elif type(a) is not type(b):
+            raise _Differ(f"{_shown(a)} and {_shown(b)} differ")
+        elif isinstance(a, IRModule):
+            yield from self.module(a, b)
+        elif isinstance(a, ir.RelayExpr):
+            yield from self.expression(a, b)
+        elif isinstance(a, ir.PatternVar):
+            yield from self.binders((a.var,), (b.var,))
+        elif is_dataclass(a) and not isinstance(a, OpaqueNode):
+            if isinstance(a, ty.FuncType):
+                yield from self.binders(a.type_params, b.type_params)
+            yield from _parts(a, b)
+        elif a != b:
+            raise _Differ(f"{_shown(a)} and {_shown(b)} differ")
+
+    def variable(self, a: Any, b: Any) -> Iterator[tuple[Any, Any, str]]:
+        if a in self.forth or b in self.back:
+            if self.forth.get(a) is not b or self.back.get(b) is not a:
+                raise _Differ(f"the variables {a.name if hasattr(a, 'name') else a} and {_shown(b)} do not correspond")
+        elif isinstance(a, ir.Var) and not self.map_free_vars:
+            if a is not b:
+                raise _Differ(f"%{a.name} and %{b.name} are free variables")
+        else:
+            self.pair(a, b)
+            yield from self.binding(a, b)
+
+    def binding(self, a: Any, b: Any) -> Iterator[tuple[Any, Any, str]]:
+        """Yield what a variable brings along."""
+        if isinstance(a, ir.Var):
+            mine, other = (types.get(var, var.type_annotation) for types, var in zip(self.types, (a, b), strict=True))
+            yield mine, other, f".type(%{a.name})"
+            yield a.virtual_device, b.virtual_device, f".device(%{a.name})"
+        elif isinstance(a, ty.GlobalTypeVar):
+            yield a.name, b.name, ".name"
+        elif not isinstance(a, ir.RelayExpr):
+            yield getattr(a, "kind", None), getattr(b, "kind", None), ".kind"
+            yield getattr(a, "dtype", None), getattr(b, "dtype", None), ".dtype"
+
+    def binders(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> Iterator[tuple[Any, Any, str]]:
+        """Let two lists of binders correspond, and yield what they bring along."""
+        if len(a) != len(b):
+            raise _Differ(f"{len(a)} and {len(b)} variables are bound")
+        for x, y in zip(a, b, strict=True):
+            self.pair(x, y)
+            yield from self.binding(x, y)
+
+    def expression(self, a: Any, b: Any) -> Iterator[tuple[Any, Any, str]]:
+        # The empty tuple is a value, not a computation that could be shared.
+        shared = not isinstance(a, _ATOMS) and not (isinstance(a, ir.Tuple) and not a.fields)
+        if shared:
+            if a in self.forth or b in self.back:
+                if self.forth.get(a) is not b or self.back.get(b) is not a:
+                    raise _Differ("one shares a node that the other computes anew")
+                return
+            self.forth[a], self.back[b] = b, a
+        match a:
+            case ir.Op() | ir.GlobalVar():
+                if a.name != b.name:
+                    raise _Differ(f"{a.name} and {b.name} differ")
+            case ir.Constructor():
+                yield a.name, b.name, ".name"
+                yield a.belong_to, b.belong_to, ".belong_to"
+            case ir.Let(var, value, body):
+                yield from self.binders((var,), (b.var,))
+                yield value, b.value, f".let(%{var.name})"
+                yield body, b.body, ".body"
+            case ir.Function():
+                yield from self.binders(a.type_params, b.type_params)
+                yield from self.binders(a.params, b.params)
+                inferred = a in self.types[0] and b in self.types[1]
+                without = ("params", "type_params", "ret_type") if inferred else ("params", "type_params")
+                yield from _parts(a, b, without)
+            case ir.Match():
+                yield a.data, b.data, ".data"
+                yield a.complete, b.complete, ".complete"
+                yield a.clauses, b.clauses, ".clauses"
+            case ir.Call():
+                # Type arguments of operators, and those that one side leaves to inference, say
+                # nothing new.
+                ignored = isinstance(a.op, ir.Op) or not (a.type_args and b.type_args)
+                yield from _parts(a, b, without=("type_args",) if ignored else ())
+            case _:
+                yield from _parts(a, b)
+
+    def module(self, a: IRModule, b: IRModule) -> Iterator[tuple[Any, Any, str]]:
+        yield (
+            {v.name: d for v, d in a.type_definitions.items()},
+            {v.name: d for v, d in b.type_definitions.items()},
+            ".type_definitions",
+        )
+        yield a.attrs, b.attrs, ".attrs"
+        if a.types and b.types:
+            self.types = (a.types, b.types)
+        mine, functions = ({v.name: f for v, f in (*m.functions.items(), *m.opaque_functions.items())} for m in (a, b))
+        if set(mine) != set(functions):
+            odd = ", ".join(f"@{name}" for name in sorted(set(mine) ^ set(functions)))
+            raise _Differ(f"only one of the modules has {odd}")
+        for name, function in sorted(mine.items()):
+            yield function, functions[name], f"@{name}"
+
+
+def _parts(a: Any, b: Any, without: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any, str]]:
+    """Yield the fields of two dataclasses of one class.
+
+    Spans and numbers of constructors are left out.
+    """
+    for part in fields(a):
+        if part.name in ("span", "tag") and not isinstance(a, (Span, Target)):
+            continue
+        if part.name not in without:
+            yield getattr(a, part.name), getattr(b, part.name), f".{part.name}"
+
+
+def _entries(a: Mapping[Any, Any], b: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, str]]:
+    if set(a) != set(b):
+        odd = ", ".join(sorted(str(key) for key in set(a) ^ set(b)))
+        raise _Differ(f"only one of them has {odd}")
+    for key, value in a.items():
+        yield value, b[key], f"[{key!r}]"
+
+
+def _compare_arrays(a: Array, b: Array) -> None:
+    """Compare two tensors bit for bit (a NaN equals itself), without a copy where they are
+    contiguous.
+    """
+    if a is b:
+        return
+    if a.dtype != b.dtype or a.shape != b.shape:
+        raise _Differ(f"tensors {a.shape} of {a.dtype} and {b.shape} of {b.dtype} differ")
+    first, second = (np.ascontiguousarray(one).reshape(-1).view(np.uint8) for one in (a, b))
+    if not np.array_equal(first, second):
+        raise _Differ(f"tensors {a.shape} of {a.dtype} have different elements")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, ir.RelayExpr):
+        return f"a {type(value).__name__}"
+    text = repr(value)
+    return text if len(text) <= 80 else f"a {type(value).__name__}"

@@ -1,0 +1,392 @@
+"""Relay's expressions.
+
+    expr ::= Constant | Var | GlobalVar | Op | Constructor
+           | Call(expr, expr*, attrs) | Tuple(expr*) | TupleGetItem(expr, int)
+           | Let(var, expr, expr) | If(expr, expr, expr) | Function(var*, expr)
+           | RefCreate(expr) | RefRead(expr) | RefWrite(expr, expr) | Match(expr, clause*)
+
+An expression is equal to itself only: sharing in the graph means something (a shared node is
+computed once). What is learnt about a node, its type above all, is kept in tables beside the tree
+(``IRModule.types``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, Union
+
+from typing_extensions import assert_never
+
+from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.source import Span
+from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.relay_ir.ir.types import GlobalTypeVar, TensorType, Type, TypeVar
+
+
+class RelayExpr:
+    """Base of all expressions; carries Python's operators, which make calls of Relay's.
+
+    A Python number or an array on the other side becomes a constant. ``str`` is the expression's
+    text.
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        from relay2relax.relay_ir.text.printer import print_expr
+
+        expr: Any = self
+        return print_expr(expr)
+
+    def __repr__(self) -> str:
+        # An expression may be as deep as a program is long; what is shown of it is only what it is.
+        return f"<{type(self).__name__} {getattr(self, 'name', '')}".rstrip() + ">"
+
+    def __add__(self, other: Any) -> Call:
+        return _binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Call:
+        return _binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Call:
+        return _binary("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Call:
+        return _binary("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Call:
+        return _binary("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Call:
+        return _binary("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Call:
+        return _binary("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Call:
+        return _binary("divide", other, self)
+
+    def __neg__(self) -> Call:
+        return _apply("negative", self)
+
+    def __lt__(self, other: Any) -> Call:
+        return _binary("less", self, other)
+
+    def __le__(self, other: Any) -> Call:
+        return _binary("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Call:
+        return _binary("greater", self, other)
+
+    def __ge__(self, other: Any) -> Call:
+        return _binary("greater_equal", self, other)
+
+    def __call__(self, *args: Any) -> Call:
+        """Return the call of this function value; Python numbers and arrays become constants."""
+        from relay2relax.relay_ir.build.build import as_expr
+
+        return Call(as_expr(self), tuple(as_expr(arg) for arg in args))
+
+    def astype(self, dtype: str) -> Call:
+        """Return the value converted to ``dtype``."""
+        return _apply("cast", self, dtype=dtype)
+
+
+def _binary(name: str, left: Any, right: Any) -> Call:
+    from relay2relax.relay_ir.build.build import as_expr
+
+    return _apply(name, as_expr(left, like=right), as_expr(right, like=left))
+
+
+def _apply(name: str, *args: Any, **attrs: Any) -> Call:
+    from relay2relax.core.errors import UnsupportedError
+    from relay2relax.ops.registry.table import relay_op
+    from relay2relax.relay_ir.build.build import call_op
+
+    record = relay_op(name)
+    if record is None:
+        raise UnsupportedError(f"the operator {name} is not known")
+    return call_op(record, args, attrs)
+
+
+def _as_tuple(expr: RelayExpr, part: str) -> None:
+    """Let a list that was given be the tuple that it is declared to be."""
+    given = getattr(expr, part)
+    if type(given) is list:
+        object.__setattr__(expr, part, tuple(given))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Constant(RelayExpr):
+    """A tensor; ``data`` may be a view into a file and is never changed."""
+
+    data: Array
+    span: Span | None = None
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """The shape and dtype of the data."""
+        return TensorType(tuple(int(d) for d in self.data.shape), of_array(self.data))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Var(RelayExpr):
+    """A local variable; ``name`` is a hint."""
+
+    name: str
+    type_annotation: Type | None = None
+    span: Span | None = None
+    virtual_device: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GlobalVar(RelayExpr):
+    """The name of a function of the module; one object per name within a module."""
+
+    name: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Op(RelayExpr):
+    """A primitive operator; equal by name. ``relay_op(name)`` finds its record."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Constructor(RelayExpr):
+    """A constructor of an ADT."""
+
+    name: str
+    inputs: tuple[Type, ...]
+    belong_to: GlobalTypeVar
+    tag: int = -1
+    span: Span | None = None
+
+    def same_as(self, other: Constructor) -> bool:
+        """Whether both are the constructor of one name of one type.
+
+        Files may hold several objects of it.
+        """
+        return self is other or (self.name == other.name and self.belong_to.name == other.belong_to.name)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Call(RelayExpr):
+    """A call.
+
+    ``attrs`` is the attribute dataclass of the operator's record (``NoAttrs`` where it has none).
+
+    A call of anything but an operator has ``NoAttrs`` or, rarely, a :class:`OpaqueAttrs`.
+    """
+
+    op: Expr
+    args: tuple[Expr, ...]
+    attrs: Any = NoAttrs()
+    type_args: tuple[Type, ...] = ()
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        _as_tuple(self, "args")
+
+    def __getitem__(self, index: int) -> TupleGetItem:
+        """Return one result of an operator that has several, as ``op.split(x, 2)[0]``; unpacking
+        works, too.
+
+        Raises TypeError where TVM's function of the operator does not give a tuple, IndexError
+        beyond its fields.
+        """
+        from relay2relax.relay_ir.build.op_forms import count_results
+
+        count = count_results(self)
+        if count is None:
+            raise TypeError(
+                "only calls of operators with several results have fields; see TupleGetItem for other values"
+            )
+        if not -count <= index < count:
+            raise IndexError(f"field {index} of {count} results")
+        return TupleGetItem(self, index % count)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Tuple(RelayExpr):
+    """A tuple; empty for the unit value."""
+
+    fields: tuple[Expr, ...]
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        _as_tuple(self, "fields")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TupleGetItem(RelayExpr):
+    """Projection of field ``index``."""
+
+    tuple_value: Expr
+    index: int
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Let(RelayExpr):
+    """``let var = value; body``; ``value`` may call ``var`` if it is a function literal."""
+
+    var: Var
+    value: Expr
+    body: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class If(RelayExpr):
+    """Only the chosen branch is evaluated."""
+
+    condition: Expr
+    true_branch: Expr
+    false_branch: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Function(RelayExpr):
+    """A function; ``attrs`` maps names such as ``Primitive`` to values."""
+
+    params: tuple[Var, ...]
+    body: Expr
+    ret_type: Type | None = None
+    type_params: tuple[TypeVar, ...] = ()
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    span: Span | None = None
+    virtual_device: Any = None
+
+    def __post_init__(self) -> None:
+        _as_tuple(self, "params")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RefCreate(RelayExpr):
+    """A new mutable cell."""
+
+    value: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RefRead(RelayExpr):
+    """The content of a cell."""
+
+    ref: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RefWrite(RelayExpr):
+    """Replace the content of a cell; the value is ``()``."""
+
+    ref: Expr
+    value: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternWildcard:
+    """Matches anything."""
+
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternVar:
+    """Matches anything and binds it."""
+
+    var: Var
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternConstructor:
+    """Matches values made by ``constructor``."""
+
+    constructor: Constructor
+    patterns: tuple[Pattern, ...] = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatternTuple:
+    """Matches tuples field by field."""
+
+    patterns: tuple[Pattern, ...]
+    span: Span | None = None
+
+
+Pattern: TypeAlias = Union[PatternWildcard, PatternVar, PatternConstructor, PatternTuple]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Clause:
+    """One arm of a match."""
+
+    lhs: Pattern
+    rhs: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Match(RelayExpr):
+    """The first clause that matches is evaluated; ``complete`` demands that one always does."""
+
+    data: Expr
+    clauses: tuple[Clause, ...]
+    complete: bool = True
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        _as_tuple(self, "clauses")
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueAttrs:
+    """Attributes of a class that no record declares, kept as they were read: type key and
+    fields.
+    """
+
+    type_key: str
+    fields: tuple[tuple[str, Any], ...] = ()
+
+
+Expr: TypeAlias = Union[
+    Constant, Var, GlobalVar, Op, Constructor, Call, Tuple, TupleGetItem, Let, If, Function, RefCreate, RefRead,
+    RefWrite, Match,
+]  # fmt: skip
+
+
+def children(expr: Expr) -> Sequence[Expr]:
+    """Return the direct sub-expressions of ``expr`` in evaluation order.
+
+    Binders are not among them.
+    """
+    match expr:
+        case Call(op, args):
+            return (op, *args)
+        case Constant() | Var() | GlobalVar() | Op() | Constructor():
+            return ()
+        case Tuple(fields):
+            return fields
+        case TupleGetItem(value):
+            return (value,)
+        case Let(_, value, body):
+            return (value, body)
+        case If(condition, then, otherwise):
+            return (condition, then, otherwise)
+        case Function(_, body):
+            return (body,)
+        case RefCreate(value) | RefRead(value):
+            return (value,)
+        case RefWrite(ref, value):
+            return (ref, value)
+        case Match(data, clauses):
+            return (data, *(clause.rhs for clause in clauses))
+    assert_never(expr)

@@ -1,0 +1,146 @@
+"""A Relay module: functions, type definitions, and the tables that belong to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
+from relay2relax.core.source import SourceRange, SourceText
+from relay2relax.relay_ir.ir.expr import Constructor, Expr, Function, GlobalVar
+from relay2relax.relay_ir.ir.opaque import OpaqueFunction
+from relay2relax.relay_ir.ir.rewrite import free_vars
+from relay2relax.relay_ir.ir.types import GlobalTypeVar, Type, TypeVar
+
+
+@dataclass(frozen=True, slots=True)
+class TypeData:
+    """The definition of an ADT."""
+
+    header: GlobalTypeVar
+    type_vars: tuple[TypeVar, ...] = ()
+    constructors: tuple[Constructor, ...] = ()
+    extern: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IRModule:
+    """Functions by their global variable, and ADTs by their name.
+
+    ``types``  what type inference found, by node; empty before it ran.
+    ``locations``  where a node stands in ``source``, for messages; only of nodes that a text reader
+        made.
+    ``opaque_functions``  functions that are no Relay, which are kept and written, but neither
+        looked into nor run.
+    """
+
+    functions: Mapping[GlobalVar, Function] = field(default_factory=dict)
+    type_definitions: Mapping[GlobalTypeVar, TypeData] = field(default_factory=dict)
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    types: Mapping[Expr, Type] = field(default_factory=dict, repr=False)
+    source: SourceText | None = field(default=None, repr=False)
+    locations: Mapping[Expr, SourceRange] = field(default_factory=dict, repr=False)
+    opaque_functions: Mapping[GlobalVar, OpaqueFunction] = field(default_factory=dict)
+
+    @classmethod
+    def from_expr(cls, expr: Expr, types: Mapping[Expr, Type] | None = None) -> IRModule:
+        """Return a module whose ``@main`` is ``expr``; where that is no function, one of its free
+        variables is made.
+
+        ``types`` are those that are known of its nodes.
+        """
+        main = expr if isinstance(expr, Function) else Function(free_vars(expr), expr)
+        return cls({GlobalVar("main"): main}, types=types or {})
+
+    def refuse_opaque(self, reason: str) -> None:
+        """Raise UnsupportedError, with ``reason``, for every function that is no Relay.
+
+        Nothing where there is none.
+        """
+        found = [
+            Diagnostic(f"@{var.name} is a {function.type_key}; {reason}")
+            for var, function in sorted(self.opaque_functions.items(), key=lambda one: one[0].name)
+        ]
+        if found:
+            raise UnsupportedError(found)
+
+    def is_opaque(self, var: GlobalVar) -> bool:
+        """Whether ``var`` names a function that is no Relay."""
+        return any(one.name == var.name for one in self.opaque_functions)
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """Return the global variable ``name``; raises Relay2RelaxError where the module has
+        none.
+        """
+        for var in self.functions:
+            if var.name == name:
+                return var
+        for var, function in self.opaque_functions.items():
+            if var.name == name:
+                raise UnsupportedError(f"@{name} is a {function.type_key}, not a function of Relay")
+        known = ", ".join(sorted(var.name for var in self.functions)) or "none"
+        raise Relay2RelaxError(f"the module has no function @{name}; it has: {known}")
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the module has a function of Relay called ``name``, or bound to that variable."""
+        return any(name in (var, var.name) for var in self.functions)
+
+    def __getitem__(self, name: str | GlobalVar) -> Function:
+        return self.functions[name if isinstance(name, GlobalVar) else self.get_global_var(name)]
+
+    def __setitem__(self, name: str | GlobalVar, function: Function) -> None:
+        """Add a function, or replace one, once its types are found to be right.
+
+        The module then has its types.
+
+        Nothing is added where TypeInferenceError is raised. Functions that call each other are
+        given together, to the constructor.
+        """
+        from relay2relax.relay_ir.inference.infer import infer_type
+
+        known = {var.name: var for var in self.functions}
+        var = name if isinstance(name, GlobalVar) else known.get(name, GlobalVar(name))
+        others = {one: value for one, value in self.functions.items() if one is not known.get(var.name)}
+        opaque = self._opaque_without({var.name})
+        given = replace(self, functions={**others, var: function}, types={}, opaque_functions=opaque)
+        checked = infer_type(given)
+        object.__setattr__(self, "functions", checked.functions)
+        object.__setattr__(self, "types", checked.types)
+        object.__setattr__(self, "opaque_functions", opaque)
+
+    def with_function(self, var: GlobalVar, function: Function) -> IRModule:
+        """Return a module in which ``var`` is bound to ``function``; inferred types are
+        forgotten.
+        """
+        opaque = self._opaque_without({var.name})
+        return replace(self, functions={**self.functions, var: function}, types={}, opaque_functions=opaque)
+
+    def without_functions(self, names: Iterable[str]) -> IRModule:
+        """Return a module without the functions ``names``; inferred types are forgotten."""
+        gone = set(names)
+        kept = {var: function for var, function in self.functions.items() if var.name not in gone}
+        return replace(self, functions=kept, types={}, opaque_functions=self._opaque_without(gone))
+
+    def _opaque_without(self, names: Set[str]) -> dict[GlobalVar, OpaqueFunction]:
+        return {var: function for var, function in self.opaque_functions.items() if var.name not in names}
+
+    def astext(
+        self,
+        show_meta_data: bool = True,
+        annotate: Callable[[Expr], str] | None = None,
+        exact_floats: bool = False,
+    ) -> str:
+        """Return the module as Relay text, as TVM 0.18 prints it; see ``printer.print_module``."""
+        from relay2relax.relay_ir.text.printer import print_module
+
+        return print_module(self, show_meta_data, annotate, exact_floats=exact_floats)
+
+    def __str__(self) -> str:
+        from relay2relax.relay_ir.text.printer import print_module
+
+        return print_module(self, show_meta_data=False, header=False)
+
+
+# What the class was called until TVM 0.6.
+Module = IRModule

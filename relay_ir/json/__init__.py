@@ -1,0 +1,1 @@
+"""Relay's JSON format: reader and writer."""

@@ -1,0 +1,80 @@
+"""The outer form of a Relay JSON document: a list of nodes, each with a type, strings as fields,
+and indices.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import struct
+from typing import Any
+
+from relay2relax.core.errors import ParseError
+from relay2relax.core.source import to_text
+from relay2relax.relay_ir.compat.older_calls import Release
+from relay2relax.relay_ir.json.legacy import release_of, upgrade
+
+
+def read_document(text: str) -> tuple[list[dict[str, Any]], list[str], int, Release | None]:
+    """Return nodes, tensors, root and release of a document whose outer form has been checked."""
+    try:
+        # TVM escapes less than JSON demands: control characters may stand in strings.
+        document = json.loads(text, strict=False)
+    except RecursionError:
+        raise ParseError("not a Relay JSON document: it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ParseError(f"not a JSON document (line {error.lineno}, column {error.colno}): {error.msg}") from None
+    except ValueError as error:
+        raise ParseError(f"not a JSON document: {error}") from None
+    if not isinstance(document, dict) or "nodes" not in document:
+        raise ParseError('not a Relay JSON document: expected an object with "root", "nodes" and "b64ndarrays"')
+    root, nodes, blobs = document.get("root"), document["nodes"], document.get("b64ndarrays", [])
+    if type(root) is not int:
+        raise ParseError('"root": expected the index of a node')
+    if not isinstance(nodes, list) or not nodes:
+        raise ParseError('"nodes": expected a list of nodes')
+    if not isinstance(blobs, list) or not all(isinstance(blob, str) for blob in blobs):
+        raise ParseError('"b64ndarrays": expected a list of strings')
+    for index, node in enumerate(nodes):
+        _check_node(index, node)
+    about = document.get("attrs")
+    release = release_of(about.get("tvm_version") if isinstance(about, dict) else None)
+    return nodes, blobs, root, upgrade(nodes, release)
+
+
+def _check_node(index: int, node: Any) -> None:
+    if not isinstance(node, dict) or not isinstance(node.get("type_key"), str):
+        raise ParseError(f'node {index}: expected an object with a string "type_key"')
+    for name, value in node.items():
+        match name:
+            case "attrs":
+                fits = isinstance(value, dict) and all(isinstance(field, str) for field in value.values())
+                wanted = "an object of strings"
+            case "keys":
+                fits = isinstance(value, list) and all(isinstance(key, str) for key in value)
+                wanted = "a list of strings"
+            case "data":
+                fits = isinstance(value, list) and all(type(item) is int for item in value)
+                wanted = "a list of node indices"
+            case "type_key" | "repr_str" | "repr_b64" | "global_key":
+                fits, wanted = isinstance(value, str), "a string"
+            case _:
+                continue
+        if not fits:
+            raise ParseError(f"node {index} ({node['type_key']}): {name!r}: expected {wanted}")
+
+
+def node_text(node: dict[str, Any]) -> str:
+    """Return the bytes of a leaf as text; raises ParseError where they are damaged."""
+    if "repr_b64" in node:
+        try:
+            blob = base64.b64decode(node["repr_b64"], validate=True)
+            (length,) = struct.unpack_from("<Q", blob)
+        except (binascii.Error, ValueError, struct.error):
+            raise ParseError("field 'repr_b64' is not a base64 string of a length and that many bytes") from None
+        if length != len(blob) - 8:
+            raise ParseError(f"field 'repr_b64' states {length} bytes and holds {len(blob) - 8}")
+        return to_text(blob[8:])
+    text: str = node.get("repr_str", node.get("global_key", ""))
+    return text

@@ -1,0 +1,99 @@
+"""The metadata section: objects that a text refers to as ``meta[key][index]``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.relay_ir.ir.expr import Expr
+from relay2relax.relay_ir.ir.types import Type
+from relay2relax.relay_ir.text.lexer import Lexer, metadata_offsets
+
+OMITTED = (
+    "/* For debugging purposes the metadata section has been omitted.\n"
+    " * If you would like to see the full metadata section you can set the \n"
+    " * option to `True` when invoking `astext`. \n"
+    " */"
+)
+
+
+class MetadataReader:
+    """What the section at the end of a text defines.
+
+    It is decoded when something first refers to it.
+    """
+
+    def __init__(self, lexer: Lexer) -> None:
+        self._lexer = lexer
+        self._table: Mapping[str, Sequence[Any]] | None = None
+
+    def take(self) -> Any:
+        """Return the object that the current token, a ``meta`` reference, stands for, and go on."""
+        lexer = self._lexer
+        key, _, index = lexer.value[5:-1].partition("][")
+        found = self._objects().get(key)
+        if found is None:
+            known = ", ".join(self._objects()) or "none; the text has no `#[metadata]` section"
+            lexer.fail(f"the metadata has no objects `{key}`", label=f"known keys: {known}")
+        if int(index) >= len(found):
+            lexer.fail(f"the metadata has {len(found)} objects `{key}`", label="no object with this index")
+        lexer.advance()
+        return found[int(index)]
+
+    def _objects(self) -> Mapping[str, Sequence[Any]]:
+        if self._table is None:
+            from relay2relax.relay_ir.json.reader import decode_nodes
+
+            text = self._lexer.text
+            start, begin = metadata_offsets(text)
+            if start == begin:
+                self._table = {}
+            else:
+                try:
+                    self._table = decode_nodes(text[begin:])
+                except Relay2RelaxError as error:
+                    self._refuse(error, start, begin)
+        assert self._table is not None
+        return self._table
+
+    def _refuse(self, error: Relay2RelaxError, start: int, end: int) -> None:
+        problem = error.diagnostics[0]
+        self._lexer.fail(f"the metadata section cannot be read: {problem.title}", start, end)
+
+    def finish(self) -> None:
+        """Check the section, which must be the current token, and that nothing is left to read."""
+        self._objects()
+
+
+class MetadataWriter:
+    """Numbers objects by kind in the order in which they are first referred to."""
+
+    def __init__(self) -> None:
+        self.table: dict[str, list[Any]] = {}
+        self._names: dict[int, str] = {}
+
+    def refer(self, value: Any) -> str:
+        """Return ``meta[key][index]`` for ``value``; the same object has the same name."""
+        name = self._names.get(id(value))
+        if name is None:
+            from relay2relax.relay_ir.json.writer import type_key
+
+            key = type_key(value)
+            objects = self.table.setdefault(key, [])
+            name = self._names[id(value)] = f"meta[{key}][{len(objects)}]"
+            objects.append(value)  # also keeps the object alive, so that its id stays its own
+        return name
+
+    def section(self, show: bool, types: Mapping[Expr, Type]) -> str:
+        """Return what stands after the program: nothing, the section, or the remark that it was
+        left out.
+        """
+        if not self.table:
+            return ""
+        if not show:
+            return f"\n{OMITTED}"
+        from relay2relax.relay_ir.json.writer import encode_metadata
+
+        # TVM collects the kinds in a hash map, which as a rule gives them back last one first.
+        return "\n#[metadata]\n" + encode_metadata(dict(reversed(self.table.items())), types)

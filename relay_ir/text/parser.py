@@ -1,0 +1,153 @@
+"""Relay text into modules and expressions.
+
+The grammar is that of TVM 0.18's reader, and wider where TVM's own printer writes what its reader
+does not take: names that importers make, function types with type parameters, reference types, and
+what TVM 0.7 and 0.8 wrote otherwise. Older texts (``v0.0.1`` to ``v0.0.4``) are read by
+:mod:`relay2relax.relay_ir.text.legacy`. Nothing that is read is evaluated.
+"""
+
+from __future__ import annotations
+
+import re
+
+from relay2relax.core.collection import collection_paused
+from relay2relax.core.errors import ParseError
+from relay2relax.core.source import SourceText
+from relay2relax.relay_ir.ir.expr import Constructor, Expr, Function, GlobalVar
+from relay2relax.relay_ir.ir.module import IRModule, TypeData
+from relay2relax.relay_ir.ir.types import GlobalTypeVar
+from relay2relax.relay_ir.text.expr import ExpressionReader
+from relay2relax.relay_ir.text.legacy import older_reader
+from relay2relax.relay_ir.text.lexer import Lexer
+from relay2relax.relay_ir.text.types import sequence
+
+VERSION = "0.0.5"
+
+
+@collection_paused()
+def parse(text: str, name: str = "<text>") -> IRModule:
+    """Return the module that ``text`` describes; ``name`` is the text's name in messages.
+
+    The version line may be missing, as it is in what ``print(mod)`` shows. Spans that comments
+    state (``/* span=… */``) become the nodes' spans. In text older than TVM 0.7 (``v0.0.1`` to
+    ``v0.0.4``) an expression may stand for a module; it becomes ``@main``. Raises ParseError with
+    the mistakes that were found.
+    """
+    return _ModuleReader(text, name).module()
+
+
+@collection_paused()
+def parse_expr(text: str, name: str = "<text>") -> Expr:
+    """Return the expression that ``text`` describes; raises ParseError like :func:`parse`."""
+    return _ModuleReader(text, name).expression()
+
+
+class _ModuleReader:
+    """One text on its way to a module."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.source = SourceText(text, name)
+        older = older_reader(self.source)
+        self.older = older is not None
+        self.reader = older or ExpressionReader(Lexer(self.source))
+        self.lexer = self.reader.lexer
+        self.functions: dict[GlobalVar, Function] = {}
+        self.definitions: dict[GlobalTypeVar, TypeData] = {}
+
+    def module(self) -> IRModule:
+        """Read a module."""
+        self._version()
+        if self.older and self.lexer.kind not in ("def", "type", "extern", "metadata", "end"):
+            self._only_expression()
+        while self.lexer.kind not in ("metadata", "end"):
+            self._definition()
+        self._finish()
+        return IRModule(self.functions, self.definitions, source=self.source, locations=self.reader.locations())
+
+    def expression(self) -> Expr:
+        """Read one expression."""
+        self._version()
+        expr = self._expression()
+        self._finish()
+        return expr
+
+    def _expression(self) -> Expr:
+        expr = self.reader.block()
+        if self.lexer.kind not in ("metadata", "end"):
+            self.lexer.unexpected("the end of the expression")
+        return expr
+
+    def _only_expression(self) -> None:
+        """Read an expression, which is the whole program, as ``@main``, its free variables being
+        the parameters.
+        """
+        self.functions.update(IRModule.from_expr(self._expression()).functions)
+
+    def _version(self) -> None:
+        lexer = self.lexer
+        expected = f'expected `#[version = "{VERSION}"]`'
+        if lexer.kind == "version":
+            found = lexer.value.split('"')[1]
+            if found != VERSION:
+                lexer.fail(f"unknown version {found!r} of the text format", label=expected)
+            lexer.advance()
+        elif not self.older and re.match(r"v\d", lexer.value):
+            lexer.fail("unknown version of the text format", label=f"{expected}, or `v0.0.1` to `v0.0.4`")
+
+    def _finish(self) -> None:
+        if self.lexer.kind == "metadata":
+            self.reader.metadata.finish()
+        if self.lexer.problems:
+            raise ParseError(self.lexer.problems, self.source)
+
+    def _definition(self) -> None:
+        lexer = self.lexer
+        start = lexer.start
+        match lexer.kind:
+            case "def":
+                lexer.advance()
+                name = lexer.expect("global", "for the function")
+                var = self.reader.global_var(name[1:])
+                self.functions[var] = self.reader.function(start)
+            case "type":
+                lexer.advance()
+                self._type_definition()
+            case "extern":
+                lexer.advance()
+                lexer.expect("type", "after `extern`")
+                self._type_definition()
+            case "global":
+                lexer.fail("only Relay functions can be read", label="expected `def`, `type` or `extern type`")
+            case _:
+                lexer.unexpected(
+                    "`def`, `type`, `extern type` or the metadata section",
+                    help="" if self.functions else "an expression on its own is read by parse_expr",
+                )
+
+    def _type_definition(self) -> None:
+        """Read a definition from its name on; ``extern type T`` and ``type T`` mean the same."""
+        lexer, types = self.lexer, self.reader.types
+        start, end = lexer.start, lexer.end
+        header = types.adt(lexer.expect("name", "for the type"))
+        if header in self.definitions:
+            lexer.fail(f"the type `{header.name}` is defined twice", start, end)
+        mark = types.mark()
+        variables = types.parameters()
+        constructors: list[Constructor] = []
+        if lexer.kind == "{":
+            constructors = sequence(lexer, "{", "}", lambda: self._constructor(header))
+        types.release(mark)
+        self.definitions[header] = TypeData(header, variables, tuple(constructors))
+
+    def _constructor(self, header: GlobalTypeVar) -> Constructor:
+        lexer, reader = self.lexer, self.reader
+        start, end = lexer.start, lexer.end
+        name = lexer.expect("name", "for a constructor")
+        opened = lexer.start
+        inputs = sequence(lexer, "(", ")", reader.types.read) if lexer.kind == "(" else []
+        if name in reader.constructors:
+            lexer.report(f"the constructor `{name}` is defined twice", start, end)
+        made = reader.located(Constructor(name, tuple(inputs), header), start)
+        reader.constructors[name] = made
+        reader.signatures[name] = lexer.text[opened : lexer.previous_end] if inputs else ""
+        return made

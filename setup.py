@@ -1,0 +1,15 @@
+"""Packages are found: every folder at the root that is one becomes the subpackage of its name."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+ROOT = Path(__file__).parent
+NOT_INSTALLED = {"relay2relax", "tests", "docs", "benchmarks", "examples"}
+folders = sorted(one.parent.name for one in ROOT.glob("*/__init__.py") if one.parent.name not in NOT_INSTALLED)
+inner = [f"{folder}.{one}" for folder in folders for one in find_packages(folder)]
+
+setup(
+    packages=["relay2relax", *(f"relay2relax.{one}" for one in [*folders, *inner])],
+    package_dir={"relay2relax": "relay2relax"} | {f"relay2relax.{one}": one for one in folders},
+)

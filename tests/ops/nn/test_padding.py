@@ -1,0 +1,83 @@
+"""Padding, against numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from relay2relax.ops import OpError, TensorType, relax_op, relay_op
+from relay2relax.tir.extent import ANY
+
+PAD = relay_op("nn.pad")
+RELAX = relax_op("nn.pad")
+X = np.random.default_rng(4).standard_normal((7, 4, 5), np.float32)
+MODES = {"constant": "constant", "edge": "edge", "reflect": "reflect"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("width", [((0, 0), (1, 2), (2, 1)), ((0, 0), (0, 0), (0, 0)), ((1, 1), (3, 0), (0, 4))])
+def test_pad(run_op, agrees, mode, width):
+    value = np.array(1.5, np.float32)
+    options = {"constant_values": 1.5} if mode == "constant" else {}
+    expected = np.pad(X, width, mode, **options)
+    agrees(run_op("nn.pad", {"pad_width": width, "pad_mode": mode}, X, value, batch=7, exact=True), expected)
+
+
+def test_negative_widths_crop(run_op, agrees):
+    zero = np.array(0, np.int32)
+    actual = run_op("nn.pad", {"pad_width": ((-1, -1), (2, -2), (0, -2))}, X, zero, exact=True)
+    agrees(actual, np.pad(X[1:-1, :-2, :-2], ((0, 0), (2, 0), (0, 0))))
+    actual = run_op("nn.pad", {"pad_width": ((-2, 0), (1, 0), (0, 0)), "pad_mode": "reflect"}, X, zero, exact=True)
+    agrees(actual, np.pad(X[2:], ((0, 0), (1, 0), (0, 0)), "reflect"))
+
+
+def test_modes_of_relax(agrees):
+    from relay2relax.backends.numpy.tir import evaluate_prim_func
+    from relay2relax.ops.registry.lower import lower_call
+
+    for mode, numpys in {"replicate": "edge", "reflect": "reflect", "circular": "wrap"}.items():
+        attrs = RELAX.attrs(pad_width=(0, 0, 1, 2, 2, 0), pad_mode=mode)
+        expected = np.pad(X, ((0, 0), (1, 2), (2, 0)), numpys)
+        agrees(RELAX.numpy(attrs, X), expected)
+        out = RELAX.infer(attrs, TensorType(X.shape))
+        output = np.zeros(expected.shape, np.float32)
+        evaluate_prim_func(lower_call(RELAX, attrs, [TensorType(X.shape)], out, "pad"), [X], [output])
+        agrees(output, expected)
+
+
+def test_relax_spells_modes_and_values_its_own_way(eager):
+    """R.nn.pad takes "edge" without a word and pads by zeros.
+
+    A value known at run time only it cannot take.
+    """
+    value = np.array(2.0, np.float32)
+    for mode, constants, called in [
+        ("edge", [], ["nn.pad"]),
+        ("constant", [value], ["nn.pad"]),
+        ("constant", [], ["call_tir"]),
+    ]:
+        emit = eager(constants)
+        attrs = PAD.attrs(pad_width=((0, 0), (1, 1), (0, 0)), pad_mode=mode)
+        np.testing.assert_array_equal(PAD.relax.expand(emit, attrs, X, value), PAD.numpy(attrs, X, value))
+        assert emit.called == called
+
+
+@pytest.mark.parametrize(
+    ("attrs", "value", "message"),
+    [
+        ({"pad_width": ((0, 0),)}, (), "pairs for 1 axes, the data has 3"),
+        ({"pad_width": ((0, 0), (0, 0), (-3, -3))}, (), "cannot be padded"),
+        ({"pad_width": ((0, 0), (0, 0), (1,))}, (), "needs \\(before, after\\)"),
+        ({"pad_width": ((0, 0),) * 3, "pad_mode": "wrap"}, (), 'pad_mode is "wrap"'),
+        ({"pad_width": ((0, 0),) * 3}, (1,), "must be a scalar"),
+    ],
+)
+def test_refused(attrs, value, message):
+    with pytest.raises(OpError, match=message):
+        PAD.infer(PAD.attrs(**attrs), TensorType((7, 4, 5)), TensorType(value))
+
+
+def test_types():
+    attrs = PAD.attrs(pad_width=((0, 0), (1, 1)))
+    assert PAD.infer(attrs, TensorType((ANY, 4)), TensorType(())) == TensorType((ANY, 6))
+    assert PAD.infer(attrs, TensorType((2, ANY)), TensorType(())) == TensorType((2, ANY))

@@ -1,0 +1,152 @@
+"""Every operator of the table on random calls: types, values on numpy and in C, static and symbolic
+inference.
+
+The calls come from the tables of examples in tests/support. A record that nobody draws calls for
+fails a test, unless it says itself why it cannot be run. What fails is reported with the seed of
+the call.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from operator_calls import EXAMPLES, RECORDS, arrays, tensors, type_of
+from operator_draws import Draw
+
+from relay2relax.backends.c import compile_prim_funcs
+from relay2relax.core.dtype import numpy_dtype, of_array
+from relay2relax.core.tolerance import difference
+from relay2relax.ops import OpDef, TensorType, TupleType, Type
+from relay2relax.ops.registry.lower import lower_call
+from relay2relax.ops.registry.record import OpError
+from relay2relax.ops.registry.table import FAMILIES
+from relay2relax.tir.extent import ANY, as_prim, canonical, static
+from relay2relax.tir.ir.expr import AnyExtent, Var
+from relay2relax.tir.ir.visit import substitute
+
+FULL = os.environ.get("RELAY2RELAX_SWEEP") == "full"
+# Sums in the examples have at most so many terms.
+TERMS = 256
+
+
+def changed(type_: Any, extents: dict[int, Any]) -> Any:
+    """Return a type with other extents."""
+    match type_:
+        case TensorType(shape, dtype):
+            return TensorType(tuple(extents.get(static(e), e) for e in shape), dtype)
+        case TupleType(fields):
+            return TupleType(tuple(changed(one, extents) for one in fields))
+    return tuple(extents.get(e, e) for e in type_)
+
+
+def extents_of(type_: Any) -> set[int]:
+    match type_:
+        case TensorType(shape):
+            return {static(e) for e in shape}
+        case TupleType(fields):
+            return set().union(*map(extents_of, fields))
+    return set(type_)
+
+
+def check_symbols(op: OpDef, attrs: Any, types: list[Any], out: Type) -> None:
+    """Infer over variables and over ``?``: what comes out is the static type in other words."""
+    sizes = set().union(*map(extents_of, types)) - {0, 1} if types else set()
+    variables = {size: Var(f"n{size}") for size in sizes}
+    values = {var: as_prim(size) for size, var in variables.items()}
+    for extents in (variables, dict.fromkeys(sizes, ANY)):
+        try:
+            found = op.infer(attrs, *(changed(one, extents) for one in types))
+        except OpError:
+            continue  # Some rules need to know extents; they say so.
+        for one, wanted in zip(tensors(found), tensors(out), strict=True):
+            assert one.dtype == wanted.dtype
+            assert one.rank == wanted.rank
+            for extent, expected in zip(one.shape, wanted.shape, strict=True):
+                if isinstance(extent, AnyExtent) or isinstance(expected, AnyExtent):
+                    continue
+                assert static(canonical(substitute(as_prim(extent), values))) == static(expected), (one, wanted)
+
+
+def check_value(op: OpDef, attrs: Any, args: list[Any], out: Type) -> Any:
+    """Compute on numpy: the value has the inferred type, and the arguments are what they were."""
+    before = [one.copy() for one in arrays(args)]
+    with np.errstate(all="ignore"):
+        value = op.numpy(attrs, *args)
+    for one, wanted in zip(arrays(value), tensors(out), strict=True):
+        assert isinstance(one, np.ndarray)
+        assert of_array(one) == wanted.dtype
+        expected = tuple(static(extent) for extent in wanted.shape)
+        assert len(one.shape) == len(expected)
+        assert all(e is None or e == size for e, size in zip(expected, one.shape, strict=True)), (one.shape, wanted)
+    for one, old in zip(arrays(args), before, strict=True):
+        assert one.tobytes() == old.tobytes(), "an argument was changed"
+    return value
+
+
+def test_every_record_has_examples() -> None:
+    assert sorted(set(RECORDS) - set(EXAMPLES)) == []
+
+
+@pytest.mark.parametrize("name", [name for name in RECORDS if name in EXAMPLES])
+def test_types_and_values(name: str) -> None:
+    op = RECORDS[name]
+
+    @settings(max_examples=100 if FULL else 8, deadline=None, database=None, derandomize=True)
+    @given(st.integers(0, 1 << 32))
+    def check(seed: int) -> None:
+        given_attrs, args = EXAMPLES[name](Draw(seed))
+        attrs = op.attrs(**given_attrs)
+        types = [type_of(arg) for arg in args]
+        out = op.infer(attrs, *types)
+        check_value(op, attrs, args, out)
+        check_symbols(op, attrs, types, out)
+
+    check()
+
+
+def family_of(name: str) -> str:
+    return RECORDS[name].infer.__module__.rsplit(".", 1)[-1]
+
+
+def compare_in_c(names: list[str], seeds: range) -> list[str]:
+    """Return what is wrong with the values of C, which is compiled once for all calls."""
+    functions, calls = [], []
+    for name in names:
+        for seed in seeds:
+            op = RECORDS[name]
+            given_attrs, args = EXAMPLES[name](Draw(seed))
+            attrs = op.attrs(**given_attrs)
+            types = [type_of(arg) for arg in args]
+            out = op.infer(attrs, *types)
+            if not tensors(out) or any(static(extent) is None for one in tensors(out) for extent in one.shape):
+                continue
+            functions.append(lower_call(op, attrs, types, out, f"call_{len(functions)}"))
+            calls.append(
+                (f"{name} with seed {seed}", arrays(args), tensors(out), arrays(check_value(op, attrs, args, out)))
+            )
+    if not functions:
+        return []
+    module = compile_prim_funcs(functions)
+    wrong = []
+    for function, (what, inputs, types, values) in zip(functions, calls, strict=True):
+        # Whatever is not written stays 7.
+        results = [np.full([static(e) for e in one.shape], 7).astype(numpy_dtype(one.dtype)) for one in types]
+        module.call(function.name, *inputs, *results)
+        for actual, expected in zip(results, values, strict=True):
+            found = difference(actual, expected, TERMS)
+            if not found.agrees:
+                wrong.append(f"{what}: {found}")
+    return wrong
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("family", FAMILIES)
+def test_values_in_c(family: str) -> None:
+    names = [name for name in RECORDS if name in EXAMPLES and family_of(name) == family]
+    wrong = compare_in_c(names, range(100, 110 if FULL else 102))
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,212 @@
+"""ONNX models become the Relay that TVM's importer made of them, and compute what ONNX Runtime
+computes.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relay2relax import backends, relay_ir
+from relay2relax.core import UnsupportedError
+from relay2relax.relay_ir import frontend
+
+onnx = pytest.importorskip("onnx")
+
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+
+def model(nodes: list[Any], inputs: dict[str, list[Any]], weights: dict[str, np.ndarray], opset: int = 17) -> Any:
+    """Return a model whose output is ``y``."""
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def drawn(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32) / 3
+
+
+def residual() -> Any:
+    """Return a small residual network, as PyTorch exports one."""
+    weights = {
+        "conv1.weight": drawn(8, 3, 7, 7), "bn1.weight": np.abs(drawn(8)), "bn1.bias": drawn(8),
+        "bn1.running_mean": drawn(8), "bn1.running_var": np.abs(drawn(8)) + 1,
+        "layer1.0.conv1.weight": drawn(8, 8, 3, 3), "layer1.0.conv1.bias": drawn(8),
+        "fc.weight": drawn(10, 8), "fc.bias": drawn(10),
+    }  # fmt: skip
+    norm = ["bn1.weight", "bn1.bias", "bn1.running_mean", "bn1.running_var"]
+    nodes = [
+        helper.make_node("Conv", ["0", "conv1.weight"], ["a"], "/conv1/Conv", kernel_shape=[7, 7], strides=[2, 2],
+                         pads=[3, 3, 3, 3]),
+        helper.make_node("BatchNormalization", ["a", *norm], ["b"], "/bn1/BatchNormalization", epsilon=1e-5),
+        helper.make_node("Relu", ["b"], ["c"], "/relu/Relu"),
+        helper.make_node("MaxPool", ["c"], ["d"], "/maxpool/MaxPool", kernel_shape=[3, 3], strides=[2, 2],
+                         pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["d", "layer1.0.conv1.weight", "layer1.0.conv1.bias"], ["e"], "/layer1/Conv",
+                         kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        helper.make_node("Add", ["e", "d"], ["f"], "/layer1/Add"),
+        helper.make_node("GlobalAveragePool", ["f"], ["g"], "/avgpool/GlobalAveragePool"),
+        helper.make_node("Flatten", ["g"], ["h"], "/Flatten", axis=1),
+        helper.make_node("Gemm", ["h", "fc.weight", "fc.bias"], ["y"], "/fc/Gemm", transB=1),
+    ]  # fmt: skip
+    return model(nodes, {"0": ["n", 3, 32, 32]}, weights)
+
+
+# As TVM prints modules of its ONNX importer.
+PRINTED = """\
+def @main(%v0: Tensor[(2, 3, 32, 32), float32], %conv1.weight: Tensor[(8, 3, 7, 7), float32], \
+%bn1.weight: Tensor[(8), float32], %bn1.bias: Tensor[(8), float32], %bn1.running_mean: Tensor[(8), float32], \
+%bn1.running_var: Tensor[(8), float32], %layer1.0.conv1.weight: Tensor[(8, 8, 3, 3), float32], \
+%layer1.0.conv1.bias: Tensor[(8), float32], %fc.weight: Tensor[(10, 8), float32], %fc.bias: Tensor[(10), float32]) {
+  %0 = nn.conv2d(%v0, %conv1.weight, strides=[2, 2], padding=[3, 3, 3, 3], channels=8, kernel_size=[7, 7]) \
+/* span=/conv1/Conv:0:0 */;
+  %1 = nn.batch_norm(%0, %bn1.weight, %bn1.bias, %bn1.running_mean, %bn1.running_var) \
+/* span=/bn1/BatchNormalization:0:0 */;
+  %2 = %1.0 /* span=/bn1/BatchNormalization:0:0 */;
+  %3 = nn.relu(%2) /* span=/relu/Relu:0:0 */;
+  %4 = nn.max_pool2d(%3, pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1]) /* span=/maxpool/MaxPool:0:0 */;
+  %5 = nn.conv2d(%4, %layer1.0.conv1.weight, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3]) \
+/* span=/layer1/Conv:0:0 */;
+  %6 = nn.bias_add(%5, %layer1.0.conv1.bias) /* span=/layer1/Conv:0:0 */;
+  %7 = add(%6, %4) /* span=/layer1/Add:0:0 */;
+  %8 = nn.global_avg_pool2d(%7) /* span=/avgpool/GlobalAveragePool:0:0 */;
+  %9 = nn.batch_flatten(%8) /* span=/Flatten:0:0 */;
+  %10 = nn.dense(%9, %fc.weight, units=10) /* span=/fc/Gemm:0:0 */;
+  add(%10, %fc.bias) /* span=/fc/Gemm:0:0 */
+}
+"""
+
+
+def run(mod: relay_ir.IRModule, params: dict[str, np.ndarray], *data: np.ndarray) -> np.ndarray:
+    return np.asarray(backends.create_executor("graph", mod).evaluate()(*data, **params))
+
+
+def reference(found: Any, **data: np.ndarray) -> np.ndarray:
+    ort = pytest.importorskip("onnxruntime")
+    session = ort.InferenceSession(found.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, data)[0]
+
+
+def test_a_residual_network() -> None:
+    found = residual()
+    mod, params = frontend.from_onnx(found, shape={"0": (2, 3, 32, 32)})
+    assert str(mod) == PRINTED
+    assert list(params) == [one.name for one in found.graph.initializer]
+    data = drawn(2, 3, 32, 32)
+    np.testing.assert_allclose(run(mod, params, data), reference(found, **{"0": data}), rtol=1e-4, atol=1e-5)
+
+
+def test_extents_that_a_model_leaves_open_are_unknown_and_weights_may_be_constants() -> None:
+    mod, params = frontend.from_onnx(residual(), freeze_params=True)
+    assert params == {}
+    assert "def @main(%v0: Tensor[(?, 3, 32, 32), float32])" in str(mod)
+    assert "-> Tensor[(?, 10), float32]" in str(relay_ir.infer_type(mod))
+
+
+NODES: dict[str, tuple[list[Any], dict[str, list[Any]], dict[str, np.ndarray]]] = {
+    "perceptron": (
+        [
+            helper.make_node("MatMul", ["x", "w"], ["a"]),
+            helper.make_node("Add", ["a", "b"], ["c"]),
+            helper.make_node("LeakyRelu", ["c"], ["d"], alpha=0.2),
+            helper.make_node("Softmax", ["d"], ["y"], axis=1),
+        ],
+        {"x": [3, 4]}, {"w": drawn(4, 5), "b": drawn(5)},
+    ),
+    "gemm": (
+        [helper.make_node("Gemm", ["x", "w", "b"], ["y"], alpha=0.5, beta=2.0, transA=1)],
+        {"x": [4, 3]}, {"w": drawn(4, 5), "b": drawn(5)},
+    ),
+    "shapes": (
+        [
+            helper.make_node("Transpose", ["x"], ["a"], perm=[0, 2, 1]),
+            helper.make_node("Reshape", ["a", "s"], ["b"]),
+            helper.make_node("Unsqueeze", ["b", "u"], ["c"]),
+            helper.make_node("Concat", ["c", "c"], ["d"], axis=1),
+            helper.make_node("Clip", ["d", "low"], ["e"]),
+            helper.make_node("Squeeze", ["e", "q"], ["y"]),
+        ],
+        {"x": [2, 3, 4]},
+        {"s": np.array([2, -1]), "u": np.array([0, -1]), "q": np.array([3]), "low": np.array(0.1, np.float32)},
+    ),
+    "pooling": (
+        [
+            helper.make_node("AveragePool", ["x"], ["a"], kernel_shape=[3, 3], pads=[1, 1, 1, 1], ceil_mode=1),
+            helper.make_node("Conv", ["a", "w"], ["b"], kernel_shape=[2, 2], auto_pad="SAME_UPPER", group=2),
+            helper.make_node("ReduceMean", ["b"], ["c"], axes=[2, 3], keepdims=0),
+            helper.make_node("Dropout", ["c"], ["y"]),
+        ],
+        {"x": [1, 4, 6, 6]}, {"w": drawn(4, 2, 2, 2)},
+    ),
+    "one dimension": (
+        [
+            helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1]),
+            helper.make_node("GlobalMaxPool", ["a"], ["b"]),
+            helper.make_node("Constant", [], ["k"], value_float=2.0),
+            helper.make_node("Div", ["b", "k"], ["y"]),
+        ],
+        {"x": [1, 3, 8]}, {"w": drawn(4, 3, 3)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_what_is_imported_computes_what_onnx_runtime_computes(name: str) -> None:
+    found = model(*NODES[name])
+    mod, params = frontend.from_onnx(found)
+    ((key, shape),) = NODES[name][1].items()
+    data = drawn(*shape)
+    np.testing.assert_allclose(run(mod, params, data), reference(found, **{key: data}), rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_not_imported_is_named() -> None:
+    nodes = [helper.make_node("Einsum", ["x"], ["a"], equation="ij->ji"), helper.make_node("Elu", ["a"], ["y"])]
+    with pytest.raises(UnsupportedError, match="not imported: Einsum, Elu"):
+        frontend.from_onnx(model(nodes, {"x": [2, 3]}, {}))
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["a", "places"], kernel_shape=[2, 2]),
+        helper.make_node("Abs", ["places"], ["y"]),
+    ]
+    with pytest.raises(UnsupportedError, match="'places' is a further output"):
+        frontend.from_onnx(model(nodes, {"x": [1, 1, 4, 4]}, {}))
+    nodes = [helper.make_node("Reshape", ["x", "s"], ["y"])]
+    graph = helper.make_graph(
+        nodes, "g",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [4]),
+            helper.make_tensor_value_info("s", TensorProto.INT64, [2]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )  # fmt: skip
+    with pytest.raises(UnsupportedError, match="shape is computed"):
+        frontend.from_onnx(helper.make_model(graph))
+
+
+def test_a_network_that_pytorch_exported() -> None:
+    """The way of the Relay tutorial: PyTorch, ONNX, Relay."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    layers = torch.nn
+    net = layers.Sequential(
+        layers.Conv2d(3, 8, 7, 2, 3, bias=False), layers.BatchNorm2d(8), layers.ReLU(), layers.MaxPool2d(3, 2, 1),
+        layers.Conv2d(8, 8, 3, 1, 1), layers.ReLU6(), layers.AdaptiveAvgPool2d(1), layers.Flatten(),
+        layers.Linear(8, 10), layers.LogSoftmax(1),
+    ).eval()  # fmt: skip
+    data = torch.randn(2, 3, 32, 32)
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(net, (data,), file, dynamo=False)
+    mod, params = frontend.from_onnx(onnx.load_from_string(file.getvalue()))
+    wanted = net(data).detach().numpy()
+    np.testing.assert_allclose(run(mod, params, data.numpy()), wanted, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,1 @@
+"""Arithmetic of integer expressions: canonical form, and what can be proved."""

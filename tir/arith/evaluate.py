@@ -1,0 +1,66 @@
+"""The value of integer expressions whose variables are known: extents when a program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from relay2relax.core.errors import ExecutionError
+from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Var
+
+_INTEGER: Mapping[str, Any] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "min": min,
+    "max": max,
+    "<": lambda a, b: int(a < b),
+    "<=": lambda a, b: int(a <= b),
+    ">": lambda a, b: int(a > b),
+    ">=": lambda a, b: int(a >= b),
+    "==": lambda a, b: int(a == b),
+    "!=": lambda a, b: int(a != b),
+    "and": lambda a, b: int(bool(a and b)),
+    "or": lambda a, b: int(bool(a or b)),
+}
+
+
+def integer(expr: PrimExpr, values: Mapping[Var, int]) -> int:
+    """Return the value of an integer expression over bound variables.
+
+    Raises ExecutionError where one is free.
+    """
+    match expr:
+        case IntImm(value):
+            return value
+        case Var(name) if expr in values:
+            return int(values[expr])
+        case Var(name):
+            raise ExecutionError(f"the value of symbolic extent {name!r} is not known here")
+        case Binary(op, a, b) if op in _INTEGER:
+            return int(_INTEGER[op](integer(a, values), integer(b, values)))
+        case Cast(_, value):
+            return integer(value, values)
+    raise ExecutionError(f"{expr!r} is not an extent")
+
+
+def extent_function(expr: PrimExpr, places: Mapping[Var, int]) -> Callable[[Sequence[int]], int]:
+    """Return a function that computes ``expr`` from a list of values, in which ``places`` says
+    where variables are.
+    """
+    match expr:
+        case IntImm(constant):
+            return lambda values: constant
+        case Var(name):
+            if expr not in places:
+                raise ExecutionError(f"the value of symbolic extent {name!r} is not known here")
+            place = places[expr]
+            return lambda values: values[place]
+        case Binary(op, a, b) if op in _INTEGER:
+            operation, left, right = _INTEGER[op], extent_function(a, places), extent_function(b, places)
+            return lambda values: int(operation(left(values), right(values)))
+        case Cast(_, inner):
+            return extent_function(inner, places)
+    raise ExecutionError(f"{expr!r} is not an extent")

@@ -1,0 +1,1 @@
+"""Programs brought into the form that every backend can run."""

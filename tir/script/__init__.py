@@ -1,0 +1,1 @@
+"""TVMScript of tensor programs: parsers and printers."""

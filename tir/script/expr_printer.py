@@ -1,0 +1,328 @@
+"""Scalar expressions as TVMScript, and what the dialects spell differently.
+
+Dialect ``tvm`` is the text that TVM 0.25, 0.26 and 0.27 all read; ``tvm-0.18`` is the classic one.
+They differ in spelling only, and the spellings are a table. A literal always says its dtype, so
+that no reader has to guess.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.tir.errors import TIRError
+from relay2relax.tir.ir.builtins import DTYPE_FIRST, DTYPE_LAST, is_builtin
+from relay2relax.tir.ir.expr import (
+    COMPARISONS,
+    Binary,
+    BinaryOp,
+    Broadcast,
+    Buffer,
+    BufferData,
+    BufferLoad,
+    Call,
+    Cast,
+    CommReducer,
+    FloatImm,
+    IntImm,
+    Keyword,
+    LetIn,
+    Not,
+    PrimExpr,
+    Ramp,
+    Select,
+    Shuffle,
+    StringImm,
+    Var,
+    binary,
+)
+from relay2relax.tir.ir.stmt import Target, ThreadAxis
+from relay2relax.tir.script.names import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one family of TVM releases spells what the others spell differently."""
+
+    decorator: str
+    block: str
+    block_attributes: str
+    block_buffer: str
+    memory: str
+    let: str
+    # Where the names of attributes of functions begin, e.g. `tirx.noalias`.
+    attributes: str
+    # Attributes of the whole program stand in a dictionary, assertions name a kind of error.
+    today: bool
+    true: str = "True"
+    false: str = "False"
+    intrinsics: Mapping[str, str] = field(default_factory=lambda: {"fmod": "truncmod"})
+    missing: frozenset[str] = frozenset()
+
+
+DIALECTS = {
+    "tvm": Dialect(
+        decorator="s_tir=True",
+        block="T.sblock",
+        block_attributes="T.sblock_attr",
+        block_buffer="T.sblock_alloc_buffer",
+        memory="T.alloc_buffer",
+        let="{name}: T.let[{type}] = {value}",
+        attributes="tirx.",
+        today=True,
+    ),
+    "tvm-0.18": Dialect(
+        decorator="",
+        block="T.block",
+        block_attributes="T.block_attr",
+        block_buffer="T.alloc_buffer",
+        # Without `data=` it is memory of its own, in whatever follows; T.alloc_buffer belongs to
+        # the block around it.
+        memory="T.decl_buffer",
+        let="{name}: {type} = {value}",
+        attributes="tir.",
+        today=False,
+        true="T.bool(True)",
+        false="T.bool(False)",
+        # Until 0.23 T.round took ties away from zero; nearbyint is what T.round means since.
+        intrinsics={"fmod": "truncmod", "round": "nearbyint"},
+        missing=frozenset({"fma"}),
+    ),
+}
+
+_OPERATORS = {
+    "or": 1, "and": 2, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4, "|": 5, "^": 6, "&": 7, "<<": 8,
+    ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "//": 10, "%": 10,
+}  # fmt: skip
+_RELATIONS = COMPARISONS - {"and", "or"}
+_NAMED = {
+    "+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "//": "FloorDiv", "%": "FloorMod", "<": "LT", "<=": "LE", ">": "GT",
+    ">=": "GE", "==": "EQ", "!=": "NE",
+}  # fmt: skip
+_NOT = 3
+_ATOM = 20
+# Functions of the T namespace that take their arguments as they stand. On floats T.truncmod is C's
+# fmod.
+INTRINSICS = frozenset(
+    """
+    exp exp2 exp10 log log2 log10 log1p sqrt rsqrt tanh sigmoid erf sin cos tan asin acos atan sinh cosh asinh
+    acosh atanh atan2 floor ceil trunc round nearbyint fabs abs pow fmod copysign hypot isnan isinf isfinite
+    likely if_then_else popcount clz fma
+    """.split()  # noqa: SIM905
+)
+_INT64_MAX = 2**63 - 1
+_FLOAT32_MAX = (2 - 2**-23) * 2.0**127
+
+
+def float_literal(value: float) -> str:
+    """Return ``value`` as ``T.float32`` and its like take it: all digits, infinities and NaN as
+    strings.
+    """
+    if math.isnan(value):
+        return '"nan"'
+    if math.isinf(value):
+        return '"inf"' if value > 0 else '"-inf"'
+    return repr(float(value))
+
+
+def string_literal(value: str) -> str:
+    """Return ``value`` as a Python string literal in double quotes."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_folded(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> bool:
+    """Whether readers take ``a op b`` for something simpler, such as ``a`` for ``a + 0``."""
+    if not isinstance(a, (IntImm, FloatImm)) and not isinstance(b, (IntImm, FloatImm)):
+        return False
+    found = binary(op, a, b) if a.dtype == b.dtype else None
+    return found is a or found is b or isinstance(found, (IntImm, FloatImm))
+
+
+class ExpressionPrinter(ABC):
+    """The texts of expressions and attributes, in which names are those of ``scope``.
+
+    ``places`` are the texts of offsets that belong to buffers, ``addresses`` the buffers whose name
+    is that of memory, ``scalars`` those whose name stands for their one element.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.scope = Scope()
+        self.places: dict[Var, str] = {}
+        self.addresses: set[Buffer] = set()
+        self.scalars: set[Buffer] = set()
+
+    @abstractmethod
+    def declare(self, var: Var) -> str:
+        """Write a declaration of ``var`` before this place, and return its name."""
+
+    # Expressions.
+
+    def expr(self, expr: PrimExpr, level: int = 0) -> str:
+        """Return the text of ``expr``, in parentheses where it binds weaker than ``level``."""
+        text, binds = self.bare(expr)
+        return f"({text})" if binds < level else text
+
+    def bare(self, expr: PrimExpr) -> tuple[str, int]:
+        match expr:
+            case IntImm(value, "bool"):
+                return f"T.bool({bool(value)})", _ATOM
+            case IntImm(value, dtype) if value > _INT64_MAX:
+                # Readers take no integer of 64 bits without a sign.
+                return f'T.reinterpret("{dtype}", T.int64({value - 2**64}))', _ATOM
+            case IntImm(value, dtype):
+                return f"T.{dtype}({value})", _ATOM
+            case FloatImm(value, "float64") if _FLOAT32_MAX < abs(value) < math.inf:
+                # Readers take a literal for a float32 before they look at the dtype that is asked
+                # for.
+                (pattern,) = struct.unpack("<q", struct.pack("<d", value))
+                return f'T.reinterpret("float64", T.int64({pattern}))', _ATOM
+            case FloatImm(value, dtype):
+                return f"T.{dtype}({float_literal(value)})", _ATOM
+            case StringImm(value):
+                return string_literal(value), _ATOM
+            case Keyword(name, value):
+                return f"{name}={self.attribute(value)}", _ATOM
+            case Var(name):
+                found = self.scope.name(expr) or self.places.get(expr)
+                if found is None:
+                    raise TIRError(f"the variable {name} is used where it is not defined")
+                return found, _ATOM
+            case Binary(op, a, b) if op in _RELATIONS and a.dtype == "bool":
+                # TVM's LLVM backend compares bools as if they were floats, and fails.
+                return self.bare(Binary(op, Cast("uint8", a), Cast("uint8", b)))
+            case Binary(op, IntImm() | FloatImm() as a, IntImm() | FloatImm() as b) if op in _NAMED:
+                # Readers compute what operators say of numbers alone.
+                return f"T.{_NAMED[op]}({self.expr(a)}, {self.expr(b)})", _ATOM
+            case Binary(op, a, b) if op in _NAMED and self.dialect.today and _is_folded(op, a, b):
+                return f"T.{_NAMED[op]}({self.expr(a)}, {self.expr(b)})", _ATOM
+            case Binary(op, a, b) if op in _OPERATORS:
+                level = _OPERATORS[op]
+                left = level + 1 if op in _RELATIONS else level
+                # A number on the left of a relation would change sides.
+                first = self.expr(a, left) if op in _RELATIONS else self.operand(a, b, left)
+                return f"{first} {op} {self.operand(b, a, level + 1)}", level
+            case Binary(op, a, b):
+                return f"T.{op}({self.operand(a, b)}, {self.operand(b, a)})", _ATOM
+            case Not(a):
+                return f"not {self.expr(a, _NOT)}", _NOT
+            case Cast(dtype, value):
+                return f'T.Cast("{dtype}", {self.expr(value)})', _ATOM
+            case Select(condition, then, otherwise):
+                return f"T.Select({self.expr(condition)}, {self.expr(then)}, {self.expr(otherwise)})", _ATOM
+            case BufferLoad(buffer) if buffer in self.scalars:
+                return self.buffer(buffer), _ATOM
+            case BufferLoad(buffer, indices, predicate):
+                place = self.indices(indices)
+                if predicate is None:
+                    return f"{self.buffer(buffer)}[{place}]", _ATOM
+                return f"{self.buffer(buffer)}.vload([{place}], predicate={self.expr(predicate)})", _ATOM
+            case BufferData(buffer, True):
+                return self.buffer(buffer), _ATOM
+            case BufferData(buffer):
+                return self.address(buffer), _ATOM
+            case Ramp(base, stride, lanes):
+                return f"T.Ramp({self.count(base)}, {self.count(stride)}, {self.count(lanes)})", _ATOM
+            case Broadcast(value, lanes):
+                return f"T.Broadcast({self.expr(value)}, {self.count(lanes)})", _ATOM
+            case Shuffle(vectors, indices):
+                lists = (", ".join(map(self.count, part)) for part in (vectors, indices))
+                return f"T.Shuffle({', '.join(f'[{one}]' for one in lists)})", _ATOM
+            case LetIn(var, value, body):
+                text = self.expr(value)
+                name = self.declare(var)
+                return f"T.Let({self.expr(body)}, where={{{name}: {text}}})", _ATOM
+            case CommReducer():
+                return self.reducer(expr), _ATOM
+            case Call():
+                return self.call(expr), _ATOM
+        raise UnsupportedError(f"TVMScript cannot say {expr!r} in a tensor program")
+
+    def operand(self, expr: PrimExpr, other: PrimExpr, level: int = 0) -> str:
+        """Return the text of an operand, beside which a number has the dtype of ``other``."""
+        return self.expr(expr, level) if isinstance(other, IntImm) else self.count(expr, level)
+
+    def count(self, expr: PrimExpr, level: int = 0) -> str:
+        """Return the text of ``expr`` where readers take a number as it stands for an int32."""
+        if isinstance(expr, IntImm) and expr.dtype == "int32" and expr.value >= 0:
+            return str(expr.value)
+        return self.expr(expr, level)
+
+    def call(self, call: Call) -> str:
+        name, args = call.name, call.args
+        texts = [self.expr(arg) for arg in args]
+        dtype = string_literal(call.dtype)
+        if call.pointer is not None and self.dialect.today:
+            dtype = f"T.handle({', '.join(string_literal(part) for part in call.pointer if part)}).ty"
+        if name in DTYPE_FIRST:
+            return f"T.{name}({', '.join([dtype, *texts])})"
+        if name in DTYPE_LAST:
+            return f"T.{name}({', '.join([*texts, dtype])})"
+        if is_builtin(name):
+            return f"{'' if name.startswith('Module.') else 'T.'}{name}({', '.join(texts)})"
+        if name in self.dialect.missing or name not in INTRINSICS:
+            raise UnsupportedError(f"TVMScript has no intrinsic {name!r}")
+        spelled = self.dialect.intrinsics.get(name, name)
+        return f"T.{spelled}({', '.join(texts)})"
+
+    def indices(self, indices: Sequence[PrimExpr]) -> str:
+        return ", ".join(map(self.count, indices)) if indices else "()"
+
+    def buffer(self, buffer: Buffer) -> str:
+        found = self.scope.name(buffer)
+        if found is None:
+            raise TIRError(f"the buffer {buffer.name} is used where it is not declared")
+        return found
+
+    def address(self, buffer: Buffer) -> str:
+        """Return the text of where the memory of ``buffer`` begins."""
+        return self.buffer(buffer) if buffer in self.addresses else f"{self.buffer(buffer)}.data"
+
+    def reducer(self, reducer: CommReducer) -> str:
+        self.scope.enter()
+        names = [self.scope.define(var, var.name) for var in (*reducer.left, *reducer.right)]
+        results = ", ".join(map(self.expr, reducer.results))
+        self.scope.leave()
+        identities = ", ".join(map(self.expr, reducer.identities))
+        body = results if len(reducer.results) == 1 else f"({results})"
+        return f"T.comm_reducer(lambda {', '.join(names)}: {body}, [{identities}])"
+
+    def shape(self, shape: Sequence[PrimExpr]) -> str:
+        texts = [self.count(extent) for extent in shape]
+        return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+
+    def attribute(self, value: Any) -> str:
+        match value:
+            case None:
+                return "None"
+            case Buffer():
+                return self.buffer(value)
+            case [Buffer(), *_]:
+                # Which operands may be laid out anew, of those that are still there.
+                return f"[{', '.join(self.buffer(one) for one in value if self.scope.name(one) is not None)}]"
+            case ThreadAxis(var, tag):
+                return f"T.iter_var({self.expr(var)}, None, 'ThreadIndex', {string_literal(tag)})"
+            case Target(told, host):
+                own = "" if host is None else f", host={self.attribute(host)}"
+                return f"T.target({self.attribute(told)}{own})"
+            case bool():
+                return self.dialect.true if value else self.dialect.false
+            case int():
+                return str(value)
+            case float():
+                return self.expr(FloatImm(value, "float64"))
+            case str():
+                return string_literal(value)
+            case PrimExpr():
+                return self.expr(value)
+            case Mapping():
+                return f"{{{', '.join(f'{string_literal(k)}: {self.attribute(v)}' for k, v in value.items())}}}"
+            case list() | tuple():
+                return f"[{', '.join(self.attribute(v) for v in value)}]"
+        raise UnsupportedError(f"TVMScript cannot say the attribute value {value!r}")

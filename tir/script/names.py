@@ -1,0 +1,63 @@
+"""Python identifiers for names that may be any text."""
+
+from __future__ import annotations
+
+import keyword
+import re
+
+# Words that a script already uses: TVMScript's namespaces, the module, and what printers write
+# around them.
+_NAMESPACES = {"T", "I", "R", "Tx", "tvm", "ir", "tir", "tirx", "relax"}
+RESERVED = frozenset(_NAMESPACES | {"Axis", "TypeVar", "Module", "cls", "range", "float"})
+_NOT_IDENTIFIER = re.compile(r"[^A-Za-z0-9_]")
+
+
+def identifier(name: str) -> str:
+    """Return ``name`` as a Python identifier of ASCII letters that no script gives another
+    meaning.
+    """
+    text = _NOT_IDENTIFIER.sub("_", name)
+    if not text or text[0].isdigit() or text.strip("_") == "":
+        text = "v" + text
+    if keyword.iskeyword(text) or text in RESERVED:
+        text += "_"
+    return text
+
+
+class Scope:
+    """Names of objects in nested scopes: unique among those that can be seen, free again
+    afterwards.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[object, str] = {}
+        self._taken: set[str] = set()
+        # What each scope has defined, and the name that it had before, in a scope around.
+        self._frames: list[list[tuple[object, str | None]]] = []
+
+    def enter(self) -> None:
+        """Open a scope."""
+        self._frames.append([])
+
+    def leave(self) -> None:
+        """Close the innermost scope and forget its names."""
+        for item, before in reversed(self._frames.pop()):
+            self._taken.discard(self._names.pop(item))
+            if before is not None:
+                self._names[item] = before
+
+    def define(self, item: object, hint: str) -> str:
+        """Return a new name for ``item`` (told apart by identity) in the innermost scope."""
+        base = identifier(hint)
+        name, count = base, 0
+        while name in self._taken:
+            count += 1
+            name = f"{base}_{count}"
+        self._taken.add(name)
+        self._frames[-1].append((item, self._names.get(item)))
+        self._names[item] = name
+        return name
+
+    def name(self, item: object) -> str | None:
+        """Return the name of ``item``, None where it is not defined."""
+        return self._names.get(item)

@@ -1,0 +1,30 @@
+"""Tensor expressions, and the PrimFuncs that are made of them.
+
+``tensor.py`` says what a tensor is, element by element; ``create_prim_func.py`` makes TensorIR of
+it.
+"""
+
+from relay2relax.tir.te.create_prim_func import create_prim_func
+from relay2relax.tir.te.tensor import (
+    Compute,
+    Extern,
+    Operation,
+    Placeholder,
+    ProducerLoad,
+    Reduce,
+    ReduceAxis,
+    Tensor,
+    compute,
+    extern,
+    max,
+    min,
+    placeholder,
+    prod,
+    reduce_axis,
+    sum,
+)  # fmt: skip
+
+__all__ = [
+    "Compute", "Extern", "Operation", "Placeholder", "ProducerLoad", "Reduce", "ReduceAxis", "Tensor", "compute",
+    "create_prim_func", "extern", "max", "min", "placeholder", "prod", "reduce_axis", "sum",
+]  # fmt: skip

@@ -1,0 +1,171 @@
+"""Print the state of the house, and fail where a limit is passed: ``python tools/house.py``.
+
+Per folder it counts the files. Per package it counts import circles (imports inside functions
+count, those for type checkers do not), functions over 60 lines, uses of ``Any`` per thousand lines,
+and lines of prose over 100 characters. ``--details`` names every place that is counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import sys
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import networkx as nx
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "relay2relax"
+NOT_INSTALLED = ("tests", "benchmarks", "examples", "docs", "tools")
+
+# What the house allows.
+MOST_FILES = 20
+MOST_LINES = 60
+MOST_LONG_FUNCTIONS = 5
+MOST_ANY = 8.0
+MOST_COLUMNS = 100
+# Folders of cases hold data, not rooms.
+DATA_FOLDERS = ("cases",)
+
+
+@dataclass
+class Report:
+    """What was counted of one package, with the places."""
+
+    files: int = 0
+    lines: int = 0
+    circles: list[list[str]] = field(default_factory=list)
+    long_functions: list[str] = field(default_factory=list)
+    any_uses: list[str] = field(default_factory=list)
+    long_prose: list[str] = field(default_factory=list)
+
+    @property
+    def any_rate(self) -> float:
+        """Uses of ``Any`` per thousand lines."""
+        return 1000 * len(self.any_uses) / max(self.lines, 1)
+
+
+def packages() -> list[str]:
+    """Return the folders at the root that are installed."""
+    found = sorted(one.parent.name for one in ROOT.glob("*/__init__.py"))
+    return [one for one in found if one not in NOT_INSTALLED]
+
+
+def module_name(path: Path) -> str:
+    """Return the name under which a file of an installed folder is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    if parts[0] != PACKAGE:
+        parts = (PACKAGE, *parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(tree: ast.Module, known: set[str], own: str) -> Iterator[str]:
+    """Yield the modules that a module imports when it runs, wherever the import stands."""
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            whole = [f"{node.module}.{one.name}" for one in node.names]
+            names = [one if one in known else node.module for one in whole]
+        elif isinstance(node, ast.Import):
+            names = [one.name for one in node.names]
+        yield from (one for one in names if one in known and one != own)
+
+
+def circles(trees: dict[Path, ast.Module]) -> list[list[str]]:
+    """Return the groups of modules that import each other."""
+    known = {module_name(path): path for path in trees}
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for name, path in known.items():
+        graph.add_edges_from((name, one) for one in imports_of(trees[path], set(known), name))
+    return [sorted(one) for one in nx.strongly_connected_components(graph) if len(one) > 1]
+
+
+def prose_lines(text: str, tree: ast.Module) -> Iterator[int]:
+    """Yield the numbers of the lines that are docstrings or comments."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
+            yield token.start[0]
+
+
+def measure(path: Path, text: str, tree: ast.Module, into: Report) -> None:
+    """Add one file to the report of its package."""
+    where = path.relative_to(ROOT).as_posix()
+    lines = text.splitlines()
+    into.files += 1
+    into.lines += len(lines)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            if length > MOST_LINES:
+                into.long_functions.append(f"{where}:{node.lineno} {node.name}, {length} lines")
+        elif isinstance(node, ast.Name) and node.id == "Any":
+            into.any_uses.append(f"{where}:{node.lineno}")
+    for number in sorted(set(prose_lines(text, tree))):
+        if len(lines[number - 1]) > MOST_COLUMNS:
+            into.long_prose.append(f"{where}:{number}")
+
+
+def crowded(folders: list[str]) -> list[str]:
+    """Return the folders that show more files than a room may."""
+    found = []
+    for top in (*folders, *NOT_INSTALLED):
+        for folder in sorted({ROOT / top, *(ROOT / top).rglob("*")}):
+            if folder.is_dir() and not set(folder.relative_to(ROOT).parts) & {*DATA_FOLDERS, "__pycache__"}:
+                count = sum(one.is_file() and one.name != "__init__.py" for one in folder.iterdir())
+                if count > MOST_FILES:
+                    found.append(f"{folder.relative_to(ROOT).as_posix()}: {count} files")
+    return found
+
+
+def main() -> int:
+    """Print the table; return 1 where a limit is passed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--details", action="store_true", help="name every place that is counted")
+    parser.add_argument("--package", help="look at one package only")
+    given = parser.parse_args()
+    folders = [one for one in packages() if given.package in (None, one)]
+    texts = {path: path.read_text(encoding="utf-8") for top in folders for path in sorted((ROOT / top).rglob("*.py"))}
+    trees = {path: ast.parse(text) for path, text in texts.items()}
+    reports = {top: Report() for top in folders}
+    for path, tree in trees.items():
+        measure(path, texts[path], tree, reports[path.relative_to(ROOT).parts[0]])
+    for group in circles(trees):
+        top = group[0].split(".")[1] if "." in group[0] else PACKAGE
+        reports[top].circles.append(group)
+    print(
+        f"{'package':14}{'files':>7}{'lines':>8}{'circles':>9}{'long functions':>16}{'Any/1000':>10}{'prose > 100':>13}"
+    )
+    for top, one in reports.items():
+        counts = f"{len(one.circles):>9}{len(one.long_functions):>16}{one.any_rate:>10.1f}{len(one.long_prose):>13}"
+        print(f"{top:14}{one.files:>7}{one.lines:>8}{counts}")
+    full = crowded(folders)
+    if given.details:
+        for one in reports.values():
+            groups = ["circle: " + " ".join(group) for group in one.circles]
+            print(*groups, *one.long_functions, *one.any_uses, *one.long_prose, sep="\n")
+    print(*(f"more than {MOST_FILES} files: {one}" for one in full), sep="\n")
+    total = sum(one.lines for one in reports.values())
+    any_rate = 1000 * sum(len(one.any_uses) for one in reports.values()) / max(total, 1)
+    long_functions = sum(len(one.long_functions) for one in reports.values())
+    print(f"in all: {any_rate:.1f} Any per thousand lines, {long_functions} functions over {MOST_LINES} lines")
+    broken = full or any(one.circles or one.long_prose for one in reports.values())
+    return int(bool(broken) or any_rate > MOST_ANY or long_functions > MOST_LONG_FUNCTIONS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
