@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find relay2relax core tir ops relay_ir relax_ir graph backends translator cli -name '*.py')
 FUZZ_INPUTS ?= 1000000
 TEST_EXTRAS ?= test,tvm,onnx,torch,openblas
-BENCH_EXTRAS ?= tvm,onnx,torch
+BENCH_EXTRAS ?= bench,tvm,onnx,torch
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 # Each apache-tvm with the apache-tvm-ffi that it really needs; 0.27 is what the extra `tvm` installs.
@@ -60,8 +60,8 @@ check: $(VENV)/.check  ## Set up, then lint, check types and the direction of im
 	cd $(VENV) && bin/lint-imports --config ../pyproject.toml
 	cd $(VENV) && bin/mypy --config-file ../pyproject.toml -p relay2relax
 
-bench: $(VENV)/.bench  ## Set up, then measure stages, translation, memory and speed against peers.
-	$(BIN)/python benchmarks/run.py
+bench: $(VENV)/.bench  ## Set up, then measure stages, translation, memory and speed against peers; writes docs/benchmarks.md.
+	$(BIN)/python benchmarks/run.py --page docs/benchmarks.md
 
 # Coverage guides a part of the inputs where atheris has a build for this Python.
 fuzz: $(VENV)/.test  ## Set up, then read a million damaged texts, JSON documents and parameter files (FUZZ_INPUTS=…).

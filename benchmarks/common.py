@@ -128,8 +128,22 @@ def shown(value: float | None, factor: float = 1.0) -> str:
     return f"{scaled:,.0f}" if abs(scaled) >= 1000 else f"{scaled:.3g}"
 
 
+@dataclass(frozen=True)
+class Table:
+    """A table as it was printed: the first column names, the others hold numbers."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+# The tables of this run, in order; the page of results is written from them.
+PRINTED: list[Table] = []
+
+
 def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table with aligned columns."""
+    """Print a table with aligned columns, and remember it."""
+    PRINTED.append(Table(title, head, rows))
     widths = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
     print(f"\n{title}\n")
     for line in [head, ["-" * w for w in widths], *rows]:

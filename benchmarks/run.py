@@ -40,10 +40,11 @@ import importing
 import marks
 import memory
 import micro
+import page
 import reading
 import speed
 import translate
-from common import Options
+from common import PRINTED, Options
 from peers import PEERS
 
 SECTIONS: dict[str, Callable[[Options], Any]] = {
@@ -72,6 +73,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=Options.seconds, help="to measure one thing for")
     parser.add_argument("--limit", type=float, default=Options.limit, help="seconds to wait for one peer on one model")
     parser.add_argument("--out", type=Path, default=Path("out/bench.json"), help="where the JSON goes")
+    parser.add_argument("--page", type=Path, help="a page to put the tables into, with plots beside it")
     given = parser.parse_args()
     unknown = [one for one in given.peers if one not in PEERS]
     if unknown:
@@ -98,7 +100,10 @@ def main() -> None:
     results |= {"verdicts": [dataclasses.asdict(one) for one in verdicts], "seconds": seconds}
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(json.dumps(results, indent=2) + "\n")
-    print(f"\nwrote {given.out} after {seconds / 60:.1f} min")
+    written = [given.out]
+    if given.page and not stopped:
+        written += page.write(given.page, results, PRINTED, verdicts)
+    print(f"\nwrote {', '.join(map(str, written))} after {seconds / 60:.1f} min")
     if stopped:
         sys.exit(130)
 
