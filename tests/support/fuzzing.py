@@ -54,11 +54,11 @@ def seeds() -> list[bytes]:
     """Return valid inputs: own cases as text and JSON, parameter files, older versions, recorded
     cases if present.
     """
-    texts = [path.read_text() for path in sorted((TESTS / "relay_ir" / "cases").glob("*.relay"))]
-    texts += [path.read_text() for path in sorted((TESTS / "relay_ir" / "cases" / "ill_typed").glob("*.relay"))]
+    cases = TESTS / "relay_ir" / "cases"
+    texts = [path.read_text() for folder in ("text", "ill_typed") for path in sorted((cases / folder).glob("*.relay"))]
     texts += [OLDER, relay_ir.testing.mlp.get_workload(1)[0].astext(), DEEP]
     found = [text.encode() for text in texts]
-    found += [path.read_bytes() for path in sorted((TESTS / "relay_ir" / "cases").glob("*.json"))]
+    found += [path.read_bytes() for path in sorted((cases / "json").glob("*.json"))]
     for text in texts:
         with contextlib.suppress(Relay2RelaxError):
             found.append(relay_ir.save_json(relay_ir.parse(text)).encode())

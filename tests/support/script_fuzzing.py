@@ -51,7 +51,7 @@ _TOKENS = ["(", ")", "[", "]", ":", ",", "=", "\n", "    ", "@", "R.", "T.", '"'
 def seeds() -> list[str]:
     """Return valid scripts and mistaken ones."""
     good = [path.read_text() for path in sorted(CASES.glob("*.txt"))]
-    return good * 20 + [path.read_text() for path in sorted((CASES / "bad").glob("*.tvmscript"))]
+    return good * 20 + [path.read_text() for path in sorted((CASES / "bad").rglob("*.tvmscript"))]
 
 
 def damage(rng: random.Random, text: str, others: Sequence[str]) -> str:

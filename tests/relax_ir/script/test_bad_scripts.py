@@ -1,8 +1,8 @@
 """What the author of a mistaken script is told: the line, carets under the place, and what was
 expected.
 
-``cases/bad/x.tvmscript`` is the script and ``cases/bad/x.err`` the message; ``--update-golden``
-rewrites the latter.
+``cases/bad/topic/x.tvmscript`` is the script and ``x.err`` beside it the message;
+``--update-golden`` rewrites the latter.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import pytest
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import Relay2RelaxError
 
-BAD = sorted((Path(__file__).parent.parent / "cases" / "bad").glob("*.tvmscript"), key=lambda path: path.stem)
+CASES = Path(__file__).parent.parent / "cases"
+BAD = sorted((CASES / "bad").rglob("*.tvmscript"))
 
 
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
@@ -23,7 +24,7 @@ def test_message(path: Path, golden_text: Callable[[str, str], None]) -> None:
     with pytest.raises(Relay2RelaxError) as caught:
         rx.parse(path.read_text(), path.stem)
     assert all(diagnostic.where is not None for diagnostic in caught.value.diagnostics) or path.stem == "no_module"
-    golden_text(f"bad/{path.stem}.err", f"{caught.value}\n")
+    golden_text(str(path.relative_to(CASES).with_suffix(".err")), f"{caught.value}\n")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from relay2relax.relay_ir.json import reader as json_reader
 
 # @scale doubles four numbers and calls @helper, of which no type is recorded; @main calls @scale by
 # call_lowered.
-DOCUMENT = (Path(__file__).parent.parent / "cases" / "lowered.json").read_text()
+DOCUMENT = (Path(__file__).parent.parent / "cases" / "json" / "lowered.json").read_text()
 
 
 @pytest.fixture

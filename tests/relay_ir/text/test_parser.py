@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,8 @@ from relay2relax.tir.extent import ANY
 from relay2relax.tir.ir.expr import IntImm
 
 CASES = Path(__file__).parent.parent / "cases"
+# A text and what its author is told of it: ``bad/topic/x.relay`` and ``x.err``.
+BAD = sorted((CASES / "bad").rglob("*.relay"))
 HEADER = '#[version = "0.0.5"]\n'
 
 
@@ -202,7 +205,7 @@ def test_a_row_of_slashes_is_one_comment() -> None:
 
 
 def test_importers_names_are_read() -> None:
-    function = parse((CASES / "importer_names.relay").read_text())["main"]
+    function = parse((CASES / "text" / "importer_names.relay").read_text())["main"]
     assert [param.name for param in function.params] == [
         "input.1", "aten::linear_0.weight", "d1.3.bias", "scope/conv:0", "x", "let", "conv-1", "a.0",
     ]  # fmt: skip
@@ -221,7 +224,7 @@ def test_importers_names_are_read() -> None:
 
 
 def test_spans_come_from_comments() -> None:
-    function = parse((CASES / "importer_names.relay").read_text())["main"]
+    function = parse((CASES / "text" / "importer_names.relay").read_text())["main"]
     assert function.params[0].span == Span("aten::linear_0.input.1")
     result = function.body
     assert isinstance(result, Tuple)
@@ -275,7 +278,7 @@ def test_matches_as_values_are_read_as_tvm_writes_them() -> None:
 
 
 def test_constructors_used_as_functions() -> None:
-    mod = parse((CASES / "callbacks.relay").read_text())
+    mod = parse((CASES / "text" / "callbacks.relay").read_text())
     (data,) = mod.type_definitions.values()
     let = mod["apply"].body
     assert isinstance(let, Let)
@@ -296,43 +299,11 @@ def test_nodes_know_where_they_stand() -> None:
     assert len(mod.locations) == len(list(mod.locations))
 
 
-MISTAKES = {
-    "truncated": "def @main(%x: int32) {\n  %0 = add(%x, 1);\n  multiply(%0,",
-    "truncated_block": "def @main(%x: int32) {\n  %0 = add(%x, 1);\n  multiply(%0, %x)\n",
-    "unknown_operator": "def @main(%x: int32) {\n  nn.batchnorm(%x)\n}",
-    "unknown_attribute": "def @main(%x: Tensor[(2), float32]) {\n  nn.softmax(%x, axes=1)\n}",
-    "missing_attribute": "def @main(%x: int32) {\n  cast(%x)\n}",
-    "wrong_attribute": 'def @main(%x: int32) {\n  %0 = nn.softmax(%x, axis="last");\n  %0\n}',
-    "unquoted_attribute": "def @main(%x: int32) {\n  cast(%x, dtype=int32)\n}",
-    "attribute_twice": "def @main(%x: int32) {\n  nn.softmax(%x, axis=1, axis=2)\n}",
-    "tuple_attribute": "def @main(%x: int32) {\n  reshape(%x, newshape=(1, 2))\n}",
-    "attributes_without_class": "def @main(%f: fn (int32) -> int32) {\n  %f(1, k=1)\n}",
-    "unknown_variable": "def @main(%input: int32, %weight: int32) {\n  add(%input, %wieght)\n}",
-    "unknown_graph_variable": "def @main(%x: int32) {\n  %0 = add(%x, %1);\n  %1 = %x + 2;\n  %0\n}",
-    "unknown_constructor": "type T {\n  Leaf,\n}\ndef @main(%t: T) {\n  match (%t) {\n    Leef => 1,\n  }\n}",
-    "unknown_type": "def @main(%x: Tensor[(2), flo32]) {\n  %x\n}",
-    "two_types": "type T {\n  A,\n}\ntype T {\n  B,\n}",
-    "two_constructors": "type T {\n  A,\n  A(int32),\n}",
-    "let_of_block": "def @main(%x: int32) {\n  let %y = { 1 };\n  %y\n}",
-    "double_projection": "def @main(%x: ((int32,),)) {\n  %x.0.0\n}",
-    "no_metadata": "def @main(%x: Tensor[(2), float32]) {\n  add(%x, meta[relay.Constant][0])\n}",
-    "broken_metadata": "def @main(%x: int32) {\n  add(%x, meta[relay.Constant][0])\n}\n\n#[metadata]\n{\"root\": 1}",
-    "comment_not_closed": "def @main() {\n  /* one /* two */\n  1\n}",
-    "string_not_closed": 'def @main(a="b) {\n  1\n}',
-    "unknown_character": "def @main() {\n  1 $ 2\n}",
-    "tir_function": "@f = primfn(a: handle) -> ()\n",
-    "expression": "fn (%x: int32) {\n  %x\n}",
-    "wrong_reference": "def @main(%x: int32) {\n  ref_write(%x)\n}",
-    "number": "def @main() {\n  1.5\n}",
-    "several": "def @main(%x: int32) {\n  %0 = ad(%x, 1.5);\n  %1 = softmx(%0);\n  nn.softmax(%1, axis=True, foo=1)\n}",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_mistakes_show_where_and_why(name: str, golden_text: object) -> None:
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_mistakes_show_where_and_why(path: Path, golden_text: Callable[[str, str], None]) -> None:
     with pytest.raises(ParseError) as caught:
-        parse(HEADER + MISTAKES[name], "model.relay")
-    golden_text(f"{name}.err", f"{caught.value}\n")  # type: ignore[operator]
+        parse(path.read_text(), "model.relay")
+    golden_text(str(path.relative_to(CASES).with_suffix(".err")), f"{caught.value}\n")
 
 
 @pytest.mark.parametrize(
@@ -406,7 +377,7 @@ def test_long_programs_are_read_without_recursion() -> None:
     assert steps == count - 1
 
 
-SEEDS = [path.read_text() for path in sorted(CASES.glob("*.relay"))] + [HEADER + text for text in MISTAKES.values()]
+SEEDS = [path.read_text() for path in [*sorted((CASES / "text").glob("*.relay")), *BAD]]
 PIECES = [
     "%", "@", "(", ")", "{", "}", "[", "]", ",", ";", ":", ".", "=", "->", "=>", "/*", "*/", "//", '"', "\\", "#[",
     "meta[", "-", "let ", "fn ", "if ", "match ", "ref", "1", "1f", "0.0", "inff", "?", "_", "\0", "é", "\n", "Tensor[",

@@ -40,13 +40,13 @@ from relay2relax.tir.ir.expr import Var as Extent
 
 CASES = Path(__file__).parent.parent / "cases"
 EXPRESSIONS = {"free_variables", "bare_expression"}
-EXAMPLES = sorted(path.stem for path in CASES.glob("*.relay"))
+EXAMPLES = sorted(path.stem for path in (CASES / "text").glob("*.relay"))
 HEADER = '#[version = "0.0.5"]\n'
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_are_written_and_read_again(name: str, golden_text: Any) -> None:
-    text = (CASES / f"{name}.relay").read_text()
+    text = (CASES / "text" / f"{name}.relay").read_text()
     if name in EXPRESSIONS:
         expr = parse_expr(text)
         printed = print_expr(expr)
@@ -57,7 +57,7 @@ def test_examples_are_written_and_read_again(name: str, golden_text: Any) -> Non
         printed = mod.astext()
         assert structural_equal(parse(printed), mod)
         assert parse(printed).astext() == printed
-    golden_text(f"{name}.printed", printed)
+    golden_text(f"text/{name}.printed", printed)
 
 
 @pytest.mark.golden
