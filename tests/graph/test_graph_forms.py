@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relay2relax import graph, relax_ir, relay_ir
@@ -160,7 +160,7 @@ CHANGES = [None, -1, 3, 10**30, "x", "3", [], [1], {}, True, 0.5]
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @given(draw=st.data())
 def test_damage_is_refused_with_a_reason(kind, draw):
     text, weights = DOCUMENTS[kind]

@@ -208,7 +208,7 @@ def test_moves_are_refused_where_something_is_not_ready() -> None:
         s.reverse_compute_at("out", k)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_random_schedules(choice) -> None:
     func = choice.draw(st.sampled_from(PROGRAMS))
@@ -219,7 +219,7 @@ def test_random_schedules(choice) -> None:
 
 
 @pytest.mark.tvm
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(choice=st.data())
 def test_random_schedules_in_tvm(run_in_tvm, choice) -> None:
     func = choice.draw(st.sampled_from(PROGRAMS))

@@ -147,7 +147,7 @@ def test_other_memory_is_the_same_memory_in_c() -> None:
 
 
 @pytest.mark.compiler
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.data())
 def test_random_schedules_in_c(choice: Any) -> None:
     func = choice.draw(st.sampled_from(PROGRAMS))

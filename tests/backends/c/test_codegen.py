@@ -162,7 +162,7 @@ def expressions(leaves: list[PrimExpr]) -> st.SearchStrategy[PrimExpr]:
 
 
 @pytest.mark.compiler
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     data=st.data(),
     dtype=st.sampled_from(["int32", "float32"]),

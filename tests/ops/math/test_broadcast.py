@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from relay2relax.backends.numpy.tir import evaluate_prim_func
@@ -195,7 +195,6 @@ def test_element_types_must_agree() -> None:
 extents = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 
 
-@settings(deadline=None)
 @given(extents, extents)
 def test_static_shapes_follow_numpy(first: tuple[int, ...], second: tuple[int, ...]) -> None:
     try:
@@ -207,7 +206,6 @@ def test_static_shapes_follow_numpy(first: tuple[int, ...], second: tuple[int, .
     assert broadcast(first, second) == expected
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from("=1x")), max_size=4), st.booleans())
 def test_symbolic_shapes_agree_with_static_ones(dimensions: list[tuple[int, str]], swap: bool) -> None:
     """A dimension of one operand is the other's, 1, or an independent symbol that happens to be

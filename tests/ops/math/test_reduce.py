@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from relay2relax.ops import OpDef, OpError, TensorType, relax_op, relay_op
@@ -143,7 +143,6 @@ def test_axes_that_do_not_exist() -> None:
             record("sum").infer(record("sum").attrs(axis=axis), TensorType((2, 3, 4)))
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 3), max_size=4), st.data(), st.booleans(), st.booleans())
 def test_shapes_follow_numpy(shape: list[int], data: Any, keepdims: bool, exclude: bool) -> None:
     axis = data.draw(st.lists(st.integers(0, len(shape) - 1), unique=True, min_size=1)) if shape else []

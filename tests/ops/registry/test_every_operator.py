@@ -96,7 +96,7 @@ def test_every_record_has_examples() -> None:
 def test_types_and_values(name: str) -> None:
     op = RECORDS[name]
 
-    @settings(max_examples=100 if FULL else 8, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=100 if FULL else 8)
     @given(st.integers(0, 1 << 32))
     def check(seed: int) -> None:
         given_attrs, args = EXAMPLES[name](Draw(seed))

@@ -125,7 +125,7 @@ def factorisations(draw: Any) -> tuple[list[int], list[int]]:
     return split(), split()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(factorisations())
 def test_row_major_order_is_kept(shapes: tuple[list[int], list[int]]) -> None:
     source, target = shapes
@@ -394,7 +394,7 @@ def test_slices_of_unknown_extents() -> None:
         lengths((9,), (0,), (2,), (0,))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.integers(1, 7), st.integers(-9, 9), st.integers(-9, 9), st.integers(-3, 3).filter(bool), st.booleans())
 def test_slices_follow_numpy(extent: int, begin: int, end: int, stride: int, symbol: bool) -> None:
     data = np.arange(extent)

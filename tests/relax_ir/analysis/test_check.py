@@ -187,7 +187,7 @@ UNARY = ("negative", "tanh", "exp")
 BINARY = ("add", "multiply", "maximum")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 50), st.integers(0, 50)), max_size=25))
 def test_any_program_of_the_builder_is_well_formed(steps: list[tuple[int, int, int]]) -> None:
     flag, x = Var("flag", TensorStructInfo((), "bool")), Var("x", F32)

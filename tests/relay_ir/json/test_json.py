@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relay2relax import relay_ir
@@ -364,7 +364,7 @@ def test_a_long_chain():
     assert relay_ir.first_difference(mod, again) is None
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @given(data=st.data())
 def test_damage_is_refused_with_a_reason(data):
     document = json.loads(json.dumps(SOFTMAX))

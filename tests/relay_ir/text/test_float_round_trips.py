@@ -59,14 +59,14 @@ def test_numbers_that_are_easily_lost(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", FORMATS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_any_number(dtype: str, data: st.DataObject) -> None:
     most = np.iinfo(FORMATS[dtype][0]).max
     check(dtype, data.draw(st.lists(st.integers(0, int(most)), min_size=1, max_size=4)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(value=st.floats(allow_nan=False))
 @example(-0.0)
 @example(5e-324)
@@ -100,7 +100,7 @@ def test_attributes_that_are_expressions(value: float) -> None:
         assert read["main"].body.attrs.roi[1].value == value  # type: ignore[union-attr]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(value=st.integers(-(2**63), 2**63 - 1), dtype=st.sampled_from(["int16", "int32", "int64", "uint8", "int8"]))
 @example(-(2**63), "int64")
 @example(2**63 - 1, "int64")

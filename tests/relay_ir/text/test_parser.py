@@ -386,7 +386,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(data=st.data())
 def test_damaged_texts_end_in_a_module_or_in_our_error(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(SEEDS))
