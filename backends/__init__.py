@@ -12,8 +12,8 @@ import lazy_loader
 
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
+    submodules=["libraries"],
     submod_attrs={
-        "runtime": ["libraries"],
         "c.export.export": ["export_c"],
         "vm.executable": ["Executable"],
         "runtime.registry": ["register_func"],
@@ -25,9 +25,9 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 )
 
 if TYPE_CHECKING:
+    from relay2relax.backends import libraries
     from relay2relax.backends.c.export.export import export_c
     from relay2relax.backends.relay.executor import create_executor, load_executor
-    from relay2relax.backends.runtime import libraries
     from relay2relax.backends.runtime.registry import register_func
     from relay2relax.backends.scheduled.schedule_module import schedule_module, transform_params
     from relay2relax.backends.targets import build

@@ -36,7 +36,7 @@ def build(module: IRModule, target: str = "numpy") -> Any:
             functions, pool = compile_module(FoldConstant(evaluate=_evaluate)(module))
             return Executable(functions, pool, target)
         case "c":
-            from relay2relax.backends.c.build import build_native
+            from relay2relax.backends.vm.native import build_native
 
             return build_native(module)
         case "tvm":

@@ -8,7 +8,6 @@ is loaded, and kept.
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,8 +19,9 @@ import numpy as np
 
 from relay2relax.backends.c.codegen.plan import ALIGNMENT, byte_size
 from relay2relax.backends.c.codegen.program import Entry, generate
-from relay2relax.backends.c.toolchain import compile_object, find_compiler, load_object, processors
+from relay2relax.backends.c.toolchain import compile_object, find_compiler, load_object
 from relay2relax.backends.numpy.binding import bind_call
+from relay2relax.backends.threads import thread_count
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.core.errors import ExecutionError
 from relay2relax.tir.arith.evaluate import extent_function, integer
@@ -307,17 +307,3 @@ def compile_prim_funcs(funcs: Sequence[PrimFunc], constants: Mapping[Buffer, Arr
     known = constants or {}
     units, entries = generate(funcs, find_compiler().machine, known)
     return CompiledModule(compile_object(units), entries, known)
-
-
-def thread_count() -> int:
-    """Return how many threads a module uses: ``RELAY2RELAX_THREADS``, else as many as the process
-    has processors.
-
-    Raises ExecutionError where the variable is no positive number.
-    """
-    given = os.environ.get("RELAY2RELAX_THREADS", "")
-    if not given:
-        return processors()
-    if not given.isdecimal() or int(given) < 1:
-        raise ExecutionError(f"RELAY2RELAX_THREADS is {given!r}, expected a positive number")
-    return int(given)

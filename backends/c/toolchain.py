@@ -23,6 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.backends.threads import processors
 from relay2relax.core.errors import CompilerError, Diagnostic, FileError
 
 _FLAGS = (
@@ -192,10 +193,3 @@ def _build(compiler: Compiler, units: Sequence[str], folder: Path, target: Path)
         arguments = [*compiler.command, "-shared", "-pthread", *products, "-o", str(linked), "-lm"]
         _run(arguments, "the C compiler could not link generated code")
         os.replace(linked, target)
-
-
-def processors() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

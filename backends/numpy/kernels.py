@@ -11,7 +11,7 @@ from typing import Any
 
 from relay2relax.backends.numpy.binding import bind_call
 from relay2relax.backends.numpy.tir import evaluate_prim_func
-from relay2relax.backends.vm.shape_heap import attribute_variables
+from relay2relax.backends.runtime.attribute_extents import attribute_variables
 from relay2relax.core.dtype import Array
 from relay2relax.ops.registry.evaluate import evaluate_call
 from relay2relax.ops.registry.lower import Origin

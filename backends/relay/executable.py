@@ -18,7 +18,7 @@ import numpy as np
 
 from relay2relax.backends.relay import code as rc
 from relay2relax.backends.relay.kernels import is_static
-from relay2relax.backends.vm.archive import read_archive, write_archive
+from relay2relax.backends.runtime.archive import read_archive, write_archive
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import ParseError, Relay2RelaxError
 from relay2relax.ops.registry.table import relay_op

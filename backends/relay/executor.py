@@ -28,7 +28,7 @@ from relay2relax.backends.relay.kernels import (
     typed,
 )
 from relay2relax.backends.relay.machine import Closure, Machine, Observer
-from relay2relax.backends.vm.arguments import bind_arguments
+from relay2relax.backends.runtime.arguments import bind_arguments
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.registry.types import Type

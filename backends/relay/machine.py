@@ -31,7 +31,7 @@ from relay2relax.backends.relay.code import (
     compile_function,
     with_inner,
 )
-from relay2relax.backends.runtime.values import AdtValue, RefValue
+from relay2relax.backends.relay.values import AdtValue, RefValue
 from relay2relax.core.errors import Diagnostic, ExecutionError
 from relay2relax.ops.registry.record import OpError
 from relay2relax.relay_ir.ir.expr import Constructor, Expr

@@ -71,7 +71,7 @@ def missing_functions(names: Sequence[str]) -> ExecutionError:
 
 
 def _found(name: str) -> Callable[..., Any] | None:
-    from relay2relax.backends.runtime.libraries import library_function
+    from relay2relax.backends.libraries import library_function
     from relay2relax.backends.runtime.runtime_functions import RUNTIME_FUNCTIONS
 
     return _functions.get(name) or RUNTIME_FUNCTIONS.get(name) or library_function(name)

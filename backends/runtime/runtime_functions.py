@@ -13,12 +13,40 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.backends.vm.builtins import BUILTINS
-from relay2relax.backends.vm.bytecode import ShapeTuple
+from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relax_op
+
+
+def shape_of(value: Array) -> ShapeTuple:
+    """Return the extents of a tensor."""
+    return ShapeTuple(value.shape)
+
+
+def tensor_to_shape(value: Array) -> ShapeTuple:
+    """Return the numbers of a vector as a shape; raises ExecutionError where one is negative."""
+    if value.ndim != 1 or bool(np.any(value.astype(np.int64) < 0)):
+        raise ExecutionError(f"a shape is a vector of numbers not below 0, this is {value.tolist()}")
+    return ShapeTuple(value.tolist())
+
+
+def reshape(value: Array, shape: ShapeTuple) -> Array:
+    """Return the same elements in another shape, without a copy where they lie in order.
+
+    Raises ExecutionError where there are more or fewer of them in that shape.
+    """
+    try:
+        viewed: Array = value.reshape(shape)
+    except ValueError as error:
+        raise ExecutionError(f"a tensor of shape {value.shape} has no shape {tuple(shape)}") from error
+    return viewed
+
+
+def null_value() -> None:
+    """Return nothing: the register lets go of what it held."""
+    return
 
 
 def shape_to_tensor(shape: ShapeTuple) -> Array:
@@ -114,8 +142,8 @@ RUNTIME_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "tvm.contrib.sort.argsort_nms": argsort_first,
     "tvm.contrib.sort.sort": sort_along,
     "tvm.contrib.sort.topk": topk_along,
-    **{
-        f"vm.builtin.{name}": BUILTINS[f"vm.builtin.{name}"]
-        for name in ("null_value", "reshape", "shape_of", "tensor_to_shape")
-    },
+    "vm.builtin.null_value": null_value,
+    "vm.builtin.reshape": reshape,
+    "vm.builtin.shape_of": shape_of,
+    "vm.builtin.tensor_to_shape": tensor_to_shape,
 }

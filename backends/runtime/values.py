@@ -1,29 +1,9 @@
-"""Values that running programs pass around beside arrays and tuples.
-
-value ::= array | tuple of values | AdtValue | RefValue | a callable closure
-"""
+"""Values that running Relax programs pass around beside arrays, tuples and numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
 
-from relay2relax.relay_ir.ir.expr import Constructor
+class ShapeTuple(tuple[int, ...]):
+    """A shape value, told apart from a tuple of tensors."""
 
-
-@dataclass(frozen=True, slots=True)
-class AdtValue:
-    """A value of an algebraic data type: the constructor that made it, and its fields."""
-
-    constructor: Constructor
-    fields: tuple[Any, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"{self.constructor.name}({', '.join(map(repr, self.fields))})"
-
-
-@dataclass(slots=True, eq=False)
-class RefValue:
-    """A mutable cell; two cells are the same only if they are the same object."""
-
-    value: Any
+    __slots__ = ()

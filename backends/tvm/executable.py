@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from relay2relax.backends.runtime.arguments import bind_arguments
 from relay2relax.backends.runtime.registry import registered
 from relay2relax.backends.tvm.limits import within_limits
-from relay2relax.backends.vm.arguments import bind_arguments
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
 from relay2relax.ops.registry.types import Type

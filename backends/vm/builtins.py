@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.backends.vm.bytecode import FunctionRef, ShapeTuple
+from relay2relax.backends.runtime.runtime_functions import null_value, reshape, shape_of, tensor_to_shape
+from relay2relax.backends.runtime.values import ShapeTuple
+from relay2relax.backends.vm.bytecode import FunctionRef
 from relay2relax.backends.vm.shape_heap import EQUAL, EQUAL_SLOT, LOAD, STORE
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import Diagnostic, ExecutionError
@@ -160,30 +162,6 @@ def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: str) -> 
     return placed
 
 
-def shape_of(value: Array) -> ShapeTuple:
-    """Return the extents of a tensor."""
-    return ShapeTuple(value.shape)
-
-
-def tensor_to_shape(value: Array) -> ShapeTuple:
-    """Return the numbers of a vector as a shape; raises ExecutionError where one is negative."""
-    if value.ndim != 1 or bool(np.any(value.astype(np.int64) < 0)):
-        raise ExecutionError(f"a shape is a vector of numbers not below 0, this is {value.tolist()}")
-    return ShapeTuple(value.tolist())
-
-
-def reshape(value: Array, shape: ShapeTuple) -> Array:
-    """Return the same elements in another shape, without a copy where they lie in order.
-
-    Raises ExecutionError where there are more or fewer of them in that shape.
-    """
-    try:
-        viewed: Array = value.reshape(shape)
-    except ValueError as error:
-        raise ExecutionError(f"a tensor of shape {value.shape} has no shape {tuple(shape)}") from error
-    return viewed
-
-
 def read_if_cond(value: Any) -> int:
     """Return the value of a condition, a bool tensor without dimensions."""
     return int(bool(np.asarray(value).reshape(())))
@@ -202,11 +180,6 @@ def tuple_getitem(value: tuple[Any, ...], index: int) -> Any:
 def make_closure(function: FunctionRef, *captured: Any) -> Closure:
     """Return a function with values for its last parameters."""
     return Closure(function, captured)
-
-
-def null_value() -> None:
-    """Return nothing: the register lets go of what it held."""
-    return
 
 
 def copy(value: Any) -> Any:

@@ -16,9 +16,10 @@ from typing import Any, TypeAlias, Union
 
 import numpy as np
 
+from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.core.dtype import Array
 from relay2relax.ops.registry.record import OpDef
-from relay2relax.tir.ir.expr import PrimExpr, Var
+from relay2relax.tir.ir.expr import Buffer, PrimExpr, Var
 from relay2relax.tir.ir.stmt import PrimFunc
 
 
@@ -112,12 +113,6 @@ class DataType(str):
     __slots__ = ()
 
 
-class ShapeTuple(tuple[int, ...]):
-    """A shape value, told apart from a tuple of tensors."""
-
-    __slots__ = ()
-
-
 Pooled: TypeAlias = Union[DataType, str, ShapeTuple, Array, int, float]
 
 
@@ -178,6 +173,18 @@ class ShapeFunction:
 
 
 FunctionEntry: TypeAlias = Union[VMFunction, Builtin, Packed, Kernel, OperatorCall, ShapeFunction]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a file of an executable holds: the function table, the constant pool, and the constants
+    that kernels read.
+    """
+
+    functions: tuple[FunctionEntry, ...]
+    constants: tuple[Pooled, ...]
+    target: str
+    weights: Mapping[Buffer, Array]
 
 
 def instruction_text(instruction: Instruction, names: Sequence[str]) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from relay2relax.backends.runtime.attribute_extents import attribute_variables
+from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.backends.vm.bytecode import (
     MACHINE,
     VOID,
@@ -31,10 +33,9 @@ from relay2relax.backends.vm.bytecode import (
     Register,
     Ret,
     ShapeFunction,
-    ShapeTuple,
     VMFunction,
 )
-from relay2relax.backends.vm.shape_heap import ShapeHeap, attribute_variables
+from relay2relax.backends.vm.shape_heap import ShapeHeap
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.passes import Sequential
 from relay2relax.ops.registry.record import OpDef, Script

@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
+from relay2relax.backends.runtime.extern_calls import is_interpreted
 from relay2relax.backends.vm.bytecode import (
     FunctionEntry,
+    Kernel,
     Pooled,
+    Program,
     VMFunction,
     constant_text,
     instruction_text,
 )
 from relay2relax.core.dtype import Array
 from relay2relax.tir.ir.expr import Buffer
+
+if TYPE_CHECKING:
+    from relay2relax.backends.c.loaded_module import CompiledModule
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,7 @@ class Executable:
     functions: tuple[FunctionEntry, ...]
     constants: tuple[Pooled, ...]
     target: str
-    native: Any = field(default=None, compare=False)
+    native: CompiledModule | None = field(default=None, compare=False)
     weights: Mapping[Buffer, Array] = field(default_factory=dict, compare=False)
     complete: Callable[[], Executable] | None = field(default=None, compare=False)
 
@@ -62,9 +68,10 @@ class Executable:
         Raises FileError where the file cannot be written, UnsupportedError for what has no form in
         a file.
         """
-        from relay2relax.backends.vm.executable_file import save_executable
+        from relay2relax.backends.vm.executable_file import write_program
 
-        save_executable(self if self.complete is None else self.complete(), path)
+        whole = self if self.complete is None else self.complete()
+        write_program(Program(whole.functions, whole.constants, whole.target, whole.weights), path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Executable:
@@ -74,9 +81,16 @@ class Executable:
         the file cannot be read, ParseError where it is damaged or of another version, CompilerError
         where the C compiler is missing.
         """
-        from relay2relax.backends.vm.executable_file import load_executable
+        from relay2relax.backends.vm.executable_file import read_program
 
-        return load_executable(path)
+        program = read_program(path)
+        native = None
+        if program.target == "c":
+            from relay2relax.backends.c.loaded_module import compile_prim_funcs
+
+            kernels = [one.func for one in program.functions if isinstance(one, Kernel)]
+            native = compile_prim_funcs([func for func in kernels if not is_interpreted(func)], program.weights)
+        return Executable(program.functions, program.constants, program.target, native, program.weights)
 
     def names(self) -> Sequence[str]:
         """Return the names in the function table, in order."""

@@ -14,11 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from relay2relax.backends.runtime.extern_calls import is_interpreted
+from relay2relax.backends.runtime.archive import read_archive, write_archive
+from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.backends.vm import bytecode as bc
-from relay2relax.backends.vm.archive import read_archive, write_archive
 from relay2relax.backends.vm.builtins import BUILTINS, INVOKE_CLOSURE
-from relay2relax.backends.vm.executable import Executable
 from relay2relax.backends.vm.value_codec import Reader, Writer
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
@@ -36,8 +35,8 @@ _FORMAT = "relay2relax relax vm"
 _VERSION = 1
 
 
-def save_executable(executable: Executable, path: str | os.PathLike[str]) -> None:
-    """Write an executable of target numpy or c, whole or not at all.
+def write_program(program: bc.Program, path: str | os.PathLike[str]) -> None:
+    """Write a program of target numpy or c, whole or not at all.
 
     Raises FileError where the file cannot be written, UnsupportedError for what has no form in a
     file.
@@ -45,31 +44,31 @@ def save_executable(executable: Executable, path: str | os.PathLike[str]) -> Non
     writer = Writer()
     tensors: list[Array] = []
     scripts: dict[GlobalVar, PrimFunc] = {}
-    functions = [_entry(one, writer, executable, tensors, scripts) for one in executable.functions]
+    functions = [_entry(one, writer, program.weights, tensors, scripts) for one in program.functions]
     module = IRModule(scripts)
     names = {var.name: name for var, name in global_names(module).items()}
     for one in functions:
         if "script" in one:
             one["script"] = names[one["script"]]
     header = {
-        "target": executable.target,
+        "target": program.target,
         "functions": functions,
-        "constants": [_pooled(one, tensors) for one in executable.constants],
+        "constants": [_pooled(one, tensors) for one in program.constants],
         "script": print_module(module) if scripts else "",
         "variables": writer.table(),
     }
     write_archive(path, _FORMAT, _VERSION, header, tensors)
 
 
-def load_executable(path: str | os.PathLike[str]) -> Executable:
-    """Return the executable that ``Executable.save`` wrote.
+def read_program(path: str | os.PathLike[str]) -> bc.Program:
+    """Return the program that :func:`write_program` wrote.
 
     Raises FileError where the file cannot be read, ParseError where it is damaged or of another
-    version, CompilerError where it is of target c and the C compiler is missing.
+    version.
     """
     header, tensors = read_archive(path, _FORMAT, _VERSION)
     try:
-        return _Loader(header, tensors).executable()
+        return _Loader(header, tensors).program()
     except ParseError as problem:
         raise ParseError(f"{path}: {problem.diagnostics[0].title}") from problem
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as problem:
@@ -82,7 +81,7 @@ def load_executable(path: str | os.PathLike[str]) -> Executable:
 def _entry(
     entry: bc.FunctionEntry,
     writer: Writer,
-    executable: Executable,
+    weights: Mapping[Buffer, Array],
     tensors: list[Array],
     scripts: dict[GlobalVar, PrimFunc],
 ) -> dict[str, Any]:
@@ -102,7 +101,7 @@ def _entry(
             computed = [[slot, writer.expr(expr)] for slot, expr in results]
             return {"kind": "shapes", "name": name, "slots": where, "results": computed}
         case bc.Kernel(name, func):
-            return {"kind": "kernel", "name": name, **_kernel(func, writer, executable.weights, tensors, scripts)}
+            return {"kind": "kernel", "name": name, **_kernel(func, writer, weights, tensors, scripts)}
 
 
 def _kernel(
@@ -169,7 +168,7 @@ def _pooled(value: bc.Pooled, tensors: list[Array]) -> list[Any]:
             return ["dtype", str(value)]
         case str():
             return ["string", value]
-        case bc.ShapeTuple():
+        case ShapeTuple():
             return ["shape", list(value)]
         case bool() | int():
             return ["int", int(value)]
@@ -183,7 +182,7 @@ def _pooled(value: bc.Pooled, tensors: list[Array]) -> list[Any]:
 
 
 class _Loader:
-    """An executable from a header; every number is checked before it is believed."""
+    """A program from a header; every number is checked before it is believed."""
 
     def __init__(self, header: Mapping[str, Any], tensors: list[Array]) -> None:
         self.header = header
@@ -196,20 +195,14 @@ class _Loader:
             module = parse(_text(script), "the kernels")
             self.kernels = {var.name: f for var, f in module.functions.items() if isinstance(f, PrimFunc)}
 
-    def executable(self) -> Executable:
+    def program(self) -> bc.Program:
         target = self.header["target"]
         if target not in ("numpy", "c"):
             raise ParseError(f"expected an executable of target numpy or c, found {target!r:.40}")
         names = [_text(one["name"]) for one in self.header["functions"]]
         constants = tuple(self.constant(one) for one in self.header["constants"])
         functions = tuple(self.entry(one, names, len(constants)) for one in self.header["functions"])
-        native = None
-        if target == "c":
-            from relay2relax.backends.c.loaded_module import compile_prim_funcs
-
-            kernels = [e.func for e in functions if isinstance(e, bc.Kernel) and not is_interpreted(e.func)]
-            native = compile_prim_funcs(kernels, self.weights)
-        return Executable(functions, constants, target, native, self.weights)
+        return bc.Program(functions, constants, target, self.weights)
 
     def constant(self, constant: Any) -> bc.Pooled:
         match constant:
@@ -218,7 +211,7 @@ class _Loader:
             case ["string", str(text)]:
                 return text
             case ["shape", list(extents)]:
-                return bc.ShapeTuple(_below(one, 1 << 63) for one in extents)
+                return ShapeTuple(_below(one, 1 << 63) for one in extents)
             case ["int", int(value)]:
                 return value
             case ["float", str(value)]:

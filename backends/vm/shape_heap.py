@@ -5,9 +5,8 @@ some.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import fields
-from typing import Any
 
+from relay2relax.backends.runtime.attribute_extents import attribute_extents, attribute_variables
 from relay2relax.core.dtype import is_int
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.relax_ir.inference.op_signatures import ForeignOp
@@ -135,22 +134,6 @@ class ShapeHeap:
     def knows(self, shape: Sequence[Extent]) -> bool:
         """Whether the variables of ``shape`` have values."""
         return all(var in self._filled for extent in shape for var in variables(as_prim(extent)))
-
-
-def attribute_extents(attrs: Any) -> Iterator[PrimExpr]:
-    """Yield the symbolic extents in the fields of an attribute object."""
-    stack = [getattr(attrs, one.name) for one in fields(attrs)]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, tuple):
-            stack += value
-        elif isinstance(value, PrimExpr):
-            yield value
-
-
-def attribute_variables(attrs: Any) -> tuple[Var, ...]:
-    """Return the variables of the symbolic extents in ``attrs``, each once."""
-    return tuple(dict.fromkeys(var for extent in attribute_extents(attrs) for var in variables(extent)))
 
 
 def _defined(expr: PrimExpr, known: Collection[Var]) -> bool:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relay2relax.backends.numpy.kernels import in_call_order, numpy_kernel
+from relay2relax.backends.runtime.arguments import as_array
 from relay2relax.backends.runtime.dlpack import is_bfloat16, shared
 from relay2relax.backends.runtime.extern_calls import is_interpreted, outside_names
 from relay2relax.backends.runtime.registry import find_func, missing, missing_functions
+from relay2relax.backends.runtime.runtime_functions import null_value
+from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.backends.vm import bytecode as bc
-from relay2relax.backends.vm.arguments import as_array
-from relay2relax.backends.vm.builtins import BUILTINS, INVOKE_CLOSURE, SPECIALISED, Closure, copy, null_value
+from relay2relax.backends.vm.builtins import BUILTINS, INVOKE_CLOSURE, SPECIALISED, Closure, copy
 from relay2relax.backends.vm.direct import direct_call
 from relay2relax.backends.vm.executable import Executable
 from relay2relax.backends.vm.shape_heap import EQUAL
@@ -262,7 +264,7 @@ class VirtualMachine(StatefulCalls):
                     if isinstance(dtype, bc.DataType) and dtype != "void":
                         known.setdefault(number, numpy_dtype(dtype))
                 case "check_shape_info", (bc.Register(number), *_):
-                    known.setdefault(number, bc.ShapeTuple)
+                    known.setdefault(number, ShapeTuple)
                 case "check_tuple_info", (bc.Register(number), *_):
                     fields.setdefault(number, [])
                 case "tuple_getitem", (bc.Register(number), bc.Immediate(index)):
@@ -431,7 +433,7 @@ def _operator(entry: bc.OperatorCall) -> Callable[..., Any]:
     op, attrs, extents = entry.op, entry.attrs, entry.extents
 
     def run(*args: Any) -> Any:
-        given = [tuple(arg) if isinstance(arg, bc.ShapeTuple) else arg for arg in args]
+        given = [tuple(arg) if isinstance(arg, ShapeTuple) else arg for arg in args]
         used = attrs
         if extents:
             used = with_values(attrs, dict(zip(extents, given.pop(), strict=True)))
@@ -464,14 +466,14 @@ def _convert(value: Any, dtype: Any, what: str) -> Any:
                 _convert(one, field, f"{what}[{n}]") for n, (one, field) in enumerate(zip(value, dtype, strict=True))
             )
         dtype = None
-    if dtype is bc.ShapeTuple:
+    if dtype is ShapeTuple:
         whole = isinstance(value, Iterable) and all(isinstance(one, (int, np.integer)) for one in value)
-        return bc.ShapeTuple(map(int, value)) if whole else value
+        return ShapeTuple(map(int, value)) if whole else value
     if dtype is not None and not isinstance(value, (tuple, Closure, bc.FunctionRef)):
         return as_array(value, "bool" if dtype == np.bool_ else dtype.name, what)
     if type(value) is not np.ndarray and isinstance(value, np.ndarray):
         return value.view(np.ndarray)
-    if isinstance(value, (list, tuple)) and not isinstance(value, bc.ShapeTuple):
+    if isinstance(value, (list, tuple)) and not isinstance(value, ShapeTuple):
         return tuple(_convert(one, None, what) for one in value)
     if hasattr(value, "__dlpack__") and not isinstance(value, (np.ndarray, np.generic)):
         return as_array(value, "bfloat16" if is_bfloat16(value) else of_array(np.from_dlpack(value)), what)
@@ -505,7 +507,7 @@ def _own(value: Any, taken: set[int]) -> Any:
             return value
         case np.generic():
             return np.asarray(value)
-        case bc.ShapeTuple():
+        case ShapeTuple():
             return value
         case tuple():
             return tuple(_own(one, taken) for one in value)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.backends.runtime.values import AdtValue, RefValue
+from relay2relax.backends.relay.values import AdtValue, RefValue
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.tolerance import difference

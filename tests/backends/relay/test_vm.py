@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from relay2relax.backends import create_executor, load_executor
-from relay2relax.backends.runtime.values import AdtValue, RefValue
+from relay2relax.backends.relay.values import AdtValue, RefValue
 from relay2relax.core.errors import FileError, ParseError, UnsupportedError
 from relay2relax.core.tolerance import MODEL_REDUCTION, difference
 from relay2relax.relay_ir import IRModule, infer_type, parse

@@ -14,7 +14,8 @@ import pytest
 
 from relay2relax import backends
 from relay2relax import relax_ir as rx
-from relay2relax.backends.vm.bytecode import Kernel, ShapeTuple
+from relay2relax.backends.runtime.values import ShapeTuple
+from relay2relax.backends.vm.bytecode import Kernel
 from relay2relax.core.errors import FileError, ParseError
 from relay2relax.relax_ir.transform import BindParams, FuseOps, FuseTIR, LegalizeOps
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from relay2relax import backends, relax_ir, translator
-from relay2relax.backends.vm.bytecode import ShapeTuple
+from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.core.errors import ExecutionError, UnsupportedError
 from relay2relax.relax_ir.build.builder import BlockBuilder, call_op
 from relay2relax.relax_ir.ir import expr as rx

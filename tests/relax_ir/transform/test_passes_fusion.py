@@ -9,7 +9,7 @@ import pytest
 
 from relay2relax import backends
 from relay2relax import relax_ir as rx
-from relay2relax.backends.vm.bytecode import ShapeTuple
+from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.relax_ir.transform import FuseOps, FuseTIR, LegalizeOps, Sequential
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.te.pattern import OpPattern, op_pattern

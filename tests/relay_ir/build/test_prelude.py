@@ -12,7 +12,7 @@ import pytest
 
 from relay2relax import relay_ir
 from relay2relax.backends import create_executor
-from relay2relax.backends.runtime.values import AdtValue
+from relay2relax.backends.relay.values import AdtValue
 from relay2relax.core import Relay2RelaxError
 from relay2relax.relay_ir import Function, GlobalVar, IRModule, var
 from relay2relax.relay_ir.build import op

@@ -1,17 +1,17 @@
-"""Relax modules on the C backend: operators become PrimFuncs, PrimFuncs machine code."""
+"""Relax modules on target c: operators become PrimFuncs, PrimFuncs machine code."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from relay2relax.backends.c.build_cache import place_of
 from relay2relax.backends.c.codegen.program import generate
 from relay2relax.backends.c.loaded_module import CompiledModule
 from relay2relax.backends.c.merge_calls import merge_blocks
 from relay2relax.backends.c.shape_checks import with_extent_checks
 from relay2relax.backends.c.toolchain import compile_object, find_compiler
 from relay2relax.backends.runtime.extern_calls import is_interpreted
+from relay2relax.backends.vm.build_cache import place_of
 from relay2relax.backends.vm.compiler import compile_module
 from relay2relax.backends.vm.executable import Executable
 from relay2relax.relax_ir.ir.expr import IRModule

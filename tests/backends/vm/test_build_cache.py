@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from relay2relax import backends, relax_ir, relay_ir, translator
-from relay2relax.backends.c import build as native
-from relay2relax.backends.c import build_cache as kept
-from relay2relax.backends.c.build_cache import structure
+from relay2relax.backends.vm import build_cache as kept
+from relay2relax.backends.vm import native
+from relay2relax.backends.vm.build_cache import structure
 from relay2relax.core.passes import PassContext, PassTimingInstrument
 from relay2relax.relax_ir.ir.expr import IRModule
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay2relax.backends.vm.arguments import bind_arguments
+from relay2relax.backends.runtime.arguments import bind_arguments
 from relay2relax.core.errors import ExecutionError
 from relay2relax.ops.registry.types import TensorType, TupleType
 from relay2relax.tir.extent import ANY, mul

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from relay2relax.backends.c.loaded_module import thread_count
+from relay2relax.backends.threads import thread_count
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.relax_ir.ir.expr import Call

@@ -3,12 +3,12 @@ it is lowered.
 
 A build's name is a hash of the module's structure, of the compiler, and of this package's own
 sources. What floating- point constants hold is not part of it, because the C text does not depend
-on that (``program.py``); integers and single numbers may become part of a program, so theirs is. A
-kept build has the machine's instructions and how the kernels are called; the machine code is the
-shared object beside it. The kernels' programs in TensorIR are left out, for only a file of the
-executable needs them, and reading them would take as long as making them. The file is a pickle that
-may name this package's classes of data and nothing else, so that reading it executes nothing; what
-is damaged is built anew.
+on that (``c/codegen/program.py``); integers and single numbers may become part of a program, so
+theirs is. A kept build has the machine's instructions and how the kernels are called; the machine
+code is the shared object beside it. The kernels' programs in TensorIR are left out, for only a file
+of the executable needs them, and reading them would take as long as making them. The file is a
+pickle that may name this package's classes of data and nothing else, so that reading it executes
+nothing; what is damaged is built anew.
 """
 
 from __future__ import annotations
@@ -87,13 +87,17 @@ class Place:
         """
         numbers = {id(array): number for number, array in enumerate(self.arrays)}
         weights = [(buffer, numbers.get(id(array))) for buffer, array in executable.weights.items()]
+        native = executable.native
         pooled = [one for one in executable.constants if isinstance(one, np.ndarray)]
-        if any(number is None for _, number in weights) or any(id(array) not in numbers for array in pooled):
+        if (
+            native is None
+            or any(number is None for _, number in weights)
+            or any(id(array) not in numbers for array in pooled)
+        ):
             return
-        if not all(_is_found_again(one, executable.native) for one in executable.functions):
+        if not all(_is_found_again(one, native) for one in executable.functions):
             return
         functions = [replace(o, func=_signature(o.func)) if isinstance(o, Kernel) else o for o in executable.functions]
-        native: CompiledModule = executable.native
         entries = {name: _described(entry) for name, entry in native.entries.items()}
         stream = BytesIO()
         _Pickler(stream, numbers).dump(

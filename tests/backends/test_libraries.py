@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from relay2relax import backends, relay_ir, translator
-from relay2relax.backends.runtime import libraries
+from relay2relax.backends import libraries
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.relax_ir import parse
 from relay2relax.relax_ir.ir.expr import IRModule
