@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.merge_calls import merge_blocks
-from relay2relax.backends.c.schedule.machine import Machine
 from relay2relax.backends.c.schedule.schedule import Schedule, schedule
 from relay2relax.backends.c.toolchain import find_compiler
 from relay2relax.backends.numpy.tir import evaluate_prim_func

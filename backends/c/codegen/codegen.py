@@ -23,9 +23,10 @@ from relay2relax.backends.c.codegen.expression import (
     Prefix,
     render,
 )
-from relay2relax.backends.c.codegen.header import C_TYPES, FUNCTIONS, HALF
+from relay2relax.backends.c.codegen.header import FUNCTIONS
 from relay2relax.backends.c.codegen.positions import Unrolled
 from relay2relax.backends.c.codegen.properties import chooses_around_loops, is_natural, is_remainder, loaded_by_choice
+from relay2relax.backends.c.dtypes import HALF, c_type, value_type
 from relay2relax.backends.runtime.extern_calls import math_call
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
@@ -67,24 +68,6 @@ _DIVISIONS = {"//": "/", "%": "%", "truncdiv": "/", "truncmod": "%"}
 # Intrinsics whose values are numbers of half precision where their arguments are.
 _EXACT = frozenset({"abs", "ceil", "copysign", "fabs", "floor", "fmod", "nearbyint", "round", "trunc"})
 _PREDICATES = frozenset({"isfinite", "isinf", "isnan"})
-
-
-def c_type(dtype: str) -> str:
-    """Return the C type of an element.
-
-    Raises UnsupportedError for dtypes that C code is not made for.
-    """
-    found = C_TYPES.get(dtype)
-    if found is None:
-        raise UnsupportedError(f"the C backend has no {dtype}; convert to float32 or use the numpy backend")
-    return found
-
-
-def value_type(dtype: str) -> str:
-    """Return the C type of a number that is computed with: half precision is computed with as
-    float.
-    """
-    return "float" if dtype in HALF else c_type(dtype)
 
 
 def stored(value: CExpr, dtype: str) -> CExpr:
@@ -242,8 +225,10 @@ class _Writer:
         if found is None:
             memory = self.memory(buffer)
             found = self.buffers.setdefault(memory, f"b{len(self.buffers)}")
+            begin = self.begin(buffer)
+            first = self.begins.setdefault(memory, begin)
             # All that a stage reads of one memory begins at one place.
-            assert self.begins.setdefault(memory, self.begin(buffer)) == self.begin(buffer)
+            assert first == begin
         return found
 
     def named(self, var: Var, prefix: str) -> str:

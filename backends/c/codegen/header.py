@@ -10,26 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Dtypes that are stored as their bits, and computed with as floats that are rounded after every
-# operation.
-HALF = ("float16", "bfloat16")
-# C type of an element in memory; a bool is stored as a byte that is 0 or 1.
-C_TYPES: Mapping[str, str] = {
-    "float16": "uint16_t",
-    "bfloat16": "uint16_t",
-    "float32": "float",
-    "float64": "double",
-    "int8": "int8_t",
-    "int16": "int16_t",
-    "int32": "int32_t",
-    "int64": "int64_t",
-    "uint8": "uint8_t",
-    "uint16": "uint16_t",
-    "uint32": "uint32_t",
-    "uint64": "uint64_t",
-    "bool": "uint8_t",
-}
-
 _LIBM = (
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos", "cosh", "exp2", "expm1",
     "floor", "fmod", "hypot", "log", "log10", "log1p", "log2", "nearbyint", "sin", "sinh", "sqrt", "tan", "trunc",

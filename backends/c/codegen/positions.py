@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from relay2relax.backends.c.access import coefficient
 from relay2relax.backends.c.codegen.expression import CExpr
-from relay2relax.backends.c.schedule.loops import coefficient
 from relay2relax.backends.c.stages import flat_index
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var

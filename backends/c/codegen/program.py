@@ -20,7 +20,7 @@ from relay2relax.backends.c.codegen.codegen import Kernel, stage_kernel
 from relay2relax.backends.c.codegen.header import HEADER
 from relay2relax.backends.c.codegen.plan import Arena, plan_memory
 from relay2relax.backends.c.codegen.threads import DECLARATION, POOL
-from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.schedule import Scheduled, schedule
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.core.errors import ExecutionError, UnsupportedError

@@ -10,9 +10,9 @@ from typing import Union
 
 import numpy as np
 
-from relay2relax.backends.c.codegen.header import C_TYPES
 from relay2relax.backends.c.codegen.plan import ALIGNMENT
 from relay2relax.backends.c.codegen.program import Entry
+from relay2relax.backends.c.dtypes import C_TYPES
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.relax_ir.ir import expr as rx

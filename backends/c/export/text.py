@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from string import Template
 
-from relay2relax.backends.c.codegen.header import HALF
 from relay2relax.backends.c.codegen.plan import ALIGNMENT
 from relay2relax.backends.c.codegen.program import size_text
+from relay2relax.backends.c.dtypes import HALF
 from relay2relax.backends.c.export.library import MARK_BYTES, Library, Tensor, padded_bytes
 from relay2relax.core.dtype import is_float, is_int, numpy_dtype
 from relay2relax.relax_ir.script.values import extent_text

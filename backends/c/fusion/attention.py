@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from relay2relax.backends.c.access import clamp_start
 from relay2relax.backends.c.fusion.rows import Users
-from relay2relax.backends.c.schedule.loops import clamp_start, static
 from relay2relax.backends.c.stages import (
     Axis,
     Blocks,
@@ -30,6 +30,7 @@ from relay2relax.backends.c.stages import (
 )
 from relay2relax.core.dtype import bits
 from relay2relax.tir.arith.simplify import ceiling, simplify
+from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, FloatImm, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.ir.reshape import size as size_of
 from relay2relax.tir.ir.visit import loads, map_expr, variables

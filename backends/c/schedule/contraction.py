@@ -11,22 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from relay2relax.backends.c.schedule.loops import (
-    block,
-    clamp_start,
-    coefficient,
-    local,
-    parallel,
-    put,
-    serial,
-    static,
-    unrolled,
-    vectorized,
-)
-from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.backends.c.access import clamp_start, coefficient
+from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.schedule.loops import block, local, parallel, put, serial, unrolled, vectorized
 from relay2relax.backends.c.stages import Axis, Stage, points
 from relay2relax.core.dtype import is_float
 from relay2relax.tir.arith.simplify import ceiling, simplify
+from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, Call, IntImm, PrimExpr, Var, binary, const
 from relay2relax.tir.ir.intrinsics import call
 from relay2relax.tir.ir.stmt import BufferStore, For, If, LoopKind, Seq, Stmt

@@ -8,12 +8,14 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TypeGuard
 
+from relay2relax.backends.c.access import coefficient
 from relay2relax.backends.c.fusion.pipeline import effort
-from relay2relax.backends.c.schedule.loops import block, coefficient, local, parallel, put, static, vectorized
-from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.schedule.loops import block, local, parallel, put, vectorized
 from relay2relax.backends.c.stages import Axis, Stage
 from relay2relax.core.dtype import bits
 from relay2relax.tir.arith.simplify import ceiling, prove, simplify
+from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import (
     Binary,
     Buffer,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relay2relax.backends.c.codegen.header import HALF
+from relay2relax.backends.c.dtypes import HALF
 from relay2relax.backends.c.fusion.widening import converted
 from relay2relax.backends.c.schedule.loops import put
 from relay2relax.backends.c.stages import Reduction, Stage, points

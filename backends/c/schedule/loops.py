@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.stages import Axis, Stage, flat_index
 from relay2relax.tir.arith.simplify import EXTENTS, limits, simplify
-from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, Cast, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.extent import static
+from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.ir.reshape import size as size_of
 from relay2relax.tir.ir.stmt import Allocate, For, LoopKind, Seq, Stmt
-from relay2relax.tir.ir.visit import map_expr, subexpressions, substitute, substitute_stmt
+from relay2relax.tir.ir.visit import map_expr, substitute, substitute_stmt
 
 
 class FlatViews:
@@ -125,35 +126,6 @@ def _earliest(place: PrimExpr) -> int:
     return 0
 
 
-def coefficient(expr: PrimExpr, var: Var) -> int | None:
-    """Return the constant factor of ``var`` in ``expr``, or None where ``expr`` is not affine in
-    it.
-    """
-    match expr:
-        case Var():
-            return 1 if expr is var else 0
-        case Binary(("+" | "-") as op, a, b):
-            left, right = coefficient(a, var), coefficient(b, var)
-            if left is None or right is None:
-                return None
-            return left + right if op == "+" else left - right
-        case Binary("*", a, b):
-            left, right = coefficient(a, var), coefficient(b, var)
-            if left == 0 and right == 0:
-                return 0
-            if isinstance(a, IntImm) and right is not None:
-                return a.value * right
-            return b.value * left if isinstance(b, IntImm) and left is not None else None
-        case Cast("int64", value):
-            return coefficient(value, var)
-    return None if any(node is var for node in subexpressions(expr)) else 0
-
-
-def static(extent: PrimExpr) -> int | None:
-    """Return the value of a constant extent."""
-    return extent.value if isinstance(extent, IntImm) else None
-
-
 @dataclass(frozen=True, slots=True)
 class Nest:
     """Loops from the outermost in, to be put around a body."""
@@ -232,14 +204,3 @@ def local(dtype: str, shape: Sequence[int], scope: str, body: Callable[[Buffer],
 def put(expr: PrimExpr, values: Mapping[Var, PrimExpr]) -> PrimExpr:
     """Return ``expr`` with variables replaced."""
     return substitute(expr, values)
-
-
-def clamp_start(step: PrimExpr, size: int, extent: PrimExpr) -> PrimExpr:
-    """Return where piece number ``step`` of ``size`` begins, the last one moved back so that it
-    ends at ``extent``.
-    """
-    count = static(extent)
-    start = binary("*", step, IntImm(size))
-    if count is not None and count % size == 0:
-        return start
-    return binary("min", start, binary("-", extent, IntImm(size)))

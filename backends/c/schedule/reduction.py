@@ -6,23 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from relay2relax.backends.c.access import coefficient
 from relay2relax.backends.c.fusion.pipeline import effort
+from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.elementwise import innermost
-from relay2relax.backends.c.schedule.loops import (
-    block,
-    coefficient,
-    local,
-    parallel,
-    put,
-    serial,
-    static,
-    unrolled,
-    vectorized,
-)
-from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.backends.c.schedule.loops import block, local, parallel, put, serial, unrolled, vectorized
 from relay2relax.backends.c.stages import Axis, Reduction, Stage
 from relay2relax.core.dtype import is_float
 from relay2relax.tir.arith.simplify import simplify
+from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import (
     Binary,
     Buffer,

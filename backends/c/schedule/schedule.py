@@ -11,17 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.fusion.pipeline import effort, fuse
+from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.contraction import schedule_contraction
 from relay2relax.backends.c.schedule.elementwise import collapse, schedule_elementwise
 from relay2relax.backends.c.schedule.half import widened
 from relay2relax.backends.c.schedule.in_place import write_over
-from relay2relax.backends.c.schedule.loops import FlatViews, parallel, static
-from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.backends.c.schedule.loops import FlatViews, parallel
 from relay2relax.backends.c.schedule.reduction import schedule_reduction
 from relay2relax.backends.c.schedule.winograd import with_winograd
 from relay2relax.backends.c.stages import Axis, Blocks, Opaque, Part, Rows, Stage, points, stages_of
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.tir.arith.simplify import simplify
+from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Binary, Buffer, Call, IntImm, PrimExpr, binary
 from relay2relax.tir.ir.reshape import size as size_of
 from relay2relax.tir.ir.stmt import Allocate, PrimFunc, Seq, Stmt

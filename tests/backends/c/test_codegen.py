@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from relay2relax.backends.c.codegen.expression import Atom, Conditional, Infix, Prefix, render
 from relay2relax.backends.c.loaded_module import compile_prim_funcs, generate
-from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.stages import flat_index
 from relay2relax.backends.c.toolchain import find_compiler
 from relay2relax.backends.numpy.tir import evaluate_prim_func

@@ -11,7 +11,7 @@ import pytest
 
 from relay2relax import backends, relay_ir, translator
 from relay2relax.backends.c.loaded_module import compile_prim_funcs, generate
-from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.backends.c.machine import Machine
 from relay2relax.tir import te
 from relay2relax.tir.ir.expr import Buffer
 from relay2relax.tir.ir.intrinsics import call

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from relay2relax import backends, relay_ir, translator
+from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.merge_calls import merge_blocks
-from relay2relax.backends.c.schedule.machine import Machine
 from relay2relax.backends.c.schedule.schedule import schedule
 from relay2relax.relax_ir.transform import LegalizeOps
 from relay2relax.tir.ir.stmt import PrimFunc

@@ -53,7 +53,7 @@ def test_inputs_of_all_steps_are_multiplied_at_once() -> None:
 
 def test_a_matrix_is_packed_once_for_all_steps() -> None:
     from relay2relax.backends.c.codegen.program import generate
-    from relay2relax.backends.c.schedule.machine import Machine
+    from relay2relax.backends.c.machine import Machine
 
     func = recurrence(3)
     weights = next(buffer for buffer in func.buffers if buffer.name == "W")

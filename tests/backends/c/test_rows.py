@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from relay2relax.backends.c.loaded_module import compile_prim_funcs, generate
-from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.schedule import schedule
 from relay2relax.backends.c.toolchain import find_compiler
 from relay2relax.tir import te

@@ -16,8 +16,8 @@ import pytest
 
 from relay2relax import relay_ir, translator
 from relay2relax.backends.c.codegen.program import Entry, generate
+from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.merge_calls import merge_blocks
-from relay2relax.backends.c.schedule.machine import Machine
 from relay2relax.backends.c.toolchain import find_compiler
 from relay2relax.backends.numpy.binding import bind_call
 from relay2relax.core.dtype import numpy_dtype

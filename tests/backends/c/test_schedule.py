@@ -9,7 +9,7 @@ import pytest
 
 from relay2relax.backends.c.codegen.plan import plan_memory
 from relay2relax.backends.c.loaded_module import compile_prim_funcs, generate
-from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.schedule import schedule
 from relay2relax.backends.c.toolchain import find_compiler
 from relay2relax.tir import te

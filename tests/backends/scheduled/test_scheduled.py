@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from relay2relax import backends, relax_ir, relay_ir, translator
-from relay2relax.backends.c.schedule.machine import Machine
+from relay2relax.backends.c.machine import Machine
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.core.tolerance import difference
 

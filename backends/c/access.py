@@ -1,0 +1,42 @@
+"""What rules, schedules and codegen ask about the index of an access."""
+
+from __future__ import annotations
+
+from relay2relax.tir.extent import static
+from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.ir.visit import subexpressions
+
+
+def coefficient(expr: PrimExpr, var: Var) -> int | None:
+    """Return the constant factor of ``var`` in ``expr``, or None where ``expr`` is not affine in
+    it.
+    """
+    match expr:
+        case Var():
+            return 1 if expr is var else 0
+        case Binary(("+" | "-") as op, a, b):
+            left, right = coefficient(a, var), coefficient(b, var)
+            if left is None or right is None:
+                return None
+            return left + right if op == "+" else left - right
+        case Binary("*", a, b):
+            left, right = coefficient(a, var), coefficient(b, var)
+            if left == 0 and right == 0:
+                return 0
+            if isinstance(a, IntImm) and right is not None:
+                return a.value * right
+            return b.value * left if isinstance(b, IntImm) and left is not None else None
+        case Cast("int64", value):
+            return coefficient(value, var)
+    return None if any(node is var for node in subexpressions(expr)) else 0
+
+
+def clamp_start(step: PrimExpr, size: int, extent: PrimExpr) -> PrimExpr:
+    """Return where piece number ``step`` of ``size`` begins, the last one moved back so that it
+    ends at ``extent``.
+    """
+    count = static(extent)
+    start = binary("*", step, IntImm(size))
+    if count is not None and count % size == 0:
+        return start
+    return binary("min", start, binary("-", extent, IntImm(size)))
