@@ -24,10 +24,14 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, slots=True)
 class PassInfo:
-    """What instruments learn of a pass: its name and the optimisation level from which it runs."""
+    """What instruments learn of a pass: its name and the optimisation level from which it runs.
+
+    What is ``required`` cannot be left out: it finds what passes after it ask for.
+    """
 
     name: str
     opt_level: int
+    required: bool = False
 
 
 class PassInstrument:
@@ -96,6 +100,8 @@ class PassContext:
 
     def enabled(self, info: PassInfo) -> bool:
         """Whether a ``Sequential`` runs the pass in this context."""
+        if info.required:
+            return True
         if info.name in self.disabled_pass:
             return False
         return info.name in self.required_pass or self.opt_level >= info.opt_level
@@ -136,7 +142,7 @@ class Pass(ABC, Generic[M]):
     def __call__(self, mod: M) -> M:
         """Run the pass under the eyes of the current context's instruments."""
         instruments, info = PassContext.current().instruments, self.info
-        if not all(instrument.should_run(mod, info) for instrument in instruments):
+        if not info.required and not all(instrument.should_run(mod, info) for instrument in instruments):
             return mod
         for instrument in instruments:
             instrument.run_before_pass(mod, info)

@@ -41,7 +41,7 @@ _MOST_ROWS, _LEAST_ROWS = 32, 8
 _BLOCK_BYTES = 1 << 17
 
 
-def by_blocks(program: Program, kept: frozenset[Buffer]) -> Program:
+def fuse_attention(program: Program, kept: frozenset[Buffer]) -> Program:
     """Return ``program`` with products around rows as one.
 
     The buffers ``kept`` are wanted by others, too.

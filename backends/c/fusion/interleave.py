@@ -18,7 +18,7 @@ from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr
 from relay2relax.tir.ir.visit import loads, map_expr, substitute
 
 # More results than this stay interleaved.
-_MOST_PHASES = 16
+_MOST_RESULTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class _Period:
     remainder: int
 
 
-def split_phases(stages: Sequence[AnyStage], fixed: set[Buffer]) -> list[AnyStage]:
+def split_interleaved(stages: Sequence[AnyStage], fixed: frozenset[Buffer]) -> list[AnyStage]:
     """Return the program with interleaved reductions made one by one, in place of the stage that
     interleaves them.
     """
@@ -59,7 +59,7 @@ def split_phases(stages: Sequence[AnyStage], fixed: set[Buffer]) -> list[AnyStag
             if maker.indices != tuple(axis.var for axis in maker.axes):
                 continue
             remainders = product(*(range(period.size) for period in periods))
-            work[number] = [_phase(maker, stage, load, periods, chosen) for chosen in remainders]
+            work[number] = [_one_of(maker, stage, load, periods, chosen) for chosen in remainders]
             work[users[load.buffer][0]] = []
             break
     return [stage for parts in work for stage in parts]
@@ -91,7 +91,7 @@ def _periods(load: BufferLoad, axes: Sequence[Axis]) -> list[_Period]:
     count = 1
     for period in periods:
         count *= period.size
-    return periods if count <= _MOST_PHASES and len({p.var for p in periods}) == len(periods) else []
+    return periods if count <= _MOST_RESULTS and len({p.var for p in periods}) == len(periods) else []
 
 
 def _shifted(index: PrimExpr) -> tuple[Var, int] | None:
@@ -105,7 +105,7 @@ def _shifted(index: PrimExpr) -> tuple[Var, int] | None:
     return None
 
 
-def _phase(made: Stage, reader: Stage, load: BufferLoad, periods: Sequence[_Period], chosen: Sequence[int]) -> Stage:
+def _one_of(made: Stage, reader: Stage, load: BufferLoad, periods: Sequence[_Period], chosen: Sequence[int]) -> Stage:
     """Return the sum of products for one remainder of each period, stored as ``reader`` would."""
     places = list(load.indices)
     steps: dict[Var, Axis] = {}

@@ -22,7 +22,7 @@ _Dimension: TypeAlias = tuple[Buffer, int]
 _LEAST_CHANNELS = 8
 
 
-def channels_last(stages: Sequence[AnyStage], fixed: set[Buffer], weights: frozenset[Buffer]) -> list[AnyStage]:
+def channels_last(stages: Sequence[AnyStage], fixed: frozenset[Buffer], weights: frozenset[Buffer]) -> list[AnyStage]:
     """Return the program with images in another memory order; buffers in ``fixed`` keep theirs.
 
     ``weights`` are the buffers that may be the weights of a convolution: parameters, and what is

@@ -40,7 +40,7 @@ class Piece:
         return substitute(self.value, {axis.var: index for axis, index in zip(self.axes, indices, strict=True)})
 
 
-def place(stages: Sequence[AnyStage], fixed: set[Buffer]) -> list[AnyStage]:
+def place_parts(stages: Sequence[AnyStage], fixed: frozenset[Buffer]) -> list[AnyStage]:
     """Return the program with tensors that are only parts of others made in those.
 
     Those in ``fixed`` stay.

@@ -41,7 +41,7 @@ class _Step:
         return self.stage.reduction.axes[0]
 
 
-def batch_steps(stages: Sequence[AnyStage], memory: Callable[[Buffer], Buffer]) -> list[AnyStage]:
+def batch_recurrences(stages: Sequence[AnyStage], memory: Callable[[Buffer], Buffer]) -> list[AnyStage]:
     """Return the program with sums over the inputs of repeated products made at once, before the
     first of them.
 

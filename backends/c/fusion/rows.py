@@ -33,7 +33,7 @@ _LOCAL_BYTES = 1 << 15
 _FURTHEST = 64
 
 
-def by_rows(program: Program, kept: frozenset[Buffer]) -> Program:
+def fuse_rows(program: Program, kept: frozenset[Buffer]) -> Program:
     """Return ``program`` with stages over the same rows as one.
 
     The buffers ``kept`` are wanted by others, too.

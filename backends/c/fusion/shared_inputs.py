@@ -73,7 +73,7 @@ class _Names:
         return self._slots.setdefault((place, dtype), Buffer("constants", (IntImm(1),), dtype))
 
 
-def share_inputs(stages: Sequence[AnyStage], known: frozenset[Buffer], fixed: set[Buffer]) -> list[AnyStage]:
+def share_inputs(stages: Sequence[AnyStage], known: frozenset[Buffer], fixed: frozenset[Buffer]) -> list[AnyStage]:
     """Return the program with products of one input by several of the matrices ``known`` as one.
 
     Tensors in ``fixed`` keep their memory.
@@ -130,7 +130,7 @@ class _Joiner:
         self,
         stages: Sequence[AnyStage],
         known: frozenset[Buffer],
-        fixed: set[Buffer],
+        fixed: frozenset[Buffer],
         makers: Mapping[Buffer, Sequence[int]],
         names: _Names,
     ) -> None:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TypeGuard
 
 from relay2relax.backends.c.access import coefficient
-from relay2relax.backends.c.fusion.pipeline import effort
+from relay2relax.backends.c.fusion.cost import effort
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.loops import block, local, parallel, put, vectorized
 from relay2relax.backends.c.stages import Axis, Stage

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from relay2relax.backends.c.access import coefficient
-from relay2relax.backends.c.fusion.pipeline import effort
+from relay2relax.backends.c.fusion.cost import effort
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.elementwise import innermost
 from relay2relax.backends.c.schedule.loops import block, local, parallel, put, serial, unrolled, vectorized

@@ -1,8 +1,8 @@
 """How loops run on a CPU: decided by rule, stage by stage, as a transformation of tensor programs.
 
-``stages.py`` reads the program, ``fusion.py`` makes its stages fewer, and each kind of stage has a
-schedule: ``contraction.py`` for sums of products, ``reduction.py`` for other reductions,
-``elementwise.py`` for the rest.
+``stages.py`` reads the program, the rules of ``fusion/pipeline.py`` make its stages fewer, and each
+kind of stage has a schedule: ``contraction.py`` for sums of products, ``reduction.py`` for other
+reductions, ``elementwise.py`` for the rest.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from relay2relax.backends.c.fusion.pipeline import effort, fuse
+from relay2relax.backends.c.fusion.cost import effort
+from relay2relax.backends.c.fusion.pipeline import RULES as FUSION_RULES
+from relay2relax.backends.c.fusion.pipeline import fuse
+from relay2relax.backends.c.fusion.rule import Fusion, Rule
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.contraction import schedule_contraction
 from relay2relax.backends.c.schedule.elementwise import collapse, schedule_elementwise
@@ -19,7 +22,7 @@ from relay2relax.backends.c.schedule.in_place import write_over
 from relay2relax.backends.c.schedule.loops import FlatViews, parallel
 from relay2relax.backends.c.schedule.reduction import schedule_reduction
 from relay2relax.backends.c.schedule.winograd import with_winograd
-from relay2relax.backends.c.stages import Axis, Blocks, Opaque, Part, Rows, Stage, points, stages_of
+from relay2relax.backends.c.stages import Axis, Blocks, Opaque, Part, Program, Rows, Stage, points, stages_of
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.extent import static
@@ -62,22 +65,50 @@ class Schedule:
         return buffer
 
 
+# The rules in order: those of fusion, then two that know how loops will run.
+RULES: tuple[Rule, ...] = (
+    *FUSION_RULES,
+    Rule(
+        "c.Winograd",
+        "Convolutions of 3x3 multiply less often where that pays; apache-tvm's rewriting of storage gives their "
+        "temporaries away too early (winograd.py).",
+        lambda f: replace(f, program=with_winograd(f.program, f.machine)),
+        native=True,
+    ),
+    Rule(
+        "c.WriteInPlace",
+        "A stage writes over an operand that nobody reads after it; last, when all readers are known (in_place.py).",
+        lambda f: replace(f, program=write_over(f.program, f.params, f.constants)),
+        native=True,
+    ),
+)
+
+
+def fused(
+    func: PrimFunc, machine: Machine, constants: frozenset[Buffer] = frozenset(), native: bool = False
+) -> Program:
+    """Return the stages of ``func`` after all rules; the content of ``constants`` is known ahead.
+
+    ``native`` rules are for the C backend alone. Recurrences that multiply the inputs of all time
+    steps at once leave a stage of its own for every step: little work saved, and twice the
+    PrimFuncs for apache-tvm to read and build.
+    """
+    params = func.buffers
+    results = frozenset(params[len(params) - func.num_outputs :])
+    program = Program(tuple(stages_of(func)), {})
+    rules = [rule for rule in RULES if native or not rule.native]
+    return fuse(Fusion(program, machine, results, frozenset(params), constants), rules)
+
+
 def schedule(
     func: PrimFunc, machine: Machine, constants: frozenset[Buffer] = frozenset(), native: bool = False
 ) -> Schedule:
-    """Return the stages of ``func`` as loops for ``machine``; the content of ``constants`` is known
-    ahead.
+    """Return the stages of ``func`` as loops for ``machine``, fused as :func:`fused` says."""
+    return scheduled(fused(func, machine, constants, native), machine)
 
-    ``native``: what the C backend alone takes. Stages write over operands that nobody reads after
-    them. Recurrences multiply the inputs of all steps at once, which leaves a stage of its own for
-    every step: little work saved, and twice the PrimFuncs for apache-tvm to read and build.
-    Convolutions multiply less often; apache-tvm's rewriting of storage gives the temporaries of
-    these away too early.
-    """
-    params = func.buffers
-    program = fuse(stages_of(func), params[len(params) - func.num_outputs :], params, constants, batch=native)
-    if native:
-        program = write_over(with_winograd(program, machine), frozenset(params), constants)
+
+def scheduled(program: Program, machine: Machine) -> Schedule:
+    """Return the stages of a fused program as loops for ``machine``."""
     flat = FlatViews(program.memory)
     known = {program.memory(buffer) for buffer in program.known}
     stages = [one for stage in program.stages for one in _scheduled(stage, flat, machine, known)]

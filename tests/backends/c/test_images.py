@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from relay2relax import backends, relay_ir, translator
-from relay2relax.backends.c.fusion.pipeline import fuse
+from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.merge_calls import merge_blocks
-from relay2relax.backends.c.stages import Stage, stages_of
+from relay2relax.backends.c.schedule.schedule import fused
+from relay2relax.backends.c.stages import Stage
 from relay2relax.relax_ir.transform import LegalizeOps
 from relay2relax.tir.ir.stmt import PrimFunc
 
@@ -31,9 +32,8 @@ def stages(module: relay_ir.IRModule, weights: dict[str, np.ndarray]) -> list[St
     """Return what is left of ``main`` after fusion, without what is computed ahead."""
     merged = merge_blocks(LegalizeOps()(translator.lower_to_tir(module, weights)))
     (func,) = (f for f in merged.module.functions.values() if isinstance(f, PrimFunc))
-    results = func.buffers[len(func.buffers) - func.num_outputs :]
-    fused = fuse(stages_of(func), results, func.buffers, frozenset(merged.constants))
-    return [s for s in fused.stages if isinstance(s, Stage) and s.target not in fused.known]
+    program = fused(func, Machine(), frozenset(merged.constants))
+    return [s for s in program.stages if isinstance(s, Stage) and s.target not in program.known]
 
 
 def run(module: relay_ir.IRModule, weights: dict[str, np.ndarray], *data: np.ndarray, bound: bool) -> np.ndarray:

@@ -1,0 +1,86 @@
+"""A fusion rule: one step that makes the stages of a program fewer or better, as a pass.
+
+Rules are passes over :class:`Fusion`, so what holds for passes of modules holds for them: a
+``PassContext`` leaves out those in ``disabled_pass``, and its instruments see and time each of
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.stage_printer import program_text
+from relay2relax.backends.c.stages import AnyStage, Opaque, Program, Stage
+from relay2relax.core.passes import Pass, PassInfo
+from relay2relax.tir.ir.expr import Buffer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fusion:
+    """A tensor program between two rules, and what the rules have to respect.
+
+    ``results``, ``params`` and ``constants`` keep their memory; what depends on constants alone
+    stays apart, for it is computed once, ahead. ``fixed`` are all buffers that no rule may
+    dissolve, ``apart`` those that are made of constants alone (both are known from
+    ``c.ChooseMemory`` on).
+    """
+
+    program: Program
+    machine: Machine
+    results: frozenset[Buffer] = frozenset()
+    params: frozenset[Buffer] = frozenset()
+    constants: frozenset[Buffer] = frozenset()
+    fixed: frozenset[Buffer] = frozenset()
+    apart: frozenset[Buffer] = frozenset()
+
+    @property
+    def given(self) -> frozenset[Buffer]:
+        """The buffers that the program does not make for itself alone."""
+        return self.params | self.constants
+
+    @property
+    def stages(self) -> list[AnyStage]:
+        """The stages, as long as none of them are put together as rows or blocks.
+
+        Raises TypeError where some are.
+        """
+        found: list[AnyStage] = []
+        for part in self.program.stages:
+            if not isinstance(part, (Stage, Opaque)):
+                raise TypeError("a rule for single stages stands behind those that make rows of them")
+            found.append(part)
+        return found
+
+    def of(self, stages: Sequence[AnyStage]) -> Fusion:
+        """Return the same with other stages."""
+        return replace(self, program=replace(self.program, stages=tuple(stages)))
+
+    def __str__(self) -> str:
+        return program_text(self.program)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Pass[Fusion]):
+    """A rule: its name, a sentence that says what it does and why it stands where it stands, and
+    the function that does it.
+
+    What is ``required`` only finds what later rules ask for, and is not left out. ``native`` rules
+    are for the C backend alone; apache-tvm does not get their loops.
+    """
+
+    name: str
+    does: str
+    apply: Callable[[Fusion], Fusion]
+    required: bool = False
+    native: bool = False
+
+    @property
+    def info(self) -> PassInfo:
+        """The name, level 0, and whether it can be left out."""
+        return PassInfo(self.name, 0, self.required)
+
+    def transform(self, mod: Fusion) -> Fusion:
+        """Return the program after the rule."""
+        return self.apply(mod)
