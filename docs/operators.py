@@ -13,7 +13,7 @@ from typing import Any
 from relay2relax.ops.registry.attributes import AttrField, attr_fields
 from relay2relax.ops.registry.record import Expanded, OpDef, SameOp
 from relay2relax.ops.registry.refusal import WITHOUT_RECORD, Refusal
-from relay2relax.ops.registry.table import FAMILIES
+from relay2relax.ops.registry.table import families, records_of
 
 PAGE = Path(__file__).with_suffix(".md")
 HEAD = """# Operators
@@ -36,8 +36,8 @@ def page() -> str:
 
 
 def _index() -> Iterator[str]:
-    for family in FAMILIES:
-        names = [op.relay for op in _records(family) if op.relay is not None]
+    for family in families():
+        names = [op.relay for op in records_of(family) if op.relay is not None]
         if names:
             yield f"* [{_title(family)}](#{_title(family).replace(' ', '-')}): " + ", ".join(map(_code, names))
     yield ""
@@ -48,14 +48,9 @@ def _title(family: str) -> str:
     return family.partition(".")[2].replace("_", " ")
 
 
-def _records(family: str) -> tuple[OpDef, ...]:
-    found: tuple[OpDef, ...] = import_module(f"relay2relax.ops.{family}").OPS
-    return found
-
-
 def _families() -> Iterator[str]:
-    for family in FAMILIES:
-        records = [op for op in _records(family) if op.relay is not None]
+    for family in families():
+        records = [op for op in records_of(family) if op.relay is not None]
         if not records:
             continue
         yield f"## {_title(family)}"
@@ -126,8 +121,8 @@ def _backends(op: OpDef) -> str:
 def _relax_only() -> Iterator[str]:
     yield "## Relax operators that Relay does not have"
     yield ""
-    for family in FAMILIES:
-        for op in _records(family):
+    for family in families():
+        for op in records_of(family):
             if op.relay is None:
                 yield f"* `R.{op.name}`: {_plain(op.doc)}"
     yield ""

@@ -5,7 +5,8 @@ PrimFuncs of calls. Whoever adds an operator edits one family file and its test.
 """
 
 from relay2relax.ops.registry.attributes import NoAttrs, attr_fields
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.table import all_ops, relax_op, relay_names, relay_op
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 

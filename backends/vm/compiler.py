@@ -38,7 +38,8 @@ from relay2relax.backends.vm.bytecode import (
 from relay2relax.backends.vm.shape_heap import ShapeHeap
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.passes import Sequential
-from relay2relax.ops.registry.record import OpDef, Script
+from relay2relax.ops.registry.record import OpDef
+from relay2relax.ops.registry.script import Script
 from relay2relax.relax_ir.inference.memory import (
     AllocStorage,
     AllocTensor,

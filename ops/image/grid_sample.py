@@ -15,7 +15,8 @@ from relay2relax.core.dtype import Array, is_float
 from relay2relax.ops.common.shapes import show, tensor
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.registry.attributes import Bool, InlineString, OptionalBool, OptionalIndexExprArray, String
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, as_prim, equal, static
@@ -375,7 +376,11 @@ relax_grid_sample = OpDef(
     numpy=grid_sample_numpy,
     compute=grid_sample_compute,
     relax=SameOp(),
-    script=Script("image.grid_sample"),
+    script=Script(
+        "image.grid_sample",
+        "data, grid, method='bilinear', layout='NCHW', padding_mode='zeros', align_corners=False",
+        since="0.23",
+    ),
 )
 
 affine_grid = OpDef(
@@ -399,7 +404,7 @@ relax_affine_grid = OpDef(
     numpy=lambda attrs, data, size: affine_grid_numpy(data, size, attrs.align_corners is not False),
     compute=lambda attrs, out, data, size: affine_grid_compute(out, data, attrs.align_corners is not False),
     relax=SameOp(),
-    script=Script("image.affine_grid"),
+    script=Script("image.affine_grid", "data, size, align_corners=None", since="0.24"),
 )
 
 OPS = (grid_sample, relax_grid_sample, affine_grid, relax_affine_grid)

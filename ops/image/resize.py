@@ -25,7 +25,8 @@ from relay2relax.ops.registry.attributes import (
     OptionalIndexExprArray,
     attr_fields,
 )
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.dynamic_kernels import given_extents
 from relay2relax.tir import te
@@ -213,7 +214,7 @@ def _record(rank: int, attrs_class: type, form: Callable[[Emit[Any], Any, Any], 
     )
 
 
-def _relax_record(rank: int, attrs_class: type) -> OpDef:
+def _relax_record(rank: int, attrs_class: type, script: Script) -> OpDef:
     """Return the record of ``R.image.resize<rank>d``."""
     return OpDef(
         doc=f"Resize the {rank} spatial axes of an image.",
@@ -224,7 +225,7 @@ def _relax_record(rank: int, attrs_class: type) -> OpDef:
         numpy=lambda attrs, data, size: resize_numpy(attrs, data, size, region(attrs, rank)),
         compute=lambda attrs, out, data, size: resize_compute(attrs, out, data, constants(region(attrs, rank))),
         relax=SameOp(),
-        script=Script(f"image.resize{rank}d"),
+        script=script,
     )
 
 
@@ -281,11 +282,28 @@ dyn_resize2d = OpDef(
     relax=Expanded(dyn_resize_relax),
 )
 
+
+def _params(layout: str, rounding: str) -> str:
+    return (
+        f"data, size, roi=None, layout='{layout}', method='linear', coordinate_transformation_mode='half_pixel', "
+        f"rounding_method='{rounding}', cubic_alpha=-0.75, cubic_exclude=0, extrapolation_value=0.0, out_dtype=None"
+    )
+
+
+_WEIGHS_WRONGLY = Limit(
+    "apache-tvm weighs depths by widths where places outside are left out",
+    lambda attrs, types: attrs.method == "cubic" and bool(attrs.cubic_exclude),
+)
+
 OPS = (
     resize1d,
     resize2d,
     resize3d,
     dyn_resize2d,
-    _relax_record(2, RelaxResize2DAttrs),
-    _relax_record(3, RelaxResize3DAttrs),
+    _relax_record(2, RelaxResize2DAttrs, Script("image.resize2d", _params("NCHW", "round"))),
+    _relax_record(
+        3,
+        RelaxResize3DAttrs,
+        Script("image.resize3d", _params("NCDHW", ""), since="0.24", limits=(_WEIGHS_WRONGLY,)),
+    ),
 )

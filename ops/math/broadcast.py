@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, is_unsigned, numpy_dtype, of_array
+from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, NOT_LOWERED, ONLY_BOOL, OPEN
 from relay2relax.ops.common.narrow_floats import in_single
 from relay2relax.ops.common.shapes import broadcast, operand_indices, show, tensor
 from relay2relax.ops.math.elementwise import convert_element, logical_relax
 from relay2relax.ops.registry.attributes import NoAttrs
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, V
+from relay2relax.ops.registry.script import OLDEST, Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import equal, is_any, is_symbolic, static
@@ -95,6 +97,9 @@ def binary_operator(
     relax: RelaxForm = SameOp(),  # noqa: B008
     takes: str = "float int bool",
     relay: bool = True,
+    since: str = OLDEST,
+    limits: tuple[Limit, ...] = (),
+    spread: Spread | None = Spread.BROADCAST,
 ) -> OpDef:
     """Return the record of an operator of two inputs that applies ``function`` to arrays and
     ``body`` to elements.
@@ -137,7 +142,9 @@ def binary_operator(
         numpy=numpy,
         compute=compute,
         relax=relax,
-        script=Script(name) if isinstance(relax, SameOp) else None,
+        script=Script(name, "x1, x2", since=since, limits=(OPEN, *limits), spread=spread)
+        if isinstance(relax, SameOp)
+        else None,
         scalars=("lhs", "rhs"),
     )
 
@@ -294,7 +301,7 @@ where = OpDef(
     numpy=where_numpy,
     compute=where_compute,
     relax=Expanded(where_relax),
-    script=Script("where"),
+    script=Script("where", "condition, x1, x2", limits=(OPEN,)),
 )
 
 
@@ -327,40 +334,48 @@ ewise_fma = OpDef(
     infer=multiply_add_type,
     numpy=lambda attrs, x1, x2, x3: np.asarray(x1 * x2 + x3),
     compute=_multiply_add_compute,
-    script=Script("ewise_fma"),
+    script=Script("ewise_fma", "x1, x2, x3", limits=(NOT_LOWERED,)),
 )
 
 
 def _comparison(name: str, op: BinaryOp, function: Callable[..., Any], doc: str) -> OpDef:
-    return binary_operator(name, function, _primitive(op), doc, infer=comparison_type)
+    return binary_operator(name, function, _primitive(op), doc, infer=comparison_type, limits=(NO_BOOL,))
 
 
 def _connective(name: str, op: BinaryOp, function: Callable[..., Any], doc: str) -> OpDef:
     from dataclasses import replace
 
-    record = binary_operator(name, function, _logical(op), doc)
+    record = binary_operator(name, function, _logical(op), doc, limits=(ONLY_BOOL,))
     return replace(record, relax=logical_relax(name))
 
 
 OPS = (
-    binary_operator("add", np.add, _sum_element, "``a + b``."),
+    binary_operator("add", np.add, _sum_element, "``a + b``.", limits=(NO_BOOL,)),
     binary_operator("subtract", np.subtract, _primitive("-"), "``a - b``.", takes=NUMBERS),
-    binary_operator("multiply", np.multiply, _product_element, "``a * b``."),
+    binary_operator("multiply", np.multiply, _product_element, "``a * b``.", limits=(NO_BOOL,)),
     binary_operator("divide", _quotient, _quotient_element, "``a / b``; integers towards zero.", takes=NUMBERS),
-    binary_operator("power", np.power, in_single("pow", "bfloat16"), "``a ** b`` on floats.", takes="float"),
+    binary_operator(
+        "power", np.power, in_single("pow", "bfloat16"), "``a ** b`` on floats.", takes="float",
+        limits=(NO_BFLOAT16,),
+    ),
     binary_operator(
         "atan2", np.arctan2, lambda a, b: call("atan2", a, b), "The angle of the point (b, a).",
-        takes="float", relay=False,
+        takes="float", relay=False, since="0.24", spread=None,
     ),
     binary_operator(
-        "log_add_exp", np.logaddexp, _log_add_exp_element, "``log(exp(a) + exp(b))``.", takes="float", relay=False
+        "log_add_exp", np.logaddexp, _log_add_exp_element, "``log(exp(a) + exp(b))``.", takes="float", relay=False,
+        since="0.21", spread=None,
     ),
-    binary_operator("maximum", _larger, maximum, "The larger one, ``a > b ? a : b``."),
-    binary_operator("minimum", _smaller, minimum, "The smaller one, ``a < b ? a : b``."),
-    binary_operator("mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``.", takes=NUMBERS),
+    binary_operator("maximum", _larger, maximum, "The larger one, ``a > b ? a : b``.", limits=(NO_BOOL,)),
+    binary_operator("minimum", _smaller, minimum, "The smaller one, ``a < b ? a : b``.", limits=(NO_BOOL,)),
+    binary_operator(
+        "mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``.", takes=NUMBERS, since="0.19",
+        limits=(NO_BFLOAT16,),
+    ),
     binary_operator("floor_divide", _floor_quotient, _floor_quotient_element, "``floor(a / b)``.", takes=NUMBERS),
     binary_operator(
-        "floor_mod", _floor_remainder, _floor_remainder_element, "``a - floor(a / b) * b``.", takes=NUMBERS
+        "floor_mod", _floor_remainder, _floor_remainder_element, "``a - floor(a / b) * b``.", takes=NUMBERS,
+        since="0.19",
     ),
     binary_operator(
         "trunc_divide", _truncated_quotient, _truncated_quotient_element, "``trunc(a / b)``.",

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, numpy_dtype, of_array
+from relay2relax.ops.common.limits import NO_BOOL
 from relay2relax.ops.common.shapes import any_type, tensor
 from relay2relax.ops.math.elementwise import identity_type
 from relay2relax.ops.registry.attributes import Double
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType
 from relay2relax.tir import te
 from relay2relax.tir.ir.expr import IntImm, const, maximum, minimum
@@ -89,7 +91,7 @@ clip = OpDef(
     numpy=clip_numpy,
     compute=clip_compute,
     relax=Expanded(clip_relax),
-    script=Script("clip", positional=("a_min", "a_max")),
+    script=Script("clip", "x, min, max", positional=("a_min", "a_max"), limits=(NO_BOOL,)),
 )
 
 OPS = (clip,)

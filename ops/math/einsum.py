@@ -19,7 +19,8 @@ import numpy as np
 from relay2relax.core.dtype import Array
 from relay2relax.ops.common.shapes import broadcast, tensors
 from relay2relax.ops.registry.attributes import String
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp, Script
+from relay2relax.ops.registry.record import OpDef, OpError, SameOp
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, equal, static
@@ -148,7 +149,7 @@ einsum = OpDef(
     numpy=einsum_numpy,
     compute=einsum_compute,
     relax=SameOp(),
-    script=Script("einsum", rename={"equation": "subscripts"}),
+    script=Script("einsum", "operands, subscripts", rename={"equation": "subscripts"}),
 )
 
 OPS = (einsum,)

@@ -15,11 +15,13 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, is_int, is_unsigned, numpy_dtype, of_array
 from relay2relax.ops.common import erf
+from relay2relax.ops.common.limits import NO_BOOL, ONLY_BOOL, dtype_of, of_dtype
 from relay2relax.ops.common.narrow_floats import floating_test, in_single
 from relay2relax.ops.common.shapes import any_type, check_float, tensor
 from relay2relax.ops.common.shapes import floating as floats_only
 from relay2relax.ops.registry.attributes import Bool, DType, Int, IntegerArray, NoAttrs
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, V
+from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.ir.expr import Cast, Not, PrimExpr, Select, binary, cast, const
@@ -79,6 +81,7 @@ def unary(
     infer: Callable[..., Type] = identity_type,
     relax: RelaxForm = SAME,
     script: Script | None = None,
+    limits: tuple[Limit, ...] = (),
     in_relax: bool = True,
     relay: bool = True,
 ) -> OpDef:
@@ -117,7 +120,7 @@ def unary(
         numpy=numpy,
         compute=compute,
         relax=relax,
-        script=(script or Script(name)) if in_relax else None,
+        script=(script or Script(name, "x", limits=limits, spread=Spread.ELEMENTS)) if in_relax else None,
     )
 
 
@@ -421,6 +424,12 @@ def per_axis_compute(
 
 # Records
 
+_NO_HALF = of_dtype("apache-tvm has no code for it in float16", "float16")
+_NO_UNSIGNED = Limit(
+    "apache-tvm cannot lower it for unsigned numbers", lambda attrs, types: is_unsigned(dtype_of(types))
+)
+_ONLY_NUMBERS = of_dtype("apache-tvm has no code for it in bfloat16 and bool", "bfloat16", "bool")
+
 copy = unary(
     "copy", lambda x: x, lambda x: x, "The input itself.", floating=False, in_relax=False,
     relax=Expanded(lambda e, attrs, data: data),
@@ -437,7 +446,7 @@ cast_op = OpDef(
     numpy=cast_numpy,
     compute=cast_compute,
     relax=Expanded(cast_relax),
-    script=Script("astype"),
+    script=Script("astype", "x, dtype"),
 )
 
 cast_like = OpDef(
@@ -506,13 +515,13 @@ OPS = (
     unary("sin", np.sin, "sin", "Sine."),
     unary("cos", np.cos, "cos", "Cosine."),
     unary("tan", np.tan, "tan", "Tangent."),
-    unary("sinh", np.sinh, in_single("sinh"), "Hyperbolic sine."),
-    unary("cosh", np.cosh, in_single("cosh"), "Hyperbolic cosine."),
-    unary("asin", np.arcsin, in_single("asin"), "Inverse sine."),
-    unary("acos", np.arccos, in_single("acos"), "Inverse cosine."),
-    unary("atan", np.arctan, in_single("atan"), "Inverse tangent."),
-    unary("asinh", np.arcsinh, in_single("asinh"), "Inverse hyperbolic sine."),
-    unary("acosh", np.arccosh, in_single("acosh"), "Inverse hyperbolic cosine."),
+    unary("sinh", np.sinh, in_single("sinh"), "Hyperbolic sine.", limits=(_NO_HALF,)),
+    unary("cosh", np.cosh, in_single("cosh"), "Hyperbolic cosine.", limits=(_NO_HALF,)),
+    unary("asin", np.arcsin, in_single("asin"), "Inverse sine.", limits=(_NO_HALF,)),
+    unary("acos", np.arccos, in_single("acos"), "Inverse cosine.", limits=(_NO_HALF,)),
+    unary("atan", np.arctan, in_single("atan"), "Inverse tangent.", limits=(_NO_HALF,)),
+    unary("asinh", np.arcsinh, in_single("asinh"), "Inverse hyperbolic sine.", limits=(_NO_HALF,)),
+    unary("acosh", np.arccosh, in_single("acosh"), "Inverse hyperbolic cosine.", limits=(_NO_HALF,)),
     unary("atanh", np.arctanh, "atanh", "Inverse hyperbolic tangent."),
     # TVM's approximations stay within a few units in the last place of the functions themselves.
     unary("fast_exp", np.exp, "exp", "e to the power of x.", relax=_renamed("exp"), in_relax=False),
@@ -520,7 +529,10 @@ OPS = (
     unary("fast_erf", erf.erf, in_single("erf"), "Error function.", relax=_renamed("erf"), in_relax=False),
     unary("floor", _keeping_integers(np.floor), _on_floats("floor"), "Round down.", floating=False),
     unary("ceil", _keeping_integers(np.ceil), _on_floats("ceil"), "Round up.", floating=False),
-    unary("trunc", _keeping_integers(np.trunc), _on_floats("trunc"), "Round towards zero.", floating=False),
+    unary(
+        "trunc", _keeping_integers(np.trunc), _on_floats("trunc"), "Round towards zero.", floating=False,
+        script=Script("trunc", "x", since="0.21"),
+    ),
     unary(
         "round", _keeping_integers(_round_half_away), _round_half_away_element,
         "Round to the nearest integer, halves away from zero.",
@@ -530,21 +542,33 @@ OPS = (
         "round", _keeping_integers(np.rint), _on_floats("nearbyint"),
         "Round to the nearest integer, halves to the even one.", floating=False, relay=False,
     ),
-    unary("abs", np.abs, _abs_element, "Absolute value; the smallest integer stays as it is.", floating=False),
+    unary(
+        "abs", np.abs, _abs_element, "Absolute value; the smallest integer stays as it is.", floating=False,
+        limits=(NO_BOOL,),
+    ),
     unary(
         "negative", _negative, _negative_element, "``-x``; 0 for uint32 and uint64, as TVM compiles it.",
-        floating=False,
+        floating=False, limits=(_NO_UNSIGNED,),
     ),
     unary("square", np.square, lambda x: x * x, "``x * x``.", floating=False, relay=False),
     unary(
-        "sign", _sign, _sign_element, "-1, 0 or 1; 0 for NaN.", floating=False,
+        "sign", _sign, _sign_element, "-1, 0 or 1; 0 for NaN.", floating=False, limits=(_NO_UNSIGNED,),
     ),
     unary(
         "logical_not", _logical_not, lambda x: convert_element(Not(convert_element(x, "bool")), x.dtype),
-        "Logical negation.", floating=False, relax=logical_relax("logical_not"),
+        "Logical negation.", floating=False, relax=logical_relax("logical_not"), limits=(ONLY_BOOL,),
     ),
     unary("bitwise_not", np.invert, _bitwise_not_element, "Complement of every bit.", floating=False),
-    unary("isnan", np.isnan, floating_test("isnan"), "Whether x is NaN.", floating=False, infer=bool_type),
-    unary("isinf", np.isinf, floating_test("isinf"), "Whether x is infinite.", floating=False, infer=bool_type),
-    unary("isfinite", np.isfinite, floating_test("isfinite"), "Whether x is finite.", floating=False, infer=bool_type),
+    unary(
+        "isnan", np.isnan, floating_test("isnan"), "Whether x is NaN.", floating=False, infer=bool_type,
+        limits=(_ONLY_NUMBERS,),
+    ),
+    unary(
+        "isinf", np.isinf, floating_test("isinf"), "Whether x is infinite.", floating=False, infer=bool_type,
+        limits=(_ONLY_NUMBERS,),
+    ),
+    unary(
+        "isfinite", np.isfinite, floating_test("isfinite"), "Whether x is finite.", floating=False,
+        infer=bool_type, limits=(_ONLY_NUMBERS,),
+    ),
 )  # fmt: skip

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.ops.common.limits import OPEN, is_open, shapes_of
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Bool, DType, Int, NoAttrs, OptionalIndexExpr
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import ANY, Extent, equal, is_any, maximum, product, static
@@ -385,9 +387,11 @@ def outer_type(attrs: NoAttrs, x1: Type, x2: Type) -> TensorType:
     return TensorType((a.shape[0], b.shape[0]), a.dtype)
 
 
+_OPEN_BATCHES = Limit(OPEN.why, lambda attrs, types: is_open([shape[:-2] for shape in shapes_of(types)]))
+
 OPS: tuple[OpDef, ...] = (
     OpDef(
-        script=Script("outer"),
+        script=Script("outer", "x1, x2", since="0.21"),
         doc="The products of all pairs of elements of two vectors.",
         source="R.outer of TVM 0.25-0.27",
         inputs=("x1", "x2"),
@@ -431,7 +435,7 @@ OPS: tuple[OpDef, ...] = (
         relax=Expanded(matmul_relax),
     ),
     OpDef(
-        script=Script("matmul"),
+        script=Script("matmul", "x1, x2, out_dtype=None", limits=(_OPEN_BATCHES,), spread=Spread.MATMUL),
         doc="Multiply as numpy does: vectors count as a row or a column, leading axes broadcast.",
         source="R.matmul of TVM 0.25-0.27; numpy.matmul",
         inputs=("x1", "x2"),
@@ -462,10 +466,10 @@ OPS: tuple[OpDef, ...] = (
         numpy=batch_flatten_numpy,
         compute=batch_flatten_compute,
         relax=Expanded(batch_flatten_relax),
-        script=Script("nn.batch_flatten"),
+        script=Script("nn.batch_flatten", "data", since="0.24"),
     ),
     OpDef(
-        script=Script("flatten"),
+        script=Script("flatten", "x"),
         doc="Join all axes.",
         source="R.flatten of TVM 0.25-0.27",
         inputs=("x",),

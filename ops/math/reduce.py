@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, of_array
+from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, ONLY_FLOAT_MEANS
 from relay2relax.ops.common.shapes import extent_value, normal_axes, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Bool, OptionalInteger, OptionalIntegerArray
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Shape, as_prim, product, sub
@@ -189,7 +191,10 @@ def reducer(
     )
 
 
-def in_relax(record: OpDef) -> OpDef:
+_PARAMS = "x, axis=None, keepdims=False"
+
+
+def in_relax(record: OpDef, *limits: Limit) -> OpDef:
     """Return the record of Relax's reduction of the same name."""
     return OpDef(
         doc=record.doc,
@@ -200,7 +205,7 @@ def in_relax(record: OpDef) -> OpDef:
         numpy=record.numpy,
         compute=record.compute,
         relax=SameOp(),
-        script=Script(record.name),
+        script=Script(record.name, _PARAMS, limits=limits, spread=Spread.REDUCTION),
     )
 
 
@@ -493,7 +498,7 @@ def arg_records(name: str, largest: bool, doc: str) -> tuple[OpDef, OpDef]:
         numpy=relax_numpy,
         compute=compute,
         relax=SameOp(),
-        script=Script(name),
+        script=Script(name, _PARAMS, limits=(NO_BFLOAT16, NO_BOOL)),
     )
     return in_relay, in_relax
 
@@ -571,16 +576,21 @@ variance = OpDef(
     relax=Expanded(variance_relax),
 )
 
-_SHARED = (
-    reducer("sum", _sum, _sum_element, "The sum; whether any is true on bool."),
-    reducer("prod", _prod, _prod_element, "The product; whether all are true on bool."),
-    reducer("max", _max, _max_element, "The largest.", extremum_relax("max")),
-    reducer("min", _min, _min_element, "The smallest.", extremum_relax("min")),
-    mean,
-)
+_sum_record = reducer("sum", _sum, _sum_element, "The sum; whether any is true on bool.")
+_prod_record = reducer("prod", _prod, _prod_element, "The product; whether all are true on bool.")
+_max_record = reducer("max", _max, _max_element, "The largest.", extremum_relax("max"))
+_min_record = reducer("min", _min, _min_element, "The smallest.", extremum_relax("min"))
 OPS = (
-    *_SHARED,
-    *map(in_relax, _SHARED),
+    _sum_record,
+    _prod_record,
+    _max_record,
+    _min_record,
+    mean,
+    in_relax(_sum_record),
+    in_relax(_prod_record),
+    in_relax(_max_record, NO_BOOL),
+    in_relax(_min_record, NO_BOOL),
+    in_relax(mean, ONLY_FLOAT_MEANS),
     reducer("all", lambda x, axes, keep: np.all(x, axis=axes, keepdims=keep), _all, "Whether all are true.",
             flag_relax("min"), flags=True),
     reducer("any", lambda x, axes, keep: np.any(x, axis=axes, keepdims=keep), _any, "Whether one is true.",

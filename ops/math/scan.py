@@ -16,11 +16,13 @@ from typing import TypeAlias
 import numpy as np
 
 from relay2relax.core.dtype import Array
+from relay2relax.ops.common.limits import NO_BOOL
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.math.elementwise import convert, convert_element
 from relay2relax.ops.registry.attributes import DType, OptionalBool, OptionalInteger
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import product
@@ -149,7 +151,7 @@ def scan(name: str, functions: tuple[np.ufunc, np.ufunc], combine: Combine, star
         numpy=numpy,
         compute=compute,
         relax=Expanded(relax),
-        script=Script(name),
+        script=Script(name, "data, axis=None, dtype=None, exclusive=False", limits=(NO_BOOL,)),
         declares_attrs=False,
     )
     return record

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float
+from relay2relax.ops.common.limits import ONLY_FLOAT_MEANS
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.math.reduce import (
     RelaxReduceAttrs,
@@ -20,7 +21,8 @@ from relay2relax.ops.math.reduce import (
     reduced_axes,
     reduced_shape,
 )
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp, Script
+from relay2relax.ops.registry.record import OpDef, OpError, SameOp
+from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.ops.tensor.sorting import order_compute, order_numpy
 from relay2relax.tir import te
@@ -134,7 +136,7 @@ def _flattened(data: te.Tensor) -> te.Tensor:
     return result
 
 
-def _statistic(name: str, infer: Any, numpy: Any, compute: Any, doc: str) -> OpDef:
+def _statistic(script: Script, infer: Any, numpy: Any, compute: Any, doc: str) -> OpDef:
     return OpDef(
         doc=doc,
         source=SOURCE,
@@ -144,20 +146,27 @@ def _statistic(name: str, infer: Any, numpy: Any, compute: Any, doc: str) -> OpD
         numpy=numpy,
         compute=compute,
         relax=SameOp(),
-        script=Script(name),
+        script=script,
     )
 
 
+_PARAMS = "x, axis=None, keepdims=False"
+_ANOTHER_SHAPE = Limit(
+    "apache-tvm returns another shape than it says", lambda attrs, types: attrs.axis is None and attrs.keepdims
+)
+
 OPS = (
     _statistic(
-        "variance", spread_type, variance_numpy, variance_compute, "The mean of the squared distances from the mean."
+        Script("variance", _PARAMS, limits=(ONLY_FLOAT_MEANS,), spread=Spread.REDUCTION), spread_type,
+        variance_numpy, variance_compute, "The mean of the squared distances from the mean.",
     ),
     _statistic(
-        "std", spread_type, lambda attrs, data: np.asarray(np.sqrt(variance_numpy(attrs, data))), std_compute,
+        Script("std", _PARAMS, limits=(ONLY_FLOAT_MEANS,), spread=Spread.REDUCTION), spread_type, lambda attrs,
+        data: np.asarray(np.sqrt(variance_numpy(attrs, data))), std_compute,
         "The square root of the variance.",
     ),
     _statistic(
-        "median", median_type, median_numpy, median_compute,
+        Script("median", _PARAMS, since="0.23", limits=(_ANOTHER_SHAPE,)), median_type, median_numpy, median_compute,
         "The middle element in ascending order, the lower of two; of one axis together with its place.",
     ),
 )  # fmt: skip

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
+from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, shapes_of, unless_float
 from relay2relax.ops.common.shapes import any_type, check_float, floating, normal_axis, tensor
 from relay2relax.ops.registry.attributes import Double, Int, NoAttrs
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import equal, static
@@ -195,6 +197,12 @@ def fast_softmax_relax(e: Emit[V], attrs: SoftmaxAttrs, data: V) -> V:
     return e.call("nn.softmax", data, axis=attrs.axis)
 
 
+_ONLY_FLOATS = unless_float("apache-tvm takes it of floating-point numbers only")
+_OPEN_CHANNELS = Limit(
+    "apache-tvm's lowering wants a known number of channels",
+    lambda attrs, types: any(static(shape[attrs.axis]) is None for shape in shapes_of(types)[:1]),
+)
+
 OPS: tuple[OpDef, ...] = (
     OpDef(
         relay="nn.softmax",
@@ -207,7 +215,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=softmax_numpy,
         compute=softmax_compute,
         relax=SameOp(),
-        script=Script("nn.softmax"),
+        script=Script("nn.softmax", "data, axis=-1", spread=Spread.ALONG_OTHERS),
     ),
     OpDef(
         relay="nn.log_softmax",
@@ -220,7 +228,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=log_softmax_numpy,
         compute=log_softmax_compute,
         relax=SameOp(),
-        script=Script("nn.log_softmax"),
+        script=Script("nn.log_softmax", "data, axis=-1"),
     ),
     OpDef(
         relay="nn.relu",
@@ -232,7 +240,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=relu_numpy,
         compute=relu_compute,
         relax=SameOp(),
-        script=Script("nn.relu"),
+        script=Script("nn.relu", "data", limits=(NO_BOOL,), spread=Spread.ELEMENTS),
     ),
     OpDef(
         relay="nn.leaky_relu",
@@ -246,7 +254,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=leaky_relu_numpy,
         compute=leaky_relu_compute,
         relax=SameOp(),
-        script=Script("nn.leakyrelu"),
+        script=Script("nn.leakyrelu", "data, alpha=0.01", limits=(_ONLY_FLOATS,)),
     ),
     OpDef(
         relay="nn.fast_softmax",
@@ -272,6 +280,15 @@ OPS: tuple[OpDef, ...] = (
         numpy=prelu_numpy,
         compute=prelu_compute,
         relax=SameOp(),
-        script=Script("nn.prelu"),
+        script=Script(
+            "nn.prelu",
+            "data, alpha, axis=1",
+            since="0.21",
+            limits=(
+                NO_BFLOAT16,
+                _ONLY_FLOATS,
+                _OPEN_CHANNELS,
+            ),
+        ),
     ),
 )

@@ -18,7 +18,8 @@ from relay2relax.ops.common.windows import integers
 from relay2relax.ops.math.reduce import ReduceAttrs, extremum_relax
 from relay2relax.ops.nn.pooling import divided, image_of, lowest, pool_layout, quotient, with_extents
 from relay2relax.ops.registry.attributes import InlineString, OptionalIndexExprArray, String
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, add, as_prim, ceildiv, floordiv, floormod, static
@@ -248,7 +249,7 @@ def adaptive_avg_pool(attrs_class: type[AdaptivePoolAttrs]) -> OpDef:
         numpy=adaptive_avg_pool_numpy,
         compute=adaptive_avg_pool_compute,
         relax=Expanded(relax),
-        script=Script(name),
+        script=Script(name, f"data, output_size=None, layout='NC{attrs_class.spatial}', out_layout=None"),
     )
     return record
 

@@ -16,7 +16,8 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_float
 from relay2relax.ops.common.shapes import broadcast, operand_indices, show, tensor
 from relay2relax.ops.registry.attributes import Kind, OptionalInteger
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp, Script
+from relay2relax.ops.registry.record import OpDef, OpError, SameOp
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import as_prim, equal
@@ -132,6 +133,6 @@ OPS = (
         numpy=attention_numpy,
         compute=attention_compute,
         relax=SameOp(),
-        script=Script("nn.attention"),
+        script=Script("nn.attention", "query, key, value, bias=None, scale=None, causal_mask=None, window_size=None"),
     ),
 )

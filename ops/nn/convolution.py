@@ -35,7 +35,8 @@ from relay2relax.ops.nn.convolution_rules import (
     tap_of,
     to_layout,
 )
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import ANY, Extent, Shape, as_prim, equal, floordiv, is_any, mul, static, sub
@@ -211,6 +212,8 @@ def conv_relax(e: Emit[V], record: OpDef, attrs: ConvAttrs, data: V, weight: V) 
 def convolution(attrs_class: type[ConvAttrs], doc: str) -> OpDef:
     """Return the record of the convolution over the spatial axes of ``attrs_class``."""
     rank = len(attrs_class.spatial)
+    ones, zeros = (1, 0) if rank == 1 else ((1,) * rank, (0,) * rank)
+    layouts = f"data_layout='NC{attrs_class.spatial}', kernel_layout='OI{attrs_class.spatial}'"
 
     def relax(e: Emit[V], attrs: ConvAttrs, data: V, weight: V) -> V:
         return conv_relax(e, record, attrs, data, weight)
@@ -228,7 +231,12 @@ def convolution(attrs_class: type[ConvAttrs], doc: str) -> OpDef:
         numpy=conv_numpy,
         compute=conv_compute,
         relax=Expanded(relax),
-        script=Script(f"nn.conv{rank}d", omit=("channels", "kernel_size")),
+        script=Script(
+            f"nn.conv{rank}d",
+            f"data, weight, strides={ones}, padding={zeros}, dilation={ones}, groups=1, {layouts}, out_layout=None, "
+            "out_dtype=None",
+            omit=("channels", "kernel_size"),
+        ),
     )
     return record
 

@@ -37,7 +37,8 @@ from relay2relax.ops.nn.convolution_rules import (
     tap_of,
     to_layout,
 )
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.script import OLDEST, Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import ANY, Extent, add, as_prim, equal, floordiv, is_any, mul, static, sub
@@ -226,9 +227,17 @@ def conv_transpose_relax(e: Emit[V], record: OpDef, attrs: ConvTransposeAttrs, d
     return to_layout(e, e.call(record.name, data, weight, **given), plain, call.out)
 
 
+_CHANNELS_FIRST = Limit(
+    "apache-tvm lowers it with channels first only",
+    lambda attrs, types: not (attrs.data_layout[:2] == "NC" and attrs.kernel_layout[:2] == "IO"),
+)
+
+
 def transposed(attrs_class: type[ConvTransposeAttrs], doc: str) -> OpDef:
     """Return the record of the transposed convolution over the spatial axes of ``attrs_class``."""
     rank = len(attrs_class.spatial)
+    ones, zeros = (1, 0) if rank == 1 else ((1,) * rank, (0,) * rank)
+    layouts = f"data_layout='NC{attrs_class.spatial}', kernel_layout='IO{attrs_class.spatial}'"
 
     def relax(e: Emit[V], attrs: ConvTransposeAttrs, data: V, weight: V) -> V:
         return conv_transpose_relax(e, record, attrs, data, weight)
@@ -246,7 +255,14 @@ def transposed(attrs_class: type[ConvTransposeAttrs], doc: str) -> OpDef:
         numpy=conv_transpose_numpy,
         compute=conv_transpose_compute,
         relax=Expanded(relax),
-        script=Script(f"nn.conv{rank}d_transpose", omit=("channels", "kernel_size")),
+        script=Script(
+            f"nn.conv{rank}d_transpose",
+            f"data, weight, strides={ones}, padding={zeros}, output_padding={zeros}, dilation={ones}, groups=1, "
+            f"{layouts}, out_layout=None, out_dtype=None",
+            omit=("channels", "kernel_size"),
+            since="0.24" if rank == 3 else OLDEST,
+            limits=(_CHANNELS_FIRST,),
+        ),
     )
     return record
 

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
+from relay2relax.ops.common.limits import ONLY_FLOAT32_AND_16
 from relay2relax.ops.common.narrow_floats import in_single
 from relay2relax.ops.common.shapes import any_type, check_float, floating, normal_axes, normal_axis, show, tensor
 from relay2relax.ops.common.windows import padded
 from relay2relax.ops.nn.normalisation import relay_epsilon
 from relay2relax.ops.registry.attributes import Bool, Double, Int, IntegerArray
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import as_prim, equal, floordiv, product, static
@@ -442,14 +444,14 @@ def lrn_relax(e: Emit[V], attrs: LRNAttrs, data: V) -> V:
 _NAMES = ("data", "gamma", "beta")
 
 
-def _relax_record(name: str, attrs: type, doc: str) -> OpDef:
+def _relax_record(script: Script, attrs: type, doc: str) -> OpDef:
     return OpDef(
-        script=Script(f"nn.{name}"),
+        script=script,
         doc=doc,
-        source=f"R.nn.{name} of TVM 0.25-0.27 and its lowering",
+        source=f"R.{script.name} of TVM 0.25-0.27 and its lowering",
         inputs=_NAMES,
         attrs=attrs,
-        infer=floating(name, feature_norm_type),
+        infer=floating(script.name.removeprefix("nn."), feature_norm_type),
         numpy=feature_norm_numpy,
         compute=feature_norm_compute,
     )
@@ -494,6 +496,18 @@ lrn = OpDef(
     relax=Expanded(lrn_relax),
 )
 
+_INSTANCE_NORM = Script(
+    "nn.instance_norm",
+    "data, gamma, beta, channel_axis, axes, epsilon=1e-05, center=True, scale=True",
+    since="0.21",
+    limits=(ONLY_FLOAT32_AND_16,),
+)
+_GROUP_NORM = Script(
+    "nn.group_norm",
+    "data, gamma, beta, num_groups, channel_axis, axes, epsilon=1e-05, center=True, scale=True",
+    limits=(ONLY_FLOAT32_AND_16,),
+)
+
 OPS: tuple[OpDef, ...] = (
     instance_norm,
     group_norm,
@@ -511,7 +525,7 @@ OPS: tuple[OpDef, ...] = (
         relax=Expanded(l2_normalize_relax),
     ),
     OpDef(
-        script=Script("nn.rms_norm"),
+        script=Script("nn.rms_norm", "data, weight, axes=-1, epsilon=1e-05", limits=(ONLY_FLOAT32_AND_16,)),
         doc="Divide by the root of the mean square over the last axes, and multiply by a weight.",
         source="R.nn.rms_norm of TVM 0.25-0.27 and its lowering",
         inputs=("data", "weight"),
@@ -520,6 +534,6 @@ OPS: tuple[OpDef, ...] = (
         numpy=rms_norm_numpy,
         compute=rms_norm_compute,
     ),
-    _relax_record("instance_norm", RelaxInstanceNormAttrs, "Normalise each channel over the named axes."),
-    _relax_record("group_norm", RelaxGroupNormAttrs, "Normalise each group of channels over the named axes."),
+    _relax_record(_INSTANCE_NORM, RelaxInstanceNormAttrs, "Normalise each channel over the named axes."),
+    _relax_record(_GROUP_NORM, RelaxGroupNormAttrs, "Normalise each group of channels over the named axes."),
 )

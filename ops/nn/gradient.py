@@ -30,7 +30,8 @@ from relay2relax.ops.nn.pooling import (
     quotient,
     windows_in,
 )
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, equal, floordiv, static
@@ -236,7 +237,11 @@ def _pool_grad(name: str, attrs_class: type[PoolAttrs], numpy: Any, compute: Any
         numpy=numpy,
         compute=compute,
         relax=Expanded(relax),
-        script=Script(f"grad.{name}_backward"),
+        script=Script(
+            f"grad.{name}_backward",
+            "output_grad, data, pool_size=(1, 1), strides=(1, 1), padding=(0, 0, 0, 0), dilation=(1, 1), "
+            "ceil_mode=False, count_include_pad=False, layout='NCHW', out_layout=None",
+        ),
         # Relay declares the attributes of the maximum for both.
         declares_attrs=attrs_class is MaxPool2DAttrs,
     )

@@ -12,7 +12,8 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_float, is_int
 from relay2relax.ops.common.shapes import extent_value, show, tensor
 from relay2relax.ops.registry.attributes import InlineString, Int, NoAttrs
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import as_prim, equal, is_any
@@ -217,7 +218,7 @@ def cross_entropy(name: str, logarithm: bool, doc: str, in_relax: bool) -> OpDef
         numpy=numpy,
         compute=compute,
         relax=SameOp() if in_relax else Expanded(relax),
-        script=Script(f"nn.{name}") if in_relax else None,
+        script=Script(f"nn.{name}", "predictions, labels") if in_relax else None,
     )
 
 
@@ -235,7 +236,7 @@ OPS: tuple[OpDef, ...] = (
         relax=Expanded(lambda e, attrs, *inputs: e.call("nn.nll_loss", *inputs, **_fields(attrs))),
     ),
     OpDef(
-        script=Script("nn.nll_loss"),
+        script=Script("nn.nll_loss", "predictions, targets, weights=None, reduction='mean', ignore_index=-100"),
         doc="The negative log-likelihood of the wanted classes, weighted by class where weights are given.",
         source="R.nn.nll_loss of TVM 0.25-0.27 and its lowering",
         inputs=("predictions", "targets", "*weights"),

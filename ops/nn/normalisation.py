@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
+from relay2relax.ops.common.limits import ONLY_FLOAT32_AND_16, of_dtype
 from relay2relax.ops.common.shapes import floating, normal_axes, normal_axis, tensor
 from relay2relax.ops.registry.attributes import Bool, Double, Int, IntegerArray
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import ANY, Extent, as_prim, equal, is_any, product
@@ -369,6 +371,10 @@ def dropout_relax(e: Emit[V], attrs: DropoutAttrs, data: V) -> V:
     return e.tuple([data, e.call("ones_like", data)])
 
 
+_SAYS_ANOTHER_DTYPE = of_dtype(
+    "apache-tvm computes it in float32, and returns that instead of the dtype that it says", "float16", "bfloat16"
+)
+
 OPS: tuple[OpDef, ...] = (
     OpDef(
         relay="nn.batch_norm",
@@ -384,7 +390,12 @@ OPS: tuple[OpDef, ...] = (
         relax=Expanded(batch_norm_relax),
     ),
     OpDef(
-        script=Script("nn.batch_norm"),
+        script=Script(
+            "nn.batch_norm",
+            "data, gamma, beta, moving_mean, moving_var, axis, epsilon=1e-05, center=True, scale=True, "
+            "momentum=0.1, training=True",
+            limits=(_SAYS_ANOTHER_DTYPE,),
+        ),
         doc="Normalise each channel by its own statistics (training) or by trained ones.",
         source="R.nn.batch_norm of TVM 0.25-0.27 and its lowering",
         inputs=("data", *_VECTORS),
@@ -406,7 +417,11 @@ OPS: tuple[OpDef, ...] = (
         relax=Expanded(layer_norm_relax),
     ),
     OpDef(
-        script=Script("nn.layer_norm"),
+        script=Script(
+            "nn.layer_norm",
+            "data, gamma, beta, axes, epsilon=1e-05, center=True, scale=True",
+            limits=(ONLY_FLOAT32_AND_16,),
+        ),
         doc="Normalise over several axes by the data's own mean and variance.",
         source="R.nn.layer_norm of TVM 0.25-0.27 and its lowering",
         inputs=("data", "gamma", "beta"),
@@ -427,7 +442,7 @@ OPS: tuple[OpDef, ...] = (
         relax=Expanded(dropout_relax),
     ),
     OpDef(
-        script=Script("nn.dropout"),
+        script=Script("nn.dropout", "data, rate=0.5"),
         doc="The data as it is, and a mask of ones: inference drops nothing.",
         source="R.nn.dropout of TVM 0.26-0.27 and its lowering",
         inputs=("data",),

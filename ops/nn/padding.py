@@ -16,7 +16,8 @@ from relay2relax.core.dtype import Array
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import integers, pad_array, padded
 from relay2relax.ops.registry.attributes import Double, IndexExprPairs, InlineString, IntegerArray, PadWidth, String
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, add, is_symbolic, static
@@ -297,7 +298,7 @@ OPS: tuple[OpDef, ...] = (
     pad,
     mirror_pad,
     OpDef(
-        script=Script("nn.pad"),
+        script=Script("nn.pad", "data, pad_width, pad_mode='constant', pad_value=0.0"),
         doc="Put a border around a tensor, of one value, of its outermost elements, mirrored, or of its other end.",
         source="R.nn.pad of TVM 0.25-0.27",
         inputs=("data",),

@@ -27,7 +27,8 @@ from relay2relax.ops.common.windows import (
 from relay2relax.ops.math import reduce
 from relay2relax.ops.math.reduce import ReduceAttrs, extremum_relax, mean_relax
 from relay2relax.ops.registry.attributes import Bool, IndexExprArray, InlineString, String
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, add, ceildiv, static
@@ -502,10 +503,17 @@ def relax_pool_type(attrs: PoolAttrs, data: Type) -> TensorType:
     return TensorType(tuple(extents), x.dtype)
 
 
-def in_relax(record: OpDef) -> OpDef:
+def in_relax(record: OpDef, spatial: str, counts_padding: bool = False) -> OpDef:
     """Return Relax's operator of the same name, which drops a last window that begins in the end
     padding.
+
+    ``counts_padding`` is what TVM takes for ``count_include_pad`` where it is left out.
     """
+    ones, zeros = (1,) * len(spatial), (0,) * max(len(spatial), 2)
+    params = (
+        f"data, pool_size={ones}, strides={ones}, padding={zeros}, dilation={ones}, ceil_mode=False, "
+        f"count_include_pad={counts_padding}, layout='NC{spatial}', out_layout=None"
+    )
 
     def numpy(attrs: PoolAttrs, data: Array) -> Array:
         shape = tensor(relax_pool_type(attrs, TensorType(data.shape))).shape
@@ -513,7 +521,7 @@ def in_relax(record: OpDef) -> OpDef:
         return found[tuple(slice(static(extent)) for extent in shape)]
 
     return OpDef(
-        script=Script(record.name),
+        script=Script(record.name, params),
         doc=record.doc,
         source=f"R.{record.name} of TVM 0.25-0.27 and its lowering",
         inputs=("data",),
@@ -524,14 +532,16 @@ def in_relax(record: OpDef) -> OpDef:
     )
 
 
-_MOVING = (
-    *(max_pool(attrs) for attrs in (MaxPool1DAttrs, MaxPool2DAttrs, MaxPool3DAttrs)),
-    *(avg_pool(attrs) for attrs in (AvgPool1DAttrs, AvgPool2DAttrs, AvgPool3DAttrs)),
-)
+_MAX = tuple(max_pool(attrs) for attrs in (MaxPool1DAttrs, MaxPool2DAttrs, MaxPool3DAttrs))
+_AVG = tuple(avg_pool(attrs) for attrs in (AvgPool1DAttrs, AvgPool2DAttrs, AvgPool3DAttrs))
 
 OPS: tuple[OpDef, ...] = (
-    *_MOVING,
-    *map(in_relax, _MOVING),
+    *_MAX,
+    *_AVG,
+    *(in_relax(record, spatial) for record, spatial in zip(_MAX, ("W", "HW", "DHW"), strict=True)),
+    in_relax(_AVG[0], "W", counts_padding=True),
+    in_relax(_AVG[1], "HW"),
+    in_relax(_AVG[2], "DHW", counts_padding=True),
     global_pool("nn.global_max_pool2d", "max", extremum_relax("max"), "The largest element of each image and channel."),
     global_pool("nn.global_avg_pool2d", "mean", Expanded(mean_relax), "The mean of each image and channel."),
 )

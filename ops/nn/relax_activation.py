@@ -18,7 +18,8 @@ from relay2relax.ops.common import erf
 from relay2relax.ops.common.narrow_floats import in_single
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import Double, NoAttrs
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp, Script
+from relay2relax.ops.registry.record import OpDef, OpError, SameOp
+from relay2relax.ops.registry.script import OLDEST, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.ir.expr import PrimExpr, Select, const, maximum, minimum
@@ -117,6 +118,10 @@ def _activation(
     element: Callable[[Any, PrimExpr], PrimExpr],
     doc: str,
     attrs: type = NoAttrs,
+    *,
+    params: str = "data",
+    since: str = OLDEST,
+    spread: Spread | None = None,
 ) -> OpDef:
     def numpy(given: Any, data: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -134,17 +139,28 @@ def _activation(
         numpy=numpy,
         compute=compute,
         relax=SameOp(),
-        script=Script(f"nn.{name}"),
+        script=Script(f"nn.{name}", params, since=since, spread=spread),
     )
 
 
 OPS: tuple[OpDef, ...] = (
-    _activation("gelu", gelu_numpy, gelu_element, "The element times the normal probability of less than it."),
-    _activation("gelu_tanh", gelu_tanh_numpy, gelu_tanh_element, "gelu, approximated by a hyperbolic tangent."),
-    _activation("silu", silu_numpy, lambda attrs, x: x * call("sigmoid", x), "The element times its sigmoid."),
-    _activation("selu", selu_numpy, selu_element, "An exponential unit that keeps mean 0 and variance 1."),
+    _activation(
+        "gelu", gelu_numpy, gelu_element, "The element times the normal probability of less than it.",
+        spread=Spread.ELEMENTS,
+    ),
+    _activation(
+        "gelu_tanh", gelu_tanh_numpy, gelu_tanh_element, "gelu, approximated by a hyperbolic tangent.",
+        spread=Spread.ELEMENTS,
+    ),
+    _activation(
+        "silu", silu_numpy, lambda attrs, x: x * call("sigmoid", x), "The element times its sigmoid.",
+        spread=Spread.ELEMENTS,
+    ),
+    _activation(
+        "selu", selu_numpy, selu_element, "An exponential unit that keeps mean 0 and variance 1.", since="0.20",
+    ),
     _activation(
         "softplus", softplus_numpy, softplus_element, "A smooth version of relu: `log(1 + exp(beta * x)) / beta`.",
-        SoftplusAttrs,
+        SoftplusAttrs, params="data, beta=1.0, threshold=20.0", since="0.20",
     ),
 )  # fmt: skip

@@ -25,7 +25,8 @@ from relay2relax.ops.nn.loss import (
     summed,
 )
 from relay2relax.ops.registry.attributes import OptionalInteger
-from relay2relax.ops.registry.record import OpDef, OpError, Script
+from relay2relax.ops.registry.record import OpDef, OpError
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.gather import integer_places
 from relay2relax.ops.tensor.indexing import RelaxTakeAttrs, take_type
@@ -189,7 +190,10 @@ def take_backward_compute(
 
 OPS: tuple[OpDef, ...] = (
     OpDef(
-        script=Script("grad.nll_loss_backward"),
+        script=Script(
+            "grad.nll_loss_backward",
+            "output_grad, predictions, targets, weights=None, reduction='mean', ignore_index=-100",
+        ),
         doc="The gradient of nll_loss with respect to the predictions.",
         source=SOURCE,
         inputs=("output_grad", "predictions", "targets", "*weights"),
@@ -199,7 +203,7 @@ OPS: tuple[OpDef, ...] = (
         compute=nll_loss_backward_compute,
     ),
     OpDef(
-        script=Script("grad.take_backward"),
+        script=Script("grad.take_backward", "output_grad, x, indices, axis=None, mode=''"),
         doc="The gradient of take with respect to the data: what was taken from one place is added up there.",
         source=SOURCE,
         inputs=("output_grad", "x", "indices"),

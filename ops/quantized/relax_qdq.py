@@ -14,7 +14,8 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_float, is_int, numpy_dtype, of_array
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.registry.attributes import DType, Int
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp, Script
+from relay2relax.ops.registry.record import OpDef, OpError, SameOp
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import equal, static
@@ -168,7 +169,7 @@ OPS = (
         numpy=quantize_numpy,
         compute=quantize_compute,
         relax=SameOp(),
-        script=Script("quantize"),
+        script=Script("quantize", "data, scale, zero_point, axis=-1, out_dtype='int8'"),
     ),
     OpDef(
         doc="What numbers of few bits stand for: `scale * (data - zero_point)`.",
@@ -179,6 +180,6 @@ OPS = (
         numpy=dequantize_numpy,
         compute=dequantize_compute,
         relax=SameOp(),
-        script=Script("dequantize"),
+        script=Script("dequantize", "data, scale, zero_point, axis=-1, out_dtype='float32'"),
     ),
 )

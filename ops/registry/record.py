@@ -9,13 +9,14 @@ ints).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar, Union
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import Type
 from relay2relax.tir.extent import Extent, Shape
 
@@ -72,22 +73,6 @@ class Emit(Protocol[V]):
 
         ``why`` says what they lack; it is kept with the PrimFunc.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """How ``R.<name>(…)`` is written in TVMScript.
-
-    Attributes are written as keywords in field order, unless they are None or "" (TVM's "not
-    given"). ``rename`` maps a field to TVMScript's keyword; ``omit`` lists fields TVMScript does
-    not have (they are reset to their defaults when a Relay call becomes a Relax call);
-    ``positional`` lists fields written without a keyword, after the arguments.
-    """
-
-    name: str
-    rename: Mapping[str, str] = field(default_factory=dict)
-    omit: tuple[str, ...] = ()
-    positional: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,87 +1,49 @@
-"""The table of operators: every family file is named here once, every record is found here by
-name.
-"""
+"""The table of operators: family files are found in the folders, records by their names."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib import import_module
+from importlib import import_module, resources
+from types import ModuleType
 
 from relay2relax.ops.registry.record import OpDef
 
-FAMILIES = (
-    "math.elementwise",
-    "math.clipping",
-    "math.broadcast",
-    "math.reduce",
-    "math.statistics",
-    "tensor.transform",
-    "tensor.joining",
-    "tensor.indexing",
-    "tensor.create",
-    "tensor.filling",
-    "nn.convolution",
-    "nn.convolution_transposed",
-    "nn.packed_convolution",
-    "nn.winograd",
-    "nn.deformable",
-    "math.matmul",
-    "nn.pooling",
-    "nn.adaptive_pooling",
-    "nn.normalisation",
-    "nn.activation",
-    "nn.relax_activation",
-    "nn.attention",
-    "nn.feature_normalisation",
-    "nn.loss",
-    "nn.padding",
-    "vision.class_nms",
-    "vision.nms",
-    "vision.roi_pooling",
-    "vision.proposal",
-    "vision.boxes",
-    "image.image",
-    "image.grid_sample",
-    "tensor.space_depth",
-    "tensor.sorting",
-    "tensor.searching",
-    "image.resize",
-    "image.upsampling",
-    "nn.gradient",
-    "nn.training",
-    "tensor.inspection",
-    "nn.bitserial",
-    "nn.sparse",
-    "math.scan",
-    "tensor.gather",
-    "tensor.scatter",
-    "tensor.masking",
-    "tensor.overwriting",
-    "tensor.rearranging",
-    "tensor.coordinates",
-    "tensor.unbroadcast",
-    "math.einsum",
-    "math.spectral",
-    "tensor.dynamic",
-    "tensor.data_dependent",
-    "target.random",
-    "quantized.relax_qdq",
-    "quantized.qnn",
-    "quantized.qnn_arithmetic",
-    "quantized.qnn_functions",
-    "quantized.qnn_products",
-    "quantized.simulated",
-    "target.annotation",
-    "target.memory",
-    "target.ethosu",
-    "target.layout_rewrites",
-)
+# Rooms without operators: what a record is, and what records share.
+_SUPPORT = ("registry", "common")
+
+
+@lru_cache(maxsize=None)
+def families() -> tuple[str, ...]:
+    """Return the family files as ``room.file``, in alphabetical order.
+
+    A family is a file in a room of ``ops/`` that has ``OPS``, its records.
+    """
+    root = resources.files("relay2relax.ops")
+    rooms = sorted(one.name for one in root.iterdir() if one.joinpath("__init__.py").is_file())
+    files = [
+        f"{room}.{one.name.removesuffix('.py')}"
+        for room in rooms
+        if room not in _SUPPORT
+        for one in sorted(root.joinpath(room).iterdir(), key=lambda file: file.name)
+        if one.name.endswith(".py")
+    ]
+    return tuple(one for one in files if hasattr(_module(one), "OPS"))
+
+
+def records_of(family: str) -> tuple[OpDef, ...]:
+    """Return the records of a family, such as ``math.elementwise``."""
+    found: tuple[OpDef, ...] = _module(family).OPS
+    return found
 
 
 @lru_cache(maxsize=None)
 def all_ops() -> tuple[OpDef, ...]:
     """Return every record, family by family."""
-    return tuple(op for family in FAMILIES for op in import_module(f"relay2relax.ops.{family}").OPS)
+    return tuple(op for family in families() for op in records_of(family))
+
+
+def _module(family: str) -> ModuleType:
+    return import_module(f"relay2relax.ops.{family}")
 
 
 @lru_cache(maxsize=None)

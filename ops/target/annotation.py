@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from relay2relax.ops.common.limits import NOT_LOWERED
 from relay2relax.ops.math.elementwise import cast_compute, cast_numpy, cast_type
 from relay2relax.ops.registry.attributes import Bool, DType, EnvFunc, InlineString, Int, NoAttrs, VirtualDevice
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, V
+from relay2relax.ops.registry.script import Script, Spread
 from relay2relax.ops.registry.types import TupleType, Type
 from relay2relax.tir import te
 
@@ -122,10 +124,10 @@ class WrapParamAttrs:
     dtype: DType = "float32"
 
 
-def _relax_marker(name: str, doc: str, input_name: str) -> OpDef:
+def _relax_marker(script: Script, doc: str, input_name: str) -> OpDef:
     """Return the record of an operator of Relax that is its input."""
     return OpDef(
-        script=Script(name),
+        script=script,
         doc=doc,
         source="TVM 0.27 src/relax/op/tensor/grad.cc and src/relax/op/op.cc",
         inputs=(input_name,),
@@ -164,12 +166,17 @@ OPS = (
         "debug", "TVM's interpreter calls a function with the value; here it is passed on.", DebugAttrs,
         source="TVM 0.18 src/relay/op/debug.cc", input_name="program",
     ),
-    _relax_marker("grad.no_grad", "The input, through which no gradient is passed on.", "input"),
-    _relax_marker("grad.start_checkpoint", "From here on the gradient computes again what it needs.", "input"),
-    _relax_marker("grad.end_checkpoint", "Here ends what the gradient computes again.", "input"),
-    _relax_marker("builtin.stop_lift_params", "What uses the value is not computed ahead from parameters.", "x"),
+    _relax_marker(Script("grad.no_grad", "input"), "The input, through which no gradient is passed on.", "input"),
+    _relax_marker(
+        Script("grad.start_checkpoint", "input"), "From here on the gradient computes again what it needs.",
+        "input",
+    ),
+    _relax_marker(Script("grad.end_checkpoint", "input"), "Here ends what the gradient computes again.", "input"),
+    _relax_marker(
+        Script("builtin.stop_lift_params", "x", limits=(NOT_LOWERED,), spread=Spread.ELEMENTS),
+        "What uses the value is not computed ahead from parameters.", "x"),
     OpDef(
-        script=Script("wrap_param"),
+        script=Script("wrap_param", "data, dtype='float32'", limits=(NOT_LOWERED,)),
         doc="A parameter in the dtype that the program computes in.",
         source="TVM 0.27 src/relax/op/op.cc, wrap_param",
         inputs=("data",),

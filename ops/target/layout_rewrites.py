@@ -15,7 +15,8 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_float
 from relay2relax.ops.common.shapes import show, tensor
 from relay2relax.ops.registry.attributes import IndexMapping, InlineString, Number, OptionalIntegerArray
-from relay2relax.ops.registry.record import OpDef, OpError, Script
+from relay2relax.ops.registry.record import OpDef, OpError
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.create import static_shape
 from relay2relax.tir import te
@@ -316,6 +317,8 @@ OPS = (
         infer=index_map_type,
         numpy=index_map_numpy,
         compute=index_map_compute,
-        script=Script("layout_transform"),
+        script=Script(
+            "layout_transform", "x, index_map, pad_value=None, axis_separators=None, input_axis_separators=None"
+        ),
     ),
 )

@@ -19,7 +19,8 @@ from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.ops.common.shapes import any_type, extent_value, tensor
 from relay2relax.ops.math.elementwise import convert, convert_element, identity_type
 from relay2relax.ops.registry.attributes import DType, Expr, Int, NoAttrs, OptionalIndexExprArray, String
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Limit, Script, Types
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.dynamic_kernels import arange_extents
 from relay2relax.tir import te
@@ -149,7 +150,7 @@ def _init_records(name: str, value: int, doc: str) -> tuple[OpDef, ...]:
         numpy=lambda attrs, shape: np.full(tuple(shape), value, numpy_dtype(attrs.dtype)),
         compute=lambda attrs, out, shape: _constant(out, value, name),
         relax=SameOp(),
-        script=Script(name),
+        script=Script(name, "shape, dtype"),
     )
     like = OpDef(
         relay=f"{name}_like",
@@ -161,7 +162,7 @@ def _init_records(name: str, value: int, doc: str) -> tuple[OpDef, ...]:
         numpy=like_numpy,
         compute=lambda attrs, out, data: _constant(out, value, f"{name}_like"),
         relax=SameOp(),
-        script=Script(f"{name}_like"),
+        script=Script(f"{name}_like", "x, dtype=None"),
     )
     return in_relay, in_relax, like
 
@@ -443,7 +444,7 @@ relax_full = OpDef(
     numpy=relax_full_numpy,
     compute=lambda attrs, out, shape, fill_value: full_compute(attrs, out, fill_value),
     relax=SameOp(),
-    script=Script("full"),
+    script=Script("full", "shape, fill_value, dtype=None"),
 )
 
 full_like = OpDef(
@@ -471,6 +472,14 @@ arange = OpDef(
     relax=Expanded(arange_relax),
 )
 
+
+def _descends(attrs: Any, types: Types) -> bool:
+    return float(getattr(attrs.step, "value", attrs.step)) < 0
+
+
+_DESCENDING = Limit("apache-tvm counts the elements of a descending row wrongly", _descends)
+
+
 relax_arange = OpDef(
     doc="``start + i * step`` up to ``end``.",
     source=RELAX_SOURCE,
@@ -480,7 +489,9 @@ relax_arange = OpDef(
     numpy=relax_arange_numpy,
     compute=relax_arange_compute,
     relax=SameOp(),
-    script=Script("arange", positional=("start", "end", "step")),
+    script=Script(
+        "arange", "start, end=None, step=1, dtype=None", positional=("start", "end", "step"), limits=(_DESCENDING,)
+    ),
 )
 
 shape_of = OpDef(
@@ -503,7 +514,7 @@ shape_to_tensor = OpDef(
     numpy=shape_to_tensor_numpy,
     compute=shape_to_tensor_compute,
     relax=SameOp(),
-    script=Script("shape_to_tensor"),
+    script=Script("shape_to_tensor", "expr"),
 )
 
 ndarray_size = OpDef(
@@ -528,7 +539,7 @@ alloc_tensor = OpDef(
     numpy=lambda attrs, shape: np.zeros(tuple(shape), numpy_dtype(attrs.dtype)),
     compute=lambda attrs, out, shape: _constant(out, 0, "alloc_tensor"),
     relax=SameOp(),
-    script=Script("builtin.alloc_tensor"),
+    script=Script("builtin.alloc_tensor", "shape, dtype, runtime_device_index, storage_scope='global'"),
 )
 
 OPS = (

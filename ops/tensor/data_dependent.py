@@ -17,7 +17,8 @@ from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.common.shapes import show, tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, seq, store, when
 from relay2relax.ops.registry.attributes import Expr, NoAttrs
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp, Script
+from relay2relax.ops.registry.record import OpDef, OpError, SameOp
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.ops.tensor import dynamic_kernels as kernels
 from relay2relax.ops.tensor.indexing import StridedSliceAttrs
@@ -265,7 +266,7 @@ OPS = (
         numpy=lambda attrs, data: data.shape,
         compute=_no_program,
         relax=SameOp(),
-        script=Script("shape_of"),
+        script=Script("shape_of", "expr"),
         builtin="vm.builtin.shape_of",
     ),
     OpDef(
@@ -277,7 +278,7 @@ OPS = (
         compute=nonzero_compute,
         extents=lambda attrs, out, x: kernels.counted_extents(attrs, out, x),
         relax=SameOp(),
-        script=Script("nonzero"),
+        script=Script("nonzero", "x"),
     ),
     OpDef(
         doc="The distinct elements (or slices), where they first stand, which one each is, and how often they occur.",
@@ -289,7 +290,11 @@ OPS = (
         compute=relax_unique_compute,
         extents=unique_extents,
         relax=SameOp(),
-        script=Script("unique", positional=("sorted", "return_index", "return_inverse", "return_counts", "axis")),
+        script=Script(
+            "unique",
+            "x, sorted=True, return_index=False, return_inverse=False, return_counts=False, axis=None",
+            positional=("sorted", "return_index", "return_inverse", "return_counts", "axis"),
+        ),
     ),
     OpDef(
         doc="As strided_slice of every axis; the places are inputs.",
@@ -300,6 +305,6 @@ OPS = (
         compute=lambda attrs, out, *inputs: kernels.strided_slice_compute(_SLICE, out, *inputs),
         extents=lambda attrs, out, *inputs: kernels.strided_slice_extents(_SLICE, out, *inputs),
         relax=SameOp(),
-        script=Script("dynamic_strided_slice"),
+        script=Script("dynamic_strided_slice", "x, begin, end, strides"),
     ),
 )

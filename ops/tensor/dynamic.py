@@ -25,7 +25,8 @@ from relay2relax.ops.math.elementwise import convert
 from relay2relax.ops.nn.padding import PadAttrs, pad_numpy
 from relay2relax.ops.registry import table
 from relay2relax.ops.registry.attributes import Int, NoAttrs
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor import dynamic_kernels as kernels
 from relay2relax.ops.tensor.coordinates import SparseToDenseAttrs, check_sparse, dense_values, sparse_to_dense_compute
@@ -469,7 +470,7 @@ OPS = (
         numpy=lambda attrs, data: _numbers(data),
         compute=_no_program,
         relax=SameOp(),
-        script=Script("tensor_to_shape"),
+        script=Script("tensor_to_shape", "expr"),
         builtin="vm.builtin.tensor_to_shape",
     ),
     _upsampling("upsampling", UpSamplingAttrs, "HW"),

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.ops.common.limits import dtype_of
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.math.elementwise import convert, convert_element
 from relay2relax.ops.registry.attributes import DType, Expr, Int, NoAttrs
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp, Script
+from relay2relax.ops.registry.record import OpDef, OpError, SameOp
+from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.create import static_shape
 from relay2relax.ops.tensor.masking import OneHotAttrs, one_hot_shape
@@ -240,6 +242,10 @@ def relax_one_hot_compute(attrs: RelaxOneHotAttrs, out: TensorType, indices: te.
     return te.compute(out.shape, element, "T_one_hot")
 
 
+_IGNORES_DTYPE = Limit(
+    "apache-tvm's lowering ignores dtype", lambda attrs, types: bool(attrs.dtype) and attrs.dtype != dtype_of(types)
+)
+
 OPS = (
     OpDef(
         doc="A matrix of ones on one diagonal, zeros elsewhere.",
@@ -250,7 +256,7 @@ OPS = (
         numpy=eye_numpy,
         compute=lambda attrs, out: _eye(out, attrs.k),
         relax=SameOp(),
-        script=Script("eye", positional=("n", "m", "k")),
+        script=Script("eye", "n, m=None, k=0, dtype='float32'", positional=("n", "m", "k"), since="0.19"),
     ),
     OpDef(
         doc="A matrix of ones on one diagonal, zeros elsewhere, with the shape of the data.",
@@ -261,7 +267,7 @@ OPS = (
         numpy=eye_like_numpy,
         compute=lambda attrs, out, data: _eye(out, attrs.k),
         relax=SameOp(),
-        script=Script("eye_like", positional=("k",)),
+        script=Script("eye_like", "x, k=0, dtype=None", positional=("k",), since="0.19", limits=(_IGNORES_DTYPE,)),
     ),
     OpDef(
         doc="One number everywhere, with the shape of the first input.",
@@ -272,7 +278,7 @@ OPS = (
         numpy=full_like_numpy,
         compute=full_like_compute,
         relax=SameOp(),
-        script=Script("full_like"),
+        script=Script("full_like", "x, fill_value, dtype=None"),
     ),
     OpDef(
         doc="Hamming's window.",
@@ -283,7 +289,12 @@ OPS = (
         numpy=hamming_window_numpy,
         compute=hamming_window_compute,
         relax=SameOp(),
-        script=Script("hamming_window", positional=("window_size", "periodic", "alpha", "beta")),
+        script=Script(
+            "hamming_window",
+            "window_size, periodic, alpha, beta, dtype",
+            positional=("window_size", "periodic", "alpha", "beta"),
+            since="0.21",
+        ),
     ),
     OpDef(
         doc="``on_value`` where the place along a new axis is the index, else ``off_value``.",
@@ -294,7 +305,12 @@ OPS = (
         numpy=relax_one_hot_numpy,
         compute=relax_one_hot_compute,
         relax=SameOp(),
-        script=Script("one_hot", positional=("on_value", "off_value")),
+        script=Script(
+            "one_hot",
+            "indices, on_value, off_value, depth, axis=-1",
+            positional=("on_value", "off_value"),
+            since="0.19",
+        ),
     ),
     OpDef(
         doc="The number of elements.",
@@ -305,6 +321,6 @@ OPS = (
         numpy=lambda attrs, data: np.asarray(data.size, np.int64),
         compute=lambda attrs, out, data: te.compute((), lambda: as_prim(product(data.shape)), "T_size"),
         relax=SameOp(),
-        script=Script("size"),
+        script=Script("size", "expr", since="0.23"),
     ),
 )

@@ -16,7 +16,8 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_int, is_unsigned
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, show, tensor
 from relay2relax.ops.registry.attributes import Integer, NoAttrs, OptionalInteger
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import AnyRankType, TensorType, TupleType, Type
 from relay2relax.ops.tensor.transform import moved
 from relay2relax.tir import te
@@ -333,7 +334,7 @@ gather_elements = OpDef(
     numpy=gather_numpy,
     compute=gather_compute,
     relax=SameOp(),
-    script=Script("gather_elements"),
+    script=Script("gather_elements", "data, indices, axis=0", since="0.19"),
 )
 
 gather_nd = OpDef(
@@ -358,7 +359,7 @@ relax_gather_nd = OpDef(
     numpy=gather_nd_numpy,
     compute=gather_nd_compute,
     relax=SameOp(),
-    script=Script("gather_nd"),
+    script=Script("gather_nd", "data, indices, batch_dims=0", since="0.19"),
 )
 
 adv_index = OpDef(
@@ -380,7 +381,7 @@ index_tensor = OpDef(
     numpy=lambda attrs, data, indices: _index(data, indices),
     compute=lambda attrs, out, data, indices: _index_compute(out, data, indices),
     relax=SameOp(),
-    script=Script("index_tensor"),
+    script=Script("index_tensor", "data, indices", since="0.21"),
 )
 
 OPS = (gather, gather_elements, gather_nd, relax_gather_nd, adv_index, index_tensor)

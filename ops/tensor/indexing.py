@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
+from relay2relax.ops.common.limits import dtype_of
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import check_float, normal_axes, normal_axis, tensor
 from relay2relax.ops.common.slicing import AxisSlice, axis_slices
@@ -24,7 +25,8 @@ from relay2relax.ops.registry.attributes import (
     OptionalIntegerArray,
     String,
 )
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.create import static_shape
 from relay2relax.ops.tensor.transform import moved
@@ -383,6 +385,8 @@ take = OpDef(
     relax=Expanded(take_relax),
 )
 
+_FLAGS_AS_PLACES = Limit("apache-tvm takes places for integers", lambda attrs, types: dtype_of(types[1:]) == "bool")
+
 relax_take = OpDef(
     doc="Pick along an axis.",
     source="TVM 0.27 src/relax/op/tensor/index.cc",
@@ -392,7 +396,7 @@ relax_take = OpDef(
     numpy=take_numpy,
     compute=take_compute,
     relax=SameOp(),
-    script=Script("take"),
+    script=Script("take", "x, indices, axis=None, mode='fast'", limits=(_FLAGS_AS_PLACES,)),
     scalars=("indices",),
 )
 
@@ -417,7 +421,7 @@ relax_strided_slice = OpDef(
     numpy=strided_slice_numpy,
     compute=strided_slice_compute,
     relax=SameOp(),
-    script=Script("strided_slice"),
+    script=Script("strided_slice", "x, axes, begin, end, strides=None, assume_inbound=False"),
 )
 
 slice_like = OpDef(

@@ -15,8 +15,9 @@ from relay2relax.core.dtype import Array, of_array, to_code
 from relay2relax.core.errors import ExecutionError
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import NoAttrs
-from relay2relax.ops.registry.record import OpDef, Script
+from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.refusal import Refusal
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import ScalarType, Type
 
 
@@ -80,7 +81,7 @@ def _record(function: Callable[..., int], dtype: str, doc: str, *of: str) -> OpD
         return ScalarType(dtype)
 
     return OpDef(
-        script=Script(name),
+        script=Script(name, ", ".join(("tensor", *of))),
         doc=doc,
         source="TVM 0.27 src/relax/op/tensor/inspect.cc",
         inputs=("tensor", *of),

@@ -21,7 +21,8 @@ from relay2relax.ops.registry.attributes import (
     Integer,
     Sections,
 )
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.ops.tensor.create import static_shape
 from relay2relax.ops.tensor.transform import moved
@@ -342,7 +343,7 @@ concatenate = OpDef(
     numpy=concatenate_numpy,
     compute=concatenate_compute,
     relax=SameOp(),
-    script=Script("concat"),
+    script=Script("concat", "tensors, axis=0"),
 )
 
 stack = OpDef(
@@ -356,7 +357,7 @@ stack = OpDef(
     numpy=stack_numpy,
     compute=stack_compute,
     relax=SameOp(),
-    script=Script("stack"),
+    script=Script("stack", "tensors, axis=0", since="0.21"),
 )
 
 split = OpDef(
@@ -372,6 +373,8 @@ split = OpDef(
     relax=Expanded(split_relax),
 )
 
+_ONE_PART = Limit("apache-tvm makes of one part no tuple", lambda attrs, types: attrs.indices_or_sections in (1, ()))
+
 relax_split = OpDef(
     doc="Cut along an axis: into parts of which the last may be shorter, or at places; one part is no tuple.",
     source="TVM 0.27 src/relax/op/tensor/manipulate.cc, split",
@@ -381,7 +384,7 @@ relax_split = OpDef(
     numpy=relax_split_numpy,
     compute=relax_split_compute,
     relax=SameOp(),
-    script=Script("split"),
+    script=Script("split", "x, indices_or_sections, axis=0", limits=(_ONE_PART,)),
 )
 
 OPS = (concatenate, stack, split, relax_split)

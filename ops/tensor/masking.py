@@ -14,7 +14,8 @@ from relay2relax.core.dtype import Array, is_int, numpy_dtype
 from relay2relax.ops.common.shapes import show, tensor
 from relay2relax.ops.math.elementwise import convert, convert_element
 from relay2relax.ops.registry.attributes import Bool, Double, DType, Int, Integer
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, add, as_prim, equal, minimum, static
@@ -206,7 +207,7 @@ def _relax_triangle(name: str, upper: bool, doc: str) -> OpDef:
         numpy=lambda attrs, data: trilu_numpy(TriluAttrs(upper), data, np.asarray(attrs.k)),
         compute=lambda attrs, out, data: _triangle(out, data, as_prim(attrs.k), upper),
         relax=SameOp(),
-        script=Script(name, positional=("k",)),
+        script=Script(name, "x, k=0", positional=("k",)),
     )
 
 

@@ -17,7 +17,8 @@ from relay2relax.core.dtype import Array, is_int
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, show, tensor
 from relay2relax.ops.common.stmt_builders import let, loop, seq, store
 from relay2relax.ops.registry.attributes import Bool, Expr, Int
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp, Script
+from relay2relax.ops.registry.record import OpDef, OpError, SameOp
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, as_prim, canonical, equal, static
@@ -205,7 +206,7 @@ OPS = (
         numpy=index_put_numpy,
         compute=index_put_compute,
         relax=SameOp(),
-        script=Script("index_put"),
+        script=Script("index_put", "data, indices, values, accumulate=False", since="0.21"),
     ),
     OpDef(
         doc="A copy of the data with another tensor in a slice of one axis.",
@@ -216,6 +217,11 @@ OPS = (
         numpy=slice_scatter_numpy,
         compute=slice_scatter_compute,
         relax=SameOp(),
-        script=Script("slice_scatter", positional=("start", "end", "step")),
+        script=Script(
+            "slice_scatter",
+            "input_tensor, src, start, end, step, axis=0",
+            positional=("start", "end", "step"),
+            since="0.21",
+        ),
     ),
 )

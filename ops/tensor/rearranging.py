@@ -17,7 +17,8 @@ from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.reshape_rules import new_shape
 from relay2relax.ops.common.shapes import normal_axes, normal_axis, show, tensor
 from relay2relax.ops.registry.attributes import InlineString, Int, Integer, IntegerArray
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.ops.tensor.create import static_shape
 from relay2relax.ops.tensor.transform import (
@@ -431,7 +432,7 @@ relax_squeeze = OpDef(
     numpy=lambda attrs, x: squeeze_numpy(_kept(attrs, x.shape), x),
     compute=lambda attrs, out, x: squeeze_compute(_kept(attrs, x.shape), out, x),
     relax=SameOp(),
-    script=Script("squeeze"),
+    script=Script("squeeze", "x, axis=None"),
 )
 
 reverse_sequence = OpDef(
@@ -445,7 +446,7 @@ reverse_sequence = OpDef(
     relax_type=reverse_sequence_relax_type,
     numpy=reverse_sequence_numpy,
     compute=reverse_sequence_compute,
-    script=Script("reverse_sequence"),
+    script=Script("reverse_sequence", "data, seq_lengths, seq_axis=1, batch_axis=0", since="0.26"),
 )
 
 sliding_window = OpDef(
@@ -459,6 +460,10 @@ sliding_window = OpDef(
     compute=sliding_window_compute,
 )
 
+_TURNED = Limit(
+    'apache-tvm takes the extents of a grid "xy" for those of "ij"', lambda attrs, types: attrs.indexing == "xy"
+)
+
 meshgrid = OpDef(
     relay="meshgrid",
     doc="Each vector of a tuple repeated over a grid of all of them.",
@@ -469,7 +474,7 @@ meshgrid = OpDef(
     numpy=meshgrid_numpy,
     compute=meshgrid_compute,
     relax=Expanded(meshgrid_relax),
-    script=Script("meshgrid"),
+    script=Script("meshgrid", "tensors, indexing='ij'", since="0.21", limits=(_TURNED,)),
 )
 
 OPS = (relax_squeeze, layout_transform, reverse_reshape, reverse_sequence, sliding_window, meshgrid)

@@ -15,11 +15,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, of_array
+from relay2relax.ops.common.limits import NO_BOOL, shapes_of
 from relay2relax.ops.common.shapes import normal_axis, show, tensor
 from relay2relax.ops.common.stmt_builders import nested
 from relay2relax.ops.math.elementwise import convert, convert_element
 from relay2relax.ops.registry.attributes import Integer, String
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.gather import columns_last, coordinate_place, integer_places, open_grid, signed_places
 from relay2relax.tir import te
@@ -370,7 +372,7 @@ scatter_elements = OpDef(
     numpy=scatter_elements_numpy,
     compute=scatter_elements_compute,
     relax=Expanded(scatter_elements_relax),
-    script=Script("scatter_elements"),
+    script=Script("scatter_elements", "data, indices, updates, axis=0, reduction='update'", limits=(NO_BOOL,)),
     declares_attrs=False,
 )
 
@@ -388,6 +390,19 @@ scatter_nd = OpDef(
     declares_attrs=False,
 )
 
+
+def _updates_fit(data: Shape, indices: Shape, updates: Shape) -> bool:
+    """Whether the updates are proved to be one slice of the data for each place."""
+    depth = static(indices[-1])
+    wanted = (*indices[:-1], *data[depth:]) if depth is not None else ()
+    return len(wanted) == len(updates) and all(equal(a, b) is True for a, b in zip(wanted, updates, strict=True))
+
+
+_OPEN_UPDATES = Limit(
+    "apache-tvm wants to prove the shape of the updates", lambda attrs, types: not _updates_fit(*shapes_of(types))
+)
+
+
 relax_scatter_nd = OpDef(
     doc="The data with updates put to places whose coordinates lie along the last axis of the indices.",
     source=RELAX_SOURCE,
@@ -397,7 +412,14 @@ relax_scatter_nd = OpDef(
     numpy=scatter_nd_numpy,
     compute=scatter_nd_compute,
     relax=SameOp(),
-    script=Script("scatter_nd"),
+    script=Script(
+        "scatter_nd",
+        "data, indices, updates, reduction='update'",
+        limits=(
+            NO_BOOL,
+            _OPEN_UPDATES,
+        ),
+    ),
 )
 
 OPS = (scatter_elements, scatter_nd, relax_scatter_nd)

@@ -11,7 +11,8 @@ from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.ops.common.shapes import show, tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, repeat_while, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, DType
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.ops.tensor.sorting import SOURCE, order_compute, order_numpy
 from relay2relax.tir import te
@@ -262,7 +263,7 @@ bucketize = OpDef(
     numpy=lambda attrs, values, boundaries: searchsorted_numpy(_search(attrs), boundaries, values),
     compute=lambda attrs, out, values, boundaries: searchsorted_compute(_search(attrs), out, boundaries, values),
     relax=SameOp(),
-    script=Script("bucketize"),
+    script=Script("bucketize", "input_tensor, boundaries, out_int32=False, right=False", since="0.21"),
 )
 
 # R.unique returns as many elements as there are, Relay's result is padded.

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, numpy_dtype, of_array
+from relay2relax.ops.common.limits import unless_dtype
 from relay2relax.ops.common.narrow_floats import floating_test
 from relay2relax.ops.common.shapes import normal_axis, show, tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, repeat_while, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, DType, InlineString, Int, OptionalInteger
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.ops.tensor.dynamic_kernels import topk_extents
 from relay2relax.tir import te
@@ -445,6 +447,8 @@ sort = OpDef(
     relax=Expanded(sort_relax),
 )
 
+_ONLY_WIDE = unless_dtype("apache-tvm sorts numbers of 32 and 64 bits only", "float32", "float64", "int32", "int64")
+
 relax_sort = OpDef(
     doc="The elements along an axis in order.",
     source=RELAX_SOURCE,
@@ -454,7 +458,7 @@ relax_sort = OpDef(
     numpy=sort_numpy,
     compute=sort_compute,
     relax=SameOp(),
-    script=Script("sort"),
+    script=Script("sort", "x, axis=-1, descending=False", limits=(_ONLY_WIDE,)),
 )
 
 argsort = OpDef(
@@ -479,7 +483,7 @@ relax_argsort = OpDef(
     numpy=argsort_numpy,
     compute=argsort_compute,
     relax=SameOp(),
-    script=Script("argsort"),
+    script=Script("argsort", "data, axis=-1, descending=False, dtype='int32'", limits=(_ONLY_WIDE,)),
 )
 
 topk = OpDef(
@@ -517,7 +521,7 @@ relax_topk = OpDef(
     numpy=topk_numpy,
     compute=topk_compute,
     relax=SameOp(),
-    script=Script("topk"),
+    script=Script("topk", "data, k=1, axis=-1, ret_type='both', largest=True, dtype='int32'", limits=(_ONLY_WIDE,)),
 )
 
 OPS = (sort, relax_sort, argsort, relax_argsort, topk, dyn_topk, relax_topk)

@@ -24,7 +24,8 @@ from relay2relax.ops.registry.attributes import (
     Int,
     IntegerArray,
 )
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, add, as_prim, equal, floordiv, mul, product, static, sub
@@ -519,7 +520,12 @@ pixel_shuffle = OpDef(
     numpy=lambda attrs, data: _depth_to_space(attrs.blocks, TensorType(data.shape)).numpy(data),
     compute=lambda attrs, out, data: depth_to_space_compute(attrs.blocks, out, data),
     relax=SameOp(),
-    script=Script("nn.pixel_shuffle"),
+    script=Script(
+        "nn.pixel_shuffle",
+        "data, upscale_factor",
+        since="0.21",
+        limits=(Limit("apache-tvm's lowering calls a function that is not there"),),
+    ),
 )
 
 OPS: tuple[OpDef, ...] = (

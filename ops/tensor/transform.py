@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array
+from relay2relax.ops.common.limits import OPEN
 from relay2relax.ops.common.reshape_rules import new_shape, reshaped_index
 from relay2relax.ops.common.shapes import broadcast, normal_axes, normal_axis, operand_indices, show, tensor
 from relay2relax.ops.registry.attributes import (
@@ -26,7 +27,8 @@ from relay2relax.ops.registry.attributes import (
     OptionalInteger,
     OptionalIntegerArray,
 )
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.create import InitOpAttrs, given_shape, static_shape
 from relay2relax.tir import te
@@ -431,7 +433,7 @@ relax_reshape = OpDef(
     numpy=relax_reshape_numpy,
     compute=reshape_compute,
     relax=SameOp(),
-    script=Script("reshape"),
+    script=Script("reshape", "x, shape", spread=Spread.RESHAPE),
 )
 
 reshape_like = OpDef(
@@ -456,7 +458,7 @@ transpose = OpDef(
     numpy=transpose_numpy,
     compute=transpose_compute,
     relax=SameOp(),
-    script=Script("permute_dims"),
+    script=Script("permute_dims", "x, axes=None", spread=Spread.PERMUTATION),
 )
 
 squeeze = OpDef(
@@ -493,7 +495,7 @@ relax_expand_dims = OpDef(
     numpy=expand_dims_numpy,
     compute=expand_dims_compute,
     relax=SameOp(),
-    script=Script("expand_dims"),
+    script=Script("expand_dims", "x, axis"),
 )
 
 broadcast_to = OpDef(
@@ -518,7 +520,7 @@ relax_broadcast_to = OpDef(
     numpy=lambda attrs, data, shape: np.broadcast_to(data, tuple(shape)),
     compute=broadcast_compute,
     relax=SameOp(),
-    script=Script("broadcast_to"),
+    script=Script("broadcast_to", "x, shape", limits=(OPEN,)),
 )
 
 broadcast_to_like = OpDef(
@@ -545,7 +547,7 @@ tile = OpDef(
     numpy=tile_numpy,
     compute=tile_compute,
     relax=SameOp(),
-    script=Script("tile", rename={"reps": "repeats"}),
+    script=Script("tile", "data, repeats", rename={"reps": "repeats"}),
 )
 
 repeat = OpDef(
@@ -558,7 +560,7 @@ repeat = OpDef(
     numpy=repeat_numpy,
     compute=repeat_compute,
     relax=SameOp(),
-    script=Script("repeat"),
+    script=Script("repeat", "data, repeats, axis=None"),
 )
 
 reverse = OpDef(
@@ -571,7 +573,7 @@ reverse = OpDef(
     numpy=reverse_numpy,
     compute=reverse_compute,
     relax=SameOp(),
-    script=Script("flip"),
+    script=Script("flip", "data, axis"),
 )
 
 OPS = (

@@ -14,7 +14,8 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_int
 from relay2relax.ops.common.shapes import broadcast, show, tensor
 from relay2relax.ops.registry.attributes import NoAttrs
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.create import InitOpAttrs
 from relay2relax.ops.tensor.dynamic_kernels import given_extents
@@ -201,7 +202,7 @@ collapse_sum_like = OpDef(
     numpy=lambda attrs, data, like: _collapse_numpy(data, like.shape),
     compute=collapse_sum_compute,
     relax=Expanded(collapse_sum_relax),
-    script=Script("collapse_sum_like"),
+    script=Script("collapse_sum_like", "data, collapse_target"),
 )
 
 collapse_sum_to = OpDef(
@@ -225,7 +226,7 @@ relax_collapse_sum_to = OpDef(
     infer=lambda attrs, data, shape: _proved(data, shape),
     numpy=lambda attrs, data, shape: _collapse_numpy(data, shape),
     compute=collapse_sum_compute,
-    script=Script("collapse_sum_to"),
+    script=Script("collapse_sum_to", "data, shape"),
 )
 
 strided_set = OpDef(

@@ -16,7 +16,8 @@ from relay2relax.core.dtype import Array
 from relay2relax.ops.common.shapes import show, tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Double, InlineString, Int
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp, Script
+from relay2relax.ops.registry.record import OpDef, OpError, SameOp
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.ops.tensor.sorting import before, merge_sort, order_numpy
 from relay2relax.ops.vision.nms import SOURCE, boxes_type, number, numpy_overlap, only, overlap
@@ -491,7 +492,11 @@ relax_all_class_non_max_suppression = OpDef(
     numpy=all_class_numpy,
     compute=all_class_compute,
     relax=SameOp(),
-    script=Script("vision.all_class_non_max_suppression"),
+    script=Script(
+        "vision.all_class_non_max_suppression",
+        "boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold, output_format='onnx'",
+        since="0.22",
+    ),
 )
 
 regular_non_max_suppression = OpDef(

@@ -17,7 +17,8 @@ from relay2relax.core.dtype import Array
 from relay2relax.ops.common.shapes import show, tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, Double, Int, OptionalFloatImm
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.ops.tensor.sorting import before, merge_sort, order_numpy
 from relay2relax.tir import te
@@ -504,7 +505,7 @@ relax_get_valid_counts = OpDef(
     numpy=lambda attrs, data: valid_counts_numpy(attrs, data, _threshold(attrs)),
     compute=relax_valid_counts_compute,
     relax=SameOp(),
-    script=Script("vision.get_valid_counts"),
+    script=Script("vision.get_valid_counts", "data, score_threshold=0, id_index=0, score_index=1", since="0.24"),
 )
 
 # R.vision.non_max_suppression drops boxes without a positive score, and sorts also where nothing is

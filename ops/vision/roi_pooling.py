@@ -19,7 +19,8 @@ from relay2relax.ops.common.stmt_builders import Cell, bind, local, loop, rows, 
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.image.image import inside_of
 from relay2relax.ops.registry.attributes import Bool, Double, IndexExprArray, InlineString, Int
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Script, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import equal
@@ -363,7 +364,11 @@ relax_roi_align = OpDef(
     numpy=align_numpy,
     compute=align_compute,
     relax=SameOp(),
-    script=Script("vision.roi_align"),
+    script=Script(
+        "vision.roi_align",
+        "data, rois, pooled_size, spatial_scale, sample_ratio=-1, aligned=False, layout='NCHW', mode='avg'",
+        since="0.24",
+    ),
 )
 
 roi_pool = OpDef(
@@ -387,7 +392,7 @@ relax_roi_pool = OpDef(
     numpy=pool_numpy,
     compute=pool_compute,
     relax=SameOp(),
-    script=Script("vision.roi_pool"),
+    script=Script("vision.roi_pool", "data, rois, pooled_size, spatial_scale, layout='NCHW'", since="0.24"),
 )
 
 OPS = (roi_align, relax_roi_align, roi_pool, relax_roi_pool)

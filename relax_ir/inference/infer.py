@@ -19,9 +19,10 @@ from typing import Any
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.walk import post_order
 from relay2relax.ops.registry.record import OpDef, OpError
+from relay2relax.ops.registry.script import Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.relax_ir.inference.memory import memory_info
-from relay2relax.relax_ir.inference.op_signatures import BINARY, ForeignAttrs, ForeignOp
+from relay2relax.relax_ir.inference.op_signatures import ForeignAttrs, ForeignOp
 from relay2relax.relax_ir.inference.runtime_calls import arguments, identity, read_inplace_call
 from relay2relax.relax_ir.inference.sharding import redistributed, spread_result
 from relay2relax.relax_ir.ir import symbols
@@ -192,7 +193,7 @@ class Inference:
         result = self._result(op, attrs, args)
         if any(isinstance(info, TensorStructInfo) and info.sharding is not None for info in args):
             try:
-                return spread_result(spelled(op).removeprefix("R."), attrs, args, result)
+                return spread_result(op, attrs, args, result)
             except MeshError as error:
                 raise StructInfoError(f"{spelled(op)}: {error.diagnostics[0].title}") from error
         places = {place for info in args for place in _places(info)}
@@ -213,7 +214,7 @@ class Inference:
             except OpError as error:
                 raise StructInfoError(f"{spelled(op)}: {error.message}") from error
             self._known[key] = known
-        if scalar and isinstance(known, TensorStructInfo) and spelled(op).removeprefix("R.") in BINARY:
+        if scalar and isinstance(known, TensorStructInfo) and op.script and op.script.spread is Spread.BROADCAST:
             return PrimStructInfo(known.dtype)
         return known
 

@@ -1,8 +1,7 @@
 """How the results of operators are spread over a mesh, from how their arguments are.
 
 Each axis of a result comes from axes of the arguments; a result is cut where an argument is cut
-along such an axis. The operators and their axes are those of TVM's ``dist.FInferStructInfo``
-(src/relax/op/distributed).
+along such an axis. Which axes those are is the ``spread`` of an operator's record.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.relax_ir.inference.op_signatures import BINARY
+from relay2relax.ops.registry.record import OpDef
+from relay2relax.ops.registry.script import Spread
 from relay2relax.relax_ir.ir.expr import Constant, Function, IRModule, MatchCast
 from relay2relax.relax_ir.ir.mesh import REPLICA, DeviceMesh, MeshError, Sharding, read_placement
 from relay2relax.relax_ir.ir.struct_info import (
@@ -27,20 +27,12 @@ from relay2relax.tir.arith.simplify import prove
 from relay2relax.tir.extent import Extent, as_prim, equal, floordiv, floormod, mul
 from relay2relax.tir.ir import expr as tir
 
-_UNARY = frozenset({
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_not", "ceil", "cos", "cosh", "erf",
-    "exp", "floor", "isfinite", "isinf", "isnan", "log", "logical_not", "negative", "nn.gelu", "nn.gelu_tanh",
-    "nn.relu", "nn.silu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh",
-    "builtin.stop_lift_params",
-})  # fmt: skip
-_REDUCTIONS = frozenset({"max", "mean", "min", "prod", "std", "sum", "variance"})
-
 # The axis of an argument, and that of the result which it becomes.
 _Pair = tuple[int, int]
 
 
-def spread_result(name: str, attrs: Any, args: Sequence[StructInfo], result: StructInfo) -> StructInfo:
-    """Return ``result`` of the operator ``R.<name>`` with the sharding that follows from that of
+def spread_result(op: OpDef, attrs: Any, args: Sequence[StructInfo], result: StructInfo) -> StructInfo:
+    """Return ``result`` of the operator ``op`` with the sharding that follows from that of
     ``args``.
 
     Raises MeshError where arguments lie on different meshes, and for operators that TVM does not
@@ -53,10 +45,11 @@ def spread_result(name: str, attrs: Any, args: Sequence[StructInfo], result: Str
     (mesh,) = meshes
     if not isinstance(result, TensorStructInfo):
         raise MeshError("several results cannot be spread over a mesh of devices")
+    spread = op.script.spread if op.script is not None else None
     placement = [REPLICA] * len(mesh.shape)
     targets = sorted(
         (axis, dimension)
-        for info, pairs in zip(tensors, _axes(name, attrs, tensors, args, result), strict=True)
+        for info, pairs in zip(tensors, _axes(spread, attrs, tensors, args, result), strict=True)
         if info.sharding is not None
         for dimension, source in enumerate(info.sharding.placement)
         for own, axis in pairs
@@ -68,7 +61,7 @@ def spread_result(name: str, attrs: Any, args: Sequence[StructInfo], result: Str
 
 
 def _axes(
-    name: str,
+    spread: Spread | None,
     attrs: Any,
     tensors: Sequence[TensorStructInfo],
     args: Sequence[StructInfo],
@@ -76,20 +69,20 @@ def _axes(
 ) -> list[list[_Pair]]:
     """Return for each of ``tensors`` which of its axes become axes of the result."""
     first = tensors[0]
-    match name:
-        case _ if name in _UNARY or name in BINARY:
+    match spread:
+        case Spread.ELEMENTS | Spread.BROADCAST:
             return [list(_broadcast(info.shape, result.shape)) for info in tensors]
-        case "matmul":
+        case Spread.MATMUL:
             return _matmul(tensors, result)
-        case "permute_dims":
+        case Spread.PERMUTATION:
             order = range(first.ndim)[::-1] if attrs.axes is None else [int(axis) % first.ndim for axis in attrs.axes]
             return [[(own, axis) for axis, own in enumerate(order)]]
-        case "reshape":
+        case Spread.RESHAPE:
             shape = next(info for info in args if isinstance(info, ShapeStructInfo))
             return [list(_reshape(first.shape, shape.values))]
-        case "nn.softmax":
+        case Spread.ALONG_OTHERS:
             return [[(axis, axis) for axis in range(first.ndim) if axis != int(attrs.axis) % first.ndim]]
-        case _ if name in _REDUCTIONS:
+        case Spread.REDUCTION:
             axes = range(first.ndim) if attrs.axis is None else _normal(attrs.axis, first.ndim)
             stay = [axis for axis in range(first.ndim) if axis not in axes]
             return [[(axis, axis if attrs.keepdims else place) for place, axis in enumerate(stay)]]

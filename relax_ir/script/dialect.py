@@ -23,10 +23,11 @@ class Dialect:
 
     ``prim_funcs`` is the dialect of its TensorIR. ``scalars_last`` says that ``call_tir`` takes
     scalars as ``tir_vars``, and its PrimFuncs after their results. ``result`` is the keyword of a
-    packed call's result, None where its releases do not agree about one; ``missing`` are operators
-    that the dialect's releases do not have, ``implied`` are keywords that they do not have, with
-    the value that is built into their operator. ``empty`` makes arrays. ``names_scalars`` says that
-    a scalar and the dimension that it is have two names, as in ``k: R.Prim(value="k_1")``.
+    packed call's result, None where its releases do not agree about one; ``release`` is the newest
+    one whose operators may be written, "" for no bound. ``implied`` are keywords that they do not
+    have, with the value that is built into their operator. ``empty`` makes arrays.
+    ``names_scalars`` says that a scalar and the dimension that it is have two names, as in
+    ``k: R.Prim(value="k_1")``.
     """
 
     name: str
@@ -35,7 +36,7 @@ class Dialect:
     call_tir_out: str = ""
     scalars_last: bool = False
     result: str | None = None
-    missing: frozenset[str] = frozenset()
+    release: str = ""
     implied: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     empty: str = "tvm.runtime.empty"
     names_scalars: bool = False
@@ -47,7 +48,7 @@ class Dialect:
         script = op.script
         if script is None:
             return f"Relax has no operator for {op.name}"
-        if script.name in self.missing:
+        if self.release and _number(script.since) > _number(self.release):
             return f"dialect {self.name} has no operator R.{script.name}"
         for (name, keyword), built_in in self.implied.items():
             if name == script.name and getattr(attrs, keyword) != built_in:
@@ -62,6 +63,10 @@ class Dialect:
             f"from tvm.script import {self.tir} as T",
             "from tvm.script import relax as R",
         )
+
+
+def _number(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
 
 
 # Axes of physical memory, which R.layout_transform does not name any more since 0.26.
@@ -82,19 +87,7 @@ DIALECTS = {
             call_tir_out="out_sinfo=",
             scalars_last=True,
             result="sinfo_args",
-            missing=frozenset(
-                {
-                    "atan2", "bucketize", "eye", "eye_like", "floor_mod", "gather_elements", "gather_nd",
-                    "hamming_window", "image.affine_grid", "image.grid_sample", "image.resize3d", "index_put",
-                    "index_tensor", "log_add_exp", "median", "meshgrid", "mod", "nn.batch_flatten",
-                    "nn.conv3d_transpose", "nn.instance_norm", "nn.pixel_shuffle", "nn.prelu", "nn.selu",
-                    "nn.softplus", "one_hot", "outer", "reverse_sequence", "size", "slice_scatter", "stack",
-                    "trunc",
-                    "vision.all_class_non_max_suppression", "vision.get_valid_counts",
-                    "vision.multibox_transform_loc", "vision.non_max_suppression", "vision.roi_align",
-                    "vision.roi_pool",
-                }
-            ),
+            release="0.18",
             implied={("nn.batch_norm", "training"): False, ("take", "mode"): "fast"},
         ),
     )

@@ -24,7 +24,7 @@ from relay2relax.core.tolerance import difference
 from relay2relax.ops import OpDef, TensorType, TupleType, Type
 from relay2relax.ops.registry.lower import lower_call
 from relay2relax.ops.registry.record import OpError
-from relay2relax.ops.registry.table import FAMILIES
+from relay2relax.ops.registry.table import families
 from relay2relax.tir.extent import ANY, as_prim, canonical, static
 from relay2relax.tir.ir.expr import AnyExtent, Var
 from relay2relax.tir.ir.visit import substitute
@@ -145,7 +145,7 @@ def compare_in_c(names: list[str], seeds: range) -> list[str]:
 
 
 @pytest.mark.compiler
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", families())
 def test_values_in_c(family: str) -> None:
     names = [name for name in RECORDS if name in EXAMPLES and family_of(name) == family]
     wrong = compare_in_c(names, range(100, 110 if FULL else 102))
