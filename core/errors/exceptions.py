@@ -1,0 +1,112 @@
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from relay2relax.core.errors.kind import ErrorKind
+from relay2relax.core.errors.table import files, general, reading, running, translating
+from relay2relax.core.source import SourceRange, SourceText
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One mistake: a title, where it is, what is said under the carets, and what may help.
+
+    ``kind`` gives it its code; where there is none yet, the exception that carries it says the
+    kind.
+    """
+
+    title: str
+    where: SourceRange | None = None
+    label: str = ""
+    notes: tuple[str, ...] = ()
+    help: str = ""
+    kind: ErrorKind | None = None
+
+    def render(self, source: SourceText | None = None) -> str:
+        """Return the mistake as text; with ``source`` the line and carets are shown."""
+        head = f"error: {self.title}" if self.kind is None else f"error[{self.kind.code}]: {self.title}"
+        if self.where is not None:
+            head += f" ({self.where})"
+        lines = [head]
+        if self.where is not None and source is not None:
+            lines += source.excerpt(self.where, self.label)
+        elif self.label:
+            lines.append(f"  {self.label}")
+        lines += [f"note: {note}" for note in self.notes]
+        if self.help:
+            lines += ["", f"help: {self.help}"]
+        return "\n".join(lines)
+
+
+def mistake(kind: ErrorKind, where: SourceRange | None = None, label: str = "", **fields: object) -> Diagnostic:
+    """Return a mistake of ``kind``, its title made from the kind's template.
+
+    Raises KeyError for a field of the template that is not given.
+    """
+    return Diagnostic(kind.template.format(**fields), where, label, kind.notes, kind.help, kind)
+
+
+class Relay2RelaxError(Exception):
+    """Base of all errors that the product raises on purpose.
+
+    ``diagnostics`` lists every mistake that was found, in source order; ``source`` is the text they
+    point into. A mistake that names no kind is of ``kind``, or of the kind of the exception's class.
+    """
+
+    kind: ClassVar[ErrorKind] = general.REFUSED
+
+    def __init__(
+        self,
+        problem: str | Diagnostic | Iterable[Diagnostic],
+        source: SourceText | None = None,
+        *,
+        kind: ErrorKind | None = None,
+    ) -> None:
+        if isinstance(problem, str):
+            problem = Diagnostic(problem)
+        found = (problem,) if isinstance(problem, Diagnostic) else tuple(problem)
+        own = kind or type(self).kind
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(
+            one if one.kind is not None else replace(one, kind=own) for one in found
+        )
+        self.source = source
+        super().__init__("\n\n".join(one.render(source) for one in self.diagnostics))
+
+    @property
+    def code(self) -> str:
+        """The code of the first mistake."""
+        kind = self.diagnostics[0].kind if self.diagnostics else None
+        return (kind or type(self).kind).code
+
+
+class ParseError(Relay2RelaxError):
+    """A text, JSON document or binary file does not have the form its format demands."""
+
+    kind = reading.MALFORMED
+
+
+class FileError(Relay2RelaxError):
+    """A file cannot be read or written."""
+
+    kind = files.FILE
+
+
+class UnsupportedError(Relay2RelaxError):
+    """The input is legal, but the chosen target or stage cannot express it."""
+
+    kind = translating.UNSUPPORTED
+
+
+class ExecutionError(Relay2RelaxError):
+    """A program could not be run: wrong arguments, a missing function, a failing check."""
+
+    kind = running.EXECUTION
+
+
+class CompilerError(Relay2RelaxError):
+    """The C compiler is missing or refused generated code."""
+
+    kind = running.COMPILER

@@ -1,0 +1,55 @@
+"""Kinds of mistakes: what an error code stands for.
+
+    kind = find_kind("R2R-0103")
+    raise ParseError(kind(name="%y"))               # the message is made from the kind's template
+    raise ParseError("…in words of its own", kind=kind)
+
+A code is never given to another kind. ``table/`` holds all kinds, a file for each area;
+``relay2relax explain CODE`` shows one, the pages of errors in the documentation show all of them.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import Literal
+
+Language = Literal["relay", "tvmscript", "python"]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorKind:
+    """A kind of mistake.
+
+    ``code``  what the error is known by: ``R2R-`` and four digits.
+    ``title``  the mistake in a few words.
+    ``why``  what is expected, and why; paragraphs with an empty line between.
+    ``example``  a program in ``language`` that makes the mistake; ``mend`` is the same without it.
+        Relay is parsed and typed, TVMScript is parsed and checked, Python is run.
+    ``template``  the message, with names of fields in braces; "" where every place has its own
+        words.
+    ``notes``, ``help``  what every message of the kind says besides.
+    """
+
+    code: str
+    title: str
+    why: str
+    example: str
+    mend: str
+    language: Language = "python"
+    template: str = ""
+    notes: tuple[str, ...] = ()
+    help: str = ""
+
+    def page(self) -> str:
+        """Return what ``relay2relax explain`` shows, as Markdown."""
+        tongue = "python" if self.language == "tvmscript" else self.language
+        mistaken, right = (_block(text, tongue) for text in (self.example, self.mend))
+        why = "\n\n".join(textwrap.fill(" ".join(one.split()), 100) for one in self.why.split("\n\n"))
+        advice = [f"Help: {self.help}"] if self.help else []
+        parts = [f"# {self.code}: {self.title}", why, *advice, "This is refused:", mistaken, "This is right:", right]
+        return "\n\n".join(parts) + "\n"
+
+
+def _block(text: str, language: str) -> str:
+    return f"```{language}\n{textwrap.dedent(text).strip()}\n```"

@@ -1,0 +1,21 @@
+"""Kinds of mistakes with files."""
+
+from relay2relax.core.errors.kind import ErrorKind
+
+FILE = ErrorKind(
+    "R2R-0900",
+    "a file cannot be read or written",
+    """The system refuses; the message says which file and why.""",
+    """
+    from relay2relax import relay_ir
+
+    relay_ir.load("no/such/model.relay")
+    """,
+    """
+    from pathlib import Path
+    from relay2relax import relay_ir
+
+    Path("model.relay").write_text('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }')
+    relay_ir.load("model.relay")
+    """,
+)

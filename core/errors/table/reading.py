@@ -1,0 +1,73 @@
+"""Kinds of mistakes in what is read: Relay text, JSON documents, files of parameters."""
+
+from relay2relax.core.errors.kind import ErrorKind
+
+MALFORMED = ErrorKind(
+    "R2R-0100",
+    "a text, document or file does not have the form of its format",
+    """What is read does not follow its format at the place that the message names. Nothing is
+    guessed: a file is read whole or not at all.""",
+    """
+    from relay2relax import relay_ir
+
+    relay_ir.load_params(b"these are not parameters")
+    """,
+    """
+    import numpy as np
+    from relay2relax import relay_ir
+
+    blob = relay_ir.save_params({"w": np.ones(2, np.float32)})
+    relay_ir.load_params(blob)
+    """,
+)
+RELAY_SYNTAX = ErrorKind(
+    "R2R-0101",
+    "the text is not Relay",
+    """A token stands where the grammar has another. The carets show where; the line below says what
+    was expected there. Texts of TVM 0.6 to 0.19 are read.""",
+    """
+    def @main(%x: Tensor[(2), float32]) {
+      add(%x, )%x
+    }
+    """,
+    """
+    def @main(%x: Tensor[(2), float32]) {
+      add(%x, %x)
+    }
+    """,
+    language="relay",
+)
+RELAY_NAME = ErrorKind(
+    "R2R-0102",
+    "a name is not defined",
+    """A local name (`%x`, `%0`) is a parameter, the variable of a `let` or of a pattern, or the number
+    of an earlier line. A global name (`@f`) is a function of the module.""",
+    """
+    def @main(%x: Tensor[(2), float32]) {
+      add(%x, %y)
+    }
+    """,
+    """
+    def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {
+      add(%x, %y)
+    }
+    """,
+    language="relay",
+)
+JSON_DOCUMENT = ErrorKind(
+    "R2R-0110",
+    "a JSON document does not hold what its format says",
+    """A document of `save_json` is a list of nodes, each with a type key and fields. The message names
+    the node and the field that is missing, of the wrong kind, or out of range.""",
+    """
+    from relay2relax import relay_ir
+
+    relay_ir.load_json('{"root": 1, "nodes": [{"type_key": ""}, {}], "b64ndarrays": [], "attrs": {}}')
+    """,
+    """
+    from relay2relax import relay_ir
+
+    mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }')
+    relay_ir.load_json(relay_ir.save_json(mod))
+    """,
+)
