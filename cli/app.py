@@ -215,6 +215,16 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 @app.command()
+def explain(
+    code: Annotated[str, typer.Argument(metavar="CODE", help="A code of an error, such as R2R-0203, or `all`.")],
+) -> None:
+    """Show what an error means: what is expected and why, an example, and its mend."""
+    from relay2relax.cli import explain as command
+
+    command.run(code)
+
+
+@app.command()
 def demo() -> None:
     """Convert the dynamic-batch MLP that ships with the package, show every stage, and compare."""
     from relay2relax.cli import demo as command

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import tensor_programs
 
 Array = npt.NDArray[np.generic]
 
@@ -29,6 +30,8 @@ _DLPACK = {6: "bool", 8: "float8_e4m3", 10: "float8_e4m3fn", 12: "float8_e5m2"}
 
 class DTypeError(Relay2RelaxError):
     """A dtype is unknown, or has no representation where one is needed."""
+
+    kind = tensor_programs.DTYPE
 
 
 @lru_cache(maxsize=None)

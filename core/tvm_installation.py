@@ -10,6 +10,7 @@ import re
 from importlib import metadata
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import running
 
 # For each release that reads our scripts: the first apache-tvm-ffi that works with it, and the
 # first that does not.
@@ -23,6 +24,8 @@ _HOW_TO_INSTALL = "install relay2relax[tvm]"
 
 class TvmError(Relay2RelaxError):
     """apache-tvm is missing, cannot work as it is installed, or refuses a program."""
+
+    kind = running.TVM
 
 
 def _key(version: str) -> tuple[int, ...]:

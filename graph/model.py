@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import translating
 from relay2relax.core.source import Span
 from relay2relax.relax_ir.ir.expr import Expr as RelaxExpr
 from relay2relax.relax_ir.ir.struct_info import StructInfo
@@ -50,6 +51,8 @@ DATAFLOW, ORDINARY = "dataflow", "block"
 
 class GraphError(Relay2RelaxError):
     """A graph has no such node or tensor, or is not well formed."""
+
+    kind = translating.GRAPH
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,3 @@
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -53,7 +52,7 @@ class Relay2RelaxError(Exception):
     """Base of all errors that the product raises on purpose.
 
     ``diagnostics`` lists every mistake that was found, in source order; ``source`` is the text they
-    point into. A mistake that names no kind is of ``kind``, or of the kind of the exception's class.
+    point into. A mistake that names no kind is of ``kind``, or of the kind of the class.
     """
 
     kind: ClassVar[ErrorKind] = general.REFUSED

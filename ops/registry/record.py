@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar, Union
 
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import ErrorKind, Relay2RelaxError
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import Type
@@ -30,8 +31,10 @@ class OpError(Relay2RelaxError):
     ``argument`` is the index of the input at fault, where one is.
     """
 
-    def __init__(self, message: str, argument: int | None = None) -> None:
-        super().__init__(message)
+    kind = operators.REFUSED
+
+    def __init__(self, message: str, argument: int | None = None, *, kind: ErrorKind | None = None) -> None:
+        super().__init__(message, kind=kind)
         self.message = message
         self.argument = argument
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.errors.table import relax
 from relay2relax.core.source import SourceRange
 from relay2relax.relax_ir.inference.infer import Inference, StructInfoError, unify
 from relay2relax.relax_ir.ir import symbols
@@ -44,6 +45,8 @@ from relay2relax.tir.ir.stmt import PrimFunc
 
 class WellFormedError(Relay2RelaxError):
     """A Relax module is not well formed; ``diagnostics`` lists every mistake."""
+
+    kind = relax.ILL_FORMED
 
 
 # Where a function, or a variable of it, stands in the text that it was read from.

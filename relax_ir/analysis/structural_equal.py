@@ -16,6 +16,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, of_array
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import relax
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.relax_ir.inference.op_signatures import ForeignAttrs, without_defaults
 from relay2relax.relax_ir.ir.expr import (
@@ -91,6 +92,8 @@ def assert_structural_equal(a: Comparable, b: Comparable, map_free_vars: bool = 
 
 class DifferentError(Relay2RelaxError, AssertionError):
     """Two programs that were said to be the same differ."""
+
+    kind = relax.DIFFERENT
 
 
 class _DifferenceError(Exception):

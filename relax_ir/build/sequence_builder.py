@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import relax
 from relay2relax.core.source import Span
 from relay2relax.core.walk import post_order
 from relay2relax.relax_ir.inference.infer import Inference, StructInfoError
@@ -57,6 +58,8 @@ Value: TypeAlias = Union[Expr, PrimExpr, Sequence[Any]]
 
 class BuilderError(Relay2RelaxError):
     """The builder was used out of order, e.g. ``emit_output`` outside of a dataflow block."""
+
+    kind = relax.BUILDER
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import relax
 from relay2relax.core.walk import post_order
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.script import Spread
@@ -67,6 +68,8 @@ from relay2relax.tir.ir.stmt import PrimFunc
 
 class StructInfoError(Relay2RelaxError):
     """An expression has no struct info: an operator or function refuses its arguments, say."""
+
+    kind = relax.STRUCT_INFO
 
 
 def function_info(func: Function | PrimFunc) -> FuncStructInfo:

@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import relax
 from relay2relax.relax_ir.ir.mesh import DeviceMesh
 
 
 class DeviceError(Relay2RelaxError):
     """A module has no such device."""
+
+    kind = relax.DEVICE
 
 
 @dataclass(frozen=True, slots=True)

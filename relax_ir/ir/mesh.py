@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Union
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import relax
 
 # The axis of a tensor that is not cut: every device has a replica.
 REPLICA = -1
@@ -24,6 +25,8 @@ _PLACE = re.compile(r"R|S\[\s*(\d+)\s*\]")
 
 class MeshError(Relay2RelaxError):
     """Devices do not make the mesh that is asked for, or a tensor cannot be spread like that."""
+
+    kind = relax.MESH
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.errors.table import relax
 from relay2relax.core.passes import Pass
 from relay2relax.relax_ir.inference.infer import Inference, unify
 from relay2relax.relax_ir.ir import symbols
@@ -27,6 +28,8 @@ Value: TypeAlias = Union[Array, Expr, PrimExpr, Sequence[Any], int, float, bool,
 
 class BindParamsError(Relay2RelaxError):
     """Values cannot be bound: the function has no such parameter, or a value does not fit it."""
+
+    kind = relax.BIND_PARAMS
 
 
 @dataclass(frozen=True, slots=True)

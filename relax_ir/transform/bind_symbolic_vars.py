@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.errors.table import relax
 from relay2relax.core.passes import Pass
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.expr import Function, IRModule, MatchCast, Var
@@ -18,6 +19,8 @@ from relay2relax.tir.ir import expr as tir
 
 class BindSymbolicVarsError(Relay2RelaxError):
     """Dimensions cannot be bound: no function has one of that name, or several have."""
+
+    kind = relax.BIND_SYMBOLIC_VARS
 
 
 @dataclass(frozen=True, slots=True)

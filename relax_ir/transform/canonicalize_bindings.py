@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import relax
 from relay2relax.relax_ir.inference.infer import unify
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.expr import (
@@ -40,6 +41,8 @@ class MatchCastError(Relay2RelaxError):
     """Two casts say different things about one dimension, so that one of them fails whenever the
     program runs.
     """
+
+    kind = relax.MATCH_CAST
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ParseError, Relay2RelaxError
+from relay2relax.core.errors.table import types
 from relay2relax.core.source import Span
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import OpDef
@@ -25,6 +26,8 @@ from relay2relax.tir.ir.expr import AnyExtent
 
 class BuildError(Relay2RelaxError):
     """An expression cannot be made of what was given."""
+
+    kind = types.BUILD
 
 
 def Any() -> AnyExtent:

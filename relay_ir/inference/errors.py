@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError, mistake
+from relay2relax.core.errors.table import types as kinds
 from relay2relax.core.source import SourceRange
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_names
@@ -28,6 +29,8 @@ from relay2relax.relay_ir.text.types import TypeWriter
 
 class TypeInferenceError(Relay2RelaxError):
     """A module is not well typed; ``diagnostics`` lists every mistake, in source order."""
+
+    kind = kinds.MISMATCH
 
 
 def in_source_order(found: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -85,12 +88,8 @@ def words(expr: Expr) -> str:
 
 def mismatch(role: str, expected: Type, found: Type, reason: str, help_text: str = "") -> Diagnostic:
     """Two types that have to be the same are not; ``role`` says what has them."""
-    return Diagnostic(
-        f"{role}: types do not match",
-        label=f"expected {type_text(expected)}, found {type_text(found)}",
-        notes=(reason,),
-        help=help_text,
-    )
+    label = f"expected {type_text(expected)}, found {type_text(found)}"
+    return replace(mistake(kinds.MISMATCH, label=label, role=role), notes=(reason,), help=help_text)
 
 
 def refused(op: OpDef, problem: Relay2RelaxError, args: Sequence[Expr], types: Sequence[Type]) -> Diagnostic:
@@ -100,94 +99,91 @@ def refused(op: OpDef, problem: Relay2RelaxError, args: Sequence[Expr], types: S
     shown = [
         f"{name}: {words(arg)} has type {type_text(ty)}" for name, arg, ty in zip(names, args, types, strict=False)
     ]
-    return Diagnostic(f"{op.name} does not accept these arguments", label=message, help="; ".join(shown[:4]))
+    found = mistake(kinds.ARGUMENTS, label=message, operator=op.name)
+    return replace(found, help="; ".join(shown[:4]))
 
 
 def wrong_count(callee: Expr, names: Sequence[str], expected: str, found: int) -> Diagnostic:
     """A call has too many or too few arguments."""
     takes = f"{words(callee)} takes {expected}" + (f": {', '.join(names)}" if names else "")
-    title = f"wrong number of arguments for {words(callee)}"
-    return Diagnostic(title, label=f"{found} given, {expected} expected", help=takes)
+    label = f"{found} given, {expected} expected"
+    return replace(mistake(kinds.COUNT, label=label, callee=words(callee)), help=takes)
 
 
 def unknown_operator(name: str) -> Diagnostic:
     """No record describes the operator."""
     label = "no operator of this name is known"
-    return Diagnostic(f"unknown operator {name}", label=label, help=suggestion(name, relay_names()))
+    return replace(mistake(kinds.UNKNOWN_OPERATOR, label=label, name=name), help=suggestion(name, relay_names()))
 
 
 def wrong_attributes(op: OpDef, found: object) -> Diagnostic:
     """A call carries attributes of another operator."""
-    return Diagnostic(
-        f"{op.name} has the wrong attributes",
-        label=f"expected {op.attrs.__name__}, found {type(found).__name__}",
-    )
+    label = f"expected {op.attrs.__name__}, found {type(found).__name__}"
+    return mistake(kinds.WRONG_ATTRIBUTES, label=label, operator=op.name)
 
 
 def operator_as_value(name: str) -> Diagnostic:
     """An operator is used other than by calling it."""
-    return Diagnostic(
-        f"the operator {name} is used as a value",
-        label="an operator can only be called",
-        help=f"wrap it in a function: fn (%x) {{ {name}(%x) }}",
-    )
+    found = mistake(kinds.OPERATOR_AS_VALUE, label="an operator can only be called", name=name)
+    return replace(found, help=f"wrap it in a function: fn (%x) {{ {name}(%x) }}")
 
 
 def not_a_function(callee: Expr, found: Type) -> Diagnostic:
     """The callee of a call is no function."""
-    return Diagnostic(f"{words(callee)} is called", label=f"this is no function: it has type {type_text(found)}")
+    label = f"this is no function: it has type {type_text(found)}"
+    return mistake(kinds.NOT_A_FUNCTION, label=label, callee=words(callee))
 
 
 def too_many_type_arguments(callee: Expr, expected: int, found: int) -> Diagnostic:
     """A call gives more type arguments than the function has type parameters."""
-    title = f"too many type arguments for {words(callee)}"
-    return Diagnostic(title, label=f"{found} given, at most {expected} expected")
+    label = f"{found} given, at most {expected} expected"
+    return mistake(kinds.TYPE_ARGUMENTS, label=label, callee=words(callee))
 
 
 def unbound(var: Var, closed: bool) -> Diagnostic:
     """A variable is used where it is not bound."""
     label = "it is bound elsewhere, out of reach from here" if closed else "no parameter, `let` or pattern binds it"
-    return Diagnostic(f"unbound variable `%{var.name}`", label=label)
+    return mistake(kinds.UNBOUND, label=label, name=var.name)
 
 
 def rebound(var: Var) -> Diagnostic:
     """One variable has two binders."""
-    return Diagnostic(
-        f"the variable `%{var.name}` is bound more than once",
-        label="every binder needs a variable of its own",
-    )
+    return mistake(kinds.REBOUND, label="every binder needs a variable of its own", name=var.name)
 
 
 def unknown_global(name: str, known: Sequence[str]) -> Diagnostic:
     """A global is called that the module does not define."""
     has = ", ".join(f"@{one}" for one in sorted(known)[:8]) or "none"
-    return Diagnostic(f"unknown function @{name}", label="the module does not define it", help=f"it defines: {has}")
+    found = mistake(kinds.UNKNOWN_FUNCTION, label="the module does not define it", name=name)
+    return replace(found, help=f"it defines: {has}")
 
 
 def untyped_function(name: str, key: str) -> Diagnostic:
     """A function that is no Relay is used, and nothing says what Relay sees of it."""
-    return Diagnostic(f"@{name} is a {key}, and its type is not recorded with it", label="what this is, is not known")
+    title = f"@{name} is a {key}, and its type is not recorded with it"
+    return Diagnostic(title, label="what this is, is not known", kind=kinds.NOT_RELAY)
 
 
 def lowered_function(callee: Expr, key: str) -> Diagnostic:
     """A function that is no Relay is called as if it were."""
-    title = f"{words(callee)} is a {key}: it cannot be called directly"
-    return Diagnostic(title, help="call_lowered calls functions that were lowered")
+    return mistake(kinds.NOT_RELAY, callee=words(callee), key=key)
 
 
 def unknown_type(name: str) -> Diagnostic:
     """A type name or type variable has no meaning here."""
-    return Diagnostic(f"unknown type `{name}`", label="no type definition or type parameter of this name is in reach")
+    label = "no type definition or type parameter of this name is in reach"
+    return mistake(kinds.UNKNOWN_TYPE, label=label, name=name)
 
 
 def wrong_type_arguments(name: str, expected: int, found: int) -> Diagnostic:
     """A data type is applied to the wrong number of types."""
-    return Diagnostic(f"`{name}` takes {expected} type arguments", label=f"{found} given")
+    return mistake(kinds.DATA_TYPE_ARGUMENTS, label=f"{found} given", name=name, expected=expected)
 
 
 def not_a_tuple(value: Expr, index: int, found: Type) -> Diagnostic:
     """A field is taken of something that is no tuple, or has fewer fields."""
-    return Diagnostic(f"{words(value)} has no field {index}", label=f"it has type {type_text(found)}")
+    label = f"it has type {type_text(found)}"
+    return mistake(kinds.FIELD, label=label, value=words(value), index=index)
 
 
 def unresolved(expr: Expr) -> Diagnostic:
@@ -198,20 +194,16 @@ def unresolved(expr: Expr) -> Diagnostic:
         hint = f"annotate it, as in %{expr.name}: Tensor[(2, 3), float32]"
     elif isinstance(expr, Call) and isinstance(expr.op, GlobalVar):
         hint = f"declare what @{expr.op.name} returns, as in -> Tensor[(2, 3), float32]"
-    return Diagnostic(f"the type of {what} cannot be inferred", label="nothing here determines its type", help=hint)
+    return replace(mistake(kinds.UNDETERMINED, label="nothing here determines its type", what=what), help=hint)
 
 
 def wrong_pattern(constructor: Constructor, found: int) -> Diagnostic:
     """A pattern names a constructor with the wrong number of fields."""
     count = len(constructor.inputs)
-    return Diagnostic(f"the pattern `{constructor.name}` needs {count} fields", label=f"{found} given")
+    return mistake(kinds.PATTERN_FIELDS, label=f"{found} given", constructor=constructor.name, count=count)
 
 
 def unmatched(cases: Sequence[str]) -> Diagnostic:
     """A match does not cover every value."""
     shown = ", ".join(f"`{case}`" for case in cases[:5])
-    return Diagnostic(
-        "this match does not cover every case",
-        label=f"missing: {shown}",
-        help="add the missing clauses, or write `match?` where the others cannot occur",
-    )
+    return mistake(kinds.NOT_COVERED, label=f"missing: {shown}")

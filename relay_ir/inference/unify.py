@@ -21,6 +21,7 @@ from typing import Any, TypeAlias, Union
 from typing import TypeVar as TypeParameter
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import types
 from relay2relax.relay_ir.ir.types import (
     FuncType,
     GlobalTypeVar,
@@ -142,6 +143,8 @@ MAX_SIZE = 100_000
 
 class TypeTooLarge(Relay2RelaxError):
     """A type is nested too deeply, or is made of too many types."""
+
+    kind = types.TOO_LARGE
 
 
 def check_measure(depth: int, size: int) -> None:

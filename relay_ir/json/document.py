@@ -11,6 +11,7 @@ import struct
 from typing import Any
 
 from relay2relax.core.errors import ParseError
+from relay2relax.core.errors.table import reading
 from relay2relax.core.source import to_text
 from relay2relax.relay_ir.compat.older_calls import Release
 from relay2relax.relay_ir.json.legacy import release_of, upgrade
@@ -22,20 +23,25 @@ def read_document(text: str) -> tuple[list[dict[str, Any]], list[str], int, Rele
         # TVM escapes less than JSON demands: control characters may stand in strings.
         document = json.loads(text, strict=False)
     except RecursionError:
-        raise ParseError("not a Relay JSON document: it is nested too deeply") from None
+        raise ParseError("not a Relay JSON document: it is nested too deeply", kind=reading.JSON_DOCUMENT) from None
     except json.JSONDecodeError as error:
-        raise ParseError(f"not a JSON document (line {error.lineno}, column {error.colno}): {error.msg}") from None
+        raise ParseError(
+            f"not a JSON document (line {error.lineno}, column {error.colno}): {error.msg}", kind=reading.JSON_DOCUMENT
+        ) from None
     except ValueError as error:
-        raise ParseError(f"not a JSON document: {error}") from None
+        raise ParseError(f"not a JSON document: {error}", kind=reading.JSON_DOCUMENT) from None
     if not isinstance(document, dict) or "nodes" not in document:
-        raise ParseError('not a Relay JSON document: expected an object with "root", "nodes" and "b64ndarrays"')
+        raise ParseError(
+            'not a Relay JSON document: expected an object with "root", "nodes" and "b64ndarrays"',
+            kind=reading.JSON_DOCUMENT,
+        )
     root, nodes, blobs = document.get("root"), document["nodes"], document.get("b64ndarrays", [])
     if type(root) is not int:
-        raise ParseError('"root": expected the index of a node')
+        raise ParseError('"root": expected the index of a node', kind=reading.JSON_DOCUMENT)
     if not isinstance(nodes, list) or not nodes:
-        raise ParseError('"nodes": expected a list of nodes')
+        raise ParseError('"nodes": expected a list of nodes', kind=reading.JSON_DOCUMENT)
     if not isinstance(blobs, list) or not all(isinstance(blob, str) for blob in blobs):
-        raise ParseError('"b64ndarrays": expected a list of strings')
+        raise ParseError('"b64ndarrays": expected a list of strings', kind=reading.JSON_DOCUMENT)
     for index, node in enumerate(nodes):
         _check_node(index, node)
     about = document.get("attrs")
@@ -45,7 +51,7 @@ def read_document(text: str) -> tuple[list[dict[str, Any]], list[str], int, Rele
 
 def _check_node(index: int, node: Any) -> None:
     if not isinstance(node, dict) or not isinstance(node.get("type_key"), str):
-        raise ParseError(f'node {index}: expected an object with a string "type_key"')
+        raise ParseError(f'node {index}: expected an object with a string "type_key"', kind=reading.JSON_DOCUMENT)
     for name, value in node.items():
         match name:
             case "attrs":
@@ -62,7 +68,9 @@ def _check_node(index: int, node: Any) -> None:
             case _:
                 continue
         if not fits:
-            raise ParseError(f"node {index} ({node['type_key']}): {name!r}: expected {wanted}")
+            raise ParseError(
+                f"node {index} ({node['type_key']}): {name!r}: expected {wanted}", kind=reading.JSON_DOCUMENT
+            )
 
 
 def node_text(node: dict[str, Any]) -> str:
@@ -72,9 +80,13 @@ def node_text(node: dict[str, Any]) -> str:
             blob = base64.b64decode(node["repr_b64"], validate=True)
             (length,) = struct.unpack_from("<Q", blob)
         except (binascii.Error, ValueError, struct.error):
-            raise ParseError("field 'repr_b64' is not a base64 string of a length and that many bytes") from None
+            raise ParseError(
+                "field 'repr_b64' is not a base64 string of a length and that many bytes", kind=reading.JSON_DOCUMENT
+            ) from None
         if length != len(blob) - 8:
-            raise ParseError(f"field 'repr_b64' states {length} bytes and holds {len(blob) - 8}")
+            raise ParseError(
+                f"field 'repr_b64' states {length} bytes and holds {len(blob) - 8}", kind=reading.JSON_DOCUMENT
+            )
         return to_text(blob[8:])
     text: str = node.get("repr_str", node.get("global_key", ""))
     return text

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core.errors import ParseError, UnsupportedError
+from relay2relax.core.errors.table import reading
 from relay2relax.relay_ir.compat.attrs_codec import parse_bool, parse_double, parse_int
 from relay2relax.relay_ir.ir.expr import GlobalVar
 from relay2relax.relay_ir.ir.opaque import OpaqueFunction, OpaqueNode
@@ -106,7 +107,10 @@ def closure(nodes: list[dict[str, Any]], root: int, known: Closure) -> Closure:
         index, rest = stack[-1]
         for other in rest:
             if other in on_path:
-                raise ParseError(f"node {index} refers to node {other}, which depends on it: the document has a cycle")
+                raise ParseError(
+                    f"node {index} refers to node {other}, which depends on it: the document has a cycle",
+                    kind=reading.JSON_DOCUMENT,
+                )
             if other not in found:
                 on_path.add(other)
                 enter(other)
@@ -154,7 +158,7 @@ def _stored(nodes: list[dict[str, Any]], index: int) -> OpaqueNode | None:
     texts = _TEXTS[key]
     try:
         if key == "Map" and (len(keys) != len(data) if keys else len(data) % 2):
-            raise ParseError("the map has a key without a value")
+            raise ParseError("the map has a key without a value", kind=reading.JSON_DOCUMENT)
         return OpaqueNode(
             key,
             node_text(node),
@@ -164,7 +168,7 @@ def _stored(nodes: list[dict[str, Any]], index: int) -> OpaqueNode | None:
             tuple(_index(nodes, item) for item in data),
         )
     except ParseError as error:
-        raise ParseError(f"node {index} ({key}): {error.diagnostics[0].title}") from None
+        raise ParseError(f"node {index} ({key}): {error.diagnostics[0].title}", kind=reading.JSON_DOCUMENT) from None
 
 
 def _checked(kind: str, text: str) -> str:
@@ -176,5 +180,7 @@ def _checked(kind: str, text: str) -> str:
 def _index(nodes: list[dict[str, Any]], index: int) -> int:
     """Return ``index``, 0 for that of an empty node."""
     if not 0 <= index < len(nodes):
-        raise ParseError(f"refers to node {index}, but the document has nodes 0 to {len(nodes) - 1}")
+        raise ParseError(
+            f"refers to node {index}, but the document has nodes 0 to {len(nodes) - 1}", kind=reading.JSON_DOCUMENT
+        )
     return index if nodes[index]["type_key"] else 0

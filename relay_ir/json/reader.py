@@ -18,6 +18,7 @@ from typing import Any, NoReturn, cast
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
+from relay2relax.core.errors.table import reading
 from relay2relax.core.source import SequentialSpan, Span
 from relay2relax.core.tensor_blob import read_tensor
 from relay2relax.ops.registry.attributes import BoxInt, NoAttrs
@@ -68,7 +69,10 @@ def load_json(text: str) -> IRModule:
     if isinstance(root, ir.RelayExpr):
         expr: Any = root
         return IRModule.from_expr(expr, reader.types)
-    raise ParseError(f"the document holds {_describe(root)}; expected a module, a function or an expression")
+    raise ParseError(
+        f"the document holds {_describe(root)}; expected a module, a function or an expression",
+        kind=reading.JSON_DOCUMENT,
+    )
 
 
 def load_json_object(text: str) -> Any:
@@ -90,7 +94,10 @@ def decode_nodes(text: str) -> dict[str, list[Any]]:
     if not isinstance(root, dict) or not all(
         isinstance(key, str) and isinstance(value, tuple) for key, value in root.items()
     ):
-        raise ParseError(f"the metadata section holds {_describe(root)}; expected a map from type keys to arrays")
+        raise ParseError(
+            f"the metadata section holds {_describe(root)}; expected a map from type keys to arrays",
+            kind=reading.JSON_DOCUMENT,
+        )
     return {key: list(value) for key, value in root.items()}
 
 
@@ -162,14 +169,17 @@ class _Reader:
 
     def fail(self, index: int, message: str) -> NoReturn:
         key = self.nodes[index].get("type_key") if 0 <= index < len(self.nodes) else ""
-        raise ParseError(f"node {index} ({key}): {message}")
+        raise ParseError(f"node {index} ({key}): {message}", kind=reading.JSON_DOCUMENT)
 
     # --- order ---
 
     def load(self) -> Any:
         """Return the object of the root node."""
         if not 0 <= self.root < len(self.nodes):
-            raise ParseError(f"root is {self.root}, but the document has nodes 0 to {len(self.nodes) - 1}")
+            raise ParseError(
+                f"root is {self.root}, but the document has nodes 0 to {len(self.nodes) - 1}",
+                kind=reading.JSON_DOCUMENT,
+            )
         if self.root in self.objects:
             return None
         on_path = {self.root}
@@ -234,7 +244,7 @@ class _Reader:
         # Functions may have in common what is no part of one, as spans are, but not whole bodies.
         self.opaque_size += len(found)
         if self.opaque_size > len(self.nodes) + MAX_SIZE:
-            raise ParseError(f"the functions have more than {MAX_SIZE} nodes in common")
+            raise ParseError(f"the functions have more than {MAX_SIZE} nodes in common", kind=reading.JSON_DOCUMENT)
         return [other for other, node in found.items() if node is None]
 
     def _references(self, node: dict[str, Any]) -> Iterator[int]:
@@ -300,14 +310,16 @@ class _Reader:
         data = [self.objects[item] for item in node.get("data", ())]
         if "keys" in node:
             if len(node["keys"]) != len(data):
-                raise ParseError(f"the map has {len(node['keys'])} keys and {len(data)} values")
+                raise ParseError(
+                    f"the map has {len(node['keys'])} keys and {len(data)} values", kind=reading.JSON_DOCUMENT
+                )
             return dict(zip(node["keys"], data, strict=True))
         if len(data) % 2:
-            raise ParseError("the map has a key without a value")
+            raise ParseError("the map has a key without a value", kind=reading.JSON_DOCUMENT)
         try:
             return dict(zip(data[0::2], data[1::2], strict=True))
         except TypeError:
-            raise ParseError("a key of the map is an array or a map") from None
+            raise ParseError("a key of the map is an array or a map", kind=reading.JSON_DOCUMENT) from None
 
     def leaf(self, key: str, text: str) -> Any:
         match key:
@@ -344,7 +356,7 @@ class _Reader:
             except UnsupportedError:
                 raise
             except Relay2RelaxError as error:
-                raise ParseError(f"field {name!r}: {error.diagnostics[0].title}") from None
+                raise ParseError(f"field {name!r}: {error.diagnostics[0].title}", kind=reading.JSON_DOCUMENT) from None
         return values
 
     def inline(self, kind: str, text: str | None) -> Any:
@@ -362,7 +374,7 @@ class _Reader:
     def tensor(self, index: int) -> Array:
         if index not in self.tensors:
             if not 0 <= index < len(self.blobs):
-                raise ParseError(f"tensor {index} of {len(self.blobs)} does not exist")
+                raise ParseError(f"tensor {index} of {len(self.blobs)} does not exist", kind=reading.JSON_DOCUMENT)
             self.tensors[index] = _tensor(self.blobs[index])
         return self.tensors[index]
 
@@ -380,13 +392,15 @@ class _Reader:
             return () if base.endswith("*") else None
         if not base.endswith("*"):
             if not fits(value):
-                raise ParseError(f"expected {name}, found {_describe(value)}")
+                raise ParseError(f"expected {name}, found {_describe(value)}", kind=reading.JSON_DOCUMENT)
             return value
         if not isinstance(value, tuple):
-            raise ParseError(f"expected an array, found {_describe(value)}")
+            raise ParseError(f"expected an array, found {_describe(value)}", kind=reading.JSON_DOCUMENT)
         for place, item in enumerate(value):
             if not fits(item):
-                raise ParseError(f"expected {name} as element {place}, found {_describe(item)}")
+                raise ParseError(
+                    f"expected {name} as element {place}, found {_describe(item)}", kind=reading.JSON_DOCUMENT
+                )
         return value
 
     def remember(self, key: str, values: dict[str, Any]) -> Any:
@@ -505,7 +519,7 @@ class _Reader:
             case "FuncType":
                 relations = v["type_constraints"]
                 if not all(isinstance(relation, ty.TypeRelation) for relation in relations):
-                    raise ParseError("field 'type_constraints': expected type relations")
+                    raise ParseError("field 'type_constraints': expected type relations", kind=reading.JSON_DOCUMENT)
                 return ty.FuncType(v["arg_types"], v["ret_type"], v["type_params"], relations)
             case "relay.RefType":
                 return ty.RefType(v["value"])
@@ -525,17 +539,26 @@ class _Reader:
         opaque: dict[ir.GlobalVar, OpaqueFunction] = {}
         for key, value in v["functions"].items():
             if not isinstance(key, ir.GlobalVar):
-                raise ParseError(f"field 'functions': expected global variables as keys, found {_describe(key)}")
+                raise ParseError(
+                    f"field 'functions': expected global variables as keys, found {_describe(key)}",
+                    kind=reading.JSON_DOCUMENT,
+                )
             if isinstance(value, ir.Function):
                 functions[key] = value
             elif isinstance(value, OpaqueFunction):
                 opaque[key] = replace(value, type=self.types.get(key))
             else:
-                raise ParseError(f"field 'functions': @{key.name} is {_describe(value)}; expected a function")
+                raise ParseError(
+                    f"field 'functions': @{key.name} is {_describe(value)}; expected a function",
+                    kind=reading.JSON_DOCUMENT,
+                )
         definitions = v["type_definitions"] or {}
         for key, value in definitions.items():
             if not isinstance(key, ty.GlobalTypeVar) or not isinstance(value, TypeData):
-                raise ParseError("field 'type_definitions': expected global type variables and their definitions")
+                raise ParseError(
+                    "field 'type_definitions': expected global type variables and their definitions",
+                    kind=reading.JSON_DOCUMENT,
+                )
         return IRModule(functions, definitions, v["attrs"] or {}, self.types, opaque_functions=opaque)
 
 
@@ -550,12 +573,17 @@ def _call_attrs(op: Any, attrs: Any) -> Any:
         try:
             return record.attrs()
         except TypeError:
-            raise ParseError(f"field 'attrs': the operator {record.name} needs {record.attrs_key}") from None
+            raise ParseError(
+                f"field 'attrs': the operator {record.name} needs {record.attrs_key}", kind=reading.JSON_DOCUMENT
+            ) from None
     if record is not None and not isinstance(attrs, (record.attrs, ir.OpaqueAttrs)):
         wanted = record.attrs_key or "no attributes"
-        raise ParseError(f"field 'attrs': the operator {record.name} takes {wanted}, found {_describe(attrs)}")
+        raise ParseError(
+            f"field 'attrs': the operator {record.name} takes {wanted}, found {_describe(attrs)}",
+            kind=reading.JSON_DOCUMENT,
+        )
     if not is_attrs(attrs):
-        raise ParseError(f"field 'attrs': expected attributes, found {_describe(attrs)}")
+        raise ParseError(f"field 'attrs': expected attributes, found {_describe(attrs)}", kind=reading.JSON_DOCUMENT)
     return attrs
 
 
@@ -564,19 +592,21 @@ def _kind(code: int) -> ty.Kind:
         # Kind 3 (a shape) existed in 0.6 only.
         return ty.Kind.TYPE if code == 3 else ty.Kind(code)
     except ValueError:
-        raise ParseError(f"field 'kind': {code} is not the code of a kind") from None
+        raise ParseError(f"field 'kind': {code} is not the code of a kind", kind=reading.JSON_DOCUMENT) from None
 
 
 def _index(name: str, text: str) -> int:
     try:
         return parse_int(text)
     except ParseError:
-        raise ParseError(f"field {name!r}: expected the index of a node, found {text[:40]!r}") from None
+        raise ParseError(
+            f"field {name!r}: expected the index of a node, found {text[:40]!r}", kind=reading.JSON_DOCUMENT
+        ) from None
 
 
 def _tensor(text: str) -> Array:
     try:
         blob = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise ParseError("a tensor is not valid base64") from None
+        raise ParseError("a tensor is not valid base64", kind=reading.JSON_DOCUMENT) from None
     return read_tensor(memoryview(blob))[0]

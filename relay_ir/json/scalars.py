@@ -6,6 +6,7 @@ from typing import Any
 
 from relay2relax.core.dtype import is_float, is_int, to_code
 from relay2relax.core.errors import ParseError
+from relay2relax.core.errors.table import reading
 from relay2relax.relay_ir.ir import expr as ir
 from relay2relax.relay_ir.json.schema import BINARY
 from relay2relax.tir.extent import ANY
@@ -32,11 +33,13 @@ def make_scalar(key: str, v: dict[str, Any]) -> Any:
     match key:
         case "IntImm":
             if not is_int(dtype) and dtype != "bool":
-                raise ParseError(f"field 'dtype': expected one of integers, found {dtype!r}")
+                raise ParseError(
+                    f"field 'dtype': expected one of integers, found {dtype!r}", kind=reading.JSON_DOCUMENT
+                )
             return v["value"] if dtype == "int32" else tir.IntImm(v["value"], dtype)
         case "FloatImm":
             if not is_float(dtype):
-                raise ParseError(f"field 'dtype': expected one of floats, found {dtype!r}")
+                raise ParseError(f"field 'dtype': expected one of floats, found {dtype!r}", kind=reading.JSON_DOCUMENT)
             return tir.FloatImm(v["value"], dtype)
         case "tir.Any":
             return ANY
@@ -55,7 +58,7 @@ def make_scalar(key: str, v: dict[str, Any]) -> Any:
             return tir.Select(prim(v["condition"]), prim(v["true_value"]), prim(v["false_value"]))
         case "tir.Call":
             if not isinstance(v["op"], ir.Op):
-                raise ParseError("field 'op': expected an intrinsic")
+                raise ParseError("field 'op': expected an intrinsic", kind=reading.JSON_DOCUMENT)
             return tir.Call(v["op"].name.removeprefix("tir."), tuple(prim(arg) for arg in v["args"]), dtype)
     a, b = prim(v["a"]), prim(v["b"])
     if key == "tir.Div" and a.dtype.startswith(("float", "bfloat")):

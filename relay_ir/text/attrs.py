@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import reading
 from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_op
@@ -108,7 +109,9 @@ class AttributeReader:
         self._lexer.advance()
         value = self.value()
         if self._lexer.kind == ",":
-            self._lexer.fail("attributes have no tuples", start, self._lexer.end, "write `[…]`")
+            self._lexer.fail(
+                "attributes have no tuples", start, self._lexer.end, "write `[…]`", kind=reading.RELAY_ATTRIBUTE
+            )
         self._lexer.expect(")", "to close the value")
         return value
 
@@ -132,6 +135,7 @@ class AttributeReader:
                 given[0].start,
                 given[-1].end,
                 f'only a call of an operator declares one; add {TYPE_KEY}="relay.attrs.…"',
+                kind=reading.RELAY_ATTRIBUTE,
             )
         if given:
             return self._build(record.attrs, f"operator {record.relay}", given, start)
@@ -171,9 +175,16 @@ class AttributeReader:
             if field is None:
                 names = ", ".join(known) or "none"
                 help = suggestion(one.key, list(known)) or f"attributes of {owner}: {names}"
-                lexer.report(f"{owner} has no attribute `{one.key}`", one.start, one.end, "unknown attribute", help)
+                lexer.report(
+                    f"{owner} has no attribute `{one.key}`",
+                    one.start,
+                    one.end,
+                    "unknown attribute",
+                    help,
+                    kind=reading.RELAY_ATTRIBUTE,
+                )
             elif one.key in values:
-                lexer.report(f"attribute `{one.key}` is given twice", one.start, one.end)
+                lexer.report(f"attribute `{one.key}` is given twice", one.start, one.end, kind=reading.RELAY_ATTRIBUTE)
             else:
                 values[one.key] = self._fitted(field, one)
         missing = [name for name, field in known.items() if field.required and name not in values]
@@ -184,14 +195,14 @@ class AttributeReader:
             missing = [name for name in missing if name not in older]
         if missing:
             title = f"{owner} needs attribute {', '.join(f'`{name}`' for name in missing)}"
-            lexer.report(title, start, lexer.previous_end, "missing in this call")
+            lexer.report(title, start, lexer.previous_end, "missing in this call", kind=reading.RELAY_ATTRIBUTE)
         return cls(**values) if len(lexer.problems) == before else NoAttrs()
 
     def _fitted(self, field: AttrField, one: Attribute) -> Any:
         try:
             value = coerce(field, one.value)
         except Relay2RelaxError as error:
-            self._lexer.report(error.diagnostics[0].title, one.start, one.end)
+            self._lexer.report(error.diagnostics[0].title, one.start, one.end, kind=reading.RELAY_ATTRIBUTE)
             return None
         # A section count is boxed or not as it was written, which shows again in print.
         return one.value if "BoxInt" in field.kind else value

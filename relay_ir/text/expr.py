@@ -15,6 +15,8 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from relay2relax.core.dtype import numpy_dtype
+from relay2relax.core.errors.table import reading
+from relay2relax.core.errors.table import types as type_kinds
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_names, relay_op
@@ -163,14 +165,21 @@ class ExpressionReader:
             known = {one.key: one.value for one in given}
             device = self._device(known.pop("virtual_device", None))
             if known:
-                lexer.fail(f"a parameter has no attribute `{next(iter(known))}`", given[0].start, given[-1].end)
+                lexer.fail(
+                    f"a parameter has no attribute `{next(iter(known))}`",
+                    given[0].start,
+                    given[-1].end,
+                    kind=reading.RELAY_ATTRIBUTE,
+                )
         return self._binder(name, start, device)
 
     def _device(self, value: Any) -> VirtualDevice | None:
         if value is None:
             return None
         if not isinstance(value, VirtualDevice):
-            self.lexer.fail("`virtual_device` must refer to a VirtualDevice of the metadata")
+            self.lexer.fail(
+                "`virtual_device` must refer to a VirtualDevice of the metadata", kind=reading.RELAY_METADATA
+            )
         return value if value.constrained else None
 
     @staticmethod
@@ -320,7 +329,9 @@ class ExpressionReader:
         name = lexer.value
         constructor = self.constructors.get(name)
         if constructor is None:
-            lexer.fail(f"unknown constructor `{name}`", help=suggestion(name, list(self.constructors)))
+            lexer.fail(
+                f"unknown constructor `{name}`", help=suggestion(name, list(self.constructors)), kind=reading.RELAY_NAME
+            )
         lexer.advance()
         parts = sequence(lexer, "(", ")", self._pattern) if lexer.kind == "(" else []
         return PatternConstructor(constructor, tuple(parts))
@@ -446,7 +457,9 @@ class ExpressionReader:
         if record is not None and is_older_attrs(record.name, found):
             return found
         wanted = f"the attributes of operator {record.relay}" if record else "an expression or attributes"
-        self.lexer.fail("this metadata object does not fit here", start, end, f"expected {wanted}")
+        self.lexer.fail(
+            "this metadata object does not fit here", start, end, f"expected {wanted}", kind=reading.RELAY_METADATA
+        )
 
     # --- primaries ---
 
@@ -470,7 +483,10 @@ class ExpressionReader:
                 return found
         known = [f"%{name}" for name in self.scope.names()]
         lexer.fail(
-            f"unknown variable {lexer.value}", label="not defined in this scope", help=suggestion(lexer.value, known)
+            f"unknown variable {lexer.value}",
+            label="not defined in this scope",
+            help=suggestion(lexer.value, known),
+            kind=reading.RELAY_NAME,
         )
 
     def _graph(self, start: int) -> Expr:
@@ -481,7 +497,13 @@ class ExpressionReader:
     def _graph_value(self, name: str, start: int) -> Expr:
         found = self.graph.get(name)
         if found is None:
-            self.lexer.fail(f"{name} has not been defined", start, start + len(name), "used before its definition")
+            self.lexer.fail(
+                f"{name} has not been defined",
+                start,
+                start + len(name),
+                "used before its definition",
+                kind=reading.RELAY_NAME,
+            )
         return found
 
     def _global(self, start: int) -> Expr:
@@ -540,7 +562,14 @@ class ExpressionReader:
             found = self._operators[name] = self._operators.setdefault(op.name, (op, record))
         if found[1] is None:
             help = suggestion(name, [*relay_names(), *self.constructors])
-            self.lexer.report(f"unknown operator `{name}`", start, end, "no operator or constructor of this name", help)
+            self.lexer.report(
+                f"unknown operator `{name}`",
+                start,
+                end,
+                "no operator or constructor of this name",
+                help,
+                kind=type_kinds.UNKNOWN_OPERATOR,
+            )
         return found[0]
 
     def _number(self, start: int) -> Expr:
@@ -562,7 +591,7 @@ class ExpressionReader:
         end = self.lexer.end
         found = self.metadata.take()
         if not isinstance(found, RelayExpr):
-            self.lexer.fail("this metadata object is not an expression", start, end)
+            self.lexer.fail("this metadata object is not an expression", start, end, kind=reading.RELAY_METADATA)
         return self._shared(found, start, end)
 
     def _shared(self, expr: Any, start: int, end: int) -> Expr:

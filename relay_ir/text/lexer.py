@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from relay2relax.core.errors import Diagnostic, ParseError
+from relay2relax.core.errors import Diagnostic, ErrorKind, ParseError
+from relay2relax.core.errors.table import reading
 from relay2relax.core.source import SequentialSpan, SourceRange, SourceText, Span
 
 # A comment without a comment inside. After a ``*`` that does not close it TVM skips one character,
@@ -174,18 +175,30 @@ class Lexer:
         return self.source.range(first, max(first, last))
 
     def report(
-        self, title: str, start: int | None = None, end: int | None = None, label: str = "", help: str = ""
+        self,
+        title: str,
+        start: int | None = None,
+        end: int | None = None,
+        label: str = "",
+        help: str = "",
+        kind: ErrorKind = reading.RELAY_SYNTAX,
     ) -> None:
         """Note a mistake and go on."""
-        self.problems.append(Diagnostic(title, self.where(start, end), label, help=help))
+        self.problems.append(Diagnostic(title, self.where(start, end), label, help=help, kind=kind))
         if len(self.problems) >= 20:
             raise ParseError(self.problems, self.source)
 
     def fail(
-        self, title: str, start: int | None = None, end: int | None = None, label: str = "", help: str = ""
+        self,
+        title: str,
+        start: int | None = None,
+        end: int | None = None,
+        label: str = "",
+        help: str = "",
+        kind: ErrorKind = reading.RELAY_SYNTAX,
     ) -> NoReturn:
         """Raise ParseError with this mistake and those noted before."""
-        problem = Diagnostic(title, self.where(start, end), label, help=help)
+        problem = Diagnostic(title, self.where(start, end), label, help=help, kind=kind)
         raise ParseError([*self.problems, problem], self.source)
 
     def unexpected(self, wanted: str, help: str = "") -> NoReturn:
@@ -208,7 +221,7 @@ class Lexer:
         """Count one more level of nesting; raises ParseError where there are too many."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self.fail(f"{what} are nested more than {MAX_DEPTH} deep", help=help)
+            self.fail(f"{what} are nested more than {MAX_DEPTH} deep", help=help, kind=reading.NESTING)
 
     def leave(self) -> None:
         """Count one level of nesting less."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import reading
 from relay2relax.relay_ir.ir.expr import Expr
 from relay2relax.relay_ir.ir.types import Type
 from relay2relax.relay_ir.text.lexer import Lexer, metadata_offsets
@@ -35,9 +36,15 @@ class MetadataReader:
         found = self._objects().get(key)
         if found is None:
             known = ", ".join(self._objects()) or "none; the text has no `#[metadata]` section"
-            lexer.fail(f"the metadata has no objects `{key}`", label=f"known keys: {known}")
+            lexer.fail(
+                f"the metadata has no objects `{key}`", label=f"known keys: {known}", kind=reading.RELAY_METADATA
+            )
         if int(index) >= len(found):
-            lexer.fail(f"the metadata has {len(found)} objects `{key}`", label="no object with this index")
+            lexer.fail(
+                f"the metadata has {len(found)} objects `{key}`",
+                label="no object with this index",
+                kind=reading.RELAY_METADATA,
+            )
         lexer.advance()
         return found[int(index)]
 
@@ -59,7 +66,9 @@ class MetadataReader:
 
     def _refuse(self, error: Relay2RelaxError, start: int, end: int) -> None:
         problem = error.diagnostics[0]
-        self._lexer.fail(f"the metadata section cannot be read: {problem.title}", start, end)
+        self._lexer.fail(
+            f"the metadata section cannot be read: {problem.title}", start, end, kind=reading.RELAY_METADATA
+        )
 
     def finish(self) -> None:
         """Check the section, which must be the current token, and that nothing is left to read."""

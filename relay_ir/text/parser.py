@@ -12,6 +12,7 @@ import re
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import ParseError
+from relay2relax.core.errors.table import reading
 from relay2relax.core.source import SourceText
 from relay2relax.relay_ir.ir.expr import Constructor, Expr, Function, GlobalVar
 from relay2relax.relay_ir.ir.module import IRModule, TypeData
@@ -89,10 +90,14 @@ class _ModuleReader:
         if lexer.kind == "version":
             found = lexer.value.split('"')[1]
             if found != VERSION:
-                lexer.fail(f"unknown version {found!r} of the text format", label=expected)
+                lexer.fail(f"unknown version {found!r} of the text format", label=expected, kind=reading.RELAY_VERSION)
             lexer.advance()
         elif not self.older and re.match(r"v\d", lexer.value):
-            lexer.fail("unknown version of the text format", label=f"{expected}, or `v0.0.1` to `v0.0.4`")
+            lexer.fail(
+                "unknown version of the text format",
+                label=f"{expected}, or `v0.0.1` to `v0.0.4`",
+                kind=reading.RELAY_VERSION,
+            )
 
     def _finish(self) -> None:
         if self.lexer.kind == "metadata":
@@ -130,7 +135,7 @@ class _ModuleReader:
         start, end = lexer.start, lexer.end
         header = types.adt(lexer.expect("name", "for the type"))
         if header in self.definitions:
-            lexer.fail(f"the type `{header.name}` is defined twice", start, end)
+            lexer.fail(f"the type `{header.name}` is defined twice", start, end, kind=reading.DEFINED_TWICE)
         mark = types.mark()
         variables = types.parameters()
         constructors: list[Constructor] = []
@@ -146,7 +151,7 @@ class _ModuleReader:
         opened = lexer.start
         inputs = sequence(lexer, "(", ")", reader.types.read) if lexer.kind == "(" else []
         if name in reader.constructors:
-            lexer.report(f"the constructor `{name}` is defined twice", start, end)
+            lexer.report(f"the constructor `{name}` is defined twice", start, end, kind=reading.DEFINED_TWICE)
         made = reader.located(Constructor(name, tuple(inputs), header), start)
         reader.constructors[name] = made
         reader.signatures[name] = lexer.text[opened : lexer.previous_end] if inputs else ""

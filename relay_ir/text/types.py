@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from relay2relax.core.dtype import DTypeError, to_code
+from relay2relax.core.errors.table import reading
 from relay2relax.relay_ir.ir.types import (
     FuncType,
     GlobalTypeVar,
@@ -108,7 +109,7 @@ class TypeReader:
                 found = self.metadata.take()
                 if isinstance(found, Type):
                     return found
-                lexer.fail("this metadata object is not a type", start, end)
+                lexer.fail("this metadata object is not a type", start, end, kind=reading.RELAY_METADATA)
         lexer.unexpected("a type")
 
     def _parenthesised(self) -> Type:
@@ -184,7 +185,7 @@ class TypeReader:
             found = self.metadata.take()
             if is_extent(found):
                 return found  # type: ignore[no-any-return]
-            lexer.fail("this metadata object is not a dimension", start, end)
+            lexer.fail("this metadata object is not a dimension", start, end, kind=reading.RELAY_METADATA)
         lexer.unexpected("a dimension: an integer, `?` or a metadata reference")
 
     def _function(self) -> Type:

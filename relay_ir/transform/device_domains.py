@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import types
 from relay2relax.relay_ir.ir.device import VirtualDevice
 from relay2relax.relay_ir.ir.equality import structural_equal
 from relay2relax.relay_ir.ir.expr import (
@@ -52,6 +53,8 @@ def from_above(mod: IRModule) -> Iterator[Expr]:
 
 class DeviceConflict(Relay2RelaxError):
     """One value would have to be on two devices."""
+
+    kind = types.DEVICE_CONFLICT
 
 
 @dataclass(slots=True, eq=False)

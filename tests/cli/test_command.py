@@ -268,3 +268,20 @@ def test_profile_shows_every_kernel(model: Path, params: Path, tmp_path: Path) -
     refused = command("run", model, "--profile", cwd=tmp_path)
     assert refused.returncode == 1
     assert "--backend c" in refused.stderr
+
+
+def test_explain_shows_what_an_error_means(tmp_path: Path) -> None:
+    done = command("explain", "0203", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("# R2R-0203: there is no such operator\n")
+    assert "This is refused:" in done.stdout
+    assert "This is right:" in done.stdout
+    assert "R2R-0203  there is no such operator" in command("explain", "all", cwd=tmp_path).stdout
+
+
+def test_explain_knows_which_codes_there_are(tmp_path: Path) -> None:
+    done = command("explain", "R2R-0204x", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error[R2R-")
+    assert "R2R-0204" in done.stderr
+    assert "Traceback" not in done.stderr

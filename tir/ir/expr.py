@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 from relay2relax.core.dtype import element_dtype, lanes_of
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import tensor_programs
 
 BinaryOp: TypeAlias = Literal[
     "+", "-", "*", "/", "//", "%", "truncdiv", "truncmod", "min", "max",
@@ -461,6 +462,8 @@ def convert(value: PrimLike, dtype: str) -> PrimExpr:
 
 class OperandError(Relay2RelaxError, TypeError):
     """Two operands have dtypes that do not go together."""
+
+    kind = tensor_programs.OPERANDS
 
 
 _SIGNED = ("int8", "int16", "int32", "int64")

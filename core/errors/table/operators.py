@@ -10,12 +10,12 @@ REFUSED = ErrorKind(
     from relay2relax.ops import TensorType, relay_op
 
     dense = relay_op("nn.dense")
-    dense.infer(dense.attrs(), TensorType((2, 3), "float32"), TensorType((5, 4), "float32"))
+    dense.infer(dense.attrs(units=5), TensorType((2, 3), "float32"), TensorType((5, 4), "float32"))
     """,
     """
     from relay2relax.ops import TensorType, relay_op
 
     dense = relay_op("nn.dense")
-    dense.infer(dense.attrs(), TensorType((2, 3), "float32"), TensorType((5, 3), "float32"))
+    dense.infer(dense.attrs(units=5), TensorType((2, 3), "float32"), TensorType((5, 3), "float32"))
     """,
 )

@@ -62,12 +62,101 @@ JSON_DOCUMENT = ErrorKind(
     """
     from relay2relax import relay_ir
 
-    relay_ir.load_json('{"root": 1, "nodes": [{"type_key": ""}, {}], "b64ndarrays": [], "attrs": {}}')
+    relay_ir.load_json('{"root": 1, "nodes": [{"type_key": ""}, {}], "b64ndarrays": []}')
     """,
     """
     from relay2relax import relay_ir
 
     mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }')
     relay_ir.load_json(relay_ir.save_json(mod))
+    """,
+)
+RELAY_ATTRIBUTE = ErrorKind(
+    "R2R-0103",
+    "an attribute is unknown, missing, given twice, or not of its kind",
+    """Attributes of a call are those of the operator, each once; those without a default have to be
+    given. The operators' pages list them.""",
+    """
+    def @main(%x: Tensor[(2, 3), float32]) {
+      nn.softmax(%x, axes=[1])
+    }
+    """,
+    """
+    def @main(%x: Tensor[(2, 3), float32]) {
+      nn.softmax(%x, axis=1)
+    }
+    """,
+    language="relay",
+)
+RELAY_METADATA = ErrorKind(
+    "R2R-0104",
+    "an object of the metadata section is missing, or does not fit",
+    """`meta[key][index]` refers to the section `#[metadata]` behind the text. A text that was printed
+    without it lacks the constants' values.""",
+    """
+    def @main(%x: Tensor[(2), float32]) {
+      add(%x, meta[relay.Constant][0])
+    }
+    """,
+    """
+    def @main(%x: Tensor[(2), float32], %constant: Tensor[(2), float32]) {
+      add(%x, %constant)
+    }
+    """,
+    language="relay",
+)
+RELAY_VERSION = ErrorKind(
+    "R2R-0105",
+    "the version of the text format is unknown",
+    """Texts begin with `#[version = "0.0.5"]`, or with `v0.0.1` to `v0.0.4`, or with neither.""",
+    """
+    from relay2relax import relay_ir
+
+    relay_ir.parse('#[version = "0.0.9"] def @main(%x: Tensor[(2), float32]) { %x }')
+    """,
+    """
+    from relay2relax import relay_ir
+
+    relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }')
+    """,
+)
+DEFINED_TWICE = ErrorKind(
+    "R2R-0106",
+    "a type or constructor is defined twice",
+    """Names of types and of constructors are unique in a module.""",
+    """
+    type Pair[A] {
+      Pair(A, A),
+    }
+    type Pair[A] {
+      Both(A, A),
+    }
+    """,
+    """
+    type Pair[A] {
+      Pair(A, A),
+    }
+    type Other[A] {
+      Both(A, A),
+    }
+    """,
+    language="relay",
+)
+NESTING = ErrorKind(
+    "R2R-0107",
+    "the text is nested too deep",
+    """Brackets are nested at most some hundred levels deep. TVM prints long chains line by line, as
+    `%0`, `%1`, …; so may texts that are written by hand.""",
+    """
+    from relay2relax import relay_ir
+
+    depth = 5000
+    relay_ir.parse_expr("(" * depth + "1f" + ")" * depth)
+    """,
+    """
+    from relay2relax import relay_ir
+
+    depth = 5
+    relay_ir.parse_expr("(" * depth + "1f" + ")" * depth)
     """,
 )

@@ -1,3 +1,1 @@
 """Kinds of mistakes in TVMScript."""
-
-from relay2relax.core.errors.kind import ErrorKind
