@@ -186,11 +186,11 @@ def broken(tmp_path: Path, text: str) -> Path:
 
 
 BAD_MODULES = {
-    "truncated": (MODULE[: MODULE.index("nn.relu")], "error: "),
+    "truncated": (MODULE[: MODULE.index("nn.relu")], "error[R2R-0101]: "),
     "version": (MODULE.replace("0.0.5", "9.9.9"), "0.0.5"),
     "operator": (MODULE.replace("nn.relu", "nn.rleu"), "nn.rleu"),
     "ill_typed": (MODULE.replace("units=3", "units=7"), "nn.dense"),
-    "not_relay": ("PK\x03\x04 this is no model", "error: "),
+    "not_relay": ("PK\x03\x04 this is no model", "error[R2R-0101]: "),
 }
 
 

@@ -20,7 +20,7 @@ Y = ("y", TensorType((ANY,), "int32"))
 def message(*args: Any, parameters: Any = (X, Y), **named: Any) -> str:
     with pytest.raises(ExecutionError) as caught:
         bind_arguments("main", parameters, args, named)
-    return str(caught.value).removeprefix("error: ")
+    return caught.value.diagnostics[0].title
 
 
 def test_positions_then_names() -> None:
