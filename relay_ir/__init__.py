@@ -12,14 +12,14 @@ import lazy_loader
 # The names of each module; below, type checkers are told the same.
 _exports = {
     "build": ["annotation", "op"],
-    "build.build": ["Any", "const", "var"],
+    "build.build": ["Any", "var"],
     "ir.device": ["Target", "VirtualDevice", "cpu", "gpu"],
     "ir.equality": ["first_difference", "structural_equal"],
     "ir.expr": [
         "Call", "Clause", "Constant", "Constructor", "Expr", "Function", "GlobalVar", "If", "Let",
         "Match", "Op", "OpaqueAttrs", "Pattern", "PatternConstructor", "PatternTuple", "PatternVar",
         "PatternWildcard", "RefCreate", "RefRead", "RefWrite", "RelayExpr", "Tuple", "TupleGetItem",
-        "Var", "children",
+        "Var", "children", "const",
     ],
     "ir.functor": ["ExprFunctor", "ExprMutator", "ExprVisitor"],
     "inference.infer": ["infer_type"],
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.build import annotation as annotation
     from relay2relax.relay_ir.build import op as op
     from relay2relax.relay_ir.build.build import Any as Any
-    from relay2relax.relay_ir.build.build import const as const
     from relay2relax.relay_ir.build.build import var as var
     from relay2relax.relay_ir.build.prelude import Prelude as Prelude
     from relay2relax.relay_ir.build.scope_builder import ScopeBuilder as ScopeBuilder
@@ -92,6 +91,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.ir.expr import TupleGetItem as TupleGetItem
     from relay2relax.relay_ir.ir.expr import Var as Var
     from relay2relax.relay_ir.ir.expr import children as children
+    from relay2relax.relay_ir.ir.expr import const as const
     from relay2relax.relay_ir.ir.functor import ExprFunctor as ExprFunctor
     from relay2relax.relay_ir.ir.functor import ExprMutator as ExprMutator
     from relay2relax.relay_ir.ir.functor import ExprVisitor as ExprVisitor

@@ -1,5 +1,4 @@
-"""Making Relay by hand: variables, constants, and how Python values become expressions and
-attributes.
+"""Making Relay by hand: variables, and calls whose attributes are Python's values.
 
 Operators are called through ``relay_ir.op``; expressions carry Python's operators.
 """
@@ -11,23 +10,15 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype
-from relay2relax.core.errors import ParseError, Relay2RelaxError
-from relay2relax.core.errors.table import types
+from relay2relax.core.errors import ParseError
 from relay2relax.core.source import Span
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.relay_ir.compat.attrs_codec import coerce
-from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Op, RelayExpr, Tuple, Var
+from relay2relax.relay_ir.ir.expr import BuildError, Call, Op, Var, as_expr
 from relay2relax.relay_ir.ir.types import TensorType, Type
 from relay2relax.tir.extent import ANY, Extent
 from relay2relax.tir.ir.expr import AnyExtent
-
-
-class BuildError(Relay2RelaxError):
-    """An expression cannot be made of what was given."""
-
-    kind = types.BUILD
 
 
 def Any() -> AnyExtent:
@@ -54,48 +45,6 @@ def var(
     if shape is not None:
         return Var(name, TensorType(tuple(shape), dtype), span)
     return Var(name, type_annotation, span)
-
-
-def const(value: Array | Sequence[AnyValue] | float | int | bool, dtype: str | None = None) -> Constant:
-    """Return a constant.
-
-    Without ``dtype`` an array keeps its own; Python integers become int32, floats float32, truth
-    values bool, as in TVM. An array that already has ``dtype`` is not copied.
-    """
-    wanted = numpy_dtype(dtype) if dtype is not None else None
-    array = np.asarray(value, dtype=wanted)
-    if wanted is None and not isinstance(value, (np.ndarray, np.generic)):
-        narrow = {np.dtype(np.int64): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.float32)}
-        array = array.astype(narrow.get(array.dtype, array.dtype))
-    if array.dtype == np.object_ or array.dtype.kind in "US":
-        raise BuildError(f"cannot make a constant of {value!r}")
-    return Constant(array)
-
-
-def as_expr(value: AnyValue, like: AnyValue = None) -> Expr:
-    """Return ``value`` as an expression: sequences become tuples, numbers and arrays constants.
-
-    A Python number takes the dtype of ``like`` where that is a constant or a variable annotated as
-    a tensor, and int32, float32 or bool otherwise. Raises BuildError for other objects.
-    """
-    if isinstance(value, RelayExpr):
-        found: AnyValue = value
-        return found  # type: ignore[no-any-return]
-    if isinstance(value, (tuple, list)):
-        return Tuple(tuple(as_expr(item) for item in value))
-    if isinstance(value, (bool, int, float)):
-        return const(value, _dtype_of(like))
-    if isinstance(value, (np.ndarray, np.generic)):
-        return const(np.asarray(value))
-    raise BuildError(f"expected a Relay expression, a number or an array, found {type(value).__name__}")
-
-
-def _dtype_of(like: AnyValue) -> str | None:
-    if isinstance(like, Constant):
-        return like.tensor_type.dtype
-    if isinstance(like, Var) and isinstance(like.type_annotation, TensorType):
-        return like.type_annotation.dtype
-    return None
 
 
 def call_op(record: OpDef, args: Sequence[AnyValue], attrs: Mapping[str, AnyValue], span: Span | None = None) -> Call:

@@ -16,8 +16,8 @@ from relay2relax.core.source import Span
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_names, relay_op
 from relay2relax.relay_ir.build import op_forms
-from relay2relax.relay_ir.build.build import BuildError, call_op
-from relay2relax.relay_ir.ir.expr import Op
+from relay2relax.relay_ir.build.build import call_op
+from relay2relax.relay_ir.ir.expr import BuildError, Op
 
 
 class Namespace:

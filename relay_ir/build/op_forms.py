@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import OpDef
-from relay2relax.relay_ir.ir.expr import Call, Op, RelayExpr, Tuple
+from relay2relax.relay_ir.ir.expr import RelayExpr, TupleGetItem, as_expr, const
 
 Arguments: TypeAlias = dict[str, Any]
 
@@ -181,8 +181,6 @@ def _number_of(dtypes: Mapping[str, str]) -> Callable[[Arguments, OpDef], None]:
     """
 
     def normalise(values: Arguments, record: OpDef) -> None:
-        from relay2relax.relay_ir.build.build import const
-
         for name, dtype in dtypes.items():
             if isinstance(values.get(name), (int, float)):
                 values[name] = const(values[name], values.get(dtype, dtype))
@@ -191,8 +189,6 @@ def _number_of(dtypes: Mapping[str, str]) -> Callable[[Arguments, OpDef], None]:
 
 
 def _arange(values: Arguments, record: OpDef) -> None:
-    from relay2relax.relay_ir.build.build import const
-
     dtype = values["dtype"]
     if values["stop"] is None:
         values["start"], values["stop"] = const(0, dtype), values.get("start")
@@ -297,49 +293,4 @@ def result(name: str, made: RelayExpr) -> RelayExpr:
     """Return what TVM's function returns of the call that it made."""
     if name != "nn.dropout":
         return made
-    from relay2relax.relay_ir.build.build import as_expr
-    from relay2relax.relay_ir.ir.expr import TupleGetItem
-
     return TupleGetItem(as_expr(made), 0)
-
-
-# --- how many results there are -------------------------------------------------------------------
-
-
-def _count_parts(call: Call) -> int:
-    parts = call.attrs.indices_or_sections
-    return len(parts) + 1 if isinstance(parts, (tuple, list)) else int(parts)
-
-
-def _count_grids(call: Call) -> int | None:
-    (axes,) = call.args
-    return len(axes.fields) if isinstance(axes, Tuple) else None
-
-
-# Operators whose functions in TVM return a tuple that can be indexed.
-_RESULTS: dict[str, int | Callable[[Call], int | None]] = {
-    "meshgrid": _count_grids,
-    "nn.batch_norm": 3,
-    "nn.sparse_transpose": 3,
-    "random.multinomial": 2,
-    "random.normal": 2,
-    "random.threefry_generate": 2,
-    "random.threefry_split": 2,
-    "random.uniform": 2,
-    "sparse_fill_empty_rows": 3,
-    "sparse_reshape": 2,
-    "split": _count_parts,
-    "topk": lambda call: 2 if call.attrs.ret_type == "both" else None,
-    "unique": lambda call: 5 if call.attrs.return_counts else 4,
-    "vision.get_valid_counts": 3,
-    "vision.multibox_transform_loc": 2,
-    "vision.non_max_suppression": lambda call: 2 if call.attrs.return_indices else None,
-}
-
-
-def count_results(call: Call) -> int | None:
-    """Return how many results a call of an operator has, None where TVM's function returns no such
-    tuple.
-    """
-    count = _RESULTS.get(call.op.name) if isinstance(call.op, Op) else None
-    return count(call) if callable(count) else count

@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from relay2relax.relay_ir.build.build import BuildError, as_expr
-from relay2relax.relay_ir.ir.expr import Expr, If, Let, Var
+from relay2relax.relay_ir.ir.expr import BuildError, Expr, If, Let, Var, as_expr
 
 
 @dataclass(slots=True)

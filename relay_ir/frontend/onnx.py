@@ -18,8 +18,8 @@ from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.build import op
-from relay2relax.relay_ir.build.build import const, var
-from relay2relax.relay_ir.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, const
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import free_vars
 from relay2relax.tir.extent import ANY, Extent

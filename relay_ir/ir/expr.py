@@ -14,14 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, Union
+from typing import Any, TypeAlias, Union, cast
 
+import numpy as np
 from typing_extensions import assert_never
 
-from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import types
 from relay2relax.core.source import Span
 from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.table import relay_op
+from relay2relax.relay_ir.ir.result_counts import count_results
 from relay2relax.relay_ir.ir.types import GlobalTypeVar, TensorType, Type, TypeVar
+
+
+class BuildError(Relay2RelaxError):
+    """An expression cannot be made of what was given."""
+
+    kind = types.BUILD
 
 
 class RelayExpr:
@@ -36,78 +47,60 @@ class RelayExpr:
     def __str__(self) -> str:
         from relay2relax.relay_ir.text.printer import print_expr
 
-        expr: Any = self
-        return print_expr(expr)
+        return print_expr(cast(Expr, self))
 
     def __repr__(self) -> str:
         # An expression may be as deep as a program is long; what is shown of it is only what it is.
         return f"<{type(self).__name__} {getattr(self, 'name', '')}".rstrip() + ">"
 
-    def __add__(self, other: Any) -> Call:
+    def __add__(self, other: object) -> Call:
         return _binary("add", self, other)
 
-    def __radd__(self, other: Any) -> Call:
+    def __radd__(self, other: object) -> Call:
         return _binary("add", other, self)
 
-    def __sub__(self, other: Any) -> Call:
+    def __sub__(self, other: object) -> Call:
         return _binary("subtract", self, other)
 
-    def __rsub__(self, other: Any) -> Call:
+    def __rsub__(self, other: object) -> Call:
         return _binary("subtract", other, self)
 
-    def __mul__(self, other: Any) -> Call:
+    def __mul__(self, other: object) -> Call:
         return _binary("multiply", self, other)
 
-    def __rmul__(self, other: Any) -> Call:
+    def __rmul__(self, other: object) -> Call:
         return _binary("multiply", other, self)
 
-    def __truediv__(self, other: Any) -> Call:
+    def __truediv__(self, other: object) -> Call:
         return _binary("divide", self, other)
 
-    def __rtruediv__(self, other: Any) -> Call:
+    def __rtruediv__(self, other: object) -> Call:
         return _binary("divide", other, self)
 
     def __neg__(self) -> Call:
-        return _apply("negative", self)
+        return _operator_call("negative", as_expr(self))
 
-    def __lt__(self, other: Any) -> Call:
+    def __lt__(self, other: object) -> Call:
         return _binary("less", self, other)
 
-    def __le__(self, other: Any) -> Call:
+    def __le__(self, other: object) -> Call:
         return _binary("less_equal", self, other)
 
-    def __gt__(self, other: Any) -> Call:
+    def __gt__(self, other: object) -> Call:
         return _binary("greater", self, other)
 
-    def __ge__(self, other: Any) -> Call:
+    def __ge__(self, other: object) -> Call:
         return _binary("greater_equal", self, other)
 
-    def __call__(self, *args: Any) -> Call:
+    def __call__(self, *args: object) -> Call:
         """Return the call of this function value; Python numbers and arrays become constants."""
-        from relay2relax.relay_ir.build.build import as_expr
-
         return Call(as_expr(self), tuple(as_expr(arg) for arg in args))
 
     def astype(self, dtype: str) -> Call:
-        """Return the value converted to ``dtype``."""
-        return _apply("cast", self, dtype=dtype)
-
-
-def _binary(name: str, left: Any, right: Any) -> Call:
-    from relay2relax.relay_ir.build.build import as_expr
-
-    return _apply(name, as_expr(left, like=right), as_expr(right, like=left))
-
-
-def _apply(name: str, *args: Any, **attrs: Any) -> Call:
-    from relay2relax.core.errors import UnsupportedError
-    from relay2relax.ops.registry.table import relay_op
-    from relay2relax.relay_ir.build.build import call_op
-
-    record = relay_op(name)
-    if record is None:
-        raise UnsupportedError(f"the operator {name} is not known")
-    return call_op(record, args, attrs)
+        """Return the value converted to ``dtype``; raises BuildError where that is not a name."""
+        if not isinstance(dtype, str):
+            raise BuildError(f"expected the name of a dtype, found {type(dtype).__name__}")
+        return _operator_call("cast", as_expr(self), dtype=dtype)
 
 
 def _as_tuple(expr: RelayExpr, part: str) -> None:
@@ -198,9 +191,8 @@ class Call(RelayExpr):
         Raises TypeError where TVM's function of the operator does not give a tuple, IndexError
         beyond its fields.
         """
-        from relay2relax.relay_ir.build.op_forms import count_results
-
-        count = count_results(self)
+        fields = self.args[0].fields if len(self.args) == 1 and isinstance(self.args[0], Tuple) else None
+        count = count_results(self.op.name, self.attrs, fields) if isinstance(self.op, Op) else None
         if count is None:
             raise TypeError(
                 "only calls of operators with several results have fields; see TupleGetItem for other values"
@@ -390,3 +382,60 @@ def children(expr: Expr) -> Sequence[Expr]:
         case Match(data, clauses):
             return (data, *(clause.rhs for clause in clauses))
     assert_never(expr)
+
+
+# --- what Python's values are in Relay ------------------------------------------------------------
+
+
+def const(value: object, dtype: str | None = None) -> Constant:
+    """Return a constant of an array, a number or nested sequences of numbers.
+
+    Without ``dtype`` an array keeps its own; Python integers become int32, floats float32, truth
+    values bool, as in TVM. An array that already has ``dtype`` is not copied. Raises BuildError for
+    what is not numbers.
+    """
+    wanted = numpy_dtype(dtype) if dtype is not None else None
+    array = np.asarray(value, dtype=wanted)
+    if wanted is None and not isinstance(value, (np.ndarray, np.generic)):
+        narrow = {np.dtype(np.int64): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.float32)}
+        array = array.astype(narrow.get(array.dtype, array.dtype))
+    if array.dtype == np.object_ or array.dtype.kind in "US":
+        raise BuildError(f"cannot make a constant of {value!r}")
+    return Constant(array)
+
+
+def as_expr(value: object, like: object = None) -> Expr:
+    """Return ``value`` as an expression: sequences become tuples, numbers and arrays constants.
+
+    A Python number takes the dtype of ``like`` where that is a constant or a variable annotated as
+    a tensor, and int32, float32 or bool otherwise. Raises BuildError for other objects.
+    """
+    if isinstance(value, RelayExpr):
+        return cast(Expr, value)
+    if isinstance(value, (tuple, list)):
+        return Tuple(tuple(as_expr(item) for item in value))
+    if isinstance(value, (bool, int, float)):
+        return const(value, _dtype_of(like))
+    if isinstance(value, (np.ndarray, np.generic)):
+        return const(np.asarray(value))
+    raise BuildError(f"expected a Relay expression, a number or an array, found {type(value).__name__}")
+
+
+def _dtype_of(like: object) -> str | None:
+    if isinstance(like, Constant):
+        return like.tensor_type.dtype
+    if isinstance(like, Var) and isinstance(like.type_annotation, TensorType):
+        return like.type_annotation.dtype
+    return None
+
+
+def _binary(name: str, left: object, right: object) -> Call:
+    return _operator_call(name, as_expr(left, like=right), as_expr(right, like=left))
+
+
+def _operator_call(name: str, *args: Expr, **attrs: str) -> Call:
+    """Return the call of an operator that Python's operators stand for."""
+    record = relay_op(name)
+    if record is None:
+        raise BuildError(f"the operator {name} is not known")
+    return Call(Op(name), args, record.attrs(**attrs))

@@ -9,7 +9,7 @@ from relay2relax import relay_ir
 from relay2relax.core import FileError, ParseError, Relay2RelaxError, UnsupportedError
 from relay2relax.ops.registry.attributes import BoxInt
 from relay2relax.relay_ir.build import op
-from relay2relax.relay_ir.build.build import BuildError
+from relay2relax.relay_ir.ir.expr import BuildError
 from relay2relax.tir.extent import ANY
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from relay2relax import relay_ir
 from relay2relax.relay_ir.build import op
-from relay2relax.relay_ir.build.build import BuildError
+from relay2relax.relay_ir.ir.expr import BuildError
 
 x = relay_ir.var("x", shape=(1, 4, 8, 8))
 w = relay_ir.var("w", shape=(4, 4, 3, 3))

@@ -28,7 +28,7 @@ from relay2relax.relay_ir import (
     var,
 )
 from relay2relax.relay_ir.build import op
-from relay2relax.relay_ir.build.build import BuildError
+from relay2relax.relay_ir.ir.expr import BuildError
 from relay2relax.relay_ir.ir.rewrite import free_vars, nodes
 
 
