@@ -16,9 +16,9 @@ from relay2relax.relax_ir.analysis.structural_equal import (
     structural_equal,
 )
 from relay2relax.relax_ir.build.builder import BlockBuilder, call_op
+from relay2relax.relax_ir.build.expr_mutator import ExprMutator
 from relay2relax.relax_ir.build.sequence_builder import BuilderError
 from relay2relax.relax_ir.inference.infer import Inference, StructInfoError
-from relay2relax.relax_ir.ir.copying import copy_with_new_vars
 from relay2relax.relax_ir.ir.devices import VDevice
 from relay2relax.relax_ir.ir.expr import (
     Binding,
@@ -43,7 +43,7 @@ from relay2relax.relax_ir.ir.expr import (
     TupleGetItem,
     Var,
 )
-from relay2relax.relax_ir.ir.functor import ExprFunctor, ExprMutator, ExprVisitor
+from relay2relax.relax_ir.ir.functor import ExprFunctor, ExprVisitor
 from relay2relax.relax_ir.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -53,6 +53,7 @@ from relay2relax.relax_ir.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from relay2relax.relax_ir.ir.text import print_struct_info
 from relay2relax.relax_ir.script.parser import parse
 from relay2relax.relax_ir.script.printer import (
     parameter_names,
@@ -62,7 +63,7 @@ from relay2relax.relax_ir.script.printer import (
     script_file,
     script_names,
 )
-from relay2relax.relax_ir.script.values import print_struct_info
+from relay2relax.relax_ir.transform.copy_with_new_vars import copy_with_new_vars
 from relay2relax.relax_ir.tvm_bridge import from_tvm, to_tvm
 
 __all__ = [

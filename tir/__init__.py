@@ -6,8 +6,8 @@ becomes a PrimFunc of blocks (``lowering.py``), may be checked (``check.py``), r
 form. Begin reading with ``expr.py`` and ``stmt.py``.
 """
 
+from relay2relax.tir.analysis.check import check_prim_func
 from relay2relax.tir.arith.simplify import EXTENTS, prove, simplify
-from relay2relax.tir.check import check_prim_func
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.ir.structural_equal import structural_equal, structural_key

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, Union
 
+from relay2relax.tir.analysis import reshape
 from relay2relax.tir.arith.simplify import Bounds, simplify
-from relay2relax.tir.ir import reshape
 from relay2relax.tir.ir.expr import Binary, BinaryOp, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.ir.stmt import Allocate, Block, BlockRealize, BufferStore, For, IterKind, PrimFunc, Seq, Stmt
 from relay2relax.tir.ir.visit import all_expressions, loads, map_expr, statements, substitute_stmt, variables

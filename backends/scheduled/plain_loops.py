@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from relay2relax.backends.c.schedule.schedule import Schedule
+from relay2relax.tir.analysis.reshape import flat_index, size
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import (
@@ -28,7 +29,6 @@ from relay2relax.tir.ir.expr import (
     binary,
     cast,
 )
-from relay2relax.tir.ir.reshape import flat_index, size
 from relay2relax.tir.ir.stmt import Allocate, BufferStore, For, LoopKind, Seq, Stmt
 from relay2relax.tir.ir.visit import all_expressions, map_expr, map_parts, rebuild, subexpressions
 

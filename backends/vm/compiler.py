@@ -55,8 +55,8 @@ from relay2relax.relax_ir.ir import expr as rx
 from relay2relax.relax_ir.ir import struct_info as si
 from relay2relax.relax_ir.ir.names import NameSupply
 from relay2relax.relax_ir.ir.symbols import says_more
+from relay2relax.relax_ir.ir.text import info_text
 from relay2relax.relax_ir.ir.visit import Steps, bindings, free_variables, run
-from relay2relax.relax_ir.script.values import info_text
 from relay2relax.relax_ir.transform import (
     CallTIRRewrite,
     KillAfterLastUse,

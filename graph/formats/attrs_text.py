@@ -21,6 +21,7 @@ from relay2relax.graph.model import (
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.relax_ir.inference.op_signatures import Argument, ForeignOp
+from relay2relax.relax_ir.ir import text as values
 from relay2relax.relax_ir.ir.expr import (
     Call,
     CallDPSPacked,
@@ -38,7 +39,6 @@ from relay2relax.relax_ir.ir.expr import (
 )
 from relay2relax.relax_ir.ir.struct_info import StructInfo
 from relay2relax.relax_ir.ir.visit import operands
-from relay2relax.relax_ir.script import values
 from relay2relax.relay_ir.ir.expr import OpaqueAttrs
 from relay2relax.tir.ir.expr import PrimExpr
 

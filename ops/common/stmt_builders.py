@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from relay2relax.tir.analysis.regions import whole
 from relay2relax.tir.extent import Extent, as_prim
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, IntImm, PrimExpr, PrimLike, Var, binary, convert
-from relay2relax.tir.ir.regions import whole
 from relay2relax.tir.ir.stmt import Allocate, Block, BlockRealize, BufferStore, For, If, Let, LoopKind, Seq, Stmt, While
 
 

@@ -33,9 +33,9 @@ from relay2relax.relax_ir.ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.ir.struct_info import ObjectStructInfo, PrimStructInfo, StructInfo, TensorStructInfo
+from relay2relax.relax_ir.ir.text import print_struct_info
 from relay2relax.relax_ir.ir.visit import Steps, is_argument, operands, run, variables
-from relay2relax.relax_ir.script.values import print_struct_info
-from relay2relax.tir.check import check_prim_func
+from relay2relax.tir.analysis.check import check_prim_func
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.extent import Extent, is_any
 from relay2relax.tir.ir import expr as tir

@@ -41,6 +41,7 @@ from relay2relax.relax_ir.ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.ir.struct_info import StructInfo, TupleStructInfo
+from relay2relax.relax_ir.ir.text import print_struct_info
 from relay2relax.relax_ir.ir.visit import Steps, operands, run
 from relay2relax.tir.ir import expr as tir
 from relay2relax.tir.ir.stmt import PrimFunc
@@ -321,8 +322,6 @@ def said(op: Any, attrs: Any) -> Any:
 
 def _both(a: Any, b: Any) -> str:
     if isinstance(a, StructInfo) and isinstance(b, StructInfo):
-        from relay2relax.relax_ir.script.values import print_struct_info
-
         return f"{print_struct_info(a)} and {print_struct_info(b)}"
     return f"{a!r} and {b!r}"
 

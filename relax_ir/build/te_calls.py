@@ -19,7 +19,7 @@ from relay2relax.relax_ir.inference.infer import StructInfoError
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.expr import CallTIR, Expr, GlobalVar, Var
 from relay2relax.relax_ir.ir.struct_info import PrimStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo
-from relay2relax.relax_ir.script.values import print_struct_info
+from relay2relax.relax_ir.ir.text import print_struct_info
 from relay2relax.tir import te
 from relay2relax.tir.ir import expr as tir
 from relay2relax.tir.ir.stmt import PrimFunc

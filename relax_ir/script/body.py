@@ -40,10 +40,10 @@ from relay2relax.relax_ir.ir.struct_info import (
     StructInfo,
     TupleStructInfo,
 )
+from relay2relax.relax_ir.ir.text import print_struct_info
 from relay2relax.relax_ir.ir.visit import LEAVES, operands
 from relay2relax.relax_ir.script.calls import PYTHON, ModuleName
 from relay2relax.relax_ir.script.signature import Signature, SignatureReader
-from relay2relax.relax_ir.script.values import print_struct_info
 from relay2relax.tir.ir import expr as tir
 from relay2relax.tir.ir.expr import PrimExpr
 from relay2relax.tir.script.assignments import declared_dtype

@@ -50,9 +50,7 @@ from relay2relax.relax_ir.ir.expr import (
 from relay2relax.relax_ir.ir.mesh import DeviceMesh, device_mesh_text
 from relay2relax.relax_ir.ir.names import NameSupply
 from relay2relax.relax_ir.ir.struct_info import ObjectStructInfo, PrimStructInfo, StructInfo, TupleStructInfo
-from relay2relax.relax_ir.ir.visit import Steps, all_sequences, bindings, run
-from relay2relax.relax_ir.script.dialect import Dialect, find_dialect
-from relay2relax.relax_ir.script.values import (
+from relay2relax.relax_ir.ir.text import (
     Meshes,
     attribute_text,
     constant_text,
@@ -62,6 +60,9 @@ from relay2relax.relax_ir.script.values import (
     number_list,
     tuple_text,
 )
+from relay2relax.relax_ir.ir.visit import Steps, all_sequences, bindings, run
+from relay2relax.relax_ir.script.dialect import Dialect, find_dialect
+from relay2relax.relax_ir.transform.legalize_ops import LegalizeOps
 from relay2relax.tir.ir import expr as tir
 from relay2relax.tir.ir.expr import FloatImm, IntImm
 from relay2relax.tir.ir.stmt import PrimFunc
@@ -164,8 +165,6 @@ def _in_words_of(dialect: Dialect, mod: IRModule) -> IRModule:
     calls = (binding.value for seq in all_sequences(bodies) for binding in bindings(seq))
     if not any(isinstance(one, Call) and isinstance(one.op, OpDef) and lacking(one.op, one.attrs) for one in calls):
         return mod
-    from relay2relax.relax_ir.transform.legalize_ops import LegalizeOps
-
     return LegalizeOps(lacking)(mod)
 
 

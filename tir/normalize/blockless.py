@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from relay2relax.tir.analysis.reshape import flat_index
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, IntImm, PrimExpr, binary, logical_and
-from relay2relax.tir.ir.reshape import flat_index
 from relay2relax.tir.ir.stmt import Allocate, BlockRealize, BufferStore, If, IterKind, Seq, Stmt
 from relay2relax.tir.ir.visit import map_expr, map_stmt, substitute_stmt
 

@@ -19,6 +19,8 @@ from functools import lru_cache
 
 from relay2relax.core import dtype as dt
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.tir.analysis.regions import block_regions
+from relay2relax.tir.analysis.reshape import constant_stores, flat_index, row_major
 from relay2relax.tir.ir.builtins import needs_threads
 from relay2relax.tir.ir.expr import (
     Broadcast,
@@ -37,8 +39,6 @@ from relay2relax.tir.ir.expr import (
     const,
     logical_and,
 )
-from relay2relax.tir.ir.regions import block_regions
-from relay2relax.tir.ir.reshape import constant_stores, flat_index, row_major
 from relay2relax.tir.ir.stmt import (
     THREAD_KEYS,
     Allocate,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from relay2relax.tir.analysis.regions import block_regions
 from relay2relax.tir.arith.simplify import Bounds, constant_difference, prove, simplify
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary, cast, conjuncts
-from relay2relax.tir.ir.regions import block_regions
 from relay2relax.tir.ir.stmt import (
     Allocate,
     Block,

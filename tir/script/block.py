@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from relay2relax.core.script_source import ScriptSource, counted
+from relay2relax.tir.analysis.regions import block_regions, whole
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var, binary, cast
-from relay2relax.tir.ir.regions import block_regions, whole
 from relay2relax.tir.ir.stmt import (
     Block,
     BlockRealize,

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.tir.analysis.regions import whole
+from relay2relax.tir.analysis.reshape import constant_stores
 from relay2relax.tir.ir.expr import (
     Buffer,
     Call,
@@ -21,8 +23,6 @@ from relay2relax.tir.ir.expr import (
     StringImm,
     Var,
 )
-from relay2relax.tir.ir.regions import whole
-from relay2relax.tir.ir.reshape import constant_stores
 from relay2relax.tir.ir.stmt import (
     NO_ALIAS,
     THREAD_KEYS,

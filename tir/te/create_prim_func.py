@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from relay2relax.core.walk import post_order
+from relay2relax.tir.analysis.regions import infer_regions, whole
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, Call, PrimExpr, Var, cast, children
-from relay2relax.tir.ir.regions import infer_regions, whole
 from relay2relax.tir.ir.stmt import (
     Block,
     BlockRealize,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
+from relay2relax.tir.analysis.regions import block_regions
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, PrimExpr, Var
-from relay2relax.tir.ir.regions import block_regions
 from relay2relax.tir.ir.stmt import Allocate, BlockRealize, For, Let, PrimFunc, Seq, Stmt
 from relay2relax.tir.ir.visit import (
     map_expr,

@@ -30,6 +30,7 @@ from relay2relax.backends.c.dtypes import HALF, c_type, value_type
 from relay2relax.backends.runtime.extern_calls import math_call
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.ir.expr import (
     Binary,
@@ -44,7 +45,6 @@ from relay2relax.tir.ir.expr import (
     Select,
     Var,
 )
-from relay2relax.tir.ir.reshape import size as size_of
 from relay2relax.tir.ir.stmt import (
     Allocate,
     BufferStore,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relay2relax.core.dtype import bits
+from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.ir.reshape import size as size_of
 
 ALIGNMENT = 64
 # So many orders of buffers are tried besides the first, and so many pairs of buffers are looked at.

@@ -11,7 +11,7 @@ from relay2relax.backends.c.codegen.program import size_text
 from relay2relax.backends.c.dtypes import HALF
 from relay2relax.backends.c.export.library import MARK_BYTES, Library, Tensor, padded_bytes
 from relay2relax.core.dtype import is_float, is_int, numpy_dtype
-from relay2relax.relax_ir.script.values import extent_text
+from relay2relax.relax_ir.ir.text import extent_text
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.extent import canonical

@@ -29,10 +29,10 @@ from relay2relax.backends.c.stages import (
     with_digits,
 )
 from relay2relax.core.dtype import bits
+from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import ceiling, simplify
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, FloatImm, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.ir.reshape import size as size_of
 from relay2relax.tir.ir.visit import loads, map_expr, variables
 
 # A block has so many rows at most, and at least: fewer leave tiles of registers half empty.

@@ -9,8 +9,8 @@ from relay2relax.backends.c.stages import (
     AnyStage,
     Stage,
 )
+from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.ir.expr import Buffer, IntImm
-from relay2relax.tir.ir.reshape import size as size_of
 
 
 def made_of(stages: Sequence[AnyStage], constants: frozenset[Buffer], params: frozenset[Buffer]) -> frozenset[Buffer]:

@@ -16,10 +16,10 @@ from relay2relax.backends.c.access import coefficient
 from relay2relax.backends.c.dtypes import HALF
 from relay2relax.backends.c.stages import Axis, Part, Program, Rows, Stage, flat_index, mapped, points, renamed
 from relay2relax.core.dtype import bits
+from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.ir.reshape import size as size_of
 from relay2relax.tir.ir.visit import loads, map_expr, variables
 
 # Fewer rows do not keep all cores busy, unless a row is little work.

@@ -17,10 +17,10 @@ from itertools import accumulate
 
 from relay2relax.backends.c.fusion.placement import Place, pieces_of, relocated, side_by_side
 from relay2relax.backends.c.stages import AnyStage, Axis, Stage, points, renamed, tidy
+from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, FloatImm, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.ir.reshape import size as size_of
 from relay2relax.tir.ir.visit import map_expr, substitute, variables
 
 # Products of so many rows and columns leave most of a tile empty, and a pass over their sums costs

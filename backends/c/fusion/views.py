@@ -12,8 +12,8 @@ from relay2relax.backends.c.stages import (
     points,
     unflatten,
 )
+from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, PrimExpr
-from relay2relax.tir.ir.reshape import size as size_of
 from relay2relax.tir.ir.visit import map_expr, subexpressions
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.stages import Axis, Stage, flat_index
+from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import EXTENTS, limits, simplify
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.ir.reshape import size as size_of
 from relay2relax.tir.ir.stmt import Allocate, For, LoopKind, Seq, Stmt
 from relay2relax.tir.ir.visit import map_expr, substitute, substitute_stmt
 

@@ -24,10 +24,10 @@ from relay2relax.backends.c.schedule.reduction import schedule_reduction
 from relay2relax.backends.c.schedule.winograd import with_winograd
 from relay2relax.backends.c.stages import Axis, Blocks, Opaque, Part, Program, Rows, Stage, points, stages_of
 from relay2relax.core.dtype import bits, is_float
+from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Binary, Buffer, Call, IntImm, PrimExpr, binary
-from relay2relax.tir.ir.reshape import size as size_of
 from relay2relax.tir.ir.stmt import Allocate, PrimFunc, Seq, Stmt
 from relay2relax.tir.ir.visit import subexpressions
 

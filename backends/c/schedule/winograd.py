@@ -22,10 +22,10 @@ from relay2relax.backends.c.access import clamp_start, coefficient
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.loops import block, local, parallel, serial, unrolled, vectorized
 from relay2relax.backends.c.stages import AnyStage, Axis, Opaque, Part, Program, Reduction, Stage, flat_index, points
+from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, FloatImm, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.ir.reshape import size as size_of
 from relay2relax.tir.ir.stmt import BufferStore, For, LoopKind, Stmt
 from relay2relax.tir.ir.visit import substitute, variables
 

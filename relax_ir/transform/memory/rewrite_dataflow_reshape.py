@@ -10,7 +10,7 @@ from typing import ClassVar
 from relay2relax.relax_ir.build.builder import call_op
 from relay2relax.relax_ir.ir.expr import Binding, CallTIR, GlobalVar, IRModule, MatchCast, ShapeExpr
 from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, RelaxPass
-from relay2relax.tir.ir.reshape import is_reshape
+from relay2relax.tir.analysis.reshape import is_reshape
 from relay2relax.tir.ir.stmt import PrimFunc
 
 

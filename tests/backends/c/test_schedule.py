@@ -13,10 +13,10 @@ from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.schedule import schedule
 from relay2relax.backends.c.toolchain import find_compiler
 from relay2relax.tir import te
+from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Var, if_then_else, logical_and, maximum
 from relay2relax.tir.ir.intrinsics import call
-from relay2relax.tir.ir.reshape import size as size_of
 from relay2relax.tir.ir.stmt import PrimFunc
 
 pytestmark = pytest.mark.compiler

@@ -11,7 +11,7 @@ from relay2relax import backends
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import ExecutionError, Relay2RelaxError
 from relay2relax.relax_ir.ir.struct_info import StructInfo
-from relay2relax.relax_ir.script.values import info_text
+from relay2relax.relax_ir.ir.text import info_text
 
 HEADER = """
 # from tvm.script import ir as I

@@ -12,7 +12,7 @@ from relay2relax import backends
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
 from relay2relax.relax_ir import BlockBuilder, TensorStructInfo, Var, call_op
-from relay2relax.relax_ir.script.values import attribute_text, constant_text, extent_text, number_text
+from relay2relax.relax_ir.ir.text import attribute_text, constant_text, extent_text, number_text
 from relay2relax.tir.ir import expr as tir
 
 Golden = Callable[[str, str], None]

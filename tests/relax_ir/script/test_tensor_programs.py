@@ -13,7 +13,7 @@ import pytest
 from relay2relax import backends
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import ExecutionError, Relay2RelaxError
-from relay2relax.tir.check import check_prim_func
+from relay2relax.tir.analysis.check import check_prim_func
 from relay2relax.tir.errors import TIRError
 
 RANDOM = np.random.default_rng(3)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.relax_ir.analysis.analysis import bound_vars, defined_symbolic_vars
+from relay2relax.relax_ir.build.expr_mutator import ExprMutator
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.expr import Binding, Expr, Function, MatchCast, SeqExpr, Var
-from relay2relax.relax_ir.ir.functor import ExprMutator
 from relay2relax.relax_ir.ir.struct_info import StructInfo
 from relay2relax.relax_ir.transform.rewriting.rewriter import substitute_extents
 from relay2relax.tir.extent import Extent

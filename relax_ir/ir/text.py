@@ -1,4 +1,6 @@
-"""How extents, struct info, constants and attributes are written in TVMScript."""
+"""How the small parts of a program are written, in a script and in messages: extents, struct info,
+constants and attributes.
+"""
 
 from __future__ import annotations
 

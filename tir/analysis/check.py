@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 from relay2relax.core import dtype as dt
 from relay2relax.core.errors import Diagnostic
+from relay2relax.tir.analysis.reshape import size
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import (
     AnyExtent,
@@ -28,7 +29,6 @@ from relay2relax.tir.ir.expr import (
     accessed_dtype,
     children,
 )
-from relay2relax.tir.ir.reshape import size
 from relay2relax.tir.ir.stmt import (
     Allocate,
     Assert,
