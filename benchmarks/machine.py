@@ -17,6 +17,7 @@ import numpy as np
 from threads import THREADS
 
 from relay2relax.backends.c.toolchain import compile_object, find_compiler, load_object
+from relay2relax.backends.c.unit import Unit
 
 _ACCUMULATORS = 16
 # Threads run for so long, in stretches of at least so long.
@@ -51,8 +52,7 @@ def _library() -> ctypes.CDLL:
     source = _SOURCE.replace("WIDTH", str(width)).replace("COUNT", str(_ACCUMULATORS))
     # The backend hides what it does not export.
     exported = source.replace("void ", '__attribute__((visibility("default"))) void ')
-    # The last file would be compiled in a hurry.
-    return load_object(compile_object([exported, ""]))
+    return load_object(compile_object([Unit(exported)]))
 
 
 def _rate(kernel: Callable[[int, int], None], per_round: float) -> float:

@@ -135,15 +135,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def golden_text(request: pytest.FixtureRequest) -> Any:
     """A function that compares a text with ``cases/<name>``; ``--update-golden`` rewrites it.
 
-    The folder ``cases`` lies beside the test, or above it.
+    The folder ``cases``, or another that is named, lies beside the test, or above it.
     """
-    above = [one / "cases" for one in Path(request.path).parents[:2]]
-    folder = next((one for one in above if one.is_dir()), above[0])
 
-    def check(name: str, text: str) -> None:
-        path = folder / name
+    def check(name: str, text: str, folder: str = "cases") -> None:
+        above = [one / folder for one in Path(request.path).parents[:2]]
+        path = next((one for one in above if one.is_dir()), above[0]) / name
         if request.config.getoption("--update-golden"):
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(exist_ok=True, parents=True)
             path.write_text(text)
         assert path.exists(), f"no golden file {path.name}; run with --update-golden and review it"
         assert text == path.read_text()

@@ -48,11 +48,13 @@ class StagePrinter:
         self._variables: dict[Var, str] = {}
         self._taken: set[str] = set()
         self._local: set[str] = set()
+        self._known: frozenset[Buffer] = frozenset()
 
     # Programs
 
     def program(self, program: Program) -> list[str]:
         """Return the lines of a program: its views, then its stages in order."""
+        self._known = program.known
         lines = [f"{self.declared(view)} is a view of {self.buffer(buffer)}" for view, buffer in program.views.items()]
         for part in program.stages:
             lines += self.part(part)
@@ -63,7 +65,8 @@ class StagePrinter:
         self._variables, self._local = {}, set()
         match part:
             case Opaque(stmt, anew):
-                return [f"statement{', on every call' if anew else ''}", *_deeper(self.statement(stmt))]
+                when = ", on every call" if anew else ", ahead" if part.writes() & self._known else ""
+                return [f"statement{when}", *_deeper(self.statement(stmt))]
             case Rows(axes, stages):
                 lines = [line for stage in stages for line in self.stage(stage)]
                 return [f"rows over {self.axes(axes)}", *_deeper(lines)]
@@ -81,7 +84,7 @@ class StagePrinter:
 
     def stage(self, stage: Stage) -> list[str]:
         """Return the lines of one stage."""
-        head = self.declared(stage.target)
+        head = self.declared(stage.target) + (", ahead" if stage.target in self._known else "")
         lines = [f"{head} over {self.axes(stage.axes)}" if stage.axes else head]
         reduction = stage.reduction
         if reduction is not None:

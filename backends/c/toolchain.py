@@ -23,6 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.unit import Unit
 from relay2relax.backends.threads import processors
 from relay2relax.core.errors import CompilerError, Diagnostic, FileError
 
@@ -36,9 +37,6 @@ _FLAGS = (
     "-fwrapv",
     "-w",
 )
-# How much the compiler is to do for a file whose functions run on every call, and for one whose
-# functions do not.
-_OFTEN, _ONCE = "-O3", "-O1"
 _CANDIDATES = ("cc", "gcc", "clang")
 _HELP = (
     "install gcc or clang, name a compiler in the environment variable CC, or install the extra: "
@@ -139,16 +137,16 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("relay2relax", appauthor=False))
 
 
-def compile_object(units: Sequence[str]) -> Path:
+def compile_object(units: Sequence[Unit]) -> Path:
     """Compile C files into one shared object in the cache, unless it is there, and return its path.
 
-    The last file is compiled in a hurry: what it holds runs once, or is not worth more. Raises
-    CompilerError where the compiler is missing or refuses the code, FileError where the cache
-    folder cannot be written.
+    Files that run once are compiled in a hurry. Raises CompilerError where the compiler is missing
+    or refuses the code, FileError where the cache folder cannot be written.
     """
     compiler = find_compiler()
     folder = cache_folder()
-    target = folder / f"{content_key(compiler, *units)}{'.dll' if os.name == 'nt' else '.so'}"
+    contents = [part for unit in units for part in (unit.text, _level(unit))]
+    target = folder / f"{content_key(compiler, *contents)}{'.dll' if os.name == 'nt' else '.so'}"
     if not target.exists():
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -161,7 +159,7 @@ def compile_object(units: Sequence[str]) -> Path:
 def content_key(compiler: Compiler, *parts: str) -> str:
     """Return a name for what ``compiler`` makes of ``parts`` on this processor."""
     key = hashlib.sha256(compiler.identity.encode())
-    for part in (*compiler.command, *compiler.flags, _OFTEN, _ONCE, *parts):
+    for part in (*compiler.command, *compiler.flags, *parts):
         key.update(part.encode())
         key.update(b"\0")
     return key.hexdigest()[:40]
@@ -175,20 +173,25 @@ def load_object(path: Path) -> ctypes.CDLL:
         raise CompilerError(f"the compiled object does not load: {error}") from error
 
 
-def _build(compiler: Compiler, units: Sequence[str], folder: Path, target: Path) -> None:
+def _level(unit: Unit) -> str:
+    return "-O1" if unit.runs_once else "-O3"
+
+
+def _build(compiler: Compiler, units: Sequence[Unit], folder: Path, target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as work:
 
         def compile_unit(number: int) -> str:
             source, product = Path(work) / f"unit{number}.c", Path(work) / f"unit{number}.o"
-            source.write_text(units[number])
-            level = _ONCE if number == len(units) - 1 else _OFTEN
-            arguments = [*compiler.command, *compiler.flags, level, "-c", str(source), "-o", str(product)]
+            source.write_text(units[number].text)
+            flags = [*compiler.flags, _level(units[number])]
+            arguments = [*compiler.command, *flags, "-c", str(source), "-o", str(product)]
             _run(arguments, "the C compiler refused generated code")
             return str(product)
 
         with ThreadPoolExecutor(processors()) as pool:
-            # The last file may be much longer than the others: it begins first.
-            products = list(pool.map(compile_unit, reversed(range(len(units)))))
+            # One file may be much longer than the others: it begins first.
+            order = sorted(range(len(units)), key=lambda number: len(units[number].text), reverse=True)
+            products = list(pool.map(compile_unit, order))
         linked = Path(work) / target.name
         arguments = [*compiler.command, "-shared", "-pthread", *products, "-o", str(linked), "-lm"]
         _run(arguments, "the C compiler could not link generated code")

@@ -1,20 +1,35 @@
-"""Relax modules on target c: operators become PrimFuncs, PrimFuncs machine code."""
+"""Relax modules on target c: operators become PrimFuncs, PrimFuncs machine code.
+
+:data:`STEPS` has the steps of a build in the order in which they run. ``print(steps_text(STEPS))``
+shows them; the rules within ``c.FuseStages`` are ``backends.c.schedule.schedule.RULES``.
+"""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from relay2relax.backends.c.codegen.program import generate
+from relay2relax.backends.c.codegen.program import Entry, write_units
 from relay2relax.backends.c.loaded_module import CompiledModule
+from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.merge_calls import merge_blocks
+from relay2relax.backends.c.schedule.schedule import Schedule, fused, scheduled
 from relay2relax.backends.c.shape_checks import with_extent_checks
+from relay2relax.backends.c.stages import Program
+from relay2relax.backends.c.step import Step
 from relay2relax.backends.c.toolchain import compile_object, find_compiler
+from relay2relax.backends.c.unit import Unit
 from relay2relax.backends.runtime.extern_calls import is_interpreted
 from relay2relax.backends.vm.build_cache import place_of
 from relay2relax.backends.vm.compiler import compile_module
 from relay2relax.backends.vm.executable import Executable
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import ExecutionError
+from relay2relax.core.passes import Sequential
 from relay2relax.relax_ir.ir.expr import IRModule
+from relay2relax.tir.ir.expr import Buffer
 from relay2relax.tir.ir.stmt import PrimFunc
 
 
@@ -35,14 +50,109 @@ def build_native(module: IRModule) -> Executable:
     return executable
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NativeBuild:
+    """What steps have made so far of a module; ``beside`` runs the C compiler.
+
+    ``programs`` and ``schedules`` are those of ``funcs``, ``entries`` say how these are called.
+    """
+
+    module: IRModule
+    machine: Machine
+    beside: Executor
+    constants: Mapping[Buffer, Array] = field(default_factory=dict)
+    funcs: tuple[PrimFunc, ...] = ()
+    programs: tuple[Program, ...] = ()
+    schedules: tuple[Schedule, ...] = ()
+    units: Sequence[Unit] = ()
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    compiled: Future[Path] | None = None
+    executable: Executable | None = None
+
+    def __str__(self) -> str:
+        return "\n".join(unit.text for unit in self.units) or str(self.module)
+
+
 def _build(module: IRModule) -> Executable:
+    with ThreadPoolExecutor(1) as beside:
+        build = Sequential(STEPS, "c.Build")(NativeBuild(module, find_compiler().machine, beside))
+    assert build.executable is not None
+    return build.executable
+
+
+def _lower(build: NativeBuild) -> NativeBuild:
     from relay2relax.relax_ir.transform import LegalizeOps
 
-    merged = merge_blocks(with_extent_checks(LegalizeOps()(module)))
-    funcs = [f for f in merged.module.functions.values() if isinstance(f, PrimFunc) and not is_interpreted(f)]
-    units, entries = generate(funcs, find_compiler().machine, merged.constants)
-    with ThreadPoolExecutor(1) as beside:
-        compiled = beside.submit(compile_object, units)
-        functions, pool = compile_module(merged.module)
-    native = CompiledModule(compiled.result(), entries, merged.constants)
-    return Executable(functions, pool, "c", native, merged.constants)
+    return replace(build, module=LegalizeOps()(build.module))
+
+
+def _merge(build: NativeBuild) -> NativeBuild:
+    merged = merge_blocks(build.module)
+    functions = merged.module.functions.values()
+    funcs = tuple(f for f in functions if isinstance(f, PrimFunc) and not is_interpreted(f))
+    return replace(build, module=merged.module, constants=merged.constants, funcs=funcs)
+
+
+def _fuse(build: NativeBuild) -> NativeBuild:
+    known = frozenset(build.constants)
+    return replace(build, programs=tuple(fused(func, build.machine, known, native=True) for func in build.funcs))
+
+
+def _schedule(build: NativeBuild) -> NativeBuild:
+    return replace(build, schedules=tuple(scheduled(program, build.machine) for program in build.programs))
+
+
+def _write(build: NativeBuild) -> NativeBuild:
+    planned = list(zip(build.funcs, build.schedules, strict=True))
+    units, entries = write_units(planned, frozenset(build.constants))
+    return replace(build, units=units, entries=entries)
+
+
+def _compile(build: NativeBuild) -> NativeBuild:
+    return replace(build, compiled=build.beside.submit(compile_object, build.units))
+
+
+def _link(build: NativeBuild) -> NativeBuild:
+    functions, pool = compile_module(build.module)
+    if build.compiled is None:
+        raise ExecutionError("c.Link runs after c.Compile")
+    native = CompiledModule(build.compiled.result(), build.entries, build.constants)
+    return replace(build, executable=Executable(functions, pool, "c", native, build.constants))
+
+
+STEPS: tuple[Step[NativeBuild], ...] = (
+    Step("c.Lower", "Operators become PrimFuncs (LegalizeOps); all later steps look at those.", _lower, required=True),
+    Step(
+        "c.CheckShapes",
+        "What operators ask of symbolic extents becomes assertions; while it is still known which operator asks "
+        "(shape_checks.py).",
+        lambda build: replace(build, module=with_extent_checks(build.module)),
+    ),
+    Step(
+        "c.MergeCalls",
+        "Every run of calls becomes one PrimFunc, so that rules see all that is computed together (merge_calls.py).",
+        _merge,
+        required=True,
+    ),
+    Step(
+        "c.FuseStages",
+        "The stages of every PrimFunc become fewer, rule by rule (fusion/pipeline.py, schedule/schedule.py).",
+        _fuse,
+        required=True,
+    ),
+    Step("c.ScheduleLoops", "Every stage becomes loops for the machine (schedule/).", _schedule, required=True),
+    Step("c.WriteC", "Loops become C functions, memory is planned (codegen/program.py).", _write, required=True),
+    Step(
+        "c.Compile",
+        "The C compiler is started; it runs beside the next step (toolchain.py).",
+        _compile,
+        required=True,
+    ),
+    Step(
+        "c.Link",
+        "What is left of the Relax functions becomes instructions of the virtual machine, and the compiled object "
+        "is loaded (vm/compiler.py, loaded_module.py).",
+        _link,
+        required=True,
+    ),
+)

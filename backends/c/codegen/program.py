@@ -21,7 +21,8 @@ from relay2relax.backends.c.codegen.header import HEADER
 from relay2relax.backends.c.codegen.plan import Arena, plan_memory
 from relay2relax.backends.c.codegen.threads import DECLARATION, POOL
 from relay2relax.backends.c.machine import Machine
-from relay2relax.backends.c.schedule.schedule import Scheduled, schedule
+from relay2relax.backends.c.schedule.schedule import Schedule, Scheduled, schedule
+from relay2relax.backends.c.unit import Unit
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.core.errors import ExecutionError, UnsupportedError
 from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var
@@ -84,33 +85,42 @@ class _Function:
 
 def generate(
     funcs: Sequence[PrimFunc], machine: Machine, constants: Iterable[Buffer] = ()
-) -> tuple[list[str], dict[str, Entry]]:
-    """Return the C files of ``funcs``, and by name how each is called.
+) -> tuple[list[Unit], dict[str, Entry]]:
+    """Return the C files of ``funcs``, scheduled for ``machine``, and by name how each is called.
 
     ``constants`` are buffers of known content.
+    """
+    known = frozenset(constants)
+    return write_units([(func, schedule(func, machine, known, native=True)) for func in funcs], known)
 
-    The last file holds the entries and the kernels that only run ahead: nothing that is worth a
-    compiler's time.
+
+def write_units(
+    planned: Sequence[tuple[PrimFunc, Schedule]], constants: frozenset[Buffer]
+) -> tuple[list[Unit], dict[str, Entry]]:
+    """Return the C files of functions with their schedules, and by name how each is called.
+
+    The last file holds the entries and the kernels that only run ahead; nothing in it is worth a
+    compiler's time. Raises ExecutionError where two functions have one name.
     """
     kernels: dict[str, _Function] = {}
     bodies: list[str] = []
     entries: dict[str, Entry] = {}
-    known = frozenset(constants)
-    for number, func in enumerate(funcs):
-        entry, body = _entry(func, f"r2r_entry_{number}", kernels, machine, known)
+    for number, (func, plan) in enumerate(planned):
+        entry, body = _entry(func, plan, f"r2r_entry_{number}", kernels, constants)
         if func.name in entries:
             raise ExecutionError(f"two functions are called {func.name!r}")
         entries[func.name] = entry
         bodies.append(body)
     head = HEADER + DECLARATION
     often = [function.text for function in kernels.values() if function.often]
-    texts = ["\n\n".join([head, *unit]) + "\n" for unit in _units(often)]
+    units = [Unit("\n\n".join([head, *texts]) + "\n") for texts in _in_files(often)]
     declarations = [function.declaration for function in kernels.values() if function.often]
     once = [function.text for function in kernels.values() if not function.often]
-    return [*texts, "\n\n".join([head, CLOCK, POOL, *declarations, *once, *bodies]) + "\n"], entries
+    last = "\n\n".join([head, CLOCK, POOL, *declarations, *once, *bodies]) + "\n"
+    return [*units, Unit(last, runs_once=True)], entries
 
 
-def _units(texts: Sequence[str]) -> list[list[str]]:
+def _in_files(texts: Sequence[str]) -> list[list[str]]:
     """Return ``texts`` in order, in files of about one length."""
     whole = sum(map(len, texts))
     count = -(-whole // _UNIT_CHARACTERS)
@@ -123,12 +133,11 @@ def _units(texts: Sequence[str]) -> list[list[str]]:
 
 
 def _entry(
-    func: PrimFunc, symbol: str, kernels: dict[str, _Function], machine: Machine, constants: frozenset[Buffer]
+    func: PrimFunc, plan: Schedule, symbol: str, kernels: dict[str, _Function], constants: frozenset[Buffer]
 ) -> tuple[Entry, str]:
     params = func.buffers
     extents = shape_variables([*params, *func.root_buffers])
-    planned = schedule(func, machine, constants, native=True)
-    stages = [_Stage(one, stage_kernel(one.stmt, extents, planned.memory, planned.begin)) for one in planned.stages]
+    stages = [_Stage(one, stage_kernel(one.stmt, extents, plan.memory, plan.begin)) for one in plan.stages]
     stages = _without_repetitions(stages, frozenset(params))
     ahead, later = _parted(stages, frozenset(params), constants)
     made = {buffer for stage in ahead for buffer in stage.kernel.written}

@@ -73,15 +73,15 @@ def export_c(
         describe(own, block, next(iter(entries.values()), None), merged.constants, weights)
         for own, (_, entries) in made.items()
     ]
-    weights.mark = _mark([unit for units, _ in made.values() for unit in units], weights)
+    weights.mark = _mark([unit.text for units, _ in made.values() for unit in units], weights)
     whole = replace(parts[0], name=name, sets=sets)
     texts = {"main.c": main_text(whole)}
     files: dict[str, list[str]] = {}
     for part, (units, _), compiler in zip(parts, made.values(), compilers.values(), strict=True):
         own_names = re.compile(r"\br2r_(?=entry_|stage_|parallel\b|set_threads\b)")
-        units = [own_names.sub(f"{part.name}_", with_includes(unit)) for unit in units]
-        sources = {f"{part.name}_kernels{number}.c": unit for number, unit in enumerate(units[:-1])}
-        sources[f"{part.name}.c"] = library_text(part, units[-1])
+        *kernel_texts, entry_text = [own_names.sub(f"{part.name}_", with_includes(unit.text)) for unit in units]
+        sources = {f"{part.name}_kernels{number}.c": text for number, text in enumerate(kernel_texts)}
+        sources[f"{part.name}.c"] = library_text(part, entry_text)
         files[" ".join(compiler.target_flags)] = list(sources)
         texts |= {f"{part.name}.h": header_text(part), **sources}
     if sets:
@@ -96,13 +96,13 @@ def export_c(
     return tuple(contents)
 
 
-def _mark(units: Sequence[str], weights: Weights) -> bytes:
+def _mark(texts: Sequence[str], weights: Weights) -> bytes:
     """Return what tells weights of this program from those of others: they may be others of the
     same shapes.
     """
     key = hashlib.sha256()
-    for unit in units:
-        key.update(unit.encode())
+    for text in texts:
+        key.update(text.encode())
     for array in (*weights.kept, *weights.sources):
         key.update(f"{of_array(array)}{array.shape}".encode())
     return f"relay2relax weights {key.hexdigest()[: MARK_BYTES - 21]}\n".encode()

@@ -1,7 +1,7 @@
 """Fewer stages: what only moves or transforms elements is done where the elements are read or made.
 
-:data:`RULES` has the rules in the order in which they run; ``print(rules_text())`` shows it. Each
-can be left out: ``with PassContext(disabled_pass=["c.InlineElementwise"]): …``.
+:data:`RULES` has the rules in the order in which they run; ``print(steps_text(RULES))`` shows it.
+Each that is not required can be left out: ``with PassContext(disabled_pass=["c.FuseRows"]): …``.
 """
 
 from __future__ import annotations
@@ -31,16 +31,6 @@ from relay2relax.core.passes import Sequential
 def fuse(fusion: Fusion, rules: Sequence[Rule]) -> Program:
     """Return the program after ``rules``, as far as the current ``PassContext`` enables them."""
     return Sequential(rules, "c.Fuse")(fusion).program
-
-
-def rules_text(rules: Sequence[Rule] | None = None) -> str:
-    """Return ``rules``, by default those of :data:`RULES`, as text: a numbered line for each."""
-    lines = []
-    for number, rule in enumerate(RULES if rules is None else rules, 1):
-        notes = [word for word, holds in (("required", rule.required), ("native", rule.native)) if holds]
-        noted = f" ({', '.join(notes)})" if notes else ""
-        lines.append(f"{number:2}. {rule.name}{noted}: {rule.does}")
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _make_views(fusion: Fusion) -> Fusion:

@@ -1,19 +1,14 @@
-"""A fusion rule: one step that makes the stages of a program fewer or better, as a pass.
-
-Rules are passes over :class:`Fusion`, so what holds for passes of modules holds for them: a
-``PassContext`` leaves out those in ``disabled_pass``, and its instruments see and time each of
-them.
-"""
+"""A fusion rule: one step that makes the stages of a program fewer or better."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.stage_printer import program_text
 from relay2relax.backends.c.stages import AnyStage, Opaque, Program, Stage
-from relay2relax.core.passes import Pass, PassInfo
+from relay2relax.backends.c.step import Step
 from relay2relax.tir.ir.expr import Buffer
 
 
@@ -62,25 +57,5 @@ class Fusion:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(Pass[Fusion]):
-    """A rule: its name, a sentence that says what it does and why it stands where it stands, and
-    the function that does it.
-
-    What is ``required`` only finds what later rules ask for, and is not left out. ``native`` rules
-    are for the C backend alone; apache-tvm does not get their loops.
-    """
-
-    name: str
-    does: str
-    apply: Callable[[Fusion], Fusion]
-    required: bool = False
-    native: bool = False
-
-    @property
-    def info(self) -> PassInfo:
-        """The name, level 0, and whether it can be left out."""
-        return PassInfo(self.name, 0, self.required)
-
-    def transform(self, mod: Fusion) -> Fusion:
-        """Return the program after the rule."""
-        return self.apply(mod)
+class Rule(Step[Fusion]):
+    """A step between two forms of a program."""

@@ -22,6 +22,7 @@ from relay2relax.backends.c.schedule.in_place import write_over
 from relay2relax.backends.c.schedule.loops import FlatViews, parallel
 from relay2relax.backends.c.schedule.reduction import schedule_reduction
 from relay2relax.backends.c.schedule.winograd import with_winograd
+from relay2relax.backends.c.stage_printer import StagePrinter
 from relay2relax.backends.c.stages import Axis, Blocks, Opaque, Part, Program, Rows, Stage, points, stages_of
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.tir.analysis.reshape import size as size_of
@@ -63,6 +64,16 @@ class Schedule:
         while buffer in self.views:
             buffer = self.views[buffer]
         return buffer
+
+    def __str__(self) -> str:
+        printer = StagePrinter()
+        lines: list[str] = []
+        for stage in self.stages:
+            lines += [f"# {stage.label}", *printer.statement(stage.stmt)]
+        for view, buffer in self.views.items():
+            if self.begin(view):
+                lines.append(f"# {printer.buffer(view)} begins with element {self.begin(view)} of {buffer.name}")
+        return "".join(f"{line}\n" for line in lines)
 
 
 # The rules in order: those of fusion, then two that know how loops will run.

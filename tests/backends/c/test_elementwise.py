@@ -85,7 +85,7 @@ def test_operands_of_a_choice_are_read_in_any_case() -> None:
     out = te.compute((6, 40), lambda i, j: Select(x[i, j] > 0.0, x[i, j], x[i, j] * slope[i]), "out")
     func = te.create_prim_func([x, slope], [out])
     units, _ = generate([func], Machine())
-    assert sum(unit.count("const float v") for unit in units) == 1
+    assert sum(unit.text.count("const float v") for unit in units) == 1
     data = np.random.default_rng(1).standard_normal((6, 40)).astype(np.float32)
     slopes, result = np.arange(6, dtype=np.float32), np.empty((6, 40), np.float32)
     compile_prim_funcs([func]).call("main", data, slopes, result)
@@ -100,4 +100,4 @@ def test_guarded_operands_are_read_only_where_the_guard_allows() -> None:
     none = const(0, "float32")
     shifted = te.compute((9,), lambda i: Select(i > 4, if_then_else(i < 8, x[i], none), none), "shifted")
     units, _ = generate([te.create_prim_func([x], [shifted])], Machine())
-    assert not any("const float v" in unit for unit in units)
+    assert not any("const float v" in unit.text for unit in units)

@@ -150,7 +150,10 @@ def test_clean(name: str, bound: bool, tmp_path: Path) -> None:
     values = dict.fromkeys(entry.variables, 5)
     actual = [tuple(integer(e, values) for e in b.shape) for b in func.buffers]
     bind_call(func, [np.empty(s, numpy_dtype(b.dtype)) for s, b in zip(actual, func.buffers, strict=True)])
-    texts = [*units, harness(entry, actual, [values[v] for v in entry.variables], integer(entry.arena.size, values))]
+    texts = [
+        *(unit.text for unit in units),
+        harness(entry, actual, [values[v] for v in entry.variables], integer(entry.arena.size, values)),
+    ]
     sources = [tmp_path / f"unit{number}.c" for number in range(len(texts))]
     for path, text in zip(sources, texts, strict=True):
         path.write_text(text)

@@ -50,7 +50,7 @@ def nothing_generated(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: Any) -> Any:
         raise AssertionError("code is generated")
 
-    monkeypatch.setattr(native, "generate", refuse)
+    monkeypatch.setattr(native, "write_units", refuse)
 
 
 @pytest.fixture

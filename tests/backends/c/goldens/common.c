@@ -1,0 +1,332 @@
+
+typedef __INT8_TYPE__ int8_t; typedef __INT16_TYPE__ int16_t; typedef __INT32_TYPE__ int32_t;
+typedef __INT64_TYPE__ int64_t; typedef __UINT8_TYPE__ uint8_t; typedef __UINT16_TYPE__ uint16_t;
+typedef __UINT32_TYPE__ uint32_t; typedef __UINT64_TYPE__ uint64_t; typedef __SIZE_TYPE__ size_t;
+void* malloc(size_t); void free(void*); void* memcpy(void*, const void*, size_t);
+#define NAN __builtin_nanf("")
+#define INFINITY __builtin_inff()
+#define isfinite(x) __builtin_isfinite(x)
+#define isinf(x) __builtin_isinf(x)
+#define isnan(x) __builtin_isnan(x)
+#define R2R_OF_ONE(name) double name(double); float name##f(float);
+#define R2R_OF_TWO(name) double name(double, double); float name##f(float, float);
+R2R_OF_ONE(acos) R2R_OF_ONE(acosh) R2R_OF_ONE(asin) R2R_OF_ONE(asinh) R2R_OF_ONE(atan) R2R_OF_TWO(atan2) R2R_OF_ONE(atanh) R2R_OF_ONE(ceil) R2R_OF_TWO(copysign) R2R_OF_ONE(cos) R2R_OF_ONE(cosh) R2R_OF_ONE(exp2) R2R_OF_ONE(expm1) R2R_OF_ONE(floor) R2R_OF_TWO(fmod) R2R_OF_TWO(hypot) R2R_OF_ONE(log) R2R_OF_ONE(log10) R2R_OF_ONE(log1p) R2R_OF_ONE(log2) R2R_OF_ONE(nearbyint) R2R_OF_ONE(sin) R2R_OF_ONE(sinh) R2R_OF_ONE(sqrt) R2R_OF_ONE(tan) R2R_OF_ONE(trunc) R2R_OF_ONE(erf) R2R_OF_ONE(exp) R2R_OF_ONE(fabs) R2R_OF_TWO(pow) R2R_OF_ONE(tanh)
+
+#if defined(_WIN32)
+#define R2R_EXPORT __declspec(dllexport)
+#else
+#define R2R_EXPORT __attribute__((visibility("default")))
+#endif
+#if defined(__clang__)
+#define R2R_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define R2R_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+/* gcc 12 makes wrong masks with AVX-512 where it unrolls short loops and makes vectors of the loop around them. The
+   steps of a loop with this in its body stay apart. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define R2R_APART __asm__ volatile("");
+/* Functions on wide vectors are parts of their callers: how they would be called does not matter. */
+#pragma GCC diagnostic ignored "-Wpsabi"
+#else
+#define R2R_APART
+#endif
+#define R2R_INLINE static inline __attribute__((always_inline, unused))
+#define R2R_VECTOR(type, lanes) \
+  typedef type type##x##lanes \
+      __attribute__((vector_size(lanes * sizeof(type)), aligned(sizeof(type)), may_alias))
+
+R2R_VECTOR(float, 2); R2R_VECTOR(float, 4); R2R_VECTOR(float, 8); R2R_VECTOR(float, 16);
+R2R_VECTOR(double, 2); R2R_VECTOR(double, 4); R2R_VECTOR(double, 8); R2R_VECTOR(double, 16);
+R2R_VECTOR(int32_t, 2); R2R_VECTOR(int32_t, 4); R2R_VECTOR(int32_t, 8); R2R_VECTOR(int32_t, 16);
+R2R_VECTOR(int64_t, 2); R2R_VECTOR(int64_t, 4); R2R_VECTOR(int64_t, 8); R2R_VECTOR(int64_t, 16);
+
+#define R2R_ORDER(type) \
+  R2R_INLINE type r2r_min_##type(type a, type b) { return a < b ? a : b; } \
+  R2R_INLINE type r2r_max_##type(type a, type b) { return a > b ? a : b; }
+R2R_ORDER(float) R2R_ORDER(double) R2R_ORDER(int8_t) R2R_ORDER(int16_t) R2R_ORDER(int32_t) R2R_ORDER(int64_t)
+R2R_ORDER(uint8_t) R2R_ORDER(uint16_t) R2R_ORDER(uint32_t) R2R_ORDER(uint64_t)
+
+/* The same of vectors, lane by lane. */
+#define R2R_LANES(type, lanes, bits) \
+  R2R_INLINE type##x##lanes r2r_min_##type##x##lanes(type##x##lanes a, type##x##lanes b) { \
+    bits##x##lanes m = a < b; return (type##x##lanes)((m & (bits##x##lanes)a) | (~m & (bits##x##lanes)b)); } \
+  R2R_INLINE type##x##lanes r2r_max_##type##x##lanes(type##x##lanes a, type##x##lanes b) { \
+    bits##x##lanes m = a > b; return (type##x##lanes)((m & (bits##x##lanes)a) | (~m & (bits##x##lanes)b)); }
+R2R_LANES(float, 2, int32_t) R2R_LANES(float, 4, int32_t) R2R_LANES(float, 8, int32_t) R2R_LANES(float, 16, int32_t)
+R2R_LANES(double, 2, int64_t) R2R_LANES(double, 4, int64_t) R2R_LANES(double, 8, int64_t)
+R2R_LANES(double, 16, int64_t)
+R2R_LANES(int32_t, 2, int32_t) R2R_LANES(int32_t, 4, int32_t) R2R_LANES(int32_t, 8, int32_t)
+R2R_LANES(int32_t, 16, int32_t)
+
+/* The sum, the least and the largest of a vector's lanes, halves put to halves. */
+#define R2R_ADD(type) R2R_INLINE type r2r_sum_##type(type a, type b) { return a + b; }
+#define R2R_ADD_LANES(type, lanes) \
+  R2R_INLINE type##x##lanes r2r_sum_##type##x##lanes(type##x##lanes a, type##x##lanes b) { return a + b; }
+R2R_ADD(float) R2R_ADD_LANES(float, 2) R2R_ADD_LANES(float, 4) R2R_ADD_LANES(float, 8)
+R2R_ADD(double) R2R_ADD_LANES(double, 2) R2R_ADD_LANES(double, 4) R2R_ADD_LANES(double, 8)
+R2R_ADD(int32_t) R2R_ADD_LANES(int32_t, 2) R2R_ADD_LANES(int32_t, 4) R2R_ADD_LANES(int32_t, 8)
+#define R2R_ACROSS_TWO(op, type) \
+  R2R_INLINE type r2r_across_##op##_##type##x2(type##x2 v) { return r2r_##op##_##type(v[0], v[1]); }
+#define R2R_ACROSS(op, type, lanes, half) \
+  R2R_INLINE type r2r_across_##op##_##type##x##lanes(type##x##lanes v) { \
+    type##x##half low, high; \
+    memcpy(&low, &v, sizeof low); memcpy(&high, (const char*)&v + sizeof low, sizeof high); \
+    return r2r_across_##op##_##type##x##half(r2r_##op##_##type##x##half(low, high)); }
+#define R2R_ACROSS_ALL(op, type) R2R_ACROSS_TWO(op, type) \
+  R2R_ACROSS(op, type, 4, 2) R2R_ACROSS(op, type, 8, 4) R2R_ACROSS(op, type, 16, 8)
+R2R_ACROSS_ALL(sum, float) R2R_ACROSS_ALL(min, float) R2R_ACROSS_ALL(max, float)
+R2R_ACROSS_ALL(sum, double) R2R_ACROSS_ALL(min, double) R2R_ACROSS_ALL(max, double)
+R2R_ACROSS_ALL(sum, int32_t)
+
+/* A product that is rounded on its own: compilers do not make one operation of it and a sum. */
+R2R_INLINE float r2r_product_float(float p) { return p == p ? p : NAN; }
+R2R_INLINE double r2r_product_double(double p) { return p == p ? p : NAN; }
+/* Conversions that keep the lower bits of negative numbers, as conversions to signed integers do. */
+R2R_INLINE uint32_t r2r_to_uint32(double x) { return (uint32_t)(int64_t)x; }
+R2R_INLINE uint64_t r2r_to_uint64(double x) {
+  uint64_t high = (uint64_t)(int64_t)(x - 0x1p63) ^ 1ULL << 63;
+  return x < 0x1p63 ? (uint64_t)(int64_t)x : high; }
+
+/* Division and remainder that round towards minus infinity. */
+#define R2R_FLOOR(type) \
+  R2R_INLINE type r2r_floordiv_##type(type a, type b) { \
+    type q = a / b; return (type)(q - ((a % b != 0) & ((a < 0) != (b < 0)))); } \
+  R2R_INLINE type r2r_floormod_##type(type a, type b) { \
+    type r = a % b; return (type)(r + (((r != 0) & ((r < 0) != (b < 0))) ? b : 0)); }
+R2R_FLOOR(int8_t) R2R_FLOOR(int16_t) R2R_FLOOR(int32_t) R2R_FLOOR(int64_t)
+R2R_INLINE float r2r_floormod_float(float a, float b) { return a - r2r_product_float(floorf(a / b) * b); }
+R2R_INLINE double r2r_floormod_double(double a, double b) { return a - r2r_product_double(floor(a / b) * b); }
+
+/* The bits of a number as another type of the same width. */
+#define R2R_AS(from, to) \
+  R2R_INLINE to r2r_##from##_as_##to(from x) { to y; memcpy(&y, &x, sizeof y); return y; }
+R2R_AS(float, int32_t) R2R_AS(float, uint32_t) R2R_AS(int32_t, float) R2R_AS(uint32_t, float)
+R2R_AS(double, int64_t) R2R_AS(double, uint64_t) R2R_AS(int64_t, double) R2R_AS(uint64_t, double)
+
+R2R_INLINE float r2r_bits_float(int32_t x) { float y; memcpy(&y, &x, sizeof y); return y; }
+R2R_INLINE int32_t r2r_float_bits(float x) { int32_t y; memcpy(&y, &x, sizeof y); return y; }
+R2R_INLINE double r2r_bits_double(int64_t x) { double y; memcpy(&y, &x, sizeof y); return y; }
+R2R_INLINE int64_t r2r_double_bits(double x) { int64_t y; memcpy(&y, &x, sizeof y); return y; }
+
+/* Half precision: numbers are stored in 16 bits, and are floats while they are computed with. All of it is
+   arithmetic on bits without branches, so that any compiler makes vectors of it. */
+R2R_INLINE float r2r_load_float16(uint16_t h) {
+  uint32_t a = h & 0x7fffu, sign = (uint32_t)(h & 0x8000u) << 16;
+  uint32_t normal = (a << 13) + (a >= 0x7c00u ? 224u << 23 : 112u << 23);
+  uint32_t small = (uint32_t)r2r_float_bits((float)(int32_t)a * 0x1p-24f);
+  return r2r_bits_float((int32_t)(sign | (a < 0x400u ? small : normal)));
+}
+R2R_INLINE uint16_t r2r_store_float16(float x) {
+  uint32_t w = (uint32_t)r2r_float_bits(x), a = w & 0x7fffffffu;
+  uint32_t normal = ((a + 0xfffu + ((a >> 13) & 1u)) >> 13) - (112u << 10);
+  normal = normal > 0x7c00u ? 0x7c00u : normal;
+  /* Next to a half, the unit in the last place of a float is the smallest number of half precision. */
+  uint32_t small = (uint32_t)r2r_float_bits(r2r_bits_float((int32_t)a) + 0.5f) - 0x3f000000u;
+  uint32_t finite = a < 0x38800000u ? small : normal;
+  return (uint16_t)(((w >> 16) & 0x8000u) | (a > 0x7f800000u ? 0x7e00u | ((a >> 13) & 0x3ffu) : finite));
+}
+R2R_INLINE float r2r_load_bfloat16(uint16_t h) { return r2r_bits_float((int32_t)((uint32_t)h << 16)); }
+R2R_INLINE uint16_t r2r_store_bfloat16(float x) {
+  uint32_t w = (uint32_t)r2r_float_bits(x), rounded = w + 0x7fffu + (w >> 16 & 1u);
+  return (uint16_t)(((w & 0x7fffffffu) > 0x7f800000u ? w | 0x400000u : rounded) >> 16);
+}
+R2R_INLINE float r2r_round_float16(float x) { return r2r_load_float16(r2r_store_float16(x)); }
+R2R_INLINE float r2r_round_bfloat16(float x) { return r2r_load_bfloat16(r2r_store_bfloat16(x)); }
+/* A double as the float next to it, towards zero, its last bit set where something was cut off: rounded once more
+   that gives what one rounding would. */
+R2R_INLINE float r2r_sticky_float(double x) {
+  float f = (float)x;
+  int32_t bits = r2r_float_bits(f) - (fabs((double)f) > fabs(x));
+  return (double)f == x || x != x ? f : r2r_bits_float(bits | 1);
+}
+
+/* exp: 2^n * e^r with r in [-ln2/2, ln2/2]; the power is applied in two factors, so that subnormal results
+and
+   infinity come out right. */
+R2R_INLINE float r2r_expf(float x) {
+  float c = x < -104.0f ? -104.0f : x;
+  c = c > 89.0f ? 89.0f : c;
+  float k = (c * 0x1.715476p+0f + 0x1.8p+23f) - 0x1.8p+23f;
+  float r = c - k * 0x1.62e4p-1f;
+  r = r - k * 0x1.7f7d1cp-20f;
+  float p = 0x1.6a234ep-10f;
+  p = p * r + 0x1.123a6cp-7f;
+  p = p * r + 0x1.5558f4p-5f;
+  p = p * r + 0x1.555490p-3f;
+  p = p * r + 0x1.fffffcp-2f;
+  p = (p * r) * r + r + 1.0f;
+  int32_t n = (int32_t)k, h = n >> 1;
+  p = p * r2r_bits_float((h + 127) << 23) * r2r_bits_float((n - h + 127) << 23);
+  return x != x ? x : p;
+}
+R2R_INLINE float r2r_tanhf(float x) {
+  float a = fabsf(x), z = a * a;
+  float p = -0x1.76abf6p-8f;
+  p = p * z + 0x1.5256cep-6f;
+  p = p * z + -0x1.b84448p-5f;
+  p = p * z + 0x1.110768p-3f;
+  p = p * z + -0x1.555534p-2f;
+  float small = a + a * (z * p);
+  float large = 1.0f - 2.0f / (r2r_expf(2.0f * (a > 10.0f ? 10.0f : a)) + 1.0f);
+  float y = a < 0.625f ? small : large;
+  return copysignf(x != x ? x : y, x);
+}
+R2R_INLINE float r2r_erff(float x) {
+  float a = fabsf(x), z = a * a;
+  float p = 0x1.5cd4aap-14f;
+  p = p * z + -0x1.aa3f2cp-11f;
+  p = p * z + 0x1.54c7f4p-8f;
+  p = p * z + -0x1.b80e90p-6f;
+  p = p * z + 0x1.ce2e0ap-4f;
+  p = p * z + -0x1.812742p-2f;
+  p = p * z + 0x1.06eba8p-3f;
+  float small = a + a * p;
+  float b = a > 4.0f ? 4.0f : a;
+  float q = -0x1.4b65e8p-18f;
+  q = q * b + 0x1.7e5ce2p-15f;
+  q = q * b + 0x1.9ff69ap-15f;
+  q = q * b + -0x1.800fc4p-9f;
+  q = q * b + 0x1.737e3ap-6f;
+  q = q * b + -0x1.af27f0p-4f;
+  q = q * b + -0x1.4570aep-1f;
+  q = q * b + -0x1.20e8c4p+0f;
+  float large = 1.0f - r2r_expf(b * q);
+  float y = a < 0.9277344f ? small : large;
+  return copysignf(x != x ? x : y, x);
+}
+R2R_INLINE float r2r_sigmoidf(float x) { return 1.0f / (1.0f + r2r_expf(-x)); }
+R2R_INLINE double r2r_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+R2R_INLINE float r2r_rsqrtf(float x) { return 1.0f / sqrtf(x); }
+R2R_INLINE double r2r_rsqrt(double x) { return 1.0 / sqrt(x); }
+R2R_INLINE float r2r_exp10f(float x) { return powf(10.0f, x); }
+R2R_INLINE double r2r_exp10(double x) { return pow(10.0, x); }
+R2R_INLINE int64_t r2r_powi(int64_t x, int64_t n) {
+  int64_t r = n < 0 ? (x == 1 ? 1 : x == -1 ? (n % 2 ? -1 : 1) : 0) : 1;
+  for (; n > 0; n >>= 1) { if (n & 1) r *= x; x *= x; }
+  return r;
+}
+
+
+typedef void (*r2r_task)(const void* arguments, int64_t begin, int64_t end);
+void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth);
+
+
+#include <time.h>
+/* Seconds since the last lap are added to *sum; t[0] is when that was. */
+static __attribute__((unused, noinline)) void r2r_lap(double* t, double* sum) {
+  struct timespec now;
+  timespec_get(&now, TIME_UTC);
+  const double seconds = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+  if (sum) *sum += seconds - t[0];
+  t[0] = seconds;
+}
+
+
+#if defined(_WIN32)
+R2R_EXPORT void r2r_set_threads(int64_t count) { (void)count; }
+void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth) {
+  (void)worth;
+  task(arguments, 0, total);
+}
+#else
+#include <pthread.h>
+#include <sched.h>
+
+enum { R2R_MOST_WORKERS = 63, R2R_SPINS = 4000 };
+static struct {
+  pthread_mutex_t use, sleep;
+  pthread_cond_t wake;
+  int64_t wanted, workers;
+  /* The loop that is open: it is read by workers only after they have said that they are inside. */
+  r2r_task task;
+  const void* arguments;
+  int64_t total, chunk;
+  int64_t next __attribute__((aligned(64)));
+  int64_t opened __attribute__((aligned(64)));
+  int64_t open, inside, sleeping;
+} r2r_pool = {.use = PTHREAD_MUTEX_INITIALIZER, .sleep = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+
+R2R_INLINE void r2r_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+static void r2r_take_chunks(void) {
+  for (;;) {
+    int64_t begin = __atomic_fetch_add(&r2r_pool.next, r2r_pool.chunk, __ATOMIC_RELAXED);
+    if (begin >= r2r_pool.total) return;
+    int64_t end = begin + r2r_pool.chunk;
+    r2r_pool.task(r2r_pool.arguments, begin, end < r2r_pool.total ? end : r2r_pool.total);
+  }
+}
+static void* r2r_worker(void* unused) {
+  int64_t seen = 0;
+  for (;;) {
+    int64_t spins = 0;
+    while (__atomic_load_n(&r2r_pool.opened, __ATOMIC_ACQUIRE) == seen) {
+      if (++spins < R2R_SPINS) { r2r_pause(); continue; }
+      pthread_mutex_lock(&r2r_pool.sleep);
+      __atomic_fetch_add(&r2r_pool.sleeping, 1, __ATOMIC_SEQ_CST);
+      while (__atomic_load_n(&r2r_pool.opened, __ATOMIC_SEQ_CST) == seen)
+        pthread_cond_wait(&r2r_pool.wake, &r2r_pool.sleep);
+      __atomic_fetch_sub(&r2r_pool.sleeping, 1, __ATOMIC_SEQ_CST);
+      pthread_mutex_unlock(&r2r_pool.sleep);
+    }
+    seen = __atomic_load_n(&r2r_pool.opened, __ATOMIC_ACQUIRE);
+    /* Say "inside", then look whether the loop is still open; the caller closes it, then looks who is inside. */
+    __atomic_fetch_add(&r2r_pool.inside, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&r2r_pool.open, __ATOMIC_SEQ_CST)) r2r_take_chunks();
+    __atomic_fetch_sub(&r2r_pool.inside, 1, __ATOMIC_SEQ_CST);
+  }
+  return unused;
+}
+static void r2r_after_fork(void) {
+  /* A child process has none of its parent's threads. */
+  pthread_mutex_init(&r2r_pool.use, 0);
+  pthread_mutex_init(&r2r_pool.sleep, 0);
+  pthread_cond_init(&r2r_pool.wake, 0);
+  r2r_pool.workers = r2r_pool.opened = r2r_pool.open = r2r_pool.inside = r2r_pool.sleeping = 0;
+}
+static void r2r_start_workers(void) {
+  static int registered;
+  if (!registered) { pthread_atfork(0, 0, r2r_after_fork); registered = 1; }
+  while (r2r_pool.workers < r2r_pool.wanted) {
+    pthread_t thread;
+    if (pthread_create(&thread, 0, r2r_worker, 0)) { r2r_pool.wanted = r2r_pool.workers; return; }
+    pthread_detach(thread);
+    ++r2r_pool.workers;
+  }
+}
+R2R_EXPORT void r2r_set_threads(int64_t count) {
+  r2r_pool.wanted = count < 1 ? 0 : count - 1 > R2R_MOST_WORKERS ? R2R_MOST_WORKERS : count - 1;
+}
+void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth) {
+  if (!worth || total < 2 || r2r_pool.wanted < 1 || pthread_mutex_trylock(&r2r_pool.use)) {
+    task(arguments, 0, total);
+    return;
+  }
+  r2r_start_workers();
+  int64_t pieces = (r2r_pool.workers + 1) * 4;
+  r2r_pool.task = task;
+  r2r_pool.arguments = arguments;
+  r2r_pool.total = total;
+  r2r_pool.chunk = (total + pieces - 1) / pieces;
+  __atomic_store_n(&r2r_pool.next, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&r2r_pool.open, 1, __ATOMIC_SEQ_CST);
+  __atomic_fetch_add(&r2r_pool.opened, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&r2r_pool.sleeping, __ATOMIC_SEQ_CST)) {
+    pthread_mutex_lock(&r2r_pool.sleep);
+    pthread_cond_broadcast(&r2r_pool.wake);
+    pthread_mutex_unlock(&r2r_pool.sleep);
+  }
+  r2r_take_chunks();
+  __atomic_store_n(&r2r_pool.open, 0, __ATOMIC_SEQ_CST);
+  for (int64_t spins = 0; __atomic_load_n(&r2r_pool.inside, __ATOMIC_SEQ_CST); ++spins) {
+    if (spins < R2R_SPINS) r2r_pause(); else sched_yield();
+  }
+  pthread_mutex_unlock(&r2r_pool.use);
+}
+#endif

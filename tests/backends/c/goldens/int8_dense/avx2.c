@@ -1,0 +1,79 @@
+void r2r_stage_0(const int8_t* restrict b0, int32_t* restrict b1) {
+  R2R_INDEPENDENT
+  for (int64_t i1 = 0; i1 < 128; ++i1) {
+    b1[i1] = (int32_t)b0[i1];
+  }
+}
+
+void r2r_stage_1(const int32_t* restrict b0, const int32_t* restrict b1, int32_t* restrict b2) {
+  {
+    int32_t t1[64] __attribute__((aligned(64), unused));
+    {
+      __attribute__((unused)) int32_tx8 r2_0, r2_1, r2_2, r2_3, r2_4, r2_5, r2_6, r2_7;
+      r2_0 = 0 - (int32_tx8){0};
+      r2_1 = 0 - (int32_tx8){0};
+      r2_2 = 0 - (int32_tx8){0};
+      r2_3 = 0 - (int32_tx8){0};
+      r2_4 = 0 - (int32_tx8){0};
+      r2_5 = 0 - (int32_tx8){0};
+      r2_6 = 0 - (int32_tx8){0};
+      r2_7 = 0 - (int32_tx8){0};
+      {
+        __attribute__((unused)) int32_tx8 r3_0;
+        for (int64_t i4 = 0; i4 < 16; ++i4) {
+          r3_0 = *(const int32_tx8*)&b0[i4 * 8];
+          r2_0 = r2_0 + b1[i4] * r3_0;
+          r2_1 = r2_1 + b1[i4 + 16] * r3_0;
+          r2_2 = r2_2 + b1[i4 + 32] * r3_0;
+          r2_3 = r2_3 + b1[i4 + 48] * r3_0;
+          r2_4 = r2_4 + b1[i4 + 64] * r3_0;
+          r2_5 = r2_5 + b1[i4 + 80] * r3_0;
+          r2_6 = r2_6 + b1[i4 + 96] * r3_0;
+          r2_7 = r2_7 + b1[i4 + 112] * r3_0;
+        }
+      }
+      *(int32_tx8*)&t1[0] = r2_0;
+      *(int32_tx8*)&t1[8] = r2_1;
+      *(int32_tx8*)&t1[16] = r2_2;
+      *(int32_tx8*)&t1[24] = r2_3;
+      *(int32_tx8*)&t1[32] = r2_4;
+      *(int32_tx8*)&t1[40] = r2_5;
+      *(int32_tx8*)&t1[48] = r2_6;
+      *(int32_tx8*)&t1[56] = r2_7;
+    }
+    for (int64_t i5 = 0; i5 < 8; ++i5) {
+      *(int32_tx8*)&b2[i5 * 8] = *(int32_tx8*)&t1[i5 * 8];
+    }
+  }
+}
+
+// The next file.
+void r2r_stage_0(const int8_t* restrict b0, int32_t* restrict b1);
+
+void r2r_stage_1(const int32_t* restrict b0, const int32_t* restrict b1, int32_t* restrict b2);
+
+void r2r_stage_2(int32_t* restrict b0, const int32_t* restrict b1) {
+  for (int64_t i1 = 0; i1 < 16; ++i1) {
+    R2R_INDEPENDENT
+    for (int64_t i2 = 0; i2 < 8; ++i2) {
+      b0[i2 + i1 * 8] = b1[i2 * 16 + i1];
+    }
+  }
+}
+
+R2R_EXPORT void r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
+  (void)a; (void)s; (void)k;
+  if (t) r2r_lap(t, 0);
+  r2r_stage_0(a[0], (void*)((char*)a[2] + 0));
+  if (t) r2r_lap(t, t + 1);
+  r2r_stage_1((void*)((char*)k[0] + 0), (void*)((char*)a[2] + 0), a[1]);
+  if (t) r2r_lap(t, t + 2);
+}
+R2R_EXPORT void r2r_entry_0_ahead(void* const* a, const int64_t* s, void* const* k, double* t) {
+  (void)a; (void)s; (void)k;
+  if (t) r2r_lap(t, 0);
+  r2r_stage_0(k[0], (void*)((char*)k[2] + 0));
+  if (t) r2r_lap(t, t + 1);
+  r2r_stage_2((void*)((char*)k[1] + 0), (void*)((char*)k[2] + 0));
+  if (t) r2r_lap(t, t + 2);
+}
