@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relay2relax.ops.common.shapes import show
 from relay2relax.ops.registry.record import OpError
+from relay2relax.ops.registry.types import show
 from relay2relax.tir.extent import ANY, Extent, Shape, equal, floordiv, is_any, mul, product, static
 from relay2relax.tir.ir.expr import IntImm, PrimExpr
 
@@ -87,6 +87,12 @@ def new_shape(shape: Shape, newshape: Sequence[Extent], allowzero: bool = False)
         left = [extent for i, extent in enumerate(shape) if i not in used_inputs]
         right = [extent for i, extent in enumerate(result) if i not in used_results]
         result[inferred] = quotient(left, right)
+    _check_count(shape, newshape, result)
+    return tuple(result)
+
+
+def _check_count(shape: Shape, newshape: Sequence[Extent], result: Sequence[Extent]) -> None:
+    """Raise OpError where ``result`` is known to have another number of elements than ``shape``."""
     before, after = product(shape), product(result)
     if equal(before, after) is False:
         raise OpError(
@@ -94,7 +100,6 @@ def new_shape(shape: Shape, newshape: Sequence[Extent], allowzero: bool = False)
             f"{show([after])[1:-1]} elements of {show([before])[1:-1]}",
             0,
         )
-    return tuple(result)
 
 
 def _split(extent: Extent, first: Extent, second: Extent, newshape: Sequence[Extent]) -> tuple[Extent, Extent]:

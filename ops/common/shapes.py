@@ -8,14 +8,9 @@ from typing import Any
 
 from relay2relax.core.dtype import is_float
 from relay2relax.ops.registry.record import Emit, OpError, V
-from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir.extent import Extent, Shape, as_prim, ask, equal, is_any, maximum, static
 from relay2relax.tir.ir.expr import IntImm, PrimExpr, Select, binary
-
-
-def show(shape: Iterable[Extent]) -> str:
-    """Return a shape as error messages write it, e.g. ``(2, ?, n)``."""
-    return f"({', '.join(map(str, shape))})"
 
 
 def tensor(value: Type, argument: int = 0) -> TensorType:

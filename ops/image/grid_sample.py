@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.registry.attributes import Bool, InlineString, OptionalBool, OptionalIndexExprArray, String
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, as_prim, equal, static
 from relay2relax.tir.ir.expr import PrimExpr, Select, cast, const, if_then_else, logical_and, maximum, minimum
@@ -203,6 +203,17 @@ def _bounded(attrs: Any, place: PrimExpr, extent: PrimExpr) -> PrimExpr:
     return minimum(maximum(place, 0.0), cast(dtype, extent - 1))
 
 
+def _corner_weight(corner: Sequence[int], part: Sequence[PrimExpr]) -> PrimExpr:
+    """Return the weight of a neighbour in linear interpolation; ``corner`` says on which side of
+    each axis it lies, ``part`` how far the point is from the lower side.
+    """
+    shares = [share if side else 1.0 - share for side, share in zip(corner, part, strict=True)]
+    weight = shares[0]
+    for share in shares[1:]:
+        weight = weight * share
+    return weight
+
+
 def grid_sample_compute(attrs: Any, out: TensorType, data: te.Tensor, grid: te.Tensor) -> te.Tensor:
     """Return the places of all points, once for all channels, then the interpolated elements."""
     rank = data.rank - 2
@@ -239,12 +250,8 @@ def grid_sample_compute(attrs: Any, out: TensorType, data: te.Tensor, grid: te.T
         total: PrimExpr | None = None
         for corner in itertools.product((0, 1), repeat=rank):
             term = cast(kind, element(n, c, [cast("int64", one) + side for one, side in zip(low, corner, strict=True)]))
-            weight: PrimExpr | None = None
-            for side, share in zip(corner, part, strict=True):
-                one = share if side else 1.0 - share
-                weight = one if weight is None else weight * one
-            assert weight is not None
-            total = term * weight if total is None else total + term * weight
+            weighted = term * _corner_weight(corner, part)
+            total = weighted if total is None else total + weighted
         assert total is not None
         return cast(out.dtype, total)
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.ops.common.layout import Layout, parse_layout
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, both_sides, check_positions, integers, pad_array, padded
 from relay2relax.ops.registry.attributes import Double, DType, IndexExprArray, InlineString, OptionalIndexExprArray
 from relay2relax.ops.registry.record import OpDef, OpError
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, as_prim, equal, static
 from relay2relax.tir.ir.expr import PrimExpr, Select, binary, cast, const, maximum, minimum

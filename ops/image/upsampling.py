@@ -18,8 +18,10 @@ from relay2relax.ops.image.resize import Resize2DAttrs, Resize3DAttrs
 from relay2relax.ops.registry.attributes import Bool, Double, InlineString, String
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.tensor import dynamic_kernels
+from relay2relax.ops.tensor.dynamic import dynamic_operator, operator_named
 from relay2relax.tir import te
-from relay2relax.tir.extent import Extent, Shape, add, floordiv, is_any, mul, static
+from relay2relax.tir.extent import ANY, Extent, Shape, add, floordiv, is_any, mul, static
 from relay2relax.tir.ir.expr import Binary, Call, Cast, FloatImm, PrimExpr
 
 # The largest denominator that a factor is read with where an extent is not known.
@@ -174,7 +176,48 @@ def _record(name: str, attrs_class: type, inner: str, doc: str) -> OpDef:
     )
 
 
+# The factors as inputs
+
+
+def _dynamic(name: str, attrs_class: type, letters: str) -> OpDef:
+    """Return the record of an enlargement whose factors, one for each of the axes ``letters``, are
+    inputs.
+    """
+
+    def infer(attrs: Any, data: Type, *scales: Type) -> Type:
+        found = tensor(data)
+        for argument, one in enumerate(scales, 1):
+            if tensor(one, argument).rank:
+                raise OpError(f"a factor is one number, this tensor has rank {tensor(one, argument).rank}", argument)
+        layout = parse_layout(attrs.layout, "NC" + letters)
+        if layout.rank != found.rank:
+            raise OpError(f"the data has {found.rank} dimensions, layout {attrs.layout} needs {layout.rank}", 0)
+        shape = list(found.shape)
+        for letter in letters:
+            shape[layout.position(letter)] = ANY
+        return TensorType(tuple(shape), found.dtype)
+
+    def numpy(attrs: Any, data: Array, *scales: Array) -> Any:
+        factors = {f"scale_{letter.lower()}": float(one) for letter, one in zip(letters, scales, strict=True)}
+        return operator_named(f"nn.{name}").numpy(replace(attrs, **factors), data)
+
+    inputs = ("data", *(f"scale_{letter.lower()}" for letter in letters))
+
+    def axes(attrs: Any) -> list[int]:
+        layout = parse_layout(attrs.layout, "NC" + letters)
+        return [layout.position(letter) for letter in letters]
+
+    def compute(attrs: Any, out: TensorType, data: te.Tensor, *scales: te.Tensor) -> Any:
+        return enlarged(attrs, out, data)
+
+    extents = dynamic_kernels.scaled_extents(axes)
+    doc = f"As nn.{name}; the factors are inputs."
+    return dynamic_operator(f"nn.{name}", doc, inputs, infer, numpy, extents, compute, attrs=attrs_class)
+
+
 OPS: tuple[OpDef, ...] = (
     _record("upsampling", UpSamplingAttrs, "image.resize2d", "Enlarge images by a factor for each axis."),
     _record("upsampling3d", UpSampling3DAttrs, "image.resize3d", "Enlarge volumes by a factor for each axis."),
+    _dynamic("upsampling", UpSamplingAttrs, "HW"),
+    _dynamic("upsampling3d", UpSampling3DAttrs, "DHW"),
 )

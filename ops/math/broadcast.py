@@ -16,12 +16,12 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_float, is_unsigned, numpy_dtype, of_array
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, NOT_LOWERED, ONLY_BOOL, OPEN
 from relay2relax.ops.common.narrow_floats import in_single
-from relay2relax.ops.common.shapes import broadcast, operand_indices, show, tensor
+from relay2relax.ops.common.shapes import broadcast, operand_indices, tensor
 from relay2relax.ops.math.elementwise import convert_element, logical_relax
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, V
 from relay2relax.ops.registry.script import OLDEST, Limit, Script, Spread
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import equal, is_any, is_symbolic, static
 from relay2relax.tir.ir.expr import BinaryOp, PrimExpr, Select, binary, cast, const, if_then_else, maximum, minimum

@@ -12,6 +12,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float
 from relay2relax.ops.common.limits import ONLY_FLOAT_MEANS
+from relay2relax.ops.common.order import order_compute, order_numpy
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.math.reduce import (
     RelaxReduceAttrs,
@@ -24,7 +25,6 @@ from relay2relax.ops.math.reduce import (
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
-from relay2relax.ops.tensor.sorting import order_compute, order_numpy
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, as_prim, product
 from relay2relax.tir.ir.expr import PrimExpr

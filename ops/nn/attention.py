@@ -14,11 +14,11 @@ from typing import Annotated, Any, Optional
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float
-from relay2relax.ops.common.shapes import broadcast, operand_indices, show, tensor
+from relay2relax.ops.common.shapes import broadcast, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Kind, OptionalInteger
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import as_prim, equal
 from relay2relax.tir.ir.expr import PrimExpr, Select, cast, const

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, bits, is_int, numpy_dtype
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import check_positions, integers
 from relay2relax.ops.nn.convolution import conv_compute, conv_numpy
 from relay2relax.ops.nn.convolution_rules import Conv2DAttrs, extents_in, read_call
@@ -29,7 +29,7 @@ from relay2relax.ops.registry.attributes import (
     OptionalIndexExpr,
 )
 from relay2relax.ops.registry.record import OpDef, OpError
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, equal, floordiv, mul, static
 from relay2relax.tir.ir.expr import PrimExpr, binary, cast, const

@@ -137,6 +137,29 @@ def conv_transpose_numpy(attrs: ConvTransposeAttrs, data: Array, weight: Array) 
     return call.out.from_order(pad_array(result, before, after, 0), call.data_order)
 
 
+def _tap(
+    call: ConvCall,
+    weight: te.Tensor,
+    windows: Sequence[Window],
+    channels: tuple[PrimExpr, PrimExpr],
+    spread: Sequence[PrimExpr],
+    dtype: str,
+) -> PrimExpr:
+    """Return the kernel's element between two ``channels`` at the places ``spread`` of the spread
+    kernel, 0 between its taps and beyond them.
+    """
+    at = {"O": channels[0], "I": channels[1]}
+    inside: list[PrimExpr] = []
+    for letter, t, w in zip(call.spatial, spread, windows, strict=True):
+        at[letter] = t // w.dilation
+        if w.dilation > 1:
+            inside.append((t % w.dilation).equal(0))
+        if w.span % w.stride:
+            inside.append(t < w.span)
+    load = cast(dtype, weight[call.kernel.indices(at)])
+    return if_then_else(logical_and(*inside), load, const(0, dtype)) if inside else load
+
+
 def conv_transpose_compute(attrs: ConvTransposeAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> Any:
     """Return the transposed convolution as an ordinary one that computes ``stride`` results per
     place at once.
@@ -165,18 +188,6 @@ def conv_transpose_compute(attrs: ConvTransposeAttrs, out: TensorType, data: te.
     axes_j = [te.reduce_axis(r, f"r{letter.lower()}") for letter, r in zip(call.spatial, reach, strict=True)]
     rank = len(windows)
 
-    def factor(o: PrimExpr, c: PrimExpr, spread: Sequence[PrimExpr]) -> PrimExpr:
-        at = {"O": o, "I": c}
-        inside: list[PrimExpr] = []
-        for letter, t, w, r in zip(call.spatial, spread, windows, reach, strict=True):
-            at[letter] = t // w.dilation
-            if w.dilation > 1:
-                inside.append((t % w.dilation).equal(0))
-            if w.span < r * w.stride:
-                inside.append(t < w.span)
-        load = cast(out.dtype, weight[call.kernel.indices(at)])
-        return if_then_else(logical_and(*inside), load, const(0, out.dtype)) if inside else load
-
     def phases(*indices: PrimExpr) -> PrimExpr:
         n, channel, *places = indices
         group = channel // as_prim(kernel[0]) if call.groups > 1 else const(0, "int64")
@@ -188,7 +199,7 @@ def conv_transpose_compute(attrs: ConvTransposeAttrs, out: TensorType, data: te.
             spread.append(places[rank + d] + axes_j[d].var * windows[d].stride)
         o = channel % as_prim(kernel[0]) if call.groups > 1 else channel
         left = cast(out.dtype, x[call.data.indices(under)])
-        return te.sum(left * factor(o, c, spread), [axis_c, *axes_j])
+        return te.sum(left * _tap(call, weight, windows, (o, c), spread, out.dtype), [axis_c, *axes_j])
 
     shape = (*sizes[:2], *count, *(w.stride for w in windows))
     results = te.compute(shape, phases, f"conv{rank}d_transpose_phases")

@@ -15,7 +15,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.ops.common.layout import parse_layout
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import both_sides, check_positions, pad_array, padded
 from relay2relax.ops.nn.convolution_rules import check_kernel, extents_in, kernel_extents, read_call
 from relay2relax.ops.registry.attributes import (
@@ -29,7 +29,7 @@ from relay2relax.ops.registry.attributes import (
     String,
 )
 from relay2relax.ops.registry.record import OpDef, OpError
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, add, as_prim, equal, floordiv, mul, static, sub
 from relay2relax.tir.ir.expr import PrimExpr, binary, cast, const, if_then_else, logical_and

@@ -15,13 +15,13 @@ import numpy as np
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.ops.common.limits import ONLY_FLOAT32_AND_16
 from relay2relax.ops.common.narrow_floats import in_single
-from relay2relax.ops.common.shapes import any_type, check_float, floating, normal_axes, normal_axis, show, tensor
+from relay2relax.ops.common.shapes import any_type, check_float, floating, normal_axes, normal_axis, tensor
 from relay2relax.ops.common.windows import padded
 from relay2relax.ops.nn.normalisation import relay_epsilon
 from relay2relax.ops.registry.attributes import Bool, Double, Int, IntegerArray
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import as_prim, equal, floordiv, product, static
 from relay2relax.tir.ir.expr import PrimExpr, cast, const, maximum

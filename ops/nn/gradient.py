@@ -17,7 +17,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.ops.common.layout import parse_layout
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, integers, pad_array, padded, windows_of
 from relay2relax.ops.nn.convolution_rules import Conv2DAttrs, extents_in, read_call
 from relay2relax.ops.nn.pooling import (
@@ -32,7 +32,7 @@ from relay2relax.ops.nn.pooling import (
 )
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, equal, floordiv, static
 from relay2relax.tir.ir.expr import PrimExpr, Select, binary, cast, const, if_then_else, logical_and, maximum, minimum

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, is_int
-from relay2relax.ops.common.shapes import extent_value, show, tensor
+from relay2relax.ops.common.shapes import extent_value, tensor
 from relay2relax.ops.registry.attributes import InlineString, Int, NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import as_prim, equal, is_any
 from relay2relax.tir.ir.expr import PrimExpr, cast, const, if_then_else

@@ -15,13 +15,13 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.ops.common.layout import Layout, parse_layout
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import check_positions, integers
 from relay2relax.ops.nn.convolution import conv_compute, conv_numpy
 from relay2relax.ops.nn.convolution_rules import Conv2DAttrs, extents_in, read_call
 from relay2relax.ops.registry.attributes import DType, IndexExpr, Int, String
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, ceildiv, equal, floordiv, mul, product, static
 from relay2relax.tir.ir.expr import PrimExpr, cast, const, if_then_else, logical_and

@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, is_int
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import integers, pad_array, padded
 from relay2relax.ops.registry.attributes import Double, IndexExprPairs, InlineString, IntegerArray, PadWidth, String
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
+from relay2relax.ops.tensor import dynamic_kernels
+from relay2relax.ops.tensor.dynamic import dynamic_operator, settle_static, unknown_type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, add, is_symbolic, static
 from relay2relax.tir.ir.expr import PrimExpr, Select, binary, cast, const, maximum, minimum
@@ -294,6 +296,29 @@ pad = OpDef(
     relax=Expanded(pad_relax),
 )
 
+# The widths as an input
+
+
+def dynamic_pad_type(attrs: PadAttrs, data: Type, pad_width: Type, pad_value: Type) -> Type:
+    """Return the rank of ``data``, all extents unknown."""
+    found, widths = tensor(data), tensor(pad_width, 1)
+    if widths.rank != 2 or not is_int(widths.dtype):
+        raise OpError(f"pad_width is a matrix of integers, this is {widths.dtype} of rank {widths.rank}", 1)
+    return unknown_type(found.rank, found.dtype)
+
+
+def dynamic_pad_numpy(attrs: PadAttrs, data: Array, pad_width: Array, pad_value: Array) -> Array:
+    """Return the data with a border of the given widths."""
+    if pad_width.shape != (data.ndim, 2):
+        raise OpError(f"pad_width has shape {show(pad_width.shape)}; expected {show((data.ndim, 2))}", 1)
+    widths = tuple((int(before), int(after)) for before, after in pad_width)
+    return pad_numpy(PadAttrs(widths, attrs.pad_mode), data, pad_value)
+
+
+def _pairs(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+
+
 OPS: tuple[OpDef, ...] = (
     pad,
     mirror_pad,
@@ -307,4 +332,9 @@ OPS: tuple[OpDef, ...] = (
         numpy=relax_pad_numpy,
         compute=relax_pad_compute,
     ),
-)
+    dynamic_operator(
+        "nn.pad", "As nn.pad; the widths are an input.", ("data", "pad_width", "pad_value"),
+        dynamic_pad_type, dynamic_pad_numpy, dynamic_kernels.pad_extents, dynamic_kernels.pad_compute, attrs=PadAttrs,
+        settle=settle_static(1, lambda attrs, widths: ("nn.pad", PadAttrs(_pairs(widths), attrs.pad_mode))),
+    ),
+)  # fmt: skip

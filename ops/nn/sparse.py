@@ -17,12 +17,12 @@ import numpy as np
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.common.layout import parse_layout
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, rows, seq, store
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.registry.attributes import Bool, IndexExprArray, InlineString, NoAttrs
 from relay2relax.ops.registry.record import OpDef, OpError
-from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, equal, mul, sub
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, PrimExpr, cast

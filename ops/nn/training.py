@@ -15,7 +15,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array
 from relay2relax.ops.common.reshape_rules import reshaped_index
-from relay2relax.ops.common.shapes import normal_axis, show, tensor
+from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.common.stmt_builders import nested, seq, store
 from relay2relax.ops.nn.loss import (
     NLLLossAttrs,
@@ -27,7 +27,7 @@ from relay2relax.ops.nn.loss import (
 from relay2relax.ops.registry.attributes import OptionalInteger
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.ops.tensor.gather import integer_places
 from relay2relax.ops.tensor.indexing import RelaxTakeAttrs, take_type
 from relay2relax.tir import te

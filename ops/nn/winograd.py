@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, check_positions, integers, pad_array, windows_of
 from relay2relax.ops.nn.convolution_rules import ConvCall, extents_in, read_call
 from relay2relax.ops.registry.attributes import (
@@ -34,7 +34,7 @@ from relay2relax.ops.registry.attributes import (
 )
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.refusal import Refusal
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, ceildiv, static
 from relay2relax.tir.ir.expr import PrimExpr, Select, cast, const, if_then_else, logical_and

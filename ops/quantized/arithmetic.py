@@ -18,10 +18,10 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.math.elementwise import convert
 from relay2relax.ops.registry.record import Emit, OpError
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, equal, static
 from relay2relax.tir.ir.expr import BinaryOp, IntImm, PrimExpr, Select, binary, cast, const, maximum, minimum

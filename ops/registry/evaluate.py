@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
-from relay2relax.ops.common.shapes import show
 from relay2relax.ops.registry.lower import Origin
 from relay2relax.ops.registry.record import OpDef, OpError
-from relay2relax.ops.registry.types import TensorType, TupleType
+from relay2relax.ops.registry.types import TensorType, TupleType, show
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.extent import as_prim
 from relay2relax.tir.ir.expr import FloatImm, PrimExpr, Var

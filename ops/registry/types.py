@@ -5,6 +5,7 @@ type ::= TensorType(shape, dtype) | TupleType(type*) | … (Relay adds functions
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from relay2relax.tir.extent import Extent
@@ -58,3 +59,8 @@ class NamedType(Type):
     """
 
     name: str
+
+
+def show(shape: Iterable[Extent]) -> str:
+    """Return a shape as error messages write it, e.g. ``(2, ?, n)``."""
+    return f"({', '.join(map(str, shape))})"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.quantized.arithmetic import check_dtype
 from relay2relax.ops.registry.attributes import (
     Bool,
@@ -26,7 +26,7 @@ from relay2relax.ops.registry.attributes import (
 )
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.refusal import Refusal
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir.extent import Extent, Shape, add, ceildiv, equal, floordiv, mul, sub
 
 BYTES = ("int8", "uint8")

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import IndexMapping, InlineString, Number, OptionalIntegerArray
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.ops.tensor.create import static_shape
 from relay2relax.tir import te
 from relay2relax.tir.extent import ANY, Extent, Shape, add, as_prim, ceildiv, is_any, mul, static, sub

@@ -16,7 +16,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array
 from relay2relax.ops.common.reshape_rules import reshaped_index
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import (
     Constant,
     DType,
@@ -28,7 +28,7 @@ from relay2relax.ops.registry.attributes import (
 )
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.refusal import Refusal
-from relay2relax.ops.registry.types import NamedType, TensorType, TupleType, Type
+from relay2relax.ops.registry.types import NamedType, TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.create import shape_of
 from relay2relax.tir import te
 from relay2relax.tir.extent import static

@@ -16,11 +16,11 @@ import numpy as np
 
 from relay2relax.core.dtype import Array
 from relay2relax.ops.common import threefry
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.threefry import KEY
 from relay2relax.ops.registry.attributes import DType, Integer, IntegerArray, NoAttrs
 from relay2relax.ops.registry.record import OpDef, OpError
-from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, as_prim, equal, mul, product
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, Select, Var, cast, const, maximum

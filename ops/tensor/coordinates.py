@@ -16,11 +16,11 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, seq, store, when
 from relay2relax.ops.registry.attributes import IntegerArray, NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
-from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor import dynamic_kernels as kernels
 from relay2relax.tir import te
 from relay2relax.tir.extent import ANY, Shape, equal, static

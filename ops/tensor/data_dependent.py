@@ -14,12 +14,12 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, seq, store, when
 from relay2relax.ops.registry.attributes import Expr, NoAttrs
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor import dynamic_kernels as kernels
 from relay2relax.ops.tensor.indexing import StridedSliceAttrs
 from relay2relax.ops.tensor.searching import UniqueAttrs, unique_compute, unique_numpy, unique_type

@@ -9,32 +9,28 @@ operators with attributes. Source of the semantics: TVM 0.18, ``src/relay/op/dyn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.reshape_rules import new_shape
-from relay2relax.ops.common.shapes import normal_axes, normal_axis, show, tensor
-from relay2relax.ops.image.upsampling import UpSampling3DAttrs, UpSamplingAttrs, enlarged
+from relay2relax.ops.common.shapes import normal_axes, normal_axis, tensor
 from relay2relax.ops.math.elementwise import convert
-from relay2relax.ops.nn.padding import PadAttrs, pad_numpy
 from relay2relax.ops.registry import table
 from relay2relax.ops.registry.attributes import Int, NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.ops.tensor import dynamic_kernels as kernels
 from relay2relax.ops.tensor.coordinates import SparseToDenseAttrs, check_sparse, dense_values, sparse_to_dense_compute
 from relay2relax.ops.tensor.create import InitOpAttrs, full_compute, static_shape
 from relay2relax.ops.tensor.indexing import StridedSliceAttrs
 from relay2relax.ops.tensor.masking import OneHotAttrs, one_hot_compute, one_hot_shape, one_hot_values
 from relay2relax.ops.tensor.transform import ExpandDimsAttrs, ReshapeAttrs, SqueezeAttrs, TileAttrs
-from relay2relax.tir import te
 from relay2relax.tir.extent import ANY, Shape, static
 
 SOURCE = "TVM 0.18 src/relay/op/dyn/tensor/transform.cc"
@@ -62,7 +58,8 @@ def _numbers(values: Array) -> tuple[int, ...]:
     return tuple(int(one) for one in values.reshape(-1))
 
 
-def _unknown(rank: int, dtype: str) -> TensorType:
+def unknown_type(rank: int, dtype: str) -> TensorType:
+    """Return the type of a tensor of ``rank`` of which no extent is known."""
     return TensorType((ANY,) * rank, dtype)
 
 
@@ -71,7 +68,7 @@ def _unknown(rank: int, dtype: str) -> TensorType:
 
 def reshape_type(attrs: ReshapeAttrs, data: Type, newshape: Type) -> Type:
     """Return a dimension for each number of ``newshape``."""
-    return _unknown(_length(newshape, 1, "newshape"), tensor(data).dtype)
+    return unknown_type(_length(newshape, 1, "newshape"), tensor(data).dtype)
 
 
 def reshape_numpy(attrs: ReshapeAttrs, data: Array, newshape: Array) -> Array:
@@ -81,7 +78,7 @@ def reshape_numpy(attrs: ReshapeAttrs, data: Array, newshape: Array) -> Array:
 
 def broadcast_to_type(attrs: InitOpAttrs, data: Type, shape: Type) -> Type:
     """Return a dimension for each number of ``shape``."""
-    return _unknown(_length(shape, 1, "shape"), tensor(data).dtype)
+    return unknown_type(_length(shape, 1, "shape"), tensor(data).dtype)
 
 
 def broadcast_to_numpy(attrs: InitOpAttrs, data: Array, shape: Array) -> Array:
@@ -98,7 +95,7 @@ def tile_type(attrs: TileAttrs, data: Type, reps: Type) -> Type:
     more.
     """
     found = tensor(data)
-    return _unknown(max(found.rank, _length(reps, 1, "reps")), found.dtype)
+    return unknown_type(max(found.rank, _length(reps, 1, "reps")), found.dtype)
 
 
 # zeros, ones, full
@@ -106,7 +103,7 @@ def tile_type(attrs: TileAttrs, data: Type, reps: Type) -> Type:
 
 def init_type(attrs: InitOpAttrs, shape: Type) -> Type:
     """Return a dimension for each number of ``shape``."""
-    return _unknown(_length(shape, 0, "shape"), attrs.dtype)
+    return unknown_type(_length(shape, 0, "shape"), attrs.dtype)
 
 
 def full_type(attrs: InitOpAttrs, fill_value: Type, shape: Type) -> Type:
@@ -116,7 +113,7 @@ def full_type(attrs: InitOpAttrs, fill_value: Type, shape: Type) -> Type:
     value = tensor(fill_value)
     if value.rank:
         raise OpError(f"the fill value is one number, this tensor has rank {value.rank}", 0)
-    return _unknown(_length(shape, 1, "shape"), attrs.dtype or value.dtype)
+    return unknown_type(_length(shape, 1, "shape"), attrs.dtype or value.dtype)
 
 
 def full_numpy(attrs: InitOpAttrs, fill_value: Array, shape: Array) -> Array:
@@ -194,7 +191,7 @@ def squeeze_type(attrs: SqueezeAttrs, data: Type, axes: Type) -> Type:
     count = _length(axes, 1, "axes") if given.rank else 1
     if count > found.rank:
         raise OpError(f"{count} axes cannot go from a tensor of rank {found.rank}", 1)
-    return _unknown(found.rank - count, found.dtype)
+    return unknown_type(found.rank - count, found.dtype)
 
 
 def squeeze_numpy(attrs: SqueezeAttrs, data: Array, axes: Array) -> Array:
@@ -213,7 +210,7 @@ def expand_dims_type(attrs: DynExpandDimsAttrs, data: Type, axis: Type) -> Type:
         raise OpError(f"the axis is one integer, this is {given.dtype} of rank {given.rank}", 1)
     if attrs.num_newaxis < 0:
         raise OpError(f"num_newaxis is {attrs.num_newaxis}", 0)
-    return _unknown(found.rank + attrs.num_newaxis, found.dtype)
+    return unknown_type(found.rank + attrs.num_newaxis, found.dtype)
 
 
 def expand_dims_numpy(attrs: DynExpandDimsAttrs, data: Array, axis: Array) -> Array:
@@ -228,65 +225,7 @@ def expand_dims_numpy(attrs: DynExpandDimsAttrs, data: Array, axis: Array) -> Ar
 def sparse_to_dense_type(attrs: NoAttrs, indices: Type, values: Type, default: Type, output_shape: Type) -> Type:
     """Return a dimension for each number of ``output_shape``."""
     rank = _length(output_shape, 3, "output_shape")
-    return _unknown(rank, check_sparse(indices, values, default, rank).dtype)
-
-
-# nn.pad
-
-
-def pad_type(attrs: PadAttrs, data: Type, pad_width: Type, pad_value: Type) -> Type:
-    """Return the rank of ``data``, all extents unknown."""
-    found, widths = tensor(data), tensor(pad_width, 1)
-    if widths.rank != 2 or not is_int(widths.dtype):
-        raise OpError(f"pad_width is a matrix of integers, this is {widths.dtype} of rank {widths.rank}", 1)
-    return _unknown(found.rank, found.dtype)
-
-
-def dynamic_pad_numpy(attrs: PadAttrs, data: Array, pad_width: Array, pad_value: Array) -> Array:
-    """Return the data with a border of the given widths."""
-    if pad_width.shape != (data.ndim, 2):
-        raise OpError(f"pad_width has shape {show(pad_width.shape)}; expected {show((data.ndim, 2))}", 1)
-    widths = tuple((int(before), int(after)) for before, after in pad_width)
-    return pad_numpy(PadAttrs(widths, attrs.pad_mode), data, pad_value)
-
-
-# nn.upsampling
-
-
-def _upsampling(name: str, attrs_class: type, letters: str) -> OpDef:
-    """Return the record of an enlargement whose factors, one for each of the axes ``letters``, are
-    inputs.
-    """
-
-    def infer(attrs: Any, data: Type, *scales: Type) -> Type:
-        found = tensor(data)
-        for argument, one in enumerate(scales, 1):
-            if tensor(one, argument).rank:
-                raise OpError(f"a factor is one number, this tensor has rank {tensor(one, argument).rank}", argument)
-        layout = parse_layout(attrs.layout, "NC" + letters)
-        if layout.rank != found.rank:
-            raise OpError(f"the data has {found.rank} dimensions, layout {attrs.layout} needs {layout.rank}", 0)
-        shape = list(found.shape)
-        for letter in letters:
-            shape[layout.position(letter)] = ANY
-        return TensorType(tuple(shape), found.dtype)
-
-    def numpy(attrs: Any, data: Array, *scales: Array) -> Any:
-        factors = {f"scale_{letter.lower()}": float(one) for letter, one in zip(letters, scales, strict=True)}
-        return _named(f"nn.{name}").numpy(replace(attrs, **factors), data)
-
-    inputs = ("data", *(f"scale_{letter.lower()}" for letter in letters))
-
-    def axes(attrs: Any) -> list[int]:
-        layout = parse_layout(attrs.layout, "NC" + letters)
-        return [layout.position(letter) for letter in letters]
-
-    def compute(attrs: Any, out: TensorType, data: te.Tensor, *scales: te.Tensor) -> Any:
-        return enlarged(attrs, out, data)
-
-    extents = kernels.scaled_extents(axes)
-    doc = f"As nn.{name}; the factors are inputs."
-    return _record(f"nn.{name}", doc, inputs, infer, numpy, extents, compute, attrs=attrs_class)
+    return unknown_type(rank, check_sparse(indices, values, default, rank).dtype)
 
 
 # The same calls with attributes, once shapes and places are known
@@ -305,12 +244,12 @@ def _settle(index: int, rule: Callable[[Any, Shape], tuple[str, Any]]) -> Settle
         if given is None:
             return None
         name, found = rule(attrs, given)
-        return _named(name), found, tuple(i for i in range(len(numbers)) if i != index)
+        return operator_named(name), found, tuple(i for i in range(len(numbers)) if i != index)
 
     return settle
 
 
-def _settle_static(index: int, rule: Callable[[Any, tuple[int, ...]], tuple[str, Any]]) -> Settle:
+def settle_static(index: int, rule: Callable[[Any, tuple[int, ...]], tuple[str, Any]]) -> Settle:
     """Return the facet of an operator whose attributes take no symbolic numbers."""
     symbolic = _settle(index, lambda attrs, given: rule(attrs, static_shape(given)))
 
@@ -321,7 +260,8 @@ def _settle_static(index: int, rule: Callable[[Any, tuple[int, ...]], tuple[str,
     return settle
 
 
-def _named(name: str) -> OpDef:
+def operator_named(name: str) -> OpDef:
+    """Return the record of the Relay operator ``name``."""
     op = table.relay_op(name)
     assert op is not None
     return op
@@ -332,15 +272,11 @@ def _settle_slice(attrs: StridedSliceAttrs, numbers: tuple[Shape | None, ...]) -
     if begin is None or end is None or strides is None or any(static(one) is None for one in strides):
         return None
     found = StridedSliceAttrs(begin=begin, end=end, strides=strides, slice_mode=attrs.slice_mode, axes=None)
-    return _named("strided_slice"), found, (0,)
+    return operator_named("strided_slice"), found, (0,)
 
 
 def _init(name: str) -> Callable[[Any, Shape], tuple[str, Any]]:
     return lambda attrs, shape: (name, InitOpAttrs(shape=shape, dtype=attrs.dtype))
-
-
-def _pairs(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def _settled_relax(name: str, place: int) -> Expanded:
@@ -349,7 +285,7 @@ def _settled_relax(name: str, place: int) -> Expanded:
     """
 
     def expand(e: Emit[V], attrs: Any, *args: V) -> V:
-        op = _named(name)
+        op = operator_named(name)
         shape = e.extents_of(op, attrs, args)
         found = op.settle and op.settle(attrs, tuple(shape if i == place else None for i in range(len(args))))
         assert found is not None
@@ -379,9 +315,10 @@ def _no_program(*unused: Any) -> Any:
 # Records
 
 
-def _record(
+def dynamic_operator(
     name: str, doc: str, inputs: tuple[str, ...], infer: Any, numpy: Any, extents: Any, compute: Any, **rest: Any
 ) -> OpDef:
+    """Return the record of ``dyn.<name>``: what ``name`` has as attributes are inputs."""
     return OpDef(
         relay=f"dyn.{name}",
         doc=doc,
@@ -396,71 +333,66 @@ def _record(
 
 
 OPS = (
-    _record(
+    dynamic_operator(
         "reshape", "As reshape; the new shape with its codes is an input.", ("data", "newshape"),
         reshape_type, reshape_numpy, kernels.reshape_extents, kernels.flat_compute,
         relax=_settled_relax("dyn.reshape", 1), attrs=ReshapeAttrs,
         settle=_settle(1, lambda attrs, shape: ("reshape", ReshapeAttrs(shape, attrs.allowzero))),
     ),
-    _record(
+    dynamic_operator(
         "broadcast_to", "As broadcast_to; the shape is an input.", ("data", "shape"),
         broadcast_to_type, broadcast_to_numpy, kernels.given_extents(1), kernels.broadcast_compute,
         relax=_settled_relax("dyn.broadcast_to", 1), attrs=InitOpAttrs,
         settle=_settle(1, _init("broadcast_to")),
     ),
-    _record(
+    dynamic_operator(
         "tile", "As tile; the repetitions are an input.", ("data", "reps"),
         tile_type, lambda attrs, data, reps: np.tile(data, _numbers(reps)),
         kernels.tile_extents, kernels.tile_compute, attrs=TileAttrs,
-        settle=_settle_static(1, lambda attrs, reps: ("tile", TileAttrs(reps))),
+        settle=settle_static(1, lambda attrs, reps: ("tile", TileAttrs(reps))),
     ),
     _filled("zeros", 0, "Zeros; the shape is an input."),
     _filled("ones", 1, "Ones; the shape is an input."),
-    _record(
+    dynamic_operator(
         "full", "One number everywhere; the shape is an input.", ("fill_value", "shape"),
         full_type, full_numpy, kernels.given_extents(1),
         lambda attrs, out, fill_value, shape: full_compute(attrs, out, fill_value),
         attrs=InitOpAttrs, relax=_settled_relax("dyn.full", 1), settle=_settle(1, _init("full")),
     ),
-    _record(
+    dynamic_operator(
         "one_hot", "As one_hot; the extent of the new axis is an input.",
         ("indices", "on_value", "off_value", "depth"),
         one_hot_type, one_hot_numpy, kernels.given_extents(3), one_hot_compute, attrs=OneHotAttrs,
-        settle=_settle_static(
+        settle=settle_static(
             3, lambda attrs, depth: ("one_hot", OneHotAttrs(depth[0], attrs.axis, attrs.dtype))
         ),
     ),
-    _record(
+    dynamic_operator(
         "strided_slice", "As strided_slice; the places are inputs.", ("data", "begin", "end", "strides"),
         strided_slice_type, strided_slice_numpy, kernels.strided_slice_extents, kernels.strided_slice_compute,
         attrs=StridedSliceAttrs,
         settle=_settle_slice,
     ),
-    _record(
+    dynamic_operator(
         "squeeze", "As squeeze; the axes are an input.", ("data", "axes"),
         squeeze_type, squeeze_numpy, kernels.squeeze_extents, kernels.flat_compute,
         attrs=SqueezeAttrs,
-        settle=_settle_static(1, lambda attrs, axes: ("squeeze", SqueezeAttrs(axes))),
+        settle=settle_static(1, lambda attrs, axes: ("squeeze", SqueezeAttrs(axes))),
     ),
-    _record(
+    dynamic_operator(
         "expand_dims", "As expand_dims; the place of the new axes is an input.", ("data", "axis"),
         expand_dims_type, expand_dims_numpy, kernels.expand_dims_extents, kernels.flat_compute,
         attrs=DynExpandDimsAttrs, declares_attrs=False,
-        settle=_settle_static(
+        settle=settle_static(
             1, lambda attrs, axis: ("expand_dims", ExpandDimsAttrs(axis[0], attrs.num_newaxis))
         ),
     ),
-    _record(
+    dynamic_operator(
         "sparse_to_dense", "As sparse_to_dense; the shape is an input.",
         ("sparse_indices", "sparse_values", "default_value", "output_shape"), sparse_to_dense_type,
         lambda attrs, indices, values, default, shape: dense_values(_numbers(shape), indices, values, default),
         kernels.given_extents(3), lambda attrs, out, *inputs: sparse_to_dense_compute(attrs, out, *inputs[:3]),
-        settle=_settle_static(3, lambda attrs, shape: ("sparse_to_dense", SparseToDenseAttrs(shape))),
-    ),
-    _record(
-        "nn.pad", "As nn.pad; the widths are an input.", ("data", "pad_width", "pad_value"),
-        pad_type, dynamic_pad_numpy, kernels.pad_extents, kernels.pad_compute, attrs=PadAttrs,
-        settle=_settle_static(1, lambda attrs, widths: ("nn.pad", PadAttrs(_pairs(widths), attrs.pad_mode))),
+        settle=settle_static(3, lambda attrs, shape: ("sparse_to_dense", SparseToDenseAttrs(shape))),
     ),
     OpDef(
         doc="The numbers of a vector as a shape.",
@@ -473,6 +405,4 @@ OPS = (
         script=Script("tensor_to_shape", "expr"),
         builtin="vm.builtin.tensor_to_shape",
     ),
-    _upsampling("upsampling", UpSamplingAttrs, "HW"),
-    _upsampling("upsampling3d", UpSampling3DAttrs, "DHW"),
 )  # fmt: skip

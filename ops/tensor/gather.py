@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, is_unsigned
-from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, show, tensor
+from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Integer, NoAttrs, OptionalInteger
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import AnyRankType, TensorType, TupleType, Type
+from relay2relax.ops.registry.types import AnyRankType, TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.transform import moved
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, as_prim, equal, static

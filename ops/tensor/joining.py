@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array
-from relay2relax.ops.common.shapes import normal_axis, show, tensor, tensors
+from relay2relax.ops.common.shapes import normal_axis, tensor, tensors
 from relay2relax.ops.registry.attributes import (
     Int,
     Integer,
@@ -23,7 +23,7 @@ from relay2relax.ops.registry.attributes import (
 )
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
-from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.create import static_shape
 from relay2relax.ops.tensor.transform import moved
 from relay2relax.tir import te

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, numpy_dtype
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.math.elementwise import convert, convert_element
 from relay2relax.ops.registry.attributes import Bool, Double, DType, Int, Integer
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, add, as_prim, equal, minimum, static
 from relay2relax.tir.ir.expr import IntImm, PrimExpr, Select, cast, const, if_then_else, logical_and

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
-from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, show, tensor
+from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.common.stmt_builders import let, loop, seq, store
 from relay2relax.ops.registry.attributes import Bool, Expr, Int
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, as_prim, canonical, equal, static
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, Select, binary, cast, if_then_else, logical_and, maximum, minimum

@@ -15,11 +15,11 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_int, is_unsigned
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.reshape_rules import new_shape
-from relay2relax.ops.common.shapes import normal_axes, normal_axis, show, tensor
+from relay2relax.ops.common.shapes import normal_axes, normal_axis, tensor
 from relay2relax.ops.registry.attributes import InlineString, Int, Integer, IntegerArray
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
-from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.create import static_shape
 from relay2relax.ops.tensor.transform import (
     ReshapeAttrs,

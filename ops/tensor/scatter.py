@@ -16,13 +16,13 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, of_array
 from relay2relax.ops.common.limits import NO_BOOL, shapes_of
-from relay2relax.ops.common.shapes import normal_axis, show, tensor
+from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.common.stmt_builders import nested
 from relay2relax.ops.math.elementwise import convert, convert_element
 from relay2relax.ops.registry.attributes import Integer, String
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.ops.tensor.gather import columns_last, coordinate_place, integer_places, open_grid, signed_places
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, equal, static

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.order import order_compute, order_numpy
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, repeat_while, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, DType
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, TupleType, Type
-from relay2relax.ops.tensor.sorting import SOURCE, order_compute, order_numpy
+from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
+from relay2relax.ops.tensor.sorting import SOURCE
 from relay2relax.tir import te
-from relay2relax.tir.extent import equal
-from relay2relax.tir.ir.expr import IntImm, PrimExpr, Select, binary, cast, const
+from relay2relax.tir.extent import Shape, equal
+from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Select, binary, cast, const
 from relay2relax.tir.ir.stmt import Stmt
 
 
@@ -167,73 +169,104 @@ def unique_numpy(attrs: UniqueAttrs, data: Array) -> tuple[Array, ...]:
     return (*result, counts) if attrs.return_counts else result
 
 
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """The statements that gather equal elements of ``x``, whose indices ``order`` holds sorted.
+
+    ``leader`` holds the first place of each element's group where groups are named as they come.
+    """
+
+    x: Buffer
+    order: Buffer
+    elements: Buffer
+    places: Buffer
+    inverse: Buffer
+    number: Buffer
+    counts: Buffer | None
+    leader: Buffer | None
+    extent: PrimExpr
+
+    def named(self, place: PrimExpr, name: PrimExpr, new: PrimExpr) -> Stmt:
+        """The element at ``place`` belongs to group ``name``, whose first element it is where
+        ``new``.
+        """
+        started = [
+            store(self.elements, (name,), self.x[place]),
+            store(self.places, (name,), cast("int32", place)),
+        ]
+        counted = [] if self.counts is None else [store(self.counts, (name,), self.counts[name] + 1)]
+        return seq(when(new, seq(*started)), store(self.inverse, (place,), cast("int32", name)), *counted)
+
+    def is_new(self, k: PrimExpr) -> PrimExpr:
+        """Whether a group begins at place ``k`` of the order."""
+        previous = self.order[Select(k > 0, k - 1, IntImm(0))]
+        return binary("or", k.equal(0), binary("!=", self.x[self.order[k]], self.x[previous]))
+
+    def in_order(self, count: Cell) -> Stmt:
+        """Name the groups as they come in sorted order."""
+
+        def step(k: PrimExpr) -> Stmt:
+            return let(
+                self.is_new(k),
+                lambda new: seq(when(new, count.add(1)), self.named(self.order[k], count.value - 1, new)),
+                "new",
+            )
+
+        return seq(loop(self.extent, step, "k"), store(self.number, (0,), cast("int32", count.value)))
+
+    def by_place(self, count: Cell) -> Stmt:
+        """Name the groups by their first places."""
+        leader = self.leader
+        assert leader is not None
+
+        def mark(first: Cell) -> Stmt:
+            def step(k: PrimExpr) -> Stmt:
+                begin = when(self.is_new(k), first.set(self.order[k]))
+                return seq(begin, store(leader, (self.order[k],), first.value))
+
+            return loop(self.extent, step, "k")
+
+        def step(i: PrimExpr) -> Stmt:
+            # A leader comes before all other elements of its group.
+            def give(new: PrimExpr) -> Stmt:
+                name = Select(new, count.value, cast("int64", self.inverse[leader[i]]))
+                return let(name, lambda n: seq(self.named(i, n, new), when(new, count.add(1))), "name")
+
+            return let(leader[i].equal(i), give, "new")
+
+        return seq(
+            local("int64", 0, mark, "first"),
+            loop(self.extent, step),
+            store(self.number, (0,), cast("int32", count.value)),
+        )
+
+    def clear(self, i: PrimExpr) -> Stmt:
+        """Fill place ``i`` of the results with what stands behind the last group."""
+        past = cast("int32", self.extent)
+        cleared = [
+            store(self.elements, (i,), const(0, self.x.dtype)),
+            store(self.places, (i,), past),
+            store(self.inverse, (i,), 0),
+        ]
+        return seq(*cleared, *([] if self.counts is None else [store(self.counts, (i,), 0)]))
+
+
 def unique_compute(attrs: UniqueAttrs, out: TupleType, data: te.Tensor) -> tuple[te.Tensor, ...]:
     """Return the groups of equal neighbours in sorted order, named as they come or by their first
     places.
     """
-    extent = data.shape[0]
     order = order_compute(data, 0, True)
     fields = [tensor(one) for one in out.fields]
 
-    def build(inputs: Any, outputs: Any) -> Stmt:
-        x, ordered = inputs
-        elements, places, inverse, number, *rest = outputs
-        leader = rest.pop() if not attrs.sorted else None
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
+        (x, ordered), (elements, places, inverse, number, *rest) = inputs, outputs
+        leader = None if attrs.sorted else rest.pop()
+        counts = rest[0] if rest else None
+        groups = _Groups(x, ordered, elements, places, inverse, number, counts, leader, data.shape[0])
+        name = groups.in_order if attrs.sorted else groups.by_place
+        return seq(loop(groups.extent, groups.clear), local("int64", 0, name, "count"))
 
-        def named(place: PrimExpr, name: PrimExpr, new: PrimExpr) -> Stmt:
-            """The element at ``place`` belongs to group ``name``, whose first element it is where
-            ``new``.
-            """
-            started = [store(elements, (name,), x[place]), store(places, (name,), cast("int32", place))]
-            counted = [store(counts, (name,), counts[name] + 1) for counts in rest]
-            return seq(when(new, seq(*started)), store(inverse, (place,), cast("int32", name)), *counted)
-
-        def is_new(k: PrimExpr) -> PrimExpr:
-            previous = ordered[Select(k > 0, k - 1, IntImm(0))]
-            return binary("or", k.equal(0), binary("!=", x[ordered[k]], x[previous]))
-
-        def in_order(count: Cell) -> Stmt:
-            def step(k: PrimExpr) -> Stmt:
-                return let(
-                    is_new(k),
-                    lambda new: seq(when(new, count.add(1)), named(ordered[k], count.value - 1, new)),
-                    "new",
-                )
-
-            return seq(loop(extent, step, "k"), store(number, (0,), cast("int32", count.value)))
-
-        def by_place(count: Cell) -> Stmt:
-            assert leader is not None
-
-            def mark(first: Cell) -> Stmt:
-                def step(k: PrimExpr) -> Stmt:
-                    return seq(when(is_new(k), first.set(ordered[k])), store(leader, (ordered[k],), first.value))
-
-                return loop(extent, step, "k")
-
-            def step(i: PrimExpr) -> Stmt:
-                # A leader comes before all other elements of its group.
-                def give(new: PrimExpr) -> Stmt:
-                    name = Select(new, count.value, cast("int64", inverse[leader[i]]))
-                    return let(name, lambda n: seq(named(i, n, new), when(new, count.add(1))), "name")
-
-                return let(leader[i].equal(i), give, "new")
-
-            return seq(
-                local("int64", 0, mark, "first"),
-                loop(extent, step),
-                store(number, (0,), cast("int32", count.value)),
-            )
-
-        def clear(i: PrimExpr) -> Stmt:
-            zero = const(0, data.dtype)
-            past = cast("int32", extent)
-            cleared = [store(elements, (i,), zero), store(places, (i,), past), store(inverse, (i,), 0)]
-            return seq(*cleared, *(store(counts, (i,), 0) for counts in rest))
-
-        return seq(loop(extent, clear), local("int64", 0, in_order if attrs.sorted else by_place, "count"))
-
-    shapes: list[Any] = [one.shape for one in fields]
+    shapes: list[Shape] = [one.shape for one in fields]
     dtypes = [one.dtype for one in fields]
     if not attrs.sorted:
         shapes, dtypes = [*shapes, data.shape], [*dtypes, "int64"]

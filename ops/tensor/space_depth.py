@@ -14,7 +14,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array
 from relay2relax.ops.common.layout import parse_layout
-from relay2relax.ops.common.shapes import normal_axis, show, tensor
+from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.common.windows import integers, pad_array, padded
 from relay2relax.ops.registry.attributes import (
     Double,
@@ -26,7 +26,7 @@ from relay2relax.ops.registry.attributes import (
 )
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, add, as_prim, equal, floordiv, mul, product, static, sub
 from relay2relax.tir.ir.expr import PrimExpr, const, if_then_else, logical_and

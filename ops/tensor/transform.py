@@ -16,7 +16,7 @@ import numpy as np
 from relay2relax.core.dtype import Array
 from relay2relax.ops.common.limits import OPEN
 from relay2relax.ops.common.reshape_rules import new_shape, reshaped_index
-from relay2relax.ops.common.shapes import broadcast, normal_axes, normal_axis, operand_indices, show, tensor
+from relay2relax.ops.common.shapes import broadcast, normal_axes, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import (
     Bool,
     IndexExprArray,
@@ -29,7 +29,7 @@ from relay2relax.ops.registry.attributes import (
 )
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script, Spread
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.ops.tensor.create import InitOpAttrs, given_shape, static_shape
 from relay2relax.tir import te
 from relay2relax.tir.extent import ANY, Shape, as_prim, equal, is_symbolic, mul, product, static, sub

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
-from relay2relax.ops.common.shapes import broadcast, show, tensor
+from relay2relax.ops.common.shapes import broadcast, tensor
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.ops.tensor.create import InitOpAttrs
 from relay2relax.ops.tensor.dynamic_kernels import given_extents
 from relay2relax.tir import te

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, Double, IndexExprArray, Integer
 from relay2relax.ops.registry.record import OpDef, OpError
-from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, as_prim, equal, floordiv, mul, product, static
 from relay2relax.tir.ir.expr import FloatImm, PrimExpr, Select, cast, const, maximum, minimum

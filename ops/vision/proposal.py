@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.order import before, merge_sort, order_numpy
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, Double, IndexExprArray, Int
 from relay2relax.ops.registry.record import OpDef, OpError
-from relay2relax.ops.registry.types import TensorType, Type
-from relay2relax.ops.tensor.sorting import before, merge_sort, order_numpy
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.ops.vision.boxes import numbers
 from relay2relax.tir import te
 from relay2relax.tir.extent import as_prim, equal, mul, static

@@ -8,23 +8,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, Union
 
 import numpy as np
 
 from relay2relax.core.dtype import Array
-from relay2relax.ops.common.layout import parse_layout
-from relay2relax.ops.common.shapes import show, tensor
+from relay2relax.ops.common.layout import Layout, parse_layout
+from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, bind, local, loop, rows, seq, store, when
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.image.image import inside_of
 from relay2relax.ops.registry.attributes import Bool, Double, IndexExprArray, InlineString, Int
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import equal
-from relay2relax.tir.ir.expr import IntImm, PrimExpr, Select, cast, const, logical_and, maximum, minimum
+from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Select, cast, const, logical_and, maximum, minimum
 from relay2relax.tir.ir.intrinsics import call, min_value
 from relay2relax.tir.ir.stmt import Stmt
 
@@ -75,6 +75,9 @@ class RelaxROIPoolAttrs(ROIPoolAttrs):
 # Pooling
 
 
+AlignAttrs: TypeAlias = Union[ROIAlignAttrs, RelaxROIAlignAttrs]
+
+
 def pooled_type(attrs: Any, data: Type, rois: Type) -> TensorType:
     """Return a small image for each region, in the layout of the data."""
     x, regions = tensor(data), tensor(rois, 1)
@@ -89,14 +92,14 @@ def pooled_type(attrs: Any, data: Type, rois: Type) -> TensorType:
     return TensorType(layout.shape((regions.shape[0], channels, *attrs.pooled_size), "NCHW"), x.dtype)
 
 
-def _align_check(attrs: Any) -> None:
+def _align_check(attrs: AlignAttrs) -> None:
     if attrs.mode not in ("avg", "max"):
         raise OpError(f"mode is {attrs.mode!r}; it may be 'avg' or 'max'")
     if attrs.layout not in ("NCHW", "NHWC"):
         raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW" or "NHWC"')
 
 
-def _least(attrs: Any) -> float | None:
+def _least(attrs: AlignAttrs) -> float | None:
     """Return the least length of a region, None where it may be of any length, as an aligned one
     is.
     """
@@ -116,7 +119,7 @@ def _check_images(shape: Sequence[int], regions: int) -> None:
         raise OpError(f"there are no regions in images of shape {show(shape)}", 0)
 
 
-def align_numpy(attrs: Any, data: Array, rois: Array) -> Array:
+def align_numpy(attrs: AlignAttrs, data: Array, rois: Array) -> Array:
     """Return mean or maximum of the samples of each bin, which are interpolated."""
     _align_check(attrs)
     layout = parse_layout(attrs.layout, "NCHW")
@@ -156,76 +159,107 @@ def _between(image: Any, places: Any, axis: int) -> Any:
     return np.take(image, low, axis) * (1 - part) + np.take(image, high, axis) * part
 
 
-def align_compute(attrs: Any, out: TensorType, data: te.Tensor, rois: te.Tensor) -> te.Tensor:
+@dataclass(frozen=True, slots=True)
+class _Bin:
+    """The statements that compute bin ``at`` (row and column) of region ``roi``, for all channels
+    of its image.
+    """
+
+    attrs: AlignAttrs
+    layout: Layout
+    size: Sequence[int]
+    x: Buffer
+    regions: Buffer
+    result: Buffer
+    roi: PrimExpr
+    at: Sequence[PrimExpr]
+
+    @property
+    def average(self) -> bool:
+        """Whether the bin is the mean of its samples, else their maximum."""
+        return self.attrs.mode == "avg"
+
+    def extent(self, letter: str) -> PrimExpr:
+        """Return an extent of the images."""
+        return self.x.shape[self.layout.position(letter)]
+
+    def line(self, axis: int) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
+        """Return where the bin begins, how long it is, and how many samples it has."""
+        kind = self.regions.dtype
+        scale = const(self.attrs.spatial_scale, kind)
+        start, end = (self.regions[self.roi, one] * scale for one in (2 - axis, 4 - axis))
+        length, least = end - start, _least(self.attrs)
+        width = (length if least is None else maximum(length, least)) / float(self.size[axis])
+        count: PrimExpr = IntImm(self.attrs.sample_ratio, "int64")
+        if self.attrs.sample_ratio <= 0:
+            count = cast("int64", call("ceil", width))
+        return start + cast(kind, self.at[axis]) * width, width, count
+
+    def place(self, channel: PrimExpr) -> tuple[PrimExpr, ...]:
+        """Return where the bin of a channel lies in the result."""
+        return self.layout.indices({"N": self.roi, "C": channel, "H": self.at[0], "W": self.at[1]})
+
+    def each(self, update: Callable[[PrimExpr], PrimExpr]) -> Stmt:
+        """Store ``update`` of its number to each channel of the bin."""
+        return loop(self.extent("C"), lambda c: store(self.result, self.place(c), update(c)), "c")
+
+    def between(self, axis: int, sample: PrimExpr, start: PrimExpr, width: PrimExpr, count: PrimExpr) -> list[PrimExpr]:
+        """Return the elements around a sample, how far it is from the first, and whether it
+        counts.
+        """
+        extent, kind = self.extent("HW"[axis]), self.regions.dtype
+        point = start + (cast(kind, sample) + 0.5) * width / cast(kind, count)
+        inside = minimum(maximum(point, 0.0), cast(kind, extent - 1))
+        low = call("floor", inside)
+        first = cast("int64", low)
+        counts = logical_and(point >= -1.0, point <= cast(kind, extent))
+        return [first, minimum(first + 1, extent - 1), cast(self.x.dtype, inside - low), counts]
+
+    def add(self, *around: PrimExpr) -> Stmt:
+        """Add one sample to all channels; ``around`` is what both axes have ``between``."""
+        y0, y1, down, here, x0, x1, right, there = around
+        dtype = self.x.dtype
+        image = inside_of(cast("int64", self.regions[self.roi, 0]), self.extent("N"))
+
+        def value(channel: PrimExpr) -> PrimExpr:
+            def pixel(row: PrimExpr, column: PrimExpr) -> PrimExpr:
+                return self.x[self.layout.indices({"N": image, "C": channel, "H": row, "W": column})]
+
+            upper = pixel(y0, x0) * (1.0 - right) + pixel(y0, x1) * right
+            lower = pixel(y1, x0) * (1.0 - right) + pixel(y1, x1) * right
+            found = Select(logical_and(here, there), upper * (1.0 - down) + lower * down, const(0, dtype))
+            old = self.result[self.place(channel)]
+            return old + found if self.average else maximum(old, found)
+
+        return self.each(value)
+
+    def samples(self, *lines: PrimExpr) -> Stmt:
+        """Combine all samples; ``lines`` are the :meth:`line` of both axes."""
+        rows_, columns, dtype = lines[:3], lines[3:], self.x.dtype
+
+        def one(i: PrimExpr, j: PrimExpr) -> Stmt:
+            around = [*self.between(0, i, *rows_), *self.between(1, j, *columns)]
+            return bind(around, self.add, ("y0", "y1", "down", "here", "x0", "x1", "right", "there"))
+
+        total = loop(rows_[2], lambda i: loop(columns[2], lambda j: one(i, j), "j"))
+        if not self.average:
+            return seq(self.each(lambda _: min_value(dtype)), total)
+        mean = self.each(lambda c: self.result[self.place(c)] / cast(dtype, rows_[2] * columns[2]))
+        return seq(self.each(lambda _: const(0, dtype)), total, mean)
+
+
+def align_compute(attrs: AlignAttrs, out: TensorType, data: te.Tensor, rois: te.Tensor) -> te.Tensor:
     """Return the samples of each bin, combined one after the other."""
     _align_check(attrs)
     layout = parse_layout(attrs.layout, "NCHW")
     size = integers(attrs.pooled_size, "pooled_size")
-    channels, *extents = (data.shape[layout.position(letter)] for letter in "CHW")
-    kind, average = rois.dtype, attrs.mode == "avg"
 
-    def build(inputs: Any, outputs: Any) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         (x, regions), (result,) = inputs, outputs
 
         def cell(roi: PrimExpr, *at: PrimExpr) -> Stmt:
-            def line(axis: int) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
-                """Return where the bin begins, how long it is, and how many samples it has."""
-                start, end = (regions[roi, one] * const(attrs.spatial_scale, kind) for one in (2 - axis, 4 - axis))
-                length, least = end - start, _least(attrs)
-                width = (length if least is None else maximum(length, least)) / float(size[axis])
-                count: PrimExpr = IntImm(attrs.sample_ratio, "int64")
-                if attrs.sample_ratio <= 0:
-                    count = cast("int64", call("ceil", width))
-                return start + cast(kind, at[axis]) * width, width, count
-
-            def place(channel: PrimExpr) -> tuple[PrimExpr, ...]:
-                return layout.indices({"N": roi, "C": channel, "H": at[0], "W": at[1]})
-
-            def each(update: Callable[[PrimExpr], PrimExpr]) -> Stmt:
-                """Store ``update`` of its number to each channel of the bin."""
-                return loop(channels, lambda c: store(result, place(c), update(c)), "c")
-
-            def between(axis: int, sample: PrimExpr, start: Any, width: Any, count: Any) -> list[PrimExpr]:
-                """Return the elements around a sample, how far it is from the first, and whether it
-                counts.
-                """
-                extent = extents[axis]
-                point = start + (cast(kind, sample) + 0.5) * width / cast(kind, count)
-                inside = minimum(maximum(point, 0.0), cast(kind, extent - 1))
-                low = call("floor", inside)
-                first = cast("int64", low)
-                counts = logical_and(point >= -1.0, point <= cast(kind, extent))
-                return [first, minimum(first + 1, extent - 1), cast(data.dtype, inside - low), counts]
-
-            def add(y0: Any, y1: Any, down: Any, here: Any, x0: Any, x1: Any, right: Any, there: Any) -> Stmt:
-                image = inside_of(cast("int64", regions[roi, 0]), data.shape[0])
-
-                def value(channel: PrimExpr) -> PrimExpr:
-                    def pixel(row: PrimExpr, column: PrimExpr) -> PrimExpr:
-                        source = layout.indices({"N": image, "C": channel, "H": row, "W": column})
-                        found: PrimExpr = x[source]
-                        return found
-
-                    upper = pixel(y0, x0) * (1.0 - right) + pixel(y0, x1) * right
-                    lower = pixel(y1, x0) * (1.0 - right) + pixel(y1, x1) * right
-                    found = Select(logical_and(here, there), upper * (1.0 - down) + lower * down, const(0, data.dtype))
-                    old: PrimExpr = result[place(channel)]
-                    return old + found if average else maximum(old, found)
-
-                return each(value)
-
-            def samples(top: Any, tall: Any, across: Any, left: Any, wide: Any, along: Any) -> Stmt:
-                def one(i: PrimExpr, j: PrimExpr) -> Stmt:
-                    around = [*between(0, i, top, tall, across), *between(1, j, left, wide, along)]
-                    return bind(around, add, ("y0", "y1", "down", "here", "x0", "x1", "right", "there"))
-
-                total = loop(across, lambda i: loop(along, lambda j: one(i, j), "j"))
-                if not average:
-                    return seq(each(lambda _: min_value(data.dtype)), total)
-                mean = each(lambda c: result[place(c)] / cast(data.dtype, across * along))
-                return seq(each(lambda _: const(0, data.dtype)), total, mean)
-
-            return bind([*line(0), *line(1)], samples, ("top", "tall", "rows", "left", "wide", "columns"))
+            one = _Bin(attrs, layout, size, x, regions, result, roi, at)
+            return bind([*one.line(0), *one.line(1)], one.samples, ("top", "tall", "rows", "left", "wide", "columns"))
 
         return rows((rois.shape[0], *size), inputs, outputs, cell, "bin")
 
