@@ -34,6 +34,7 @@ from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar, Union
 
 import msgspec
 from msgspec import field
+from typing_extensions import dataclass_transform
 
 from relay2relax.core.errors import ParseError
 
@@ -59,6 +60,8 @@ _WORDS = (
 )
 
 
+# Type checkers would ask for ``frozen=True`` at every class; at run time it is inherited.
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of the classes that say what an object of a document must be."""
 

@@ -15,7 +15,8 @@ import lazy_loader
 
 _exports = {
     "formats.dot": ["to_dot"],
-    "formats.json": ["from_json", "to_json"],
+    "formats.json.reader": ["from_json"],
+    "formats.json.writer": ["to_json"],
     "model": ["GraphError", "MSCGraph", "MSCJoint", "MSCPrim", "MSCTensor"],
     "relax.exporter": ["to_relax"],
     "relax.importer": ["from_relax"],
@@ -28,7 +29,8 @@ __getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs=_exports)
 
 if TYPE_CHECKING:
     from relay2relax.graph.formats.dot import to_dot
-    from relay2relax.graph.formats.json import from_json, to_json
+    from relay2relax.graph.formats.json.reader import from_json
+    from relay2relax.graph.formats.json.writer import to_json
     from relay2relax.graph.formats.text import to_text
     from relay2relax.graph.model import GraphError, MSCGraph, MSCJoint, MSCPrim, MSCTensor
     from relay2relax.graph.relax.exporter import to_relax

@@ -1,15 +1,14 @@
 """Relay and Relax programs as graphs, in the words of TVM's Multi-System Compiler (MSC).
 
     graph  ::= MSCGraph(name, node*, prim*)
-    node   ::= MSCJoint(name, optype, operands, tensors in, tensors out, weights, attributes)
+    node   ::= MSCJoint(name, kind, op, operands, tensors in, tensors out, weights, attributes)
     prim   ::= MSCPrim(name, optype, parents)            a symbolic extent
     tensor ::= MSCTensor(name, dtype, shape)
 
 A node stands for one Relay expression and keeps what the expression has: typed attributes, span,
-annotations; in the graph of a Relax program, for one binding. Then its ``optype`` begins with
-``relax.`` where it calls an operator, its scope is the block that it stands in, and the tensors
-that a dataflow block gives have aliases. The structure, names only, is a networkx graph beside the
-nodes (``MSCGraph.dag``).
+annotations; in the graph of a Relax program, for one binding. Then its scope is the block that it
+stands in, and the tensors that a dataflow block gives have aliases. The structure, names only, is a
+networkx graph beside the nodes (``MSCGraph.dag``).
 
 What is evaluated only sometimes, or elsewhere, is a graph of its own that a node holds: the body of
 a function literal, the branches of an ``if``, the clauses of a ``match``. The node's operands are
@@ -23,6 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -40,13 +40,46 @@ from relay2relax.tir.ir.stmt import PrimFunc
 if TYPE_CHECKING:
     import networkx
 
-INPUT, CONSTANT, TUPLE, GET_ITEM = "input", "constant", "tuple", "get_item"
-CALL, FUNCTION, GLOBAL, CONSTRUCTOR = "call", "function", "global", "constructor"
-IF, MATCH, BIND, LET = "if", "match", "bind", "let"
-REF, REF_READ, REF_WRITE = "ref", "ref_read", "ref_write"
-# The scope of what stands in a block of a Relax program is one of these words with the block's
-# number.
-DATAFLOW, ORDINARY = "dataflow", "block"
+
+class NodeKind(Enum):
+    """What a node stands for; the value is the word for it in texts (``MSCJoint.optype``)."""
+
+    # In the graphs of both IRs. An operator's call has its name as word.
+    OPERATOR = ""
+    INPUT = "input"
+    CONSTANT = "constant"
+    TUPLE = "tuple"
+    GET_ITEM = "get_item"
+    CALL = "call"
+    FUNCTION = "function"
+    GLOBAL = "global"
+    IF = "if"
+    # Of Relay only.
+    CONSTRUCTOR = "constructor"
+    MATCH = "match"
+    BIND = "bind"
+    LET = "let"
+    REF = "ref"
+    REF_READ = "ref_read"
+    REF_WRITE = "ref_write"
+    # Of Relax only.
+    CALL_TIR = "relax.call_tir"
+    CALL_PACKED = "relax.call_packed"
+    CALL_DPS_PACKED = "relax.call_dps_packed"
+    MATCH_CAST = "relax.match_cast"
+    SHAPE = "relax.shape"
+    PRIM_VALUE = "relax.prim_value"
+    STRING = "relax.str"
+    IDENTITY = "relax.identity"
+
+
+class PatternKind(Enum):
+    """What a pattern matches; the value is the word for it in documents."""
+
+    WILDCARD = "wildcard"
+    VARIABLE = "variable"
+    TUPLE = "tuple"
+    CONSTRUCTOR = "constructor"
 
 
 class GraphError(Relay2RelaxError):
@@ -181,11 +214,10 @@ class Pattern:
     """What a clause matches: anything, a variable (the next parameter of its graph), a tuple, or a
     constructor's value.
 
-    ``kind`` is "wildcard", "variable", "tuple" or "constructor"; then ``constructor`` is the name
-    of the data type and its own.
+    ``constructor`` is the name of the data type and its own, of that kind only.
     """
 
-    kind: str
+    kind: PatternKind
     parts: tuple[Pattern, ...] = ()
     constructor: tuple[str, str] = ("", "")
     span: Span | None = None
@@ -227,16 +259,21 @@ class RelaxAttrs:
 class MSCJoint:
     """A node.
 
+    ``op`` is the name of the operator that it calls: ``nn.dense`` in the graph of a Relay program,
+    ``relax.matmul`` in that of a Relax program, and empty where the kind is another one.
+
     ``operands`` names, in Relay's order, the nodes or held weights that the expression is applied
     to; ``inputs`` are the tensors that the node operands give, one after the other. ``weights`` are
     held tensors by role. ``attrs`` is the attribute dataclass of the operator's record, or one of
     the classes above; ``attr_operands`` gives the place of the operand that an attribute holds once
-    more (``arange``). ``info`` is what a Relax program says of the value.
+    more (``arange``). ``info`` is what a Relax program says of the value, and ``dataflow`` whether
+    it is bound in a dataflow block.
     """
 
     index: int
     name: str
-    optype: str
+    kind: NodeKind
+    op: str
     operands: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[MSCTensor, ...]
@@ -247,6 +284,12 @@ class MSCJoint:
     shared_ref: str = ""
     attr_operands: Mapping[str, int] = field(default_factory=dict)
     info: StructInfo | None = None
+    dataflow: bool = False
+
+    @property
+    def optype(self) -> str:
+        """What MSC calls the node in texts: its operator, or the word for its kind."""
+        return self.op or self.kind.value
 
     @property
     def bodies(self) -> tuple[MSCGraph, ...]:
@@ -263,7 +306,7 @@ class MSCJoint:
     @property
     def parents(self) -> tuple[str, ...]:
         """The nodes among the operands, each once."""
-        held = {tensor.name for tensor in self.weights.values()} if self.optype != CONSTANT else set()
+        held = {tensor.name for tensor in self.weights.values()} if self.kind is not NodeKind.CONSTANT else set()
         return tuple(name for name in dict.fromkeys(self.operands) if name not in held)
 
 

@@ -16,6 +16,7 @@ from relay2relax.graph.model import (
     InputAttrs,
     MatchAttrs,
     Pattern,
+    PatternKind,
     RelaxAttrs,
 )
 from relay2relax.ops.registry.attributes import attr_fields
@@ -112,11 +113,11 @@ def _literals(value: Expr, names: Sequence[str]) -> dict[str, str]:
 def _pattern(pattern: Pattern) -> str:
     parts = ",".join(map(_pattern, pattern.parts))
     match pattern.kind:
-        case "constructor":
+        case PatternKind.CONSTRUCTOR:
             return f"{pattern.constructor[1]}({parts})" if parts else pattern.constructor[1]
-        case "tuple":
+        case PatternKind.TUPLE:
             return f"({parts})"
-    return "%" if pattern.kind == "variable" else "_"
+    return "%" if pattern.kind is PatternKind.VARIABLE else "_"
 
 
 def value_text(value: Any) -> str:

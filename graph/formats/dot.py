@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from relay2relax.graph.formats.attrs_text import attrs_text
-from relay2relax.graph.model import CONSTANT, INPUT, MSCGraph, MSCJoint, MSCTensor
+from relay2relax.graph.model import MSCGraph, MSCJoint, MSCTensor, NodeKind
 
-_SHAPES = {INPUT: "ellipse", CONSTANT: "note"}
+_SHAPES = {NodeKind.INPUT: "ellipse", NodeKind.CONSTANT: "note"}
 
 
 def to_dot(graph: MSCGraph) -> str:
@@ -28,7 +28,7 @@ def to_dot(graph: MSCGraph) -> str:
 
 def _lines(graph: MSCGraph, number: int) -> Iterator[str]:
     for node in graph.nodes:
-        shape = _SHAPES.get(node.optype)
+        shape = _SHAPES.get(node.kind)
         style = f", shape={shape}" if shape else ""
         yield f"{_id(node.name, number)} [label={_quoted(_label(node))}{style}];"
     for node in graph.nodes:

@@ -19,22 +19,8 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.core.walk import post_order
+from relay2relax.graph.check import check_well_formed
 from relay2relax.graph.model import (
-    BIND,
-    CALL,
-    CONSTANT,
-    CONSTRUCTOR,
-    FUNCTION,
-    GET_ITEM,
-    GLOBAL,
-    IF,
-    INPUT,
-    LET,
-    MATCH,
-    REF,
-    REF_READ,
-    REF_WRITE,
-    TUPLE,
     ConstructorAttrs,
     FunctionAttrs,
     GetItemAttrs,
@@ -45,6 +31,7 @@ from relay2relax.graph.model import (
     MSCGraph,
     MSCJoint,
     MSCTensor,
+    NodeKind,
     weight_data,
 )
 from relay2relax.graph.relax.restore import restored
@@ -101,6 +88,7 @@ def to_relax(
     and GraphError where a weight is missing, and where ``dims`` or ``lowered`` are asked of a Relax
     program.
     """
+    check_well_formed(graph)
     if graph.is_relax:
         if dims or lowered:
             raise GraphError(f"{graph.name!r} is a Relax program: its dimensions have names, its operators stay")
@@ -311,11 +299,11 @@ class _Export:
         for node in frame.graph.nodes:
             if node.name in frame.values:
                 continue
-            if node.optype == CALL:
+            if node.kind is NodeKind.CALL:
                 yield from self.call(frame, node)
-            elif node.optype == IF:
+            elif node.kind is NodeKind.IF:
                 yield from self.branch(frame, node)
-            elif node.optype == MATCH:
+            elif node.kind is NodeKind.MATCH:
                 yield from self.match(frame, node)
             else:
                 frame.values[node.name] = self.value(frame, node)
@@ -407,41 +395,41 @@ class _Export:
 
     def value(self, frame: _Frame, node: MSCJoint) -> Value:
         """Return the value of a node that holds no graph to be evaluated."""
-        if node.optype == CONSTANT:
+        if node.kind is NodeKind.CONSTANT:
             return self.weight(frame.graph, node.weights["const"])
         held = {tensor.name: tensor for tensor in node.weights.values()}
         args = [
             self.weight(frame.graph, held[name]) if name in held else self.operand(frame, node, name)
             for name in node.operands
         ]
-        match node.optype, node.attrs:
-            case (optype, _) if optype == TUPLE:
+        match node.kind, node.attrs:
+            case NodeKind.TUPLE, _:
                 if any(map(is_known, args)):
                     return Fields(tuple(args))
                 return Tuple(tuple(self.as_relax(node, arg) for arg in args))
-            case optype, GetItemAttrs(index) if optype == GET_ITEM:
+            case NodeKind.GET_ITEM, GetItemAttrs(index):
                 return self.project(args[0], index)
-            case optype, FunctionAttrs(body, itself) if optype == FUNCTION:
+            case NodeKind.FUNCTION, FunctionAttrs(body, itself):
                 name = _hint(body.find_node(itself)) if itself else node.name
                 return Closure(body, tuple(args), name, itself, recursive=bool(itself))
-            case optype, GlobalAttrs(name) if optype == GLOBAL:
+            case NodeKind.GLOBAL, GlobalAttrs(name):
                 return self.function_of_module(node, name)
-            case optype, ConstructorAttrs(data_type, constructor) if optype == CONSTRUCTOR:
+            case NodeKind.CONSTRUCTOR, ConstructorAttrs(data_type, constructor):
                 return Maker(data_type, constructor)
-            case (optype, _) if optype == BIND:
+            case NodeKind.BIND, _:
                 return args[0]
-            case (optype, _) if optype == LET:
+            case NodeKind.LET, _:
                 return args[1]
-            case (optype, _) if optype == REF:
+            case NodeKind.REF, _:
                 return Cell(args[0], frame.region)
-            case (optype, _) if optype in (REF_READ, REF_WRITE):
+            case NodeKind.REF_READ | NodeKind.REF_WRITE, _:
                 return self.reference(frame, node, args)
-            case (optype, _) if optype == INPUT:
+            case NodeKind.INPUT, _:
                 raise GraphError(f"nothing is given for the input {node.name!r} of {frame.graph.name!r}")
-        op = relay_op(node.optype)
+        op = relay_op(node.op)
         if op is None:
             where = f" (span {node.span})" if node.span is not None else ""
-            raise UnsupportedError(Diagnostic(f"node {node.name!r}{where}: operator {node.optype} has no record"))
+            raise UnsupportedError(Diagnostic(f"node {node.name!r}{where}: operator {node.op} has no record"))
         given = [self.as_relax(node, arg) for arg in args]
         if self.lowered:
             result = self.emitter.as_tir(op, node.attrs, given, span=node.span)
@@ -465,12 +453,12 @@ class _Export:
         What a branch does to one from around it only the running program knows.
         """
         cell = args[0]
-        if not isinstance(cell, Cell) or (node.optype == REF_WRITE and cell.region is not frame.region):
+        if not isinstance(cell, Cell) or (node.kind is NodeKind.REF_WRITE and cell.region is not frame.region):
             raise UnsupportedError(
                 f"node {node.name!r}: what a reference holds is known only when the program runs; "
                 "Relax has no references"
             )
-        if node.optype == REF_READ:
+        if node.kind is NodeKind.REF_READ:
             return cell.content
         cell.content = args[1]
         return Tuple(())
@@ -536,7 +524,7 @@ def _called(graph: MSCGraph) -> list[str]:
 
 
 def _has_branches(graph: MSCGraph) -> bool:
-    return any(node.optype == IF for part in _inside(graph) for node in part.nodes)
+    return any(node.kind is NodeKind.IF for part in _inside(graph) for node in part.nodes)
 
 
 def _inside(graph: MSCGraph) -> Iterator[MSCGraph]:

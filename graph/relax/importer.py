@@ -10,16 +10,6 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.source import Span
 from relay2relax.graph.model import (
-    CALL,
-    CONSTANT,
-    DATAFLOW,
-    FUNCTION,
-    GET_ITEM,
-    GLOBAL,
-    IF,
-    INPUT,
-    ORDINARY,
-    TUPLE,
     ConstantAttrs,
     FunctionAttrs,
     GraphError,
@@ -28,6 +18,7 @@ from relay2relax.graph.model import (
     MSCGraph,
     MSCJoint,
     MSCTensor,
+    NodeKind,
     RelaxAttrs,
     Signature,
 )
@@ -218,7 +209,7 @@ class _Graph:
     def input(self, var: Var, captured: bool = False) -> str:
         name = self.names[var] = self.fresh(var.name)
         hint = name if self.module.given else var.name
-        self.add(name, INPUT, (), InputAttrs(hint, captured=captured), var.info, span=var.span, public=True)
+        self.add(name, NodeKind.INPUT, (), InputAttrs(hint, captured=captured), var.info, span=var.span, public=True)
         return name
 
     def ref(self, value: Expr) -> str:
@@ -234,9 +225,10 @@ class _Graph:
                 raise UnsupportedError(f"{self.name}: the variable {value.name} is used where it is not defined")
             self.captured[value] = name = self.input(value, captured=True)
             return name
-        name = self.fresh(_optype(value).rpartition(".")[2])
+        kind, op = _kind(value)
+        name = self.fresh((op or kind.value).rpartition(".")[2])
         info = self.module.inference.of(value)
-        self.add(name, _optype(value), self.refs(value), RelaxAttrs(self.expr(value)), info)
+        self.add(name, kind, self.refs(value), RelaxAttrs(self.expr(value)), info, op=op)
         return name
 
     def expr(self, expr: Expr) -> Expr:
@@ -258,21 +250,21 @@ class _Graph:
             name = self.constants[weight] = self.fresh(weight)
             tensor = _tensor(self.prims, constant.info, weight, name, 0, "")
             attrs = ConstantAttrs.of(constant.data)
-            self.add(name, CONSTANT, (), attrs, constant.info, span=constant.span, weights={"const": tensor})
+            self.add(name, NodeKind.CONSTANT, (), attrs, constant.info, span=constant.span, weights={"const": tensor})
         return self.constants[weight]
 
     def sequence(self, seq: SeqExpr) -> Steps:
         for number, block in enumerate(seq.blocks):
-            scope = (f"{DATAFLOW if block.dataflow else ORDINARY}{number}",)
+            scope = (f"{'dataflow' if block.dataflow else 'block'}{number}",)
             for binding in block.bindings:
-                yield from self.binding(binding, scope)
+                yield from self.binding(binding, scope, block.dataflow)
         self.result = self.ref(seq.body)
 
-    def binding(self, binding: Binding | MatchCast, scope: tuple[str, ...]) -> Steps:
+    def binding(self, binding: Binding | MatchCast, scope: tuple[str, ...], dataflow: bool) -> Steps:
         """Make the node of one binding; graphs inside it are walks of their own."""
         var, value = binding.var, binding.value
         attrs: object = None
-        optype = "relax.match_cast" if isinstance(binding, MatchCast) else _optype(value)
+        kind, op = (NodeKind.MATCH_CAST, "") if isinstance(binding, MatchCast) else _kind(value)
         match value:
             case If(condition, then, otherwise):
                 arms = [self.inner("then"), self.inner("else")]
@@ -294,7 +286,7 @@ class _Graph:
                 )
         name = self.names[var] = self.fresh(var.name)
         span = var.span or getattr(value, "span", None)
-        self.add(name, optype, refs, attrs, var.info, scope, span, public=not var.dataflow)
+        self.add(name, kind, refs, attrs, var.info, scope, span, public=not var.dataflow, op=op, dataflow=dataflow)
 
     def inner(self, hint: str) -> _Graph:
         return _Graph(self.module, self.supply, self.module.graph_names.fresh(hint, "_"), self, self.dims)
@@ -302,7 +294,7 @@ class _Graph:
     def add(
         self,
         name: str,
-        optype: str,
+        kind: NodeKind,
         refs: tuple[str, ...],
         attrs: object,
         info: StructInfo,
@@ -310,6 +302,8 @@ class _Graph:
         span: Span | None = None,
         public: bool = False,
         weights: Mapping[str, MSCTensor] | None = None,
+        op: str = "",
+        dataflow: bool = False,
     ) -> None:
         """Make a node; users know what a ``public`` one gives by its name."""
         info = self.info(info)
@@ -325,8 +319,8 @@ class _Graph:
         inputs = tuple(tensor.name for ref in refs for tensor in self.outputs[ref])
         self.nodes.append(
             MSCJoint(
-                len(self.nodes), name, optype, refs, inputs, self.outputs[name], weights or {}, attrs, scope, span,
-                info=info,
+                len(self.nodes), name, kind, op, refs, inputs, self.outputs[name], weights or {}, attrs, scope, span,
+                info=info, dataflow=dataflow,
             )
         )  # fmt: skip
 
@@ -345,36 +339,23 @@ class _Graph:
         )
 
 
-def _optype(value: Expr) -> str:
-    """Return what kind of node a value is; an operator has TVM's name for it."""
+# Expressions that are a kind of node, whatever they say.
+_KINDS: Mapping[type, NodeKind] = {
+    Call: NodeKind.CALL, CallTIR: NodeKind.CALL_TIR, CallDPSPacked: NodeKind.CALL_DPS_PACKED,
+    Tuple: NodeKind.TUPLE, TupleGetItem: NodeKind.GET_ITEM, If: NodeKind.IF, Function: NodeKind.FUNCTION,
+    GlobalVar: NodeKind.GLOBAL, ExternFunc: NodeKind.GLOBAL, ShapeExpr: NodeKind.SHAPE,
+    PrimValue: NodeKind.PRIM_VALUE, StringImm: NodeKind.STRING,
+}  # fmt: skip
+
+
+def _kind(value: Expr) -> tuple[NodeKind, str]:
+    """Return what kind of node a value is, and the operator that it calls by TVM's name."""
     match value:
         case Call(OpDef(script=script) as op):
-            return f"relax.{script.name if script is not None else op.name}"
+            return NodeKind.OPERATOR, f"relax.{script.name if script is not None else op.name}"
         case Call(ExternFunc()):
-            return "relax.call_packed"
-        case Call():
-            return CALL
-        case CallTIR():
-            return "relax.call_tir"
-        case CallDPSPacked():
-            return "relax.call_dps_packed"
-        case Tuple():
-            return TUPLE
-        case TupleGetItem():
-            return GET_ITEM
-        case If():
-            return IF
-        case Function():
-            return FUNCTION
-        case GlobalVar() | ExternFunc():
-            return GLOBAL
-        case ShapeExpr():
-            return "relax.shape"
-        case PrimValue():
-            return "relax.prim_value"
-        case StringImm():
-            return "relax.str"
-    return "relax.identity"
+            return NodeKind.CALL_PACKED, ""
+    return _KINDS.get(type(value), NodeKind.IDENTITY), ""
 
 
 def _plain(extents: Sequence[Extent] | None, ndim: int) -> tuple[Extent, ...]:

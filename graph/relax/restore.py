@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from relay2relax.core.dtype import Array
 from relay2relax.graph.model import (
-    CONSTANT,
-    DATAFLOW,
-    FUNCTION,
-    INPUT,
     FunctionAttrs,
     GraphError,
     IfAttrs,
@@ -18,6 +15,7 @@ from relay2relax.graph.model import (
     MSCGraph,
     MSCJoint,
     MSCTensor,
+    NodeKind,
     RelaxAttrs,
     weight_data,
 )
@@ -62,7 +60,7 @@ class _Frame:
 
     graph: MSCGraph
     values: dict[str, Expr] = field(default_factory=dict)
-    bound: list[tuple[tuple[str, ...], Binding | MatchCast]] = field(default_factory=list)
+    bound: list[tuple[MSCJoint, Binding | MatchCast]] = field(default_factory=list)
 
     def value(self, name: str) -> Expr:
         try:
@@ -74,13 +72,10 @@ class _Frame:
         """Return the bindings, those of one scope that follow one another as one block, and the
         result.
         """
-        blocks: list[tuple[tuple[str, ...], list[Binding | MatchCast]]] = []
-        for scope, binding in self.bound:
-            if not blocks or blocks[-1][0] != scope:
-                blocks.append((scope, []))
-            blocks[-1][1].append(binding)
-        made = tuple(BindingBlock(tuple(bindings), _is_dataflow(scope)) for scope, bindings in blocks)
-        return SeqExpr(made, self.value(self.graph.result))
+        blocks = []
+        for (_, dataflow), members in groupby(self.bound, lambda one: (one[0].scope, one[0].dataflow)):
+            blocks.append(BindingBlock(tuple(binding for _, binding in members), dataflow))
+        return SeqExpr(tuple(blocks), self.value(self.graph.result))
 
 
 class _Build:
@@ -125,13 +120,13 @@ class _Build:
 
     def nodes(self, frame: _Frame) -> Steps:
         for node in frame.graph.nodes:
-            if node.optype == INPUT:
+            if node.kind is NodeKind.INPUT:
                 frame.value(node.name)
                 continue
-            if node.optype == CONSTANT:
+            if node.kind is NodeKind.CONSTANT:
                 frame.values[node.name] = self.constant(node)
                 continue
-            dataflow = bool(node.scope) and _is_dataflow(node.scope) and not any(one.alias for one in node.outputs)
+            dataflow = node.dataflow and not any(one.alias for one in node.outputs)
             var = Var(node.name, _info(node), dataflow, node.span) if node.scope else None
             inner = self.inner(node, frame, var)
             for one in inner:
@@ -142,13 +137,13 @@ class _Build:
                 continue
             frame.values[node.name] = var
             cast = node.attrs.cast if isinstance(node.attrs, RelaxAttrs) else None
-            frame.bound.append((node.scope, Binding(var, value) if cast is None else MatchCast(var, value, cast)))
+            frame.bound.append((node, Binding(var, value) if cast is None else MatchCast(var, value, cast)))
 
     def inner(self, node: MSCJoint, frame: _Frame, var: Var | None) -> list[_Frame]:
         """Return frames for the graphs that ``node``, bound to ``var``, holds, with what they
         capture.
         """
-        captured = iter(node.operands[0 if node.optype == FUNCTION else 1 :])
+        captured = iter(node.operands[0 if node.kind is NodeKind.FUNCTION else 1 :])
         frames = []
         for graph in node.bodies:
             values: dict[str, Expr] = dict(self.params(graph))
@@ -176,10 +171,6 @@ class _Build:
         if tensor.name not in self.constants:
             self.constants[tensor.name] = Constant(weight_data(self.weights, tensor), node.span)
         return self.constants[tensor.name]
-
-
-def _is_dataflow(scope: tuple[str, ...]) -> bool:
-    return scope[0].startswith(DATAFLOW)
 
 
 def _info(node: MSCJoint) -> StructInfo:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, Union
 
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.graph.model import MSCGraph, Pattern
+from relay2relax.graph.model import MSCGraph, Pattern, PatternKind
 from relay2relax.relax_ir import Expr as RelaxExpr
 from relay2relax.relax_ir import GlobalVar, Tuple
 
@@ -139,12 +139,12 @@ def bindings(pattern: Pattern, value: Value, project: Callable[[Value, int], Val
     while stack:
         one, given = stack.pop()
         match one.kind:
-            case "variable":
+            case PatternKind.VARIABLE:
                 found.append(given)
-            case "tuple":
+            case PatternKind.TUPLE:
                 parts: Iterator[Value] = (project(given, i) for i in range(len(one.parts)))
                 stack += reversed(list(zip(one.parts, parts, strict=True)))
-            case "constructor":
+            case PatternKind.CONSTRUCTOR:
                 if not isinstance(given, Data):
                     name = ".".join(one.constructor)
                     raise UnsupportedError(

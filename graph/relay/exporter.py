@@ -10,22 +10,8 @@ from dataclasses import dataclass, field
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.source import Span
+from relay2relax.graph.check import check_well_formed
 from relay2relax.graph.model import (
-    BIND,
-    CALL,
-    CONSTANT,
-    CONSTRUCTOR,
-    FUNCTION,
-    GET_ITEM,
-    GLOBAL,
-    IF,
-    INPUT,
-    LET,
-    MATCH,
-    REF,
-    REF_READ,
-    REF_WRITE,
-    TUPLE,
     CallAttrs,
     ConstructorAttrs,
     FunctionAttrs,
@@ -38,7 +24,9 @@ from relay2relax.graph.model import (
     MSCGraph,
     MSCJoint,
     MSCTensor,
+    NodeKind,
     Pattern,
+    PatternKind,
     weight_data,
 )
 from relay2relax.relax_ir.ir.visit import Steps, run
@@ -69,10 +57,6 @@ from relay2relax.relay_ir.ir.expr import Pattern as RelayPattern
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import with_attr_operands
 
-_KINDS = frozenset({
-    INPUT, GET_ITEM, CALL, GLOBAL, CONSTRUCTOR, FUNCTION, IF, MATCH, BIND, LET, REF, REF_READ, REF_WRITE
-})  # fmt: skip
-
 
 @collection_paused()
 def to_relay(graph: MSCGraph, weights: Mapping[str, Array]) -> IRModule:
@@ -86,6 +70,7 @@ def to_relay(graph: MSCGraph, weights: Mapping[str, Array]) -> IRModule:
     """
     if graph.is_relax:
         raise GraphError(f"{graph.name!r} is the graph of a Relax program; `to_relax` makes one of it")
+    check_well_formed(graph)
     build = _Build(graph, weights)
     functions = {build.global_var(graph.name): build.function(graph)}
     for name, other in graph.functions.items():
@@ -166,7 +151,7 @@ class _Build:
         bodies = node.bodies
         captured = sum(len(body.captured) for body in bodies)
         own = len(node.operands) - captured
-        if bodies and own != (0 if node.optype == FUNCTION else 1):
+        if bodies and own != (0 if node.kind is NodeKind.FUNCTION else 1):
             raise GraphError(f"node {node.name!r} has {len(node.operands)} operands, but its graphs capture {captured}")
         rest = iter(node.operands[own:])
         user = f"node {node.name!r}"
@@ -174,7 +159,7 @@ class _Build:
 
     def expression(self, node: MSCJoint, frame: _Frame, inner: Sequence[_Frame]) -> Expr:
         """Return the expression of one node."""
-        if node.optype == CONSTANT:
+        if node.kind is NodeKind.CONSTANT:
             if "const" not in node.weights:
                 raise GraphError(f"the constant {node.name!r} holds no weight")
             return self.constant(node.weights["const"], node.span)
@@ -184,50 +169,50 @@ class _Build:
             self.constant(held[name], self.spans.get(name)) if name in held else frame.value(name, user)
             for name in node.operands
         )
-        match node.optype, node.attrs:
-            case str(optype), InputAttrs(hint, annotation, device) if optype == INPUT:
+        match node.kind, node.attrs:
+            case NodeKind.INPUT, InputAttrs(hint, annotation, device):
                 return Var(hint, annotation, node.span, device)
-            case str(optype), _ if optype == TUPLE:
+            case NodeKind.TUPLE, _:
                 return Tuple(args, node.span)
-            case str(optype), GetItemAttrs(index) if optype == GET_ITEM and len(args) == 1:
+            case NodeKind.GET_ITEM, GetItemAttrs(index) if len(args) == 1:
                 return TupleGetItem(args[0], index, node.span)
-            case str(optype), CallAttrs(type_args, attrs) if optype == CALL and args:
+            case NodeKind.CALL, CallAttrs(type_args, attrs) if args:
                 return Call(args[0], args[1:], attrs, type_args, node.span)
-            case str(optype), GlobalAttrs(name) if optype == GLOBAL:
+            case NodeKind.GLOBAL, GlobalAttrs(name):
                 return self.global_var(name)
-            case str(optype), FunctionAttrs(_, itself) if optype == FUNCTION:
+            case NodeKind.FUNCTION, FunctionAttrs(_, itself):
                 function = _function(inner[0])
                 own = inner[0].values.get(itself)
                 if isinstance(own, Var):
                     self.own[function] = own
                 return function
-            case str(optype), IfAttrs() if optype == IF:
+            case NodeKind.IF, IfAttrs():
                 return If(args[0], inner[0].result, inner[1].result, node.span)
-            case str(optype), MatchAttrs(patterns, _, complete) if optype == MATCH:
+            case NodeKind.MATCH, MatchAttrs(patterns, _, complete):
                 clauses = (
                     Clause(self.pattern(one, iter(frame.params)), frame.result)
                     for one, frame in zip(patterns, inner, strict=True)
                 )
                 return Match(args[0], tuple(clauses), complete, node.span)
-            case str(optype), ConstructorAttrs(data_type, name) if optype == CONSTRUCTOR:
+            case NodeKind.CONSTRUCTOR, ConstructorAttrs(data_type, name):
                 return self.constructor(data_type, name)
-            case str(optype), InputAttrs(hint, annotation, device) if optype == BIND and len(args) == 1:
+            case NodeKind.BIND, InputAttrs(hint, annotation, device) if len(args) == 1:
                 var = self.own.get(args[0]) or Var(hint, annotation, node.span, device)
                 frame.bound[node.name] = (var, args[0])
                 return var
-            case str(optype), _ if optype == LET and len(args) == 2 and node.operands[0] in frame.bound:
+            case NodeKind.LET, _ if len(args) == 2 and node.operands[0] in frame.bound:
                 var, value = frame.bound[node.operands[0]]
                 return Let(var, value, args[1], node.span)
-            case str(optype), _ if optype == REF and len(args) == 1:
+            case NodeKind.REF, _ if len(args) == 1:
                 return RefCreate(args[0], node.span)
-            case str(optype), _ if optype == REF_READ and len(args) == 1:
+            case NodeKind.REF_READ, _ if len(args) == 1:
                 return RefRead(args[0], node.span)
-            case str(optype), _ if optype == REF_WRITE and len(args) == 2:
+            case NodeKind.REF_WRITE, _ if len(args) == 2:
                 return RefWrite(args[0], args[1], node.span)
-            case str(optype), _ if optype in _KINDS:
-                raise GraphError(f"node {node.name!r} is not well formed: {optype} with {node.attrs!r}")
-        attrs = with_attr_operands(node.attrs, node.attr_operands, args)
-        return Call(Op(node.optype), args, attrs, (), node.span)
+            case NodeKind.OPERATOR, _:
+                attrs = with_attr_operands(node.attrs, node.attr_operands, args)
+                return Call(Op(node.op), args, attrs, (), node.span)
+        raise GraphError(f"node {node.name!r} is not well formed: {node.optype} with {node.attrs!r}")
 
     def constructor(self, data_type: str, name: str) -> Constructor:
         found = self.constructors.get((data_type, name))
@@ -239,14 +224,14 @@ class _Build:
         """Return Relay's pattern; ``variables`` are those of the clause, from left to right."""
         parts = tuple(self.pattern(part, variables) for part in pattern.parts)
         match pattern.kind:
-            case "variable":
+            case PatternKind.VARIABLE:
                 var = next(variables, None)
                 if var is None:
                     raise GraphError("a clause has fewer parameters than its pattern has variables")
                 return PatternVar(var, pattern.span)
-            case "tuple":
+            case PatternKind.TUPLE:
                 return PatternTuple(parts, pattern.span)
-            case "constructor":
+            case PatternKind.CONSTRUCTOR:
                 return PatternConstructor(self.constructor(*pattern.constructor), parts, pattern.span)
         return PatternWildcard(pattern.span)
 

@@ -10,21 +10,6 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.core.source import Span
 from relay2relax.graph.model import (
-    BIND,
-    CALL,
-    CONSTANT,
-    CONSTRUCTOR,
-    FUNCTION,
-    GET_ITEM,
-    GLOBAL,
-    IF,
-    INPUT,
-    LET,
-    MATCH,
-    REF,
-    REF_READ,
-    REF_WRITE,
-    TUPLE,
     CallAttrs,
     ConstantAttrs,
     ConstructorAttrs,
@@ -37,7 +22,9 @@ from relay2relax.graph.model import (
     MSCGraph,
     MSCJoint,
     MSCTensor,
+    NodeKind,
     Pattern,
+    PatternKind,
     Signature,
 )
 from relay2relax.graph.relay.scopes import Scope, evaluated, scopes_of
@@ -86,6 +73,11 @@ _HELD: dict[str, Mapping[int, str]] = {
     "nn.layer_norm": _NORMALISATION,
     "nn.group_norm": _NORMALISATION,
 }
+# Expressions that say nothing beside their operands.
+_PLAIN: Mapping[type, NodeKind] = {
+    Tuple: NodeKind.TUPLE, Function: NodeKind.FUNCTION, If: NodeKind.IF, Match: NodeKind.MATCH,
+    RefCreate: NodeKind.REF, RefRead: NodeKind.REF_READ, RefWrite: NodeKind.REF_WRITE,
+}  # fmt: skip
 _NO_HELD: Mapping[int, str] = {}
 _BLOCK = ("block",)
 _NO_PLACES: Mapping[str, int] = {}
@@ -257,12 +249,12 @@ class _Scoped:
         typed = [(param.name, builder.types.get(param) or TupleType(())) for param in params]
         for param, symbolic in zip(params, name_extents(typed), strict=True):
             builder.symbolic[param] = symbolic
-            self.variable(param, INPUT, ())
+            self.variable(param, NodeKind.INPUT, ())
         if self.itself is not None:
-            self.variable(self.itself, INPUT, ())
+            self.variable(self.itself, NodeKind.INPUT, ())
         for node in self.captures(self.scope):
             hint = node.name if isinstance(node, Var) else "captured"
-            self.add(node, INPUT, builder.fresh(hint), InputAttrs(hint, captured=True), None)
+            self.add(node, NodeKind.INPUT, builder.fresh(hint), InputAttrs(hint, captured=True), None)
         for node in self.scope.members:
             self.member(node)
 
@@ -274,17 +266,17 @@ class _Scoped:
         itself = self.around.itself.get(scope.construct)
         return [node for node in scope.captured if node not in self.held and node is not itself]
 
-    def variable(self, var: Var, optype: str, refs: tuple[str, ...]) -> None:
+    def variable(self, var: Var, kind: NodeKind, refs: tuple[str, ...]) -> None:
         """Make the node of a variable."""
         attrs = InputAttrs(var.name, var.type_annotation, var.virtual_device)
-        self.add(var, optype, self.builder.fresh(var.name), attrs, var.span, refs)
+        self.add(var, kind, self.builder.fresh(var.name), attrs, var.span, refs)
 
     def ref(self, value: Expr) -> str:
         """Return the node that gives ``value``; that of a ``let``'s variable is made where it is
         first used.
         """
         if value not in self.names and isinstance(value, Var):
-            self.variable(value, BIND, (self.ref(self.around.lets[value].value),))
+            self.variable(value, NodeKind.BIND, (self.ref(self.around.lets[value].value),))
         return self.names[value]
 
     def member(self, node: Expr) -> None:
@@ -296,42 +288,39 @@ class _Scoped:
                     weight = builder.weight_names[node] = builder.fresh("const")
                     builder.weights[weight] = node.data
                 if node not in self.held:
-                    self.add(node, CONSTANT, weight, ConstantAttrs.of(node.data), span)
+                    self.add(node, NodeKind.CONSTANT, weight, ConstantAttrs.of(node.data), span)
                 elif span is not None:
                     self.weight_spans[weight] = span
             case Call(Op(name), _, attrs, _, span):
-                self.add(node, name, builder.fresh(name.rsplit(".", 1)[-1]), attrs, span)
+                hint = name.rsplit(".", 1)[-1]
+                self.add(node, NodeKind.OPERATOR, builder.fresh(hint), attrs, span, op=name)
             case Call(callee, _, attrs, type_args, span):
-                hint = callee.name if isinstance(callee, GlobalVar) else CALL
-                self.add(node, CALL, builder.fresh(hint), CallAttrs(type_args, attrs), span)
-            case Tuple(_, span):
-                self.add(node, TUPLE, builder.fresh(TUPLE), NoAttrs(), span)
+                hint = callee.name if isinstance(callee, GlobalVar) else NodeKind.CALL.value
+                self.add(node, NodeKind.CALL, builder.fresh(hint), CallAttrs(type_args, attrs), span)
             case TupleGetItem(value, index, span):
                 hint = f"{self.ref(value)}.{index}"
-                self.add(node, GET_ITEM, builder.fresh(hint), GetItemAttrs(index), span)
+                self.add(node, NodeKind.GET_ITEM, builder.fresh(hint), GetItemAttrs(index), span)
             case GlobalVar(name, span):
-                self.add(node, GLOBAL, builder.fresh(f"@{name}"), GlobalAttrs(name), span)
-            case Function(_, _, _, _, _, span):
-                self.add(node, FUNCTION, builder.fresh(FUNCTION), NoAttrs(), span)
-            case If(_, _, _, span):
-                self.add(node, IF, builder.fresh(IF), NoAttrs(), span)
-            case Match(_, _, _, span):
-                self.add(node, MATCH, builder.fresh(MATCH), NoAttrs(), span)
+                self.add(node, NodeKind.GLOBAL, builder.fresh(f"@{name}"), GlobalAttrs(name), span)
             case Let(var, _, body, span):
                 refs = (self.ref(var), self.ref(body))
-                self.add(node, LET, builder.fresh(LET), NoAttrs(), span, refs)
-            case RefCreate(_, span):
-                self.add(node, REF, builder.fresh(REF), NoAttrs(), span)
-            case RefRead(_, span):
-                self.add(node, REF_READ, builder.fresh(REF_READ), NoAttrs(), span)
-            case RefWrite(_, _, span):
-                self.add(node, REF_WRITE, builder.fresh(REF_WRITE), NoAttrs(), span)
+                self.add(node, NodeKind.LET, builder.fresh(NodeKind.LET.value), NoAttrs(), span, refs)
             case Constructor(name, _, data_type, _, span):
                 attrs = ConstructorAttrs(data_type.name, name)
-                self.add(node, CONSTRUCTOR, builder.fresh(name), attrs, span)
+                self.add(node, NodeKind.CONSTRUCTOR, builder.fresh(name), attrs, span)
+            case Tuple() | Function() | If() | Match() | RefCreate() | RefRead() | RefWrite():
+                kind = _PLAIN[type(node)]
+                self.add(node, kind, builder.fresh(kind.value), NoAttrs(), node.span)
 
     def add(
-        self, expr: Expr, optype: str, name: str, attrs: object, span: Span | None, given: tuple[str, ...] = ()
+        self,
+        expr: Expr,
+        kind: NodeKind,
+        name: str,
+        attrs: object,
+        span: Span | None,
+        given: tuple[str, ...] = (),
+        op: str = "",
     ) -> None:
         """Make the node ``name`` of ``expr``; ``given`` are operands beside those that the
         expression has.
@@ -339,9 +328,10 @@ class _Scoped:
         places = _held_places(expr)
         weights: dict[str, MSCTensor] = {}
         refs: list[str] = list(given)
-        values: Sequence[Expr] = () if optype in (INPUT, LET) else evaluated(expr)
-        if optype not in (INPUT, LET):
-            values = (*values, *(one for arm in self.around.arms.get(expr, ()) for one in self.captures(arm)))
+        values: Sequence[Expr] = ()
+        if kind not in (NodeKind.INPUT, NodeKind.LET):
+            captured = (one for arm in self.around.arms.get(expr, ()) for one in self.captures(arm))
+            values = (*evaluated(expr), *captured)
         for place, value in enumerate(values, -1 if isinstance(expr, Call) else 0):
             if isinstance(value, Op):
                 continue
@@ -352,14 +342,14 @@ class _Scoped:
             else:
                 refs.append(self.ref(value))
         self.names[expr] = name
-        if optype == CONSTANT and isinstance(expr, Constant):
+        if kind is NodeKind.CONSTANT and isinstance(expr, Constant):
             weights = {"const": self.weight(expr, name)}
         held = {tensor.name for tensor in weights.values()}
         inputs = tuple(t.name for ref in refs if ref not in held for t in self.outputs[ref])
-        self.outputs[name] = self.tensors(expr, name, optype)
-        scope = () if optype in (INPUT, CONSTANT) else _BLOCK
+        self.outputs[name] = self.tensors(expr, name, kind)
+        scope = () if kind in (NodeKind.INPUT, NodeKind.CONSTANT) else _BLOCK
         node = MSCJoint(
-            len(self.made), name, optype, tuple(refs), inputs, self.outputs[name], weights, attrs, scope, span,
+            len(self.made), name, kind, op, tuple(refs), inputs, self.outputs[name], weights, attrs, scope, span,
             attr_operands=attr_operands(expr) if isinstance(expr, Call) and isinstance(expr.op, Op) else _NO_PLACES,
         )  # fmt: skip
         self.made.append((expr, node))
@@ -369,7 +359,7 @@ class _Scoped:
         alias = self.builder.aliases.get(id(constant.data), "")
         return self.prims.tensor(name, tensor, name, 0, alias)
 
-    def tensors(self, expr: Expr, name: str, optype: str) -> tuple[MSCTensor, ...]:
+    def tensors(self, expr: Expr, name: str, kind: NodeKind) -> tuple[MSCTensor, ...]:
         """Return what a node gives: its value's tensors, or one tensor that stands for a
         function.
         """
@@ -389,16 +379,16 @@ class _Scoped:
                 part,
                 name,
                 place,
-                (f"{name}_{place}" if several else name) if self.is_public(expr, optype) else "",
+                (f"{name}_{place}" if several else name) if self.is_public(expr, kind) else "",
             )
             for place, part in enumerate(parts)
         )
 
-    def is_public(self, expr: Expr, optype: str) -> bool:
+    def is_public(self, expr: Expr, kind: NodeKind) -> bool:
         """Whether users know the value by name: what goes into the function and what comes out of
         it.
         """
-        return optype == INPUT or expr is self.scope.body
+        return kind is NodeKind.INPUT or expr is self.scope.body
 
     def graph(self, name: str, finished: Mapping[Expr, Sequence[MSCGraph]]) -> MSCGraph:
         """Return the graph; ``finished`` has those that its nodes hold."""
@@ -430,14 +420,14 @@ class _Scoped:
         )
 
     def with_bodies(self, expr: Expr, node: MSCJoint, graphs: Sequence[MSCGraph]) -> MSCJoint:
-        match node.optype, expr:
-            case str(optype), _ if optype == FUNCTION:
+        match node.kind, expr:
+            case NodeKind.FUNCTION, _:
                 own = {*graphs[0].params, *graphs[0].captured}
-                itself = [one.name for one in graphs[0].nodes if one.optype == INPUT and one.name not in own]
+                itself = [one.name for one in graphs[0].nodes if one.kind is NodeKind.INPUT and one.name not in own]
                 return replace(node, attrs=FunctionAttrs(graphs[0], *itself))
-            case str(optype), _ if optype == IF:
+            case NodeKind.IF, _:
                 return replace(node, attrs=IfAttrs(*graphs))
-            case str(optype), Match(_, clauses, complete) if optype == MATCH:
+            case NodeKind.MATCH, Match(_, clauses, complete):
                 patterns = tuple(_pattern(clause.lhs) for clause in clauses)
                 return replace(node, attrs=MatchAttrs(patterns, tuple(graphs), complete))
         return node
@@ -455,10 +445,10 @@ def _graph_hint(scope: Scope) -> str:
 def _pattern(pattern: RelayPattern) -> Pattern:
     match pattern:
         case PatternVar(_, span):
-            return Pattern("variable", span=span)
+            return Pattern(PatternKind.VARIABLE, span=span)
         case PatternTuple(parts, span):
-            return Pattern("tuple", tuple(map(_pattern, parts)), span=span)
+            return Pattern(PatternKind.TUPLE, tuple(map(_pattern, parts)), span=span)
         case PatternConstructor(constructor, parts, span):
             name = (constructor.belong_to.name, constructor.name)
-            return Pattern("constructor", tuple(map(_pattern, parts)), name, span)
-    return Pattern("wildcard", span=pattern.span)
+            return Pattern(PatternKind.CONSTRUCTOR, tuple(map(_pattern, parts)), name, span)
+    return Pattern(PatternKind.WILDCARD, span=pattern.span)

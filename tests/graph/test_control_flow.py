@@ -114,8 +114,12 @@ def test_a_recursive_function_does_not_capture_itself() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"graphs": [\n', '"graphs": [\n9,', "there is no graph 9"),
-        ('"kind": "if"', '"kind": "when"', "unknown kind of attributes"),
+        (
+            '"graphs": [\n',
+            '"graphs": [\n9,',
+            r"array` of length 2, found 3 at \$\.nodes\[3\]\.relay2relax\.attrs\.graphs",
+        ),
+        ('"kind": "if"', '"kind": "when"', r"'when' is none of the values allowed at \$\.nodes\[3\]\."),
     ],
 )
 def test_damaged_documents(old: str, new: str, message: str) -> None:

@@ -177,13 +177,139 @@ def test_damage_is_refused_with_a_reason(kind, draw):
     try:
         found = graph.from_json(json.dumps(document))
         graph.to_text(found)
-        (graph.to_relax if found.is_relax else graph.to_relay)(found, weights)
+        graph.to_relax(found, weights)
+        graph.to_relay(found, weights)
     except Relay2RelaxError as error:
         assert str(error).startswith("error:")  # noqa: PT017 - some changes do no harm
 
 
 def _has(target: dict | list, step: str | int) -> bool:
     return step in target if isinstance(target, dict) else isinstance(step, int) and step < len(target)
+
+
+def damaged(kind: str, path: str, value: object) -> str:
+    """Return a document with ``value`` at a path of keys; ``...`` takes the key away."""
+    document = json.loads(DOCUMENTS[kind][0])
+    *steps, last = [int(step) if step.isdigit() else step for step in path.split("/")]
+    target = document
+    for step in steps:
+        target = target[step]
+    if value is ...:
+        del target[last]
+    else:
+        target[last] = value
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "said"),
+    [
+        (
+            "relax",
+            "relay2relax/weights/0/shape/0",
+            True,
+            "expected `int`, found `bool` at $.relay2relax.weights[0].shape[0]",
+        ),
+        (
+            "relax",
+            "relay2relax/weights/0/shape/0",
+            2.0,
+            "expected `int`, found `float` at $.relay2relax.weights[0].shape[0]",
+        ),
+        ("relax", "relay2relax/weights/0/shape/0", -1, "weight 'const' cannot be what its tensor says"),
+        (
+            "relax",
+            "relay2relax/weights/0/shape/0",
+            2**63,
+            "expected `int` <= 9223372036854775807 at $.relay2relax.weights",
+        ),
+        ("relax", "relay2relax/weights/0/shape", [2**62, 2**62], "weight 'const' cannot be what its tensor says"),
+        ("relax", "relay2relax/weights/0/shape", 2, "expected `array`, found `int` at $.relay2relax.weights[0].shape"),
+        (
+            "relax",
+            "relay2relax/weights/0/dtype",
+            "float31",
+            "weight 'const' cannot be what its tensor says: dtype 'float31'",
+        ),
+        (
+            "relax",
+            "relay2relax/weights/0/dtype",
+            None,
+            "expected `str`, found `null` at $.relay2relax.weights[0].dtype",
+        ),
+        ("relax", "relay2relax/weights/1/scalar", "1_0.5", "weight 'const_1': '1_0.5' is not a number"),
+        (
+            "relax",
+            "relay2relax/weights/1/scalar",
+            0.5,
+            "expected `str | null`, found `float` at $.relay2relax.weights[1].scalar",
+        ),
+        ("relax", "relay2relax/names/main", ["x"], "has no name"),
+        ("relax", "relay2relax/names/other", ["x"], "the names are not those of the nodes of its script"),
+        ("relax", "relay2relax/script", ..., "the key 'relay2relax' is missing at $.nodes[0]"),
+        ("relax", "relay2relax/version", True, "expected `int`, found `bool` at $.relay2relax.version"),
+        ("relax", "relay2relax/colour", "red", "the key 'colour' is unknown at $.relay2relax"),
+        ("relay", "nodes/0/outputs/0/shape/0", False, "expected `int`, found `bool` at $.nodes[0].outputs[0].shape[0]"),
+        ("relay", "nodes/0/outputs/0/shape/1", -2, "expected `int` >= -1 at $.nodes[0].outputs[0].shape[1]"),
+        ("relay", "nodes/0/outputs/0/prims", [], "tensor 'x:0' has the extents (2, -1) and the prims ()"),
+        ("relay", "nodes/0/outputs/0/prims/1", "m", "tensor 'x:0' has the extents (2, -1) and the prims ('2', 'm')"),
+        ("relay", "nodes/0/outputs/0/shape/0", 3, "tensor 'x:0' has the extents (3, -1) and the prims ('2', 'd')"),
+        ("relay", "nodes/0/index", 1, "node 0 (x): its index is 1"),
+        ("relay", "nodes/0/index", 0.0, "expected `int`, found `float` at $.nodes[0].index"),
+        ("relay", "nodes/0/name", ..., "the key 'name' is missing at $.nodes[0]"),
+        ("relay", "nodes/0/parents", ["x"], "node 0 (x): its parents are"),
+        (
+            "relay",
+            "nodes/0/relay2relax/span",
+            True,
+            "expected `int | null`, found `bool` at $.nodes[0].relay2relax.span",
+        ),
+        ("relay", "nodes/0/relay2relax/span", 10**6, "node 0 (x): there is no object 1000000"),
+        (
+            "relay",
+            "nodes/0/relay2relax/attrs/captured",
+            1,
+            "expected `bool`, found `int` at $.nodes[0].relay2relax.attrs.captured",
+        ),
+        (
+            "relay",
+            "nodes/0/relay2relax/attrs/kind",
+            "operator",
+            "the key 'hint' is unknown at $.nodes[0].relay2relax.attrs",
+        ),
+        ("relay", "nodes/0/optype", "tuple", "the parameter 'x' of 'main' is not an input"),
+        ("relay", "nodes/1/optype", "tuple", "node 'function' is not well formed: tuple with FunctionAttrs"),
+        ("relay", "nodes", {}, "expected `array`, found `object` at $.nodes"),
+        (
+            "relay",
+            "relay2relax/graphs/0/relay2relax/params",
+            [True],
+            "expected `str`, found `bool` at $.relay2relax.graphs[0].relay2relax.params[0]",
+        ),
+        ("relay", "relay2relax/params", ["call"], "the parameter 'call' of 'main' is not an input"),
+        ("relay", "relay2relax/functions", {"other": 9}, "function 'other': there is no graph 9 behind it"),
+        (
+            "relay",
+            "relay2relax/functions",
+            {"other": True},
+            "expected `int`, found `bool` at $.relay2relax.functions.other",
+        ),
+        ("relay", "relay2relax/objects", [], "expected `object`, found `array` at $.relay2relax.objects"),
+    ],
+)
+def test_damage_is_named_with_its_place(kind, path, value, said):
+    with pytest.raises(Relay2RelaxError) as caught:
+        graph.from_json(damaged(kind, path, value))
+    assert isinstance(caught.value, ParseError)
+    assert said in str(caught.value)
+
+
+def test_a_key_that_stands_twice_is_refused():
+    text = SMALL.replace('"shared_ref": "",', '"shared_ref": "", "shared_ref": "x",', 1)
+    with pytest.raises(ParseError, match=r"the key 'shared_ref' stands twice at \$\.nodes\[0\]"):
+        graph.from_json(text)
+    with pytest.raises(ParseError, match="NaN is not a number of JSON"):
+        graph.from_json(SMALL.replace('"index": 0', '"index": NaN', 1))
 
 
 def test_dot():

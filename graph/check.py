@@ -1,0 +1,122 @@
+"""Whether a graph is well formed: names, operands, and what nodes of each kind hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+
+from relay2relax.graph.model import (
+    CallAttrs,
+    ConstantAttrs,
+    ConstructorAttrs,
+    FunctionAttrs,
+    GetItemAttrs,
+    GlobalAttrs,
+    GraphError,
+    IfAttrs,
+    InputAttrs,
+    MatchAttrs,
+    MSCGraph,
+    MSCJoint,
+    MSCTensor,
+    NodeKind,
+    RelaxAttrs,
+)
+from relay2relax.ops.registry.attributes import NoAttrs
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What a node of a kind holds, and how many operands are its own; None for any number."""
+
+    attrs: type
+    operands: int | None = None
+
+
+# Kinds that a Relay program has, and whose attributes are always of one class.
+_RULES: Mapping[NodeKind, _Rule] = {
+    NodeKind.INPUT: _Rule(InputAttrs, 0),
+    NodeKind.CONSTANT: _Rule(ConstantAttrs, 0),
+    NodeKind.TUPLE: _Rule(NoAttrs),
+    NodeKind.GET_ITEM: _Rule(GetItemAttrs, 1),
+    NodeKind.CALL: _Rule(CallAttrs),
+    NodeKind.FUNCTION: _Rule(FunctionAttrs, 0),
+    NodeKind.GLOBAL: _Rule(GlobalAttrs, 0),
+    NodeKind.CONSTRUCTOR: _Rule(ConstructorAttrs, 0),
+    NodeKind.IF: _Rule(IfAttrs, 1),
+    NodeKind.MATCH: _Rule(MatchAttrs, 1),
+    NodeKind.BIND: _Rule(InputAttrs, 1),
+    NodeKind.LET: _Rule(NoAttrs, 2),
+    NodeKind.REF: _Rule(NoAttrs, 1),
+    NodeKind.REF_READ: _Rule(NoAttrs, 1),
+    NodeKind.REF_WRITE: _Rule(NoAttrs, 2),
+}
+
+
+def check_well_formed(graph: MSCGraph) -> None:
+    """Check a graph and those inside it.
+
+    Raises GraphError where names do not fit together, an operand does not come before its user, or
+    a node does not hold what its kind demands.
+    """
+    for part in graph.subgraphs():
+        _check_names(part)
+        for node in part.nodes:
+            _check_node(node, graph.is_relax)
+
+
+def _check_names(graph: MSCGraph) -> None:
+    known: set[str] = set()
+    every = {node.name for node in graph.nodes}
+    prims = {prim.name for prim in graph.prims}
+    for node in graph.nodes:
+        if node.name in known:
+            raise GraphError(f"two nodes are named {node.name!r}")
+        for name in node.parents:
+            if name not in every:
+                raise GraphError(f"node {node.name!r} uses {name!r}, which does not exist")
+            if name not in known:
+                raise GraphError(f"node {node.name!r} uses {name!r}, which does not come before it")
+        known.add(node.name)
+        for tensor in (*node.outputs, *node.weights.values()):
+            if not _is_consistent(tensor, prims):
+                raise GraphError(f"tensor {tensor.name!r} has the extents {tensor.shape} and the prims {tensor.prims}")
+    graph.find_node(graph.result)
+    for name in (*graph.params, *graph.captured):
+        if graph.find_node(name).kind is not NodeKind.INPUT:
+            raise GraphError(f"the parameter {name!r} of {graph.name!r} is not an input")
+
+
+def _is_consistent(tensor: MSCTensor, prims: Set[str]) -> bool:
+    """Whether the prims of a tensor say its extents, where they have to."""
+    if not tensor.prims:
+        return all(extent >= 0 for extent in tensor.shape)
+    return len(tensor.prims) == len(tensor.shape) and all(
+        prim in prims if extent < 0 else prim == str(extent)
+        for extent, prim in zip(tensor.shape, tensor.prims, strict=True)
+    )
+
+
+def _check_node(node: MSCJoint, is_relax: bool) -> None:
+    """Check what a node holds, by its kind."""
+    if is_relax and isinstance(node.attrs, RelaxAttrs):
+        return
+    rule = _RULES.get(node.kind)
+    if rule is None:
+        if node.kind is not NodeKind.OPERATOR or not node.op or is_relax:
+            raise _misfit(node)
+        return
+    captured = sum(len(body.captured) for body in node.bodies)
+    own = len(node.operands) - captured
+    if not isinstance(node.attrs, rule.attrs) or node.op:
+        raise _misfit(node)
+    if node.bodies and own != rule.operands:
+        raise GraphError(f"node {node.name!r} has {len(node.operands)} operands, but its graphs capture {captured}")
+    if (rule.operands is not None and own != rule.operands) or (node.kind is NodeKind.CALL and not own):
+        raise _misfit(node)
+    if node.kind is NodeKind.CONSTANT and "const" not in node.weights:
+        raise GraphError(f"the constant {node.name!r} holds no weight")
+
+
+def _misfit(node: MSCJoint) -> GraphError:
+    return GraphError(f"node {node.name!r} is not well formed: {node.optype} with {node.attrs!r}")
