@@ -77,6 +77,8 @@ def _check_names(graph: MSCGraph) -> None:
                 raise GraphError(f"node {node.name!r} uses {name!r}, which does not exist")
             if name not in known:
                 raise GraphError(f"node {node.name!r} uses {name!r}, which does not come before it")
+        if node.kind is NodeKind.LET and node.operands and graph.find_node(node.operands[0]).kind is not NodeKind.BIND:
+            raise GraphError(f"node {node.name!r} has the variable {node.operands[0]!r}, which is none")
         known.add(node.name)
         for tensor in (*node.outputs, *node.weights.values()):
             if not _is_consistent(tensor, prims):
@@ -106,16 +108,20 @@ def _check_node(node: MSCJoint, is_relax: bool) -> None:
         if node.kind is not NodeKind.OPERATOR or not node.op or is_relax:
             raise _misfit(node)
         return
-    captured = sum(len(body.captured) for body in node.bodies)
-    own = len(node.operands) - captured
+    own = len(node.operands) - sum(len(body.captured) for body in node.bodies)
     if not isinstance(node.attrs, rule.attrs) or node.op:
         raise _misfit(node)
     if node.bodies and own != rule.operands:
-        raise GraphError(f"node {node.name!r} has {len(node.operands)} operands, but its graphs capture {captured}")
+        taken = len(node.operands) - own
+        raise GraphError(f"node {node.name!r} has {len(node.operands)} operands, but its graphs capture {taken}")
     if (rule.operands is not None and own != rule.operands) or (node.kind is NodeKind.CALL and not own):
         raise _misfit(node)
     if node.kind is NodeKind.CONSTANT and "const" not in node.weights:
         raise GraphError(f"the constant {node.name!r} holds no weight")
+    if isinstance(node.attrs, MatchAttrs):
+        for pattern, clause in zip(node.attrs.patterns, node.attrs.graphs, strict=True):
+            if len(clause.params) != pattern.variables:
+                raise GraphError(f"the clause {clause.name!r} has other parameters than its pattern has variables")
 
 
 def _misfit(node: MSCJoint) -> GraphError:

@@ -222,6 +222,11 @@ class Pattern:
     constructor: tuple[str, str] = ("", "")
     span: Span | None = None
 
+    @property
+    def variables(self) -> int:
+        """How many variables the pattern has, at any depth."""
+        return (self.kind is PatternKind.VARIABLE) + sum(part.variables for part in self.parts)
+
 
 @dataclass(frozen=True, slots=True)
 class MatchAttrs:
@@ -302,6 +307,12 @@ class MSCJoint:
             case MatchAttrs(_, graphs):
                 return graphs
         return ()
+
+    @property
+    def captured(self) -> tuple[str, ...]:
+        """The operands that the graphs of the node take from around it, graph by graph."""
+        count = sum(len(body.captured) for body in self.bodies)
+        return self.operands[len(self.operands) - count :]
 
     @property
     def parents(self) -> tuple[str, ...]:

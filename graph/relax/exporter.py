@@ -311,6 +311,10 @@ class _Export:
     def call(self, frame: _Frame, node: MSCJoint) -> Steps:
         callee, *args = (self.operand(frame, node, name) for name in node.operands)
         match callee:
+            case Closure(graph) if len(args) != len(graph.params):
+                raise GraphError(
+                    f"node {node.name!r} gives {len(args)} values to {callee.name}, which takes {len(graph.params)}"
+                )
             case Closure(recursive=True) if not any(map(is_known, args)) and _is_first_order(callee.graph):
                 frame.values[node.name] = self.call_lifted(frame, node, self.lift(callee, node), args)
             case Closure(graph, captured, _, itself, recursive):
@@ -342,7 +346,7 @@ class _Export:
 
     def branch(self, frame: _Frame, node: MSCJoint) -> Steps:
         condition = self.as_relax(node, self.operand(frame, node, node.operands[0]))
-        bodies = self.bodies(frame, node, 1)
+        bodies = self.bodies(frame, node)
         known = self.arrays.get(condition) if frame.unrolled else None
         if known is not None:
             taken = bodies[0] if known else bodies[1]
@@ -370,7 +374,7 @@ class _Export:
     def match(self, frame: _Frame, node: MSCJoint) -> Steps:
         assert isinstance(node.attrs, MatchAttrs)
         data = self.operand(frame, node, node.operands[0])
-        for pattern, inner in zip(node.attrs.patterns, self.bodies(frame, node, 1), strict=True):
+        for pattern, inner in zip(node.attrs.patterns, self.bodies(frame, node), strict=True):
             found = bindings(pattern, data, self.project)
             if found is not None:
                 inner.values.update(zip(inner.graph.params, found, strict=True))
@@ -379,9 +383,9 @@ class _Export:
                 return
         raise UnsupportedError(f"node {node.name!r}: no clause matches {what(data)}")
 
-    def bodies(self, frame: _Frame, node: MSCJoint, own: int) -> list[_Frame]:
-        """Return frames for the graphs that ``node`` holds; ``own`` operands are the node's."""
-        rest: Iterator[str] = iter(node.operands[own:])
+    def bodies(self, frame: _Frame, node: MSCJoint) -> list[_Frame]:
+        """Return frames for the graphs that ``node`` holds, with what they capture."""
+        rest: Iterator[str] = iter(node.captured)
         return [
             _Frame(
                 graph,

@@ -143,7 +143,7 @@ class _Build:
         """Return frames for the graphs that ``node``, bound to ``var``, holds, with what they
         capture.
         """
-        captured = iter(node.operands[0 if node.kind is NodeKind.FUNCTION else 1 :])
+        captured = iter(node.captured)
         frames = []
         for graph in node.bodies:
             values: dict[str, Expr] = dict(self.params(graph))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, Union
 
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.graph.model import MSCGraph, Pattern, PatternKind
+from relay2relax.graph.model import GraphError, MSCGraph, Pattern, PatternKind
 from relay2relax.relax_ir import Expr as RelaxExpr
 from relay2relax.relax_ir import GlobalVar, Tuple
 
@@ -121,9 +121,14 @@ def changed(value: Value, change: Callable[[RelaxExpr], RelaxExpr]) -> Value:
 
 
 def item(value: Value, index: int) -> Value | None:
-    """Return field ``index`` of a tuple that is known beforehand, None of another value."""
+    """Return field ``index`` of a tuple that is known beforehand, None of another value.
+
+    Raises GraphError where the tuple has no such field.
+    """
     match value:
         case Tuple(fields) | Fields(fields):
+            if index >= len(fields):
+                raise GraphError(f"a tuple of {len(fields)} fields has no field {index}")
             return fields[index]
     return None
 
@@ -153,5 +158,7 @@ def bindings(pattern: Pattern, value: Value, project: Callable[[Value, int], Val
                     )
                 if (given.maker.data_type, given.maker.constructor) != one.constructor:
                     return None
+                if len(one.parts) != len(given.fields):
+                    raise GraphError(f"a pattern has {len(one.parts)} parts for {len(given.fields)} fields")
                 stack += reversed(list(zip(one.parts, given.fields, strict=True)))
     return found

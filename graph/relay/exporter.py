@@ -87,26 +87,16 @@ class _Frame:
     values: dict[str, Expr] = field(default_factory=dict)
     bound: dict[str, tuple[Var, Expr]] = field(default_factory=dict)
 
-    def value(self, name: str, user: str) -> Expr:
-        """Return the value of the node ``name``, which ``user`` asks for."""
-        try:
-            return self.values[name]
-        except KeyError:
-            raise GraphError(f"{user} uses {name!r}, which does not come before it in {self.graph.name!r}") from None
-
     @property
     def result(self) -> Expr:
         """What the graph gives."""
-        return self.value(self.graph.result, "the result")
+        return self.values[self.graph.result]
 
     @property
     def params(self) -> tuple[Var, ...]:
         """The variables of the graph's parameters."""
-        found = [(name, self.value(name, "the graph")) for name in self.graph.params]
-        for name, param in found:
-            if not isinstance(param, Var):
-                raise GraphError(f"the parameter {name!r} of {self.graph.name!r} is not an input")
-        return tuple(param for _, param in found if isinstance(param, Var))
+        found = (self.values[name] for name in self.graph.params)
+        return tuple(param for param in found if isinstance(param, Var))
 
 
 class _Build:
@@ -148,25 +138,16 @@ class _Build:
 
     def inner(self, node: MSCJoint, frame: _Frame) -> list[_Frame]:
         """Return frames for the graphs that ``node`` holds, with what they capture."""
-        bodies = node.bodies
-        captured = sum(len(body.captured) for body in bodies)
-        own = len(node.operands) - captured
-        if bodies and own != (0 if node.kind is NodeKind.FUNCTION else 1):
-            raise GraphError(f"node {node.name!r} has {len(node.operands)} operands, but its graphs capture {captured}")
-        rest = iter(node.operands[own:])
-        user = f"node {node.name!r}"
-        return [_Frame(body, {name: frame.value(next(rest), user) for name in body.captured}) for body in bodies]
+        rest = iter(node.captured)
+        return [_Frame(body, {name: frame.values[next(rest)] for name in body.captured}) for body in node.bodies]
 
     def expression(self, node: MSCJoint, frame: _Frame, inner: Sequence[_Frame]) -> Expr:
         """Return the expression of one node."""
         if node.kind is NodeKind.CONSTANT:
-            if "const" not in node.weights:
-                raise GraphError(f"the constant {node.name!r} holds no weight")
             return self.constant(node.weights["const"], node.span)
         held = {tensor.name: tensor for tensor in node.weights.values()}
-        user = f"node {node.name!r}"
         args = tuple(
-            self.constant(held[name], self.spans.get(name)) if name in held else frame.value(name, user)
+            self.constant(held[name], self.spans.get(name)) if name in held else frame.values[name]
             for name in node.operands
         )
         match node.kind, node.attrs:
@@ -174,9 +155,9 @@ class _Build:
                 return Var(hint, annotation, node.span, device)
             case NodeKind.TUPLE, _:
                 return Tuple(args, node.span)
-            case NodeKind.GET_ITEM, GetItemAttrs(index) if len(args) == 1:
+            case NodeKind.GET_ITEM, GetItemAttrs(index):
                 return TupleGetItem(args[0], index, node.span)
-            case NodeKind.CALL, CallAttrs(type_args, attrs) if args:
+            case NodeKind.CALL, CallAttrs(type_args, attrs):
                 return Call(args[0], args[1:], attrs, type_args, node.span)
             case NodeKind.GLOBAL, GlobalAttrs(name):
                 return self.global_var(name)
@@ -196,18 +177,18 @@ class _Build:
                 return Match(args[0], tuple(clauses), complete, node.span)
             case NodeKind.CONSTRUCTOR, ConstructorAttrs(data_type, name):
                 return self.constructor(data_type, name)
-            case NodeKind.BIND, InputAttrs(hint, annotation, device) if len(args) == 1:
+            case NodeKind.BIND, InputAttrs(hint, annotation, device):
                 var = self.own.get(args[0]) or Var(hint, annotation, node.span, device)
                 frame.bound[node.name] = (var, args[0])
                 return var
-            case NodeKind.LET, _ if len(args) == 2 and node.operands[0] in frame.bound:
+            case NodeKind.LET, _:
                 var, value = frame.bound[node.operands[0]]
                 return Let(var, value, args[1], node.span)
-            case NodeKind.REF, _ if len(args) == 1:
+            case NodeKind.REF, _:
                 return RefCreate(args[0], node.span)
-            case NodeKind.REF_READ, _ if len(args) == 1:
+            case NodeKind.REF_READ, _:
                 return RefRead(args[0], node.span)
-            case NodeKind.REF_WRITE, _ if len(args) == 2:
+            case NodeKind.REF_WRITE, _:
                 return RefWrite(args[0], args[1], node.span)
             case NodeKind.OPERATOR, _:
                 attrs = with_attr_operands(node.attrs, node.attr_operands, args)
@@ -225,10 +206,7 @@ class _Build:
         parts = tuple(self.pattern(part, variables) for part in pattern.parts)
         match pattern.kind:
             case PatternKind.VARIABLE:
-                var = next(variables, None)
-                if var is None:
-                    raise GraphError("a clause has fewer parameters than its pattern has variables")
-                return PatternVar(var, pattern.span)
+                return PatternVar(next(variables), pattern.span)
             case PatternKind.TUPLE:
                 return PatternTuple(parts, pattern.span)
             case PatternKind.CONSTRUCTOR:
