@@ -11,6 +11,7 @@ Arrays are views: nothing is copied while reading.
 
 from __future__ import annotations
 
+import math
 import struct
 
 import numpy as np
@@ -51,9 +52,7 @@ def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tup
         raise ParseError(f"tensor at byte {offset}: shape {tuple(shape)} has a negative extent")
     name = from_code(code, width, lanes, today)
     dtype = numpy_dtype(name)
-    count = 1
-    for extent in shape:
-        count *= extent
+    count = math.prod(shape)
     if name == "bool" and size == 0 and 0 < count <= len(buffer) * 8:
         # TVM up to 0.6 computed bits / 8 = 0 bytes for bool tensors and wrote no elements: they are
         # lost.
@@ -64,11 +63,23 @@ def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tup
         )
     if start + size > len(buffer):
         raise ParseError(f"tensor at byte {offset}: expected {size} bytes of elements, found {len(buffer) - start}")
-    if count == 0:
-        return np.empty(shape, dtype), start
-    array = np.frombuffer(buffer, dtype, count, start).reshape(shape)
+    return view(buffer, start, tuple(shape), dtype, f"tensor at byte {offset}"), start + size
+
+
+def view(buffer: memoryview, start: int, shape: tuple[int, ...], dtype: np.dtype[np.generic], what: str) -> Array:
+    """Return the elements that begin at ``start`` of ``buffer`` as a read-only array.
+
+    Raises ParseError where no array has that shape; ``what`` names the tensor.
+    """
+    count = math.prod(shape)
+    try:
+        if count == 0:
+            return np.empty(shape, dtype)
+        array = np.frombuffer(buffer, dtype, count, start).reshape(shape)
+    except (ValueError, MemoryError) as error:
+        raise ParseError(f"{what}: no array has the shape {shape}: {error}") from None
     array.flags.writeable = False
-    return array, start + size
+    return array
 
 
 def write_tensor(array: Array) -> tuple[bytes, Array]:

@@ -1,23 +1,26 @@
 """Files of named arrays that today's tools write: safetensors and npz.
 
 A safetensors file is a u64 with the length of a JSON header, the header, and the elements, to which
-the header's ``data_offsets`` refer; an npz file is an archive of numpy's files. Nothing in either
-is executed.
+the header's ``data_offsets`` refer; an npz file is an archive of numpy's files, each a header,
+which is a Python literal, and the elements. Nothing in either is executed.
 """
 
 from __future__ import annotations
 
+import ast
 import io
-import json
 import math
 import struct
 import zipfile
-from typing import Any
+import zlib
+from typing import IO
 
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ParseError
+from relay2relax.core.schema import Extent, Form, parse_json, read_value
+from relay2relax.core.tensor_blob import view
 
 _DTYPES = {
     "BOOL": "bool", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "U8": "uint8", "U16": "uint16",
@@ -25,15 +28,36 @@ _DTYPES = {
     "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu",
 }  # fmt: skip
 
+_SAFETENSORS = "the header of the safetensors file"
+_NPY = b"\x93NUMPY"
+# The struct of the header's length, by the version of numpy's format.
+_NPY_LENGTHS = {1: "<H", 2: "<I", 3: "<I"}
+# A longer header is none that numpy reads.
+_LONGEST_HEADER = 10_000
+
+
+class _Tensor(Form):
+    """An entry of a safetensors header."""
+
+    dtype: str
+    shape: tuple[Extent, ...]
+    data_offsets: tuple[Extent, Extent]
+
+
+class _Header(Form):
+    """The header of an array in an npz file."""
+
+    descr: str
+    fortran_order: bool
+    shape: tuple[Extent, ...]
+
+
+# --- safetensors ----------------------------------------------------------------------------------
+
 
 def is_safetensors(buffer: memoryview) -> bool:
     """Whether ``buffer`` begins as a safetensors file does."""
     return len(buffer) > 8 and buffer[8] == ord("{") and _header_length(buffer) <= len(buffer) - 8
-
-
-def is_npz(buffer: memoryview) -> bool:
-    """Whether ``buffer`` begins as an archive does."""
-    return bytes(buffer[:4]) in (b"PK\x03\x04", b"PK\x05\x06")
 
 
 def read_safetensors(buffer: memoryview) -> dict[str, Array]:
@@ -42,66 +66,88 @@ def read_safetensors(buffer: memoryview) -> dict[str, Array]:
     Raises ParseError where the file is damaged or holds elements that numpy has no dtype for.
     """
     start = 8 + _header_length(buffer)
-    try:
-        header = json.loads(bytes(buffer[8:start]))
-    except (ValueError, RecursionError) as error:
-        raise ParseError(f"the header of the safetensors file is damaged: {error}") from error
-    found = {}
-    for name, entry in header.items():
-        if name != "__metadata__":
-            found[name] = _view(buffer, start, name, entry)
-    return found
+    header = read_value(parse_json(bytes(buffer[8:start]), _SAFETENSORS), dict[str, object], _SAFETENSORS)
+    read_value(header.pop("__metadata__", {}), dict[str, str], f"{_SAFETENSORS}, '__metadata__'")
+    tensors = read_value(header, dict[str, _Tensor], _SAFETENSORS)
+    return {name: _view(buffer, start, name, entry) for name, entry in tensors.items()}
 
 
-def _view(buffer: memoryview, start: int, name: str, entry: Any) -> Array:
-    match entry:
-        case {"dtype": str(code), "shape": [*shape], "data_offsets": [int(begin), int(end)]} if all(
-            type(extent) is int and 0 <= extent < 2**63 for extent in shape
-        ):
-            pass
-        case _:
-            raise ParseError(f"tensor {name!r}: expected a dtype, a shape and two offsets, found {str(entry)[:80]}")
-    if code not in _DTYPES:
-        raise ParseError(f"tensor {name!r} has the dtype {code}; arrays have none like it")
-    dtype = numpy_dtype(_DTYPES[code])
-    count = math.prod(shape)
-    if not 0 <= begin <= end <= len(buffer) - start or end - begin != count * dtype.itemsize:
-        size = f"{tuple(shape)} of {_DTYPES[code]} takes {count * dtype.itemsize} bytes"
+def _view(buffer: memoryview, start: int, name: str, entry: _Tensor) -> Array:
+    if entry.dtype not in _DTYPES:
+        raise ParseError(f"tensor {name!r} has the dtype {entry.dtype}; arrays have none like it")
+    dtype = numpy_dtype(_DTYPES[entry.dtype])
+    wanted = math.prod(entry.shape) * dtype.itemsize
+    begin, end = entry.data_offsets
+    if not begin <= end <= len(buffer) - start or end - begin != wanted:
+        size = f"{entry.shape} of {_DTYPES[entry.dtype]} takes {wanted} bytes"
         raise ParseError(f"tensor {name!r}: {size}, stated are {begin} to {end} of {len(buffer) - start}")
-    if count == 0:
-        return np.empty(shape, dtype)
-    array = np.frombuffer(buffer, dtype, count, start + begin).reshape(shape)
-    array.flags.writeable = False
-    return array
-
-
-def read_npz(buffer: memoryview) -> dict[str, Array]:
-    """Return the arrays of an npz file by name, which are copies.
-
-    Raises ParseError where the file is damaged.
-    """
-    found: dict[str, Array] = {}
-    try:
-        with np.load(io.BytesIO(buffer), allow_pickle=False) as stored:
-            for name in stored.files:
-                found[name] = stored[name]
-    except (
-        OSError,
-        ValueError,
-        zipfile.BadZipFile,
-        AttributeError,
-        TypeError,
-        EOFError,
-        KeyError,
-        MemoryError,
-    ) as error:
-        raise ParseError(f"the npz file is damaged: {error}") from error
-    for name, array in found.items():
-        if array.dtype.kind not in "biuf":
-            raise ParseError(f"array {name!r} has the dtype {array.dtype}; npz files keep neither bfloat16 nor float8")
-    return found
+    return view(buffer, start + begin, entry.shape, dtype, f"tensor {name!r}")
 
 
 def _header_length(buffer: memoryview) -> int:
     length: int = struct.unpack_from("<Q", buffer)[0]
     return length
+
+
+# --- npz ------------------------------------------------------------------------------------------
+
+
+def is_npz(buffer: memoryview) -> bool:
+    """Whether ``buffer`` begins as an archive does."""
+    return bytes(buffer[:4]) in (b"PK\x03\x04", b"PK\x05\x06")
+
+
+def read_npz(buffer: memoryview) -> dict[str, Array]:
+    """Return the arrays of an npz file by name, which are copies.
+
+    Raises ParseError where the file is damaged or holds elements that are no numbers.
+    """
+    found: dict[str, Array] = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(buffer)) as archive:
+            for member in archive.infolist():
+                name = member.filename.removesuffix(".npy")
+                if name in found:
+                    raise ParseError(f"the npz file has two arrays {name!r}")
+                with archive.open(member) as stream:
+                    found[name] = _read_array(stream, name, member.file_size)
+    # An archive that is encrypted or packed in a way that Python does not know raises the last two.
+    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, RuntimeError, NotImplementedError) as error:
+        raise ParseError(f"the npz file is damaged: {error}") from error
+    return found
+
+
+def _read_array(stream: IO[bytes], name: str, size: int) -> Array:
+    """Return the array in a file of ``size`` bytes, whose header is checked before it is read."""
+    what = f"array {name!r}"
+    begin = stream.read(len(_NPY) + 2)
+    length_of = _NPY_LENGTHS.get(begin[-2]) if begin.startswith(_NPY) and len(begin) == len(_NPY) + 2 else None
+    if length_of is None:
+        raise ParseError(f"{what} does not begin as a file of numpy does")
+    packed = stream.read(struct.calcsize(length_of))
+    length = struct.unpack(length_of, packed)[0] if len(packed) == struct.calcsize(length_of) else size
+    text = stream.read(min(length, _LONGEST_HEADER))
+    if len(text) < length:
+        raise ParseError(f"{what}: its header has {length} bytes, found {len(text)}")
+    header = _parse_header(text, what)
+    try:
+        dtype = np.dtype(header.descr)
+    except TypeError:
+        raise ParseError(f"{what} has no dtype {header.descr!r}") from None
+    if dtype.kind not in "biuf":
+        raise ParseError(f"{what} has the dtype {dtype}; npz files keep neither bfloat16 nor float8")
+    wanted = math.prod(header.shape) * dtype.itemsize
+    stated = size - len(begin) - len(packed) - length
+    if stated != wanted:
+        raise ParseError(f"{what}: {header.shape} of {dtype} takes {wanted} bytes, stated are {stated}")
+    shape = header.shape[::-1] if header.fortran_order else header.shape
+    array = view(memoryview(stream.read()), 0, shape, dtype, what)
+    return array.T if header.fortran_order else array
+
+
+def _parse_header(text: bytes, what: str) -> _Header:
+    try:
+        header = ast.literal_eval(text.decode().strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        raise ParseError(f"the header of {what} is damaged: {error}") from None
+    return read_value(header, _Header, f"the header of {what}")

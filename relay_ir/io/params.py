@@ -65,6 +65,8 @@ def load_params(source: Source) -> dict[str, Array]:
         raise ParseError(f"the file has {number} names and {tensors} tensors")
     params: dict[str, Array] = {}
     for name in names:
+        if name in params:
+            raise ParseError(f"the file has two tensors {name!r}")
         params[name], offset = _tensor(buffer, offset, name)
     return params
 

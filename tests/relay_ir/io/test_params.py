@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import struct
 
 import ml_dtypes
 import numpy as np
@@ -106,6 +107,13 @@ def test_damaged_files(place, patch, cut):
         relay_ir.load_params(content)
 
 
+def blob_of(shape: tuple[int, ...]) -> bytes:
+    """Return a file of one tensor without elements, of int16 and that shape."""
+    head = EXAMPLE[:16] + struct.pack("<QQ", 1, 1) + b"w" + struct.pack("<Q", 1)
+    mark = bytes.fromhex("3fa1b496f0405edd")
+    return head + mark + struct.pack(f"<QiiiBBH{len(shape)}qq", 0, 1, 0, len(shape), 0, 16, 1, *shape, 0)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -115,6 +123,11 @@ def test_damaged_files(place, patch, cut):
         (EXAMPLE[:-1], r"parameter 'w': .*expected 4 bytes of elements, found 3"),
         (EXAMPLE[:16] + b"\xff" * 8 + EXAMPLE[24:], "name|inside a count"),
         (EXAMPLE[:42] + b"\x03" + EXAMPLE[43:], "2 names and 3 tensors"),
+        (EXAMPLE.replace(b"w", b"b"), "the file has two tensors 'b'"),
+        (blob_of((0, 2**62)), "parameter 'w': tensor at byte 41: no array has the shape"),
+        (blob_of((-1,)), r"parameter 'w': tensor at byte 41: shape \(-1,\) has a negative extent"),
+        (blob_of((2**62, 2**62)), "bytes, stated are 0"),
+        (blob_of((1,) * 65), "expected a rank of 0 to 64, found 65"),
     ],
 )
 def test_what_is_wrong_is_said(content, message):
