@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from relay2relax.core.script_source import Poison, ScriptSource
 
 
-class Names:
-    """What the names of ``source`` stand for.
+class Scopes:
+    """What names stand for.
 
-    Readers of tensor programs and of Relax derive from it.
+    ``outermost`` is the scope around all others. ``outside`` is asked for names that no scope
+    defines: what they mean in the program around the script.
     """
 
-    def __init__(self, source: ScriptSource) -> None:
+    def __init__(self, source: ScriptSource, outside: Mapping[str, object], outermost: Mapping[str, object]) -> None:
         self.source = source
-        self.scopes: list[dict[str, Any]] = [{}]
+        self.outside = outside
+        self.levels: list[dict[str, object]] = [dict(outermost)]
 
-    def define(self, name: str, item: Any) -> None:
+    def define(self, name: str, item: object) -> None:
         """Let ``name`` stand for ``item`` in the innermost scope."""
-        self.scopes[-1][name] = item
+        self.levels[-1][name] = item
 
-    def find(self, name: str) -> Any:
+    def find(self, name: str) -> object:
         """Return what ``name`` stands for, None where it is not defined."""
-        for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
-        return self.source.values.get(name)
+        for level in reversed(self.levels):
+            if name in level:
+                return level[name]
+        return self.outside.get(name)
 
-    def lookup(self, name: str) -> Any:
+    def lookup(self, name: str) -> object:
         """Return what ``name`` stands for, None where it is not defined.
 
         Raises FollowsError for a mistaken one.
@@ -42,13 +43,14 @@ class Names:
 
     def names(self) -> list[str]:
         """Return the names that can be seen."""
-        return [name for scope in self.scopes for name in scope]
+        return [name for level in self.levels for name in level]
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Open a scope, whose names are forgotten at its end."""
-        self.scopes.append({})
+    def inner(self, level: dict[str, object] | None = None) -> Iterator[dict[str, object]]:
+        """Open a scope that begins with ``level``; its names are forgotten at its end."""
+        opened = {} if level is None else level
+        self.levels.append(opened)
         try:
-            yield
+            yield opened
         finally:
-            self.scopes.pop()
+            self.levels.pop()

@@ -2,7 +2,7 @@
 mistake.
 
 A script is Python text, so Python's own parser reads it; what the names in it mean is decided by
-the readers of tensor programs (``tir/script_*``) and of Relax (``relax_ir/script_*``). Imports in
+the readers of tensor programs (``tir/script``) and of Relax (``relax_ir/script``). Imports in
 the text are looked at for the names that they give to TVM's namespaces, and otherwise ignored.
 """
 
@@ -14,10 +14,11 @@ import operator
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from relay2relax.core.errors import Diagnostic, ParseError
 from relay2relax.core.source import SourceRange, SourceText
@@ -31,13 +32,12 @@ _NAMESPACES = {
     "relay2relax.script.R": "R", "relay2relax.script.T": "T", "relay2relax.script.ir": "I",
     "relay2relax.script.relax": "R", "relay2relax.script.tir": "T", "relay2relax.script.tirx": "T",
 }  # fmt: skip
+_NO_ALIASES: Mapping[str, str] = MappingProxyType({})
 # ``def main[n](…)`` of Python 3.12; names in a signature are known as dimensions without it.
 _TYPE_PARAMETERS = re.compile(r"^([ \t]*def\s+\w+\s*)(\[[^\]\n]*\])(?=\s*\()", re.MULTILINE)
-_CLASSIC = re.compile(
-    r"\btvm\.script\s+import\s+[^\n]*\btir\b|\bT\.block\b|\bT\.block_attr\b|\bT\.Buffer\[|\"tir\.noalias\""
-)
-_MODERN = re.compile(r"\bimport\s+[^\n]*\btirx\b|\bT\.sblock|\bs_tir\s*=|\bT\.let\b|\"tirx\.noalias\"")
 
+
+_Result = TypeVar("_Result")
 
 # The words of statements that Python's syntax tree calls otherwise.
 _STATEMENTS = {"FunctionDef": "def", "AsyncFunctionDef": "async", "ClassDef": "class", "ImportFrom": "import",
@@ -114,23 +114,18 @@ _LARGEST = 1e40
 class ScriptSource:
     """A script and its syntax tree.
 
-    ``classic`` says that the text is in the words of TVM 0.16–0.23, where some mean something else
-    than today. ``values`` are scalars for names that the text does not define. ``problems`` are the
-    mistakes found so far.
+    ``functions`` are those that the text defines, ``problems`` the mistakes found so far.
     """
 
-    def __init__(self, text: str, name: str = "<script>") -> None:
-        """Parse ``text``; raises ParseError where it is not Python."""
+    def __init__(self, text: str, name: str = "<script>", aliases: Mapping[str, str] = _NO_ALIASES) -> None:
+        """Parse ``text``; raises ParseError where it is not Python.
+
+        ``aliases`` are names that stand for TVM's namespaces without an import in the text.
+        """
         text = _TYPE_PARAMETERS.sub(
             lambda found: found[1] + " " * len(found[2]), textwrap.dedent(text.removeprefix("\ufeff"))
         )
         self.text = SourceText(text, name)
-        self.classic = _CLASSIC.search(text) is not None and _MODERN.search(text) is None
-        # The functions that the text defines.
-        self.functions: dict[str, ast.FunctionDef] = {}
-        # What the script carries beside its text, by type.
-        self.metadata: Mapping[str, Sequence[Any]] = {}
-        self.values: dict[str, Any] = {}
         self.problems: list[Diagnostic] = []
         try:
             with _unwarned():
@@ -150,6 +145,7 @@ class ScriptSource:
         for node in self.tree.body:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._import(node)
+        self.aliases |= aliases
 
     def _syntax(self, error: SyntaxError) -> Diagnostic:
         line, column = error.lineno or 1, error.offset or 1
@@ -196,6 +192,14 @@ class ScriptSource:
         found = problem.diagnostic if where is None else replace(problem.diagnostic, where=where)
         if not isinstance(problem, FollowsError) and found not in self.problems:
             self.problems.append(found)
+
+    def attempt(self, read: Callable[[], _Result]) -> _Result | None:
+        """Return what ``read`` returns; a mistake is put down, and None returned."""
+        try:
+            return read()
+        except ScriptProblem as problem:
+            self.put_down(problem)
+            return None
 
     def _column(self, line: int, offset: int) -> int:
         text = self.text.line(line)
@@ -363,6 +367,13 @@ class ScriptSource:
             return node.value
         raise self.problem(node, f"{what} is a string", "expected a string")
 
+    def integer(self, node: ast.AST, what: str) -> int:
+        """Return the integer that ``node`` is; ``what`` says what it stands for."""
+        value = self.literal(node)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.problem(node, f"{what} is an integer", "expected an integer")
+        return value
+
     def arguments(self, call: ast.Call, names: tuple[str, ...]) -> dict[str, ast.expr]:
         """Return the arguments of ``call`` by the parameter names ``names``; raises ScriptProblem
         for others.
@@ -378,3 +389,20 @@ class ScriptSource:
                 raise self.problem(keyword, f"the argument `{keyword.arg}` is given twice", "given before")
             given[keyword.arg] = keyword.value
         return given
+
+    def require(self, node: ast.AST, given: Mapping[str, ast.expr], *names: str) -> None:
+        """Raise ScriptProblem for the first of ``names`` that is not among the arguments."""
+        for name in names:
+            if name not in given:
+                raise self.problem(node, f"the argument `{name}` is missing", f"expected `{name}`")
+
+    def needed(self, node: ast.AST, given: Mapping[str, ast.expr], name: str) -> ast.expr:
+        """Return the argument ``name`` out of those that are ``given``."""
+        self.require(node, given, name)
+        return given[name]
+
+    def only(self, node: ast.Call, what: str) -> ast.expr:
+        """Return the one argument of a call that takes ``what``."""
+        if len(node.args) != 1:
+            raise self.problem(node, f"`{self.dotted(node.func)}` takes {what}", f"expected {what}")
+        return node.args[0]

@@ -21,9 +21,9 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.tvm_installation import TvmError, require_tvm
 from relay2relax.relax_ir.ir.expr import Constant, IRModule
-from relay2relax.relax_ir.script.dialect import dialect_of_version
 from relay2relax.relax_ir.script.parser import parse
 from relay2relax.relax_ir.script.printer import print_module
+from relay2relax.tir.script.dialect import dialect_of_version
 
 
 def to_tvm(mod: IRModule) -> Any:

@@ -14,7 +14,7 @@ classes and functions.
 or a tir PrimFunc. The source is found by ``inspect`` and read as ``relax_ir.parse`` reads a text;
 the decorated code itself never runs. What the surrounding Python knows may be used by name, and
 computed with: numbers, strings, lists, dtypes, dimensions, struct info, arrays
-(``relax_ir/script_capture.py``). With ``from __future__ import annotations`` Python does not
+(``relax_ir/script/capture.py``). With ``from __future__ import annotations`` Python does not
 evaluate annotations; without it the names in them have to exist.
 """
 
@@ -121,9 +121,8 @@ def _read(item: type | FunctionType, functions: list[FunctionType]) -> relax_ir.
     except (OSError, TypeError) as error:
         raise ParseError(f"the source of {item.__name__} cannot be found: {error}") from error
     # Empty lines before it give every place the line that it has in the file.
-    source = ScriptSource("\n" * (start - 1) + "".join(lines), name)
     outside = dict(_outside(item, functions))
-    source.aliases.update(_namespaces(outside))
+    source = ScriptSource("\n" * (start - 1) + "".join(lines), name, _namespaces(outside))
     return read_script(source, outside, live=True)
 
 

@@ -13,6 +13,7 @@ import ast
 import builtins
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,18 +33,25 @@ class Words:
     """A value that stands for words of a script: its ``repr`` is what it means."""
 
 
-def fill_in(source: ScriptSource, outside: Mapping[str, Any], live: bool) -> dict[str, Any]:
-    """Put what ``outside`` says into the tree of ``source``; return the arrays and functions, by
-    the names for them.
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What names of a script stand for: arrays and functions, and scalars."""
+
+    found: Mapping[str, Any]
+    scalars: Mapping[str, PrimExpr]
+
+
+def fill_in(source: ScriptSource, outside: Mapping[str, Any], live: bool) -> Captured:
+    """Put what ``outside`` says into the tree of ``source``; return what cannot stand there, by
+    the names for it.
 
     Expressions are evaluated where the script is ``live``, code of the running program; of a text
     only names are looked up. Raises ScriptProblem, at its place, for an expression that Python
     cannot evaluate.
     """
     filler = _FillIn(source, outside, live)
-    source.tree = filler.visit(source.tree)
-    source.values = filler.scalars
-    return filler.found
+    filler.visit(source.tree)
+    return Captured(filler.found, filler.scalars)
 
 
 class _FillIn(ast.NodeTransformer):
@@ -55,7 +63,7 @@ class _FillIn(ast.NodeTransformer):
         self.outside = outside
         self.own: frozenset[str] = _WORDS | {*source.aliases, *_defined(source.tree.body)}
         self.found: dict[str, Any] = {}
-        self.scalars: dict[str, Any] = {}
+        self.scalars: dict[str, PrimExpr] = {}
 
     def visit(self, node: ast.AST) -> Any:
         match node:

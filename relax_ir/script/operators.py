@@ -7,76 +7,36 @@ TVM takes for it.
 from __future__ import annotations
 
 import ast
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import numpy as np
-
-from relay2relax.core.dtype import DTypeError, integer_range, numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.registry.attributes import AttrField, attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relax_op
-from relay2relax.relax_ir.inference.op_signatures import (
-    RENAMED,
-    REQUIRED,
-    Argument,
-    ForeignAttrs,
-    Signature,
-    foreign_op,
-    operator_names,
-    signature,
-)
-from relay2relax.relax_ir.ir.expr import (
-    Call,
-    CallDPSPacked,
-    CallTIR,
-    Constant,
-    Expr,
-    PrimValue,
-    ShapeExpr,
-    StringImm,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
-from relay2relax.relax_ir.ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.inference.op_signatures import RENAMED, REQUIRED, Signature, operator_names, signature
+from relay2relax.relax_ir.ir.expr import Call, Constant, Expr, PrimValue, ShapeExpr, Tuple, Var
+from relay2relax.relax_ir.ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
 from relay2relax.relax_ir.ir.visit import LEAVES
-from relay2relax.relax_ir.script.dialect import DIALECTS
-from relay2relax.relax_ir.script.types import TypeReader, as_dimension
-from relay2relax.tir.extent import as_prim
+from relay2relax.relax_ir.script.arguments import EXPRESSIONS, Arguments, plain
+from relay2relax.relax_ir.script.dialect import implied
+from relay2relax.relax_ir.script.foreign import RESULT, ForeignReader, find_keyword
+from relay2relax.relax_ir.script.types import as_dimension
 from relay2relax.tir.ir.expr import FloatImm, IntImm, PrimExpr
-from relay2relax.tir.script.expr import is_dtype
-
-EXPRESSIONS = (*LEAVES, Call, CallTIR, CallDPSPacked, Tuple, TupleGetItem)
-# What the result of a call is said with, by age.
-RESULT = ("out_sinfo", "out_ty", "sinfo_args", "ty_args")
-# What is given its arguments as one tuple.
-_INTO_MEMORY = frozenset({"call_tir_inplace", "call_tir_with_grad", "dist.call_tir_local_view"})
+from relay2relax.tir.script.context import ReadContext
+from relay2relax.tir.script.types import is_dtype
 
 
-class OperatorReader(TypeReader, ABC):
-    """Reads calls of operators; how arguments are bound to variables is asked of the subclass."""
+class OperatorReader:
+    """Reads calls of operators."""
 
-    @abstractmethod
-    def bound(self, value: Expr, node: ast.AST) -> Expr:
-        """Return a variable bound to ``value``."""
+    def __init__(self, context: ReadContext, arguments: Arguments) -> None:
+        self.source = context.source
+        # What the operators of older releases take for arguments that they do not have.
+        self.implied = {} if context.dialect.today else implied(context.dialect)
+        self.arguments = arguments
+        self.foreign = ForeignReader(arguments)
 
-    @abstractmethod
-    def leaf(self, value: Any, node: ast.AST) -> Expr:
-        """Return ``value`` as a leaf, or a tuple of leaves."""
-
-    def extent_of(self, value: Any, node: ast.AST) -> Any:
-        """Return ``value`` as an extent."""
-        value = as_dimension(value)
-        if isinstance(value, PrimValue):
-            value = value.value
-        if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)):
-            raise self.source.problem(node, "this is no extent", "expected integers and dimensions")
-        return value.value if isinstance(value, IntImm) and value.dtype == "int64" else value
-
-    def operator_call(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any], node: ast.AST) -> Call:
+    def operator_call(self, name: str, args: Sequence[object], keywords: Mapping[str, object], node: ast.AST) -> Call:
         """Return the call of ``R.<name>``; by its record where it has one."""
         name = RENAMED.get(name, name)
         op, form = relax_op(name), signature(name)
@@ -84,16 +44,16 @@ class OperatorReader(TypeReader, ABC):
             at = node.func if isinstance(node, ast.Call) else node
             raise self.source.undefined(at, f"R.{name}", [f"R.{one}" for one in operator_names()], "operator")
         if op is None:
-            return self.foreign(name, args, keywords, node)
+            return self.foreign.call(name, args, keywords, node)
         try:
             given = self.by_name(op, form, args, keywords, node)
         except TypeError as error:
             raise self.source.problem(node, f"R.{name}: {error}", "expected other arguments") from None
         if form is not None and (self.says_more(op, form, given) or takes_scalar(op, form, given)):
-            return self.foreign(name, args, keywords, node)
+            return self.foreign.call(name, args, keywords, node)
         return self.by_record(op, given, form, node)
 
-    def says_more(self, op: OpDef, form: Signature, given: Mapping[str, Any]) -> bool:
+    def says_more(self, op: OpDef, form: Signature, given: Mapping[str, object]) -> bool:
         """Whether an argument that the record of ``op`` has no place for is another than what TVM
         takes for it.
 
@@ -106,11 +66,11 @@ class OperatorReader(TypeReader, ABC):
         known = {op.script.rename.get(field.name, field.name) for field in fields}
         places = len(op.inputs) + len(op.script.positional)
         others = [name for place, name in enumerate(form.params) if name not in known and place >= places]
-        return any(_plain(given[name]) != form.default(name) for name in others if name in given)
+        return any(plain(given[name]) != form.default(name) for name in others if name in given)
 
     def by_name(
-        self, op: OpDef, form: Signature | None, args: Sequence[Any], keywords: Mapping[str, Any], node: ast.AST
-    ) -> dict[str, Any]:
+        self, op: OpDef, form: Signature | None, args: Sequence[object], keywords: Mapping[str, object], node: ast.AST
+    ) -> dict[str, object]:
         """Return the arguments by the names that TVM has for them."""
         assert op.script is not None
         if form is not None and form.star is None:
@@ -126,25 +86,20 @@ class OperatorReader(TypeReader, ABC):
             if keyword in RESULT:
                 continue  # TVM prints what the result of some operators is; the record knows it.
             if keyword not in names:
-                raise self.source.problem(self.keyword(node, keyword), title, f"expected {', '.join(names)}")
+                raise self.source.problem(find_keyword(node, keyword), title, f"expected {', '.join(names)}")
             if keyword in given:
                 raise self.source.problem(
                     node, f"R.{op.script.name}: the argument `{keyword}` is given twice", "given twice"
                 )
             given[keyword] = value
         if form is not None and form.star is None:
-            implied = DIALECTS["tvm-0.18"].implied if self.source.classic else {}
             for param, default in zip(form.params, form.defaults, strict=True):
-                default = implied.get((op.script.name, param), default)
+                default = self.implied.get((op.script.name, param), default)
                 if default is not REQUIRED:
                     given.setdefault(param, default)
         return given
 
-    def keyword(self, node: ast.AST, name: str) -> ast.AST:
-        found = node.keywords if isinstance(node, ast.Call) else []
-        return next((keyword for keyword in found if keyword.arg == name), node)
-
-    def by_record(self, op: OpDef, given: dict[str, Any], form: Signature | None, node: ast.AST) -> Call:
+    def by_record(self, op: OpDef, given: dict[str, object], form: Signature | None, node: ast.AST) -> Call:
         assert op.script is not None
         script = op.script
         fields = [field for field in attr_fields(op.attrs) if field.name not in script.omit]
@@ -154,8 +109,8 @@ class OperatorReader(TypeReader, ABC):
             index = len(op.inputs) + place
             if index < len(names):
                 keywords[names[index]] = next(f for f in fields if f.name == field_name)
-        values: dict[str, Any] = {}
-        inputs: list[Any] = []
+        values: dict[str, object] = {}
+        inputs: list[object] = []
         for name in names:
             field = keywords.get(name)
             if field is not None:
@@ -184,28 +139,15 @@ class OperatorReader(TypeReader, ABC):
         except (TypeError, Relay2RelaxError) as error:
             raise self.source.problem(node, f"R.{script.name}: {error}", "expected other arguments") from None
 
-    def numbers(self, value: Any, dtype: str, node: ast.AST) -> Constant:
-        """Return a number, or lists of numbers, as a constant.
-
-        Raises ScriptProblem where ``dtype`` cannot hold it.
-        """
-        try:
-            return Constant(np.array(value, numpy_dtype(dtype)))
-        except OverflowError as error:
-            low, high = integer_range(dtype)
-            title, label = f"this number does not fit in {dtype}", f"expected {low} to {high}"
-            raise self.source.problem(node, title, label) from error
-        except (ValueError, TypeError, DTypeError) as error:
-            label = "expected numbers, in lists of one length each" if isinstance(value, list) else "expected a number"
-            raise self.source.problem(node, f"this is no constant of dtype {dtype!r}", label) from error
-
-    def inputs(self, op: OpDef, values: Sequence[Any], node: ast.AST) -> tuple[Expr, ...]:
+    def inputs(self, op: OpDef, values: Sequence[object], node: ast.AST) -> tuple[Expr, ...]:
         """Return the arguments of an operator: bare numbers take the dtype of the tensor beside
         them.
         """
         dtype = ""
         values = [
-            self.bound(v, node) if isinstance(v, EXPRESSIONS) and not isinstance(v, (*LEAVES, Tuple)) else v
+            self.arguments.bindings.bound(v, node)
+            if isinstance(v, EXPRESSIONS) and not isinstance(v, (*LEAVES, Tuple))
+            else v
             for v in values
         ]
         for value in values:
@@ -215,22 +157,22 @@ class OperatorReader(TypeReader, ABC):
         for index, value in enumerate(values):
             name = op.inputs[min(index, len(op.inputs) - 1)]
             if isinstance(value, (bool, int, float)) and dtype:
-                made.append(self.numbers(value, dtype, node))
+                made.append(self.arguments.numbers(value, dtype, node))
             elif isinstance(value, (tuple, list)) and self.is_shape(value, name):
-                made.append(ShapeExpr(tuple(self.extent_of(one, node) for one in value)))
+                made.append(ShapeExpr(tuple(self.arguments.extent_of(one, node) for one in value)))
             else:
-                made.append(self.leaf(value, node))
+                made.append(self.arguments.leaf(value, node))
         return tuple(made)
 
-    def is_shape(self, value: Sequence[Any], name: str) -> bool:
+    def is_shape(self, value: Sequence[object], name: str) -> bool:
         if not value:
             return "shape" in name
         return all(isinstance(as_dimension(one), (int, PrimExpr, PrimValue)) and one is not True for one in value)
 
-    def attribute_value(self, value: Any, field: AttrField, node: ast.AST, op: str) -> Any:
+    def attribute_value(self, value: object, field: AttrField, node: ast.AST, op: str) -> object:
         """Return ``value`` as the attribute class has it."""
-        at = self.keyword(node, field.name)
-        value = _plain(value)
+        at = find_keyword(node, field.name)
+        value = plain(value)
         if _holds_struct_info(value):
             raise self.source.problem(at, f"{op}: `{field.name}` is a value", "expected a value, found struct info")
         match field.kind:
@@ -271,72 +213,8 @@ class OperatorReader(TypeReader, ABC):
                 return tuple(zip(value[::2], value[1::2], strict=True)) if len(value) % 2 == 0 else value
         return value
 
-    def foreign(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any], node: ast.AST) -> Call:
-        """Return the call of an operator without a record, as it is written."""
-        op = foreign_op(name)
-        assert op is not None
-        if name in _INTO_MEMORY and len(args) > 1:
-            args = [args[0], self.fields_of(args[1], node), *args[2:]]
-        if name == "dist.call_tir_local_view" and "tir_vars" in keywords:
-            # Scalars stood apart until 0.25.
-            scalars = keywords["tir_vars"]
-            row = scalars.values if isinstance(scalars, ShapeExpr) else scalars
-            tensors = self.leaf(args[1], node)
-            given = tuple(PrimValue(as_prim(self.extent_of(one, node))) for one in row)
-            args = [args[0], Tuple((*tensors.fields, *given) if isinstance(tensors, Tuple) else given), *args[2:]]
-            keywords = {keyword: value for keyword, value in keywords.items() if keyword != "tir_vars"}
-        params = set(op.inputs) | set(RESULT)
-        for keyword in keywords:
-            if keyword not in params and name != "call_builtin_with_ctx":
-                raise self.source.problem(self.keyword(node, keyword), f"R.{name} has no such argument",
-                                          f"expected {', '.join(op.inputs)}")  # fmt: skip
-        found: list[Expr] = []
-        layout: list[tuple[str, Any]] = []
-        for keyword, value in _in_order(signature(name), args, _in_today_s_words(keywords)):
-            plain = isinstance(value, StringImm) and name.startswith("memory.")
-            if self.is_expression(value) and not plain:
-                layout.append((keyword, Argument(len(found))))
-                found.append(self.leaf(value, node))
-            else:
-                layout.append((keyword, _plain(value)))
-        return Call(op, tuple(found), ForeignAttrs(tuple(layout)))
 
-    def fields_of(self, value: Any, node: ast.AST) -> Any:
-        """Return a tuple that is a variable as a tuple of its fields, another value alone as a
-        tuple of it.
-        """
-        if not isinstance(value, Var):
-            return value
-        if not isinstance(value.info, TupleStructInfo):
-            return Tuple((value,))
-        return Tuple(tuple(self.bound(TupleGetItem(value, place), node) for place in range(len(value.info.fields))))
-
-    def is_expression(self, value: Any) -> bool:
-        if isinstance(value, (tuple, list)):
-            return any(self.is_expression(one) for one in value)
-        return isinstance(value, EXPRESSIONS) and not isinstance(value, PrimValue)
-
-
-def _in_order(form: Signature | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the arguments of a call with their keywords, "" for those without: by position as far
-    as that goes.
-
-    Of what is left out, only what stands between is filled in.
-    """
-    given = [("", arg) for arg in args]
-    if form is None or form.star is not None or not keywords.keys() <= set(form.params):
-        return [*given, *keywords.items()]
-    named = {**dict(zip(form.params, args, strict=False)), **keywords}
-    places = [name for name in form.params if name not in form.by_name]
-    while places and places[-1] not in named:
-        places.pop()
-    if any(name not in named and form.default(name) is REQUIRED for name in places):
-        return [*given, *keywords.items()]
-    found = [("", named.get(name, form.default(name))) for name in places]
-    return [*found, *((name, value) for name, value in named.items() if name in form.by_name)]
-
-
-def takes_scalar(op: OpDef, form: Signature, given: Mapping[str, Any]) -> bool:
+def takes_scalar(op: OpDef, form: Signature, given: Mapping[str, object]) -> bool:
     """Whether a scalar that only the running program knows stands where the record of ``op`` has an
     attribute.
 
@@ -347,7 +225,7 @@ def takes_scalar(op: OpDef, form: Signature, given: Mapping[str, Any]) -> bool:
     return any(_is_scalar(given[name]) for name in others if name in given)
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_scalar(value: object) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(_is_scalar, value))
     if isinstance(value, Tuple):
@@ -355,34 +233,5 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, Var) and isinstance(value.info, PrimStructInfo) and value.info.value is None
 
 
-def _in_today_s_words(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``keywords`` with today's names of the results' struct info, that of packed functions
-    in a row.
-    """
-    named = {{"sinfo_args": "ty_args", "out_sinfo": "out_ty"}.get(name, name): v for name, v in keywords.items()}
-    return {name: (v,) if name == "ty_args" and isinstance(v, StructInfo) else v for name, v in named.items()}
-
-
-def _holds_struct_info(value: Any) -> bool:
+def _holds_struct_info(value: object) -> bool:
     return any(map(_holds_struct_info, value)) if isinstance(value, tuple) else isinstance(value, StructInfo)
-
-
-def _plain(value: Any) -> Any:
-    """Return an attribute's value without the wrappers of Relax; lists become tuples."""
-    value = as_dimension(value)
-    match value:
-        case PrimValue(FloatImm() as literal):
-            return literal
-        case PrimValue(inner):
-            return _plain(inner)
-        case IntImm(number, ("bool" | "int64") as dtype):
-            return bool(number) if dtype == "bool" else number
-        case FloatImm(number, "float64"):
-            return number
-        case StringImm(text):
-            return text
-        case ShapeExpr(values) | Tuple(values):
-            return tuple(_plain(one) for one in values)
-        case list() | tuple():
-            return tuple(_plain(one) for one in value)
-    return value

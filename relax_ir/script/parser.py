@@ -12,29 +12,31 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic, ParseError
+from relay2relax.core.script_scope import Scopes
 from relay2relax.core.script_source import FollowsError, ScriptProblem, ScriptSource
 from relay2relax.core.source import SourceRange
 from relay2relax.relax_ir.analysis.check import WellFormedError, find_mistakes
-from relay2relax.relax_ir.inference.infer import Inference, function_info
+from relay2relax.relax_ir.inference.infer import function_info
 from relay2relax.relax_ir.ir.devices import DummyGlobalInfo, GlobalInfo
 from relay2relax.relax_ir.ir.expr import CallTIR, ExternFunc, Function, GlobalVar, IRModule, Var
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings
 from relay2relax.relax_ir.script.body import FunctionReader
-from relay2relax.relax_ir.script.calls import ModuleName
 from relay2relax.relax_ir.script.capture import fill_in
+from relay2relax.relax_ir.script.context import ModuleContext
 from relay2relax.relax_ir.script.metadata import metadata_of
 from relay2relax.relax_ir.script.signature import Signature
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.ir.visit import free_variables
+from relay2relax.tir.script.context import ReadContext
+from relay2relax.tir.script.dialect import dialect_of
 from relay2relax.tir.script.parser import is_prim_func, read_prim_func
 
 
 def parse(
-    text: str, name: str = "<script>", constants: Mapping[str, Any] | None = None, check_well_formed: bool = True
+    text: str, name: str = "<script>", constants: Mapping[str, object] | None = None, check_well_formed: bool = True
 ) -> IRModule:
     """Return the module that ``text`` describes; a function alone makes a module of its own.
 
@@ -49,35 +51,81 @@ def parse(
 
 @collection_paused()
 def read_script(
-    source: ScriptSource, outside: Mapping[str, Any], check_well_formed: bool = True, live: bool = False
+    source: ScriptSource, outside: Mapping[str, object], check_well_formed: bool = True, live: bool = False
 ) -> IRModule:
     """Return the module that ``source`` describes, ``outside`` being what its free names mean.
 
-    Expressions of these names are evaluated where the script is ``live`` (``script_capture.py``).
-    Raises as :func:`parse` does.
+    Expressions of these names are evaluated where the script is ``live`` (``capture.py``). Raises
+    as :func:`parse` does.
     """
-    reader = _ModuleReader(source, check_well_formed)
     try:
-        found = fill_in(source, outside, live)
-        reader.given = {name: value for name, value in found.items() if isinstance(value, (PrimFunc, Function))}
-        arrays = {name: value for name, value in found.items() if name not in reader.given}
-        tables = {name: outside[name] for name in ("metadata",) if name in outside}
-        reader.constants = {**metadata_of(source), **tables, **arrays}
-        source.metadata = reader.constants.get("metadata", {})
-        reader.read()
-    except ScriptProblem as problem:
-        source.put_down(problem)
+        reader = source.attempt(lambda: _read(source, outside, check_well_formed, live))
     except RecursionError as error:
         raise ParseError(Diagnostic("the script is nested too deep"), source.text) from error
     source.finish()
+    assert reader is not None
     mod = reader.module()
     if not check_well_formed:
         return _unchecked(mod)
-    if reader.check:
+    if reader.context.checks:
         mistakes = find_mistakes(mod, reader.place)
         if mistakes:
             raise WellFormedError(mistakes, source.text)
     return mod
+
+
+def _read(source: ScriptSource, outside: Mapping[str, object], check: bool, live: bool) -> _ModuleReader:
+    """Return the reader of the module of ``source``, which has read it."""
+    captured = fill_in(source, outside, live)
+    # Functions from outside, which the module may take in under names of its own.
+    given = {name: value for name, value in captured.found.items() if isinstance(value, (PrimFunc, Function))}
+    arrays = {name: value for name, value in captured.found.items() if name not in given}
+    tables = {name: outside[name] for name in ("metadata",) if name in outside}
+    constants = {**metadata_of(source), **tables, **arrays}
+    beside = constants.get("metadata")
+    text = ReadContext(
+        source,
+        dialect_of(source.text.text),
+        Scopes(source, captured.scalars, {}),
+        beside if isinstance(beside, Mapping) else {},
+    )
+    head, asked = _module_class(source)
+    context = ModuleContext(text, constants, check and asked, is_alone=head is None)
+    reader = _ModuleReader(context, given)
+    reader.read(source.tree.body if head is None else reader.definitions(head))
+    return reader
+
+
+def _module_class(source: ScriptSource) -> tuple[ast.ClassDef | None, bool]:
+    """Return the class that is the module, None where functions stand alone, and whether it asks to
+    be checked.
+    """
+    classes = [node for node in source.tree.body if isinstance(node, ast.ClassDef)]
+    found: list[ast.ClassDef] = []
+    asked = True
+    for node in classes:
+        for decorator in node.decorator_list:
+            asked = asked and _asks_for_check(source, decorator)
+            if source.dotted(decorator.func if isinstance(decorator, ast.Call) else decorator) == "I.ir_module":
+                found.append(node)
+                break
+    if classes and not found:
+        problem = source.problem(classes[0], f"the class `{classes[0].name}` is no module",
+                                 "expected `@I.ir_module` before it")  # fmt: skip
+        raise ScriptProblem(replace(problem.diagnostic, where=source.head(classes[0])))
+    if len(found) > 1:
+        problem = source.problem(found[1], "the text has two modules", "a second one")
+        raise ScriptProblem(replace(problem.diagnostic, where=source.head(found[1])))
+    return (found[0] if found else None), asked
+
+
+def _asks_for_check(source: ScriptSource, decorator: ast.expr) -> bool:
+    said = (
+        [one.value for one in decorator.keywords if one.arg == "check_well_formed"]
+        if isinstance(decorator, ast.Call)
+        else []
+    )
+    return all(bool(source.literal(one)) for one in said)
 
 
 def _unchecked(mod: IRModule) -> IRModule:
@@ -98,41 +146,29 @@ class _ModuleReader:
     A function without declared result is read before those that call it.
     """
 
-    def __init__(self, source: ScriptSource, check: bool) -> None:
-        self.source = source
-        self.check = check
-        self.constants: Mapping[str, Any] = {}
-        # Functions from outside, which the module may take in under names of its own.
-        self.given: Mapping[str, PrimFunc | Function] = {}
-        self.globals: dict[str, GlobalVar] = {}
+    def __init__(self, context: ModuleContext, given: Mapping[str, PrimFunc | Function]) -> None:
+        self.source = context.text.source
+        self.context = context
+        self.given = given
         self.nodes: dict[GlobalVar, ast.FunctionDef] = {}
         self.heads: dict[GlobalVar, Signature] = {}
         self.reading: set[GlobalVar] = set()
         self.functions: dict[GlobalVar, Function | PrimFunc | None] = {}
-        self.attrs: dict[str, Any] = {}
-        self.global_infos: dict[str, tuple[GlobalInfo, ...]] = {}
-        self.is_alone = True
-        # Functions that the module knows by a name of its own; calls name them as they are
-        # registered.
-        self.externs: dict[str, ExternFunc] = {}
-        self.inference = Inference()
-        self.places: dict[Var, ast.AST] = {}
-        self.scalars_last: set[GlobalVar] = set()
-        self.names: dict[str, Any] = dict.fromkeys(source.modules - {"cls"}, ModuleName())
+        self.attrs: dict[str, object] = {}
 
-    def read(self) -> None:
-        body = self.definitions()
+    def read(self, body: list[ast.stmt]) -> None:
+        """Read the functions that the statements ``body`` define."""
         for node in body:
             if isinstance(node, ast.FunctionDef):
                 self.declare(node)
-        if not self.globals and not any(isinstance(node, ast.ClassDef) for node in self.source.tree.body):
+        if not self.context.globals and not any(isinstance(node, ast.ClassDef) for node in self.source.tree.body):
             raise ScriptProblem(Diagnostic("the text has no module", help="expected `@I.ir_module` before a class, "
                                            "or functions with `@R.function` or `@T.prim_func`"))  # fmt: skip
         for var, node in self.nodes.items():
             if is_prim_func(self.source, node):
-                func = self.functions[var] = read_prim_func(self.source, node)
+                func = self.functions[var] = read_prim_func(self.context.text.with_names({}), node)
                 if func is not None:
-                    self.inference.declare(var, function_info(func))
+                    self.context.inference.declare(var, function_info(func))
         relax = [var for var in self.nodes if var not in self.functions]
         for var in relax:
             try:
@@ -141,27 +177,14 @@ class _ModuleReader:
                 self.source.put_down(problem)
                 self.functions[var] = None
                 continue
-            self.inference.declare(var, head.info())
+            self.context.inference.declare(var, head.info())
         for var in relax:
             self.function(var)
 
-    def definitions(self) -> list[ast.stmt]:
-        """Return the statements that define functions: those of the module's class, or of the
-        text.
+    def definitions(self, module: ast.ClassDef) -> list[ast.stmt]:
+        """Return the statements of the module's class, those that define no functions being
+        read.
         """
-        classes = [node for node in self.source.tree.body if isinstance(node, ast.ClassDef)]
-        modules = [node for node in classes if any(self.is_module(one) for one in node.decorator_list)]
-        if classes and not modules:
-            problem = self.source.problem(classes[0], f"the class `{classes[0].name}` is no module",
-                                          "expected `@I.ir_module` before it")  # fmt: skip
-            raise ScriptProblem(replace(problem.diagnostic, where=self.source.head(classes[0])))
-        if not modules:
-            return self.source.tree.body
-        module = modules[0]
-        if len(modules) > 1:
-            problem = self.source.problem(modules[1], "the text has two modules", "a second one")
-            raise ScriptProblem(replace(problem.diagnostic, where=self.source.head(modules[1])))
-        self.is_alone = False
         for node in module.body:
             match node:
                 case ast.FunctionDef() | ast.Pass() | ast.Expr(ast.Constant()):
@@ -171,7 +194,7 @@ class _ModuleReader:
                 case ast.Assign([ast.Name(name)], ast.Call(args=[ast.Constant(str() as symbol), *_]) as call) if (
                     self.source.called(call) == "R.ExternFunc"
                 ):
-                    self.externs[name] = ExternFunc(symbol)
+                    self.context.externs[name] = ExternFunc(symbol)
                 case ast.Assign([ast.Name(name)], ast.Name(given)) if given in self.given:
                     self.take_in(name, self.given[given])
                 case _:
@@ -181,22 +204,14 @@ class _ModuleReader:
 
     def take_in(self, name: str, func: PrimFunc | Function) -> None:
         """Let a function from outside be the module's, under ``name``."""
-        var = self.globals[name] = GlobalVar(name)
+        var = self.context.globals[name] = GlobalVar(name)
         self.functions[var] = replace(func, name=name) if isinstance(func, PrimFunc) else func
-        self.inference.declare(var, function_info(func))
-
-    def is_module(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Call):
-            for keyword in node.keywords:
-                if keyword.arg == "check_well_formed":
-                    self.check = self.check and bool(self.source.literal(keyword.value))
-            node = node.func
-        return self.source.dotted(node) == "I.ir_module"
+        self.context.inference.declare(var, function_info(func))
 
     def module_call(self, call: ast.Call) -> None:
         called = self.source.called(call)
         if called == "I.module_attrs" and len(call.args) == 1 and isinstance(call.args[0], ast.Dict):
-            self.attrs = self.reader().attribute(call.args[0])
+            self.attrs = self.reader().attributes.dictionary(call.args[0])
         elif called == "I.module_global_infos":
             self.read_global_infos(call)
         else:
@@ -214,7 +229,7 @@ class _ModuleReader:
                 name = self.source.string(key or value, "a key")
                 if not isinstance(value, (ast.List, ast.Tuple)):
                     raise self.source.problem(value, "global infos come in lists", "expected a list")
-                self.global_infos[name] = tuple(map(self.global_info, value.elts))
+                self.context.global_infos[name] = tuple(map(self.global_info, value.elts))
         except ScriptProblem as problem:
             self.source.put_down(problem)
 
@@ -225,7 +240,8 @@ class _ModuleReader:
         if not isinstance(node, ast.Call):
             raise self.source.problem(node, "this is no device", 'expected I.vdevice("llvm", 0, "global")')
         name = self.source.called(node) or ""
-        return self.reader().written_mesh(node) if name.endswith(".device_mesh") else self.reader().vdevice(node)
+        devices = self.reader().devices
+        return devices.written_mesh(node) if name.endswith(".device_mesh") else devices.vdevice(node)
 
     def declare(self, node: ast.FunctionDef) -> None:
         decorators = [self.source.dotted(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list]
@@ -238,24 +254,15 @@ class _ModuleReader:
         if len({"R.function", "T.prim_func"} & set(decorators)) > 1:
             problem = self.source.problem(node, f"the function `{node.name}` is of two kinds", "expected one decorator")
             self.source.put_down(problem, self.source.head(node))
-        if node.name in self.globals:
+        if node.name in self.context.globals:
             problem = self.source.problem(node, f"the module has two functions `{node.name}`", "defined before")
             self.source.put_down(problem, self.source.head(node))
             return
-        var = self.globals[node.name] = GlobalVar(node.name)
+        var = self.context.globals[node.name] = GlobalVar(node.name)
         self.nodes[var] = node
 
     def reader(self) -> FunctionReader:
-        reader = _Reader(self.source, self.globals, self.inference, self.constants)
-        reader.owner = self
-        reader.scopes = [self.names]
-        reader.places = self.places
-        reader.module_externs = self.externs
-        reader.devices = None if self.is_alone else self.global_infos.get("vdevice", ())
-        reader.global_infos = self.global_infos
-        reader.checks = self.check
-        reader.scalars_last = self.scalars_last
-        return reader
+        return FunctionReader(self.context, self.require)
 
     def function(self, var: GlobalVar) -> None:
         """Read the body of ``var``, where that is not done."""
@@ -266,10 +273,10 @@ class _ModuleReader:
         reader = self.reader()
         for one in ast.walk(node):
             if isinstance(one, ast.Name):
-                reader.supply.reserve(one.id)
+                reader.bindings.supply.reserve(one.id)
         func = self.functions[var] = reader.body(node, self.heads[var])
         if func is not None:
-            self.inference.declare(var, function_info(func))
+            self.context.inference.declare(var, function_info(func))
 
     def require(self, var: GlobalVar, node: ast.AST) -> None:
         """Read ``var`` now if what it returns is not declared; refuse what is being read."""
@@ -288,28 +295,21 @@ class _ModuleReader:
     # The module.
 
     def module(self) -> IRModule:
+        """Return what was read."""
         functions = {var: func for var, func in self.functions.items() if func is not None}
-        ordered = {var: functions[var] for var in self.globals.values()}
-        if self.is_alone and len(ordered) == 1:
+        ordered = {var: functions[var] for var in self.context.globals.values()}
+        if self.context.is_alone and len(ordered) == 1:
             ((var, func),) = ordered.items()
             ordered = _as_it_is_called(var, func)
-        return IRModule(_called_as(ordered, self.scalars_last), self.attrs, self.global_infos)
+        return IRModule(_called_as(ordered, self.context.scalars_last), self.attrs, self.context.global_infos)
 
     def place(self, function: str, var: Var | None) -> SourceRange | None:
         """Return where ``var``, or the function, is defined."""
-        if var is not None and var in self.places:
-            return self.source.where(self.places[var])
-        node = self.nodes.get(self.globals[function]) if function in self.globals else None
+        if var is not None and var in self.context.places:
+            return self.source.where(self.context.places[var])
+        defined = self.context.globals.get(function)
+        node = self.nodes.get(defined) if defined is not None else None
         return self.source.head(node) if node is not None else None
-
-
-class _Reader(FunctionReader):
-    """Reads one function, and asks its module for others."""
-
-    owner: _ModuleReader
-
-    def require_function(self, var: GlobalVar, node: ast.AST) -> None:
-        self.owner.require(var, node)
 
 
 def _as_it_is_called(var: GlobalVar, func: Function | PrimFunc) -> dict[GlobalVar, Function | PrimFunc]:

@@ -61,11 +61,12 @@ from relay2relax.relax_ir.ir.text import (
     tuple_text,
 )
 from relay2relax.relax_ir.ir.visit import Steps, all_sequences, bindings, run
-from relay2relax.relax_ir.script.dialect import Dialect, find_dialect
+from relay2relax.relax_ir.script.dialect import implied, lacks
 from relay2relax.relax_ir.transform.legalize_ops import LegalizeOps
 from relay2relax.tir.ir import expr as tir
 from relay2relax.tir.ir.expr import FloatImm, IntImm
 from relay2relax.tir.ir.stmt import PrimFunc
+from relay2relax.tir.script.dialect import Dialect, find_dialect
 from relay2relax.tir.script.expr_printer import string_literal
 from relay2relax.tir.script.names import identifier
 from relay2relax.tir.script.printer import print_prim_func
@@ -159,7 +160,7 @@ def _in_words_of(dialect: Dialect, mod: IRModule) -> IRModule:
     """Return ``mod`` with ``call_tir`` for the operators that ``dialect`` lacks."""
 
     def lacking(op: OpDef, attrs: Any) -> bool:
-        return not isinstance(op, ForeignOp) and bool(dialect.lacks(op, attrs))
+        return not isinstance(op, ForeignOp) and bool(lacks(dialect, op, attrs))
 
     bodies = (func.body for func in mod.functions.values() if isinstance(func, Function))
     calls = (binding.value for seq in all_sequences(bodies) for binding in bindings(seq))
@@ -180,7 +181,7 @@ def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) 
         if isinstance(func, PrimFunc):
             if var in scalars_last:
                 func = _with_scalars_last(func)
-            parts.append(print_prim_func(func, name=name, dialect=dialect.prim_funcs, indent=1))
+            parts.append(print_prim_func(func, name=name, dialect=dialect.name, indent=1))
         else:
             printer = _FunctionPrinter(dialect, names.__getitem__, name_constant, 1, inference, meshes)
             functions.append(printer.lines_of(func, name))
@@ -470,7 +471,7 @@ class _FunctionPrinter:
         return f"{self.tuple(args)}, {self.dialect.call_tir_out}{result}"
 
     def operator(self, op: OpDef, args: Sequence[Expr], attrs: Any) -> str:
-        if reason := self.dialect.lacks(op, attrs):
+        if reason := lacks(self.dialect, op, attrs):
             raise UnsupportedError(reason)
         script = op.script
         assert script is not None
@@ -483,7 +484,7 @@ class _FunctionPrinter:
             if name in script.omit or name in script.positional or value is None or value == "":
                 continue
             keyword = script.rename.get(name, name)
-            if (script.name, keyword) in self.dialect.implied:
+            if (script.name, keyword) in implied(self.dialect):
                 continue
             texts.append(f"{keyword}={attribute_text(value, self.symbol)}")
         return f"R.{script.name}({', '.join(texts)})"

@@ -7,15 +7,12 @@ in a body every name has to be known.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
-from relay2relax.core.script_scope import Names
-from relay2relax.core.script_source import ScriptSource
-from relay2relax.relax_ir.ir.devices import DeviceError, GlobalInfo, VDevice, device_name, full_name
 from relay2relax.relax_ir.ir.expr import Var as RelaxVar
-from relay2relax.relax_ir.ir.mesh import DeviceMesh, MeshError, Sharding, read_placement
+from relay2relax.relax_ir.ir.mesh import MeshError, Sharding
 from relay2relax.relax_ir.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -25,18 +22,20 @@ from relay2relax.relax_ir.ir.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from relay2relax.relax_ir.script.devices import DeviceReader
 from relay2relax.tir.extent import Extent, as_prim
 from relay2relax.tir.ir.expr import IntImm, PrimExpr, Var
-from relay2relax.tir.script.expr import ExpressionReader, is_dtype
+from relay2relax.tir.script.context import ReadContext
+from relay2relax.tir.script.expr import ExpressionReader
+from relay2relax.tir.script.types import is_dtype, read_dtype
 
 # Names of struct info without their namespace, as the first TVMScript had them.
 _BARE = {"Tensor": "R.Tensor", "Object": "R.Object", "Shape": "R.Shape", "Tuple": "R.Tuple",
          "Callable": "R.Callable", "Prim": "R.Prim"}  # fmt: skip
 _KINDS = frozenset({*_BARE.values(), "R.DTensor", "R.Any", "I.StringType"})
-_MESHES = frozenset({"R.device_mesh", "R.dist.device_mesh"})
 
 
-def as_dimension(found: Any) -> Any:
+def as_dimension(found: object) -> object:
     """Return the dimension that a scalar parameter is known to be; anything else as it is."""
     match found:
         case RelaxVar(_, PrimStructInfo(_, value)) if value is not None:
@@ -44,31 +43,36 @@ def as_dimension(found: Any) -> Any:
     return found
 
 
-class TypeReader(Names):
+class TypeReader:
     """Reads struct info."""
 
-    def __init__(self, source: ScriptSource) -> None:
-        super().__init__(source)
-        self.exprs = ExpressionReader(source, self.scalar, "int64")
-        self.exprs.known = self.names
-        self.in_signature = False
-        # The dtypes of dimensions that a body declares, for its signature.
-        self.declared: dict[str, str] = {}
-        # The devices of the module; None where the text is a function alone, which is read without
-        # them.
-        self.devices: Sequence[GlobalInfo] | None = None
-        self.global_infos: Mapping[str, Sequence[GlobalInfo]] = {}
+    def __init__(self, context: ReadContext, devices: DeviceReader) -> None:
+        self.source = context.source
+        self.scopes = context.scopes
+        self.devices = devices
+        self.exprs = ExpressionReader(context, self.scalar, "int64")
+        # The signatures around this place: the dtypes of dimensions that the body declares.
+        self.signatures: list[Mapping[str, str]] = []
 
-    def scalar(self, name: str) -> Any:
+    def scalar(self, name: str) -> object:
         """Return what ``name`` stands for in an extent."""
-        return as_dimension(self.lookup(name))
+        return as_dimension(self.scopes.lookup(name))
+
+    @contextmanager
+    def signature(self, declared: Mapping[str, str]) -> Iterator[None]:
+        """Read a signature, in which new names are dimensions, of the dtypes in ``declared``."""
+        self.signatures.append(declared)
+        try:
+            yield
+        finally:
+            self.signatures.pop()
 
     # Extents.
 
     def extent(self, node: ast.expr) -> Extent:
         """Return one extent."""
         node = self.source.quoted(node, "extent")
-        if self.in_signature:
+        if self.signatures:
             self.declare_dimensions(node)
         value = self.exprs.value(node)
         if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)):
@@ -79,8 +83,8 @@ class TypeReader(Names):
 
     def declare_dimensions(self, node: ast.expr) -> None:
         for one in ast.walk(node):
-            if isinstance(one, ast.Name) and one.id not in self.source.aliases and self.find(one.id) is None:
-                self.define(one.id, Var(one.id, self.declared.get(one.id, "int64")))
+            if isinstance(one, ast.Name) and one.id not in self.source.aliases and self.scopes.find(one.id) is None:
+                self.scopes.define(one.id, Var(one.id, self.signatures[-1].get(one.id, "int64")))
 
     def row(self, node: ast.expr) -> tuple[Extent, ...]:
         """Return the extents of a list or tuple."""
@@ -111,7 +115,7 @@ class TypeReader(Names):
 
     def info(self, node: ast.expr) -> StructInfo:
         """Return the struct info that ``node`` is."""
-        if self.in_signature:
+        if self.signatures:
             node = self.source.quoted(node, "struct info")
         if isinstance(node, ast.Constant) and node.value is None:
             return TupleStructInfo(())
@@ -143,7 +147,7 @@ class TypeReader(Names):
             given["dtype"] = given.pop("shape")
             shape = None
         placed = given.get("vdevice")
-        vdevice = "" if placed is None or _is_none(placed) else self.device(placed)
+        vdevice = "" if placed is None or _is_none(placed) else self.devices.device(placed)
         known = self.known_shape(shape)
         if known is not None:
             dtype = self.dtype(given["dtype"]) if "dtype" in given else ""
@@ -152,7 +156,7 @@ class TypeReader(Names):
         if shape is not None and any(isinstance(extent, int) and extent < 0 for extent in extents or ()):
             raise self.source.problem(shape, "an extent is negative", "expected 0 or more")
         dtype = self.dtype(given["dtype"]) if "dtype" in given else ""
-        ndim = self.integer(given["ndim"], "ndim") if "ndim" in given else -1
+        ndim = self.source.integer(given["ndim"], "ndim") if "ndim" in given else -1
         if ndim < -1:
             raise self.source.problem(given["ndim"], "ndim is negative", "expected the number of dimensions")
         if extents is not None and ndim not in (-1, len(extents)):
@@ -173,84 +177,16 @@ class TypeReader(Names):
                 raise self.source.problem(node, f"R.DTensor needs `{name}`", f"expected {name}=…")
         keywords = [ast.keyword(name, given[name]) for name in ("shape", "dtype", "ndim") if name in given]
         info = self.tensor(ast.copy_location(ast.Call(node.func, [], keywords), node))
-        sharding = Sharding(self.device_mesh(given["device_mesh"]), self.placement(given["placement"]))
+        sharding = Sharding(self.devices.device_mesh(given["device_mesh"]), self.devices.placement(given["placement"]))
         try:
             sharding.check(info.ndim)
         except MeshError as error:
             raise self.source.problem(given["placement"], error.diagnostics[0].title, "does not fit") from None
         return replace(info, sharding=sharding)
 
-    def placement(self, node: ast.expr) -> tuple[int, ...]:
-        try:
-            return read_placement(self.source.string(node, "a placement"))
-        except MeshError as error:
-            raise self.source.problem(node, error.diagnostics[0].title, "no placement") from None
-
-    def device_mesh(self, node: ast.expr) -> DeviceMesh:
-        """Return the mesh that ``node`` is: its name among the module's global infos, or
-        ``R.device_mesh(…)``.
-        """
-        if isinstance(node, ast.Call):
-            return self.written_mesh(node)
-        name, _, place = self.source.string(node, "a mesh").partition("[")
-        row = self.global_infos.get(name, ())
-        index = int(place[:-1]) if place[:-1].isdecimal() else -1
-        found = row[index] if 0 <= index < len(row) else None
-        if not isinstance(found, DeviceMesh):
-            raise self.source.problem(node, "the module has no such mesh", "expected one of I.module_global_infos")
-        return found
-
-    def written_mesh(self, node: ast.Call) -> DeviceMesh:
-        """Return what ``R.device_mesh((2, 2), I.Range(0, 4))`` says.
-
-        The numbers may stand in a list, too.
-        """
-        given = self.source.arguments(node, ("shape", "device_ids"))
-        if self.source.called(node) not in _MESHES or len(given) != 2:
-            raise self.source.problem(node, "this is no mesh", "expected R.device_mesh((2, 2), I.Range(0, 4))")
-        shape, ids = self.source.literal(given["shape"]), given["device_ids"]
-        devices: Any
-        if isinstance(ids, ast.Call) and (self.source.called(ids) or "").rpartition(".")[2] == "Range":
-            devices = range(*[self.integer(one, "the number of a device") for one in ids.args])
-        else:
-            devices = tuple(self.source.literal(ids))
-        try:
-            return DeviceMesh(tuple(shape), devices)
-        except MeshError as error:
-            raise self.source.problem(node, error.diagnostics[0].title, "does not fit") from None
-
-    # Devices.
-
-    def device(self, node: ast.expr) -> str:
-        """Return the full name of the device that ``node`` means: by name, or written out as the
-        module has it.
-        """
-        try:
-            if not isinstance(node, ast.Call):
-                return device_name(self.source.string(node, "a device"), self.devices)
-            found = self.vdevice(node)
-        except DeviceError as error:
-            raise self.source.problem(node, error.diagnostics[0].title, "no such device") from None
-        for one in self.devices or ():
-            if one == found:
-                return full_name(one, self.devices or ())
-        raise self.source.problem(node, "this device is none of the module's", "expected one of I.module_global_infos")
-
-    def vdevice(self, node: ast.Call) -> VDevice:
-        """Return the device that ``I.vdevice(target, index, memory)`` describes."""
-        if self.source.called(node) not in ("I.vdevice", "tvm.ir.VDevice"):
-            raise self.source.problem(node, "this is no device", 'expected I.vdevice("llvm", 0, "global") or a name')
-        given = self.source.arguments(node, ("target", "vdevice_id", "memory_scope"))
-        target = self.source.literal(given["target"]) if "target" in given else None
-        if not isinstance(target, (str, dict)):
-            raise self.source.problem(node, "a device has a target", 'expected "llvm" or {"kind": "llvm"}')
-        index = self.integer(given["vdevice_id"], "the number of a device") if "vdevice_id" in given else 0
-        scope = self.source.string(given["memory_scope"], "a memory") if "memory_scope" in given else "global"
-        return VDevice(target, index, scope)
-
     def known_shape(self, node: ast.expr | None) -> ShapeStructInfo | None:
         """Return what is known of the shape value that ``node`` names; None where it names none."""
-        found = self.find(node.id) if isinstance(node, ast.Name) else None
+        found = self.scopes.find(node.id) if isinstance(node, ast.Name) else None
         info = getattr(found, "info", None)
         return info if isinstance(info, ShapeStructInfo) else None
 
@@ -264,19 +200,13 @@ class TypeReader(Names):
         """Return a dtype; what TVM writes for none is ""."""
         if _is_none(node) or (isinstance(node, ast.Constant) and node.value in ("", "void")):
             return ""
-        return self.exprs.dtype(node)
-
-    def integer(self, node: ast.expr, what: str) -> int:
-        value = self.source.literal(node)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise self.source.problem(node, f"{what} is an integer", "expected an integer")
-        return value
+        return read_dtype(self.source, node)
 
     def shape(self, node: ast.Call) -> ShapeStructInfo:
         given = self.source.arguments(node, ("values", "ndim"))
         if "values" in given and not _is_none(given["values"]):
             return ShapeStructInfo(self.row(given["values"]))
-        return ShapeStructInfo(None, self.integer(given["ndim"], "ndim") if "ndim" in given else -1)
+        return ShapeStructInfo(None, self.source.integer(given["ndim"], "ndim") if "ndim" in given else -1)
 
     def tuple(self, node: ast.Call) -> TupleStructInfo:
         parts = node.args
@@ -296,25 +226,22 @@ class TypeReader(Names):
             return PrimStructInfo(value.dtype, value)
         if "dtype" not in given:
             raise self.source.problem(node, "a scalar has a dtype", 'expected R.Prim("int64") or its like')
-        return PrimStructInfo(self.exprs.dtype(given["dtype"]))
+        return PrimStructInfo(read_dtype(self.source, given["dtype"]))
 
     def callable(self, node: ast.Call) -> FuncStructInfo:
         given = self.source.arguments(node, ("params", "ret", "purity", "derive_func"))
         purity = bool(self.source.literal(given["purity"])) if "purity" in given else True
         params = given.get("params")
-        with self.scope():
+        with self.scopes.inner():
             infos = None if params is None or _is_none(params) else self.callable_params(params)
             ret = self.info(given["ret"]) if "ret" in given else ObjectStructInfo()
         return FuncStructInfo(None if infos is None else tuple(infos), ret, purity)
 
     def callable_params(self, node: ast.expr) -> list[StructInfo]:
         """Return the parameters of a function type, which define dimensions of its own."""
-        outer, self.in_signature = self.in_signature, True
-        try:
-            parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
+        parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
+        with self.signature(self.signatures[-1] if self.signatures else {}):
             return [self.info(part) for part in parts]
-        finally:
-            self.in_signature = outer
 
 
 def _is_none(node: ast.expr) -> bool:

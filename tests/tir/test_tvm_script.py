@@ -41,7 +41,7 @@ from relay2relax.tir.ir.stmt import (
     Stmt,
     While,
 )
-from relay2relax.tir.script.expr_printer import INTRINSICS
+from relay2relax.tir.script.dialect import INTRINSICS
 from relay2relax.tir.script.printer import print_prim_func
 
 tvm_only = pytest.mark.tvm

@@ -5,15 +5,13 @@ block.
 from __future__ import annotations
 
 import ast
-from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from relay2relax.core.script_source import ScriptSource, counted
+from relay2relax.core.script_source import counted
 from relay2relax.tir.analysis.regions import block_regions, whole
 from relay2relax.tir.arith.simplify import simplify
-from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var, binary, cast
+from relay2relax.tir.ir.expr import Binary, IntImm, PrimExpr, Var, binary, cast
 from relay2relax.tir.ir.stmt import (
     Block,
     BlockRealize,
@@ -24,76 +22,76 @@ from relay2relax.tir.ir.stmt import (
     Range,
     Stmt,
 )
+from relay2relax.tir.script.attributes import AttributeReader
 from relay2relax.tir.script.buffer import BufferReader
-from relay2relax.tir.script.scope import Item
+from relay2relax.tir.script.context import ReadContext
+from relay2relax.tir.script.dialect import DIALECTS
+from relay2relax.tir.script.expr import ExpressionReader
+from relay2relax.tir.script.scope import BlockFrame, Frames, Item, ProgramNames
 
+# The words for a block, and for what is said of one.
+BLOCKS = frozenset(dialect.block for dialect in DIALECTS.values())
+BLOCK_ATTRIBUTES = frozenset(dialect.block_attributes for dialect in DIALECTS.values())
 _AXES = {
     "spatial": IterKind.SPATIAL, "S": IterKind.SPATIAL, "reduce": IterKind.REDUCE, "R": IterKind.REDUCE,
     "scan": IterKind.SCAN, "opaque": IterKind.OPAQUE,
 }  # fmt: skip
 
 
-@dataclass(slots=True)
-class _BlockFrame:
-    """The block that is being read."""
+class BlockReader:
+    """Reads blocks and the statements that stand in blocks only.
 
-    axes: list[IterVar] = field(default_factory=list)
-    values: list[PrimExpr] = field(default_factory=list)
-    reads: tuple[BufferRegion, ...] | None = None
-    writes: tuple[BufferRegion, ...] | None = None
-    predicate: PrimExpr | None = None
-    init: Stmt | None = None
-    buffers: list[Buffer] = field(default_factory=list)
-    annotations: dict[str, Any] = field(default_factory=dict)
-    matches: list[MatchBuffer] = field(default_factory=list)
+    ``statements`` reads what stands in a block.
+    """
 
+    def __init__(
+        self,
+        context: ReadContext,
+        names: ProgramNames,
+        exprs: ExpressionReader,
+        attributes: AttributeReader,
+        buffers: BufferReader,
+        frames: Frames,
+        statements: Callable[[Sequence[ast.stmt]], Stmt],
+    ) -> None:
+        self.source = context.source
+        self.scopes = context.scopes
+        self.names = names
+        self.exprs = exprs
+        self.attributes = attributes
+        self.buffers = buffers
+        self.frames = frames
+        self.statements = statements
 
-class BlockReader(BufferReader):
-    """Reads blocks and the statements that stand in blocks only."""
-
-    def __init__(self, source: ScriptSource, node: ast.FunctionDef) -> None:
-        super().__init__(source, node)
-        self.frames: list[_BlockFrame] = []
-        self.root_buffers: list[Buffer] = []
-        self.root_annotations: dict[str, Any] = {}
-        self.rooted = False
-
-    @abstractmethod
-    def statements(self, nodes: Sequence[ast.stmt]) -> Stmt:
-        """Return ``nodes`` as one statement."""
-
-    def say_once(self, frame: _BlockFrame, field: str, value: Any, node: ast.AST, what: str) -> None:
+    def say_once(self, frame: BlockFrame, field: str, value: object, node: ast.AST, what: str) -> None:
         """Let a block have ``value``; raises ScriptProblem where it has one already."""
         if getattr(frame, field) is not None:
             raise self.source.problem(node, f"the block has {what} already", "given before")
         setattr(frame, field, value)
 
-    def owned(self, buffer: Buffer) -> None:
-        (self.frames[-1].buffers if self.frames else self.root_buffers).append(buffer)
-
     def block(self, call: ast.Call, body: list[ast.stmt]) -> list[Item]:
         given = self.source.arguments(call, ("name", "no_realize"))
         name = self.source.string(given["name"], "a block's name") if "name" in given else ""
-        if name == "root" and not self.frames and not any(map(self.is_own, body)):
+        if name == "root" and not self.frames.inner and not any(map(self.is_own, body)):
             # The function's own block; TVM prints it where it owns something. What it reads and
             # writes follows.
-            self.rooted = True
+            self.frames.rooted = True
             own = []
             for node in body:
                 called = self.called_alone(node)
-                if called in ("T.sblock_attr", "T.block_attr") and isinstance(node, ast.Expr):
+                if called in BLOCK_ATTRIBUTES and isinstance(node, ast.Expr):
                     assert isinstance(node.value, ast.Call)
-                    self.root_annotations.update(self.noted(node.value, called))
+                    self.frames.root.annotations.update(self.attributes.noted(node.value, called))
                 elif called not in ("T.reads", "T.writes"):
                     own.append(node)
             return [self.statements(own)]
-        frame = _BlockFrame()
-        self.frames.append(frame)
+        frame = BlockFrame()
+        self.frames.inner.append(frame)
         try:
-            with self.scope():
+            with self.scopes.inner():
                 inner = self.statements(body)
         finally:
-            self.frames.pop()
+            self.frames.inner.pop()
         block = Block(
             name, tuple(frame.axes), frame.reads or (), frame.writes or (), inner, frame.init, tuple(frame.buffers),
             frame.annotations, tuple(frame.matches),
@@ -115,25 +113,25 @@ class BlockReader(BufferReader):
         called = self.source.called(node.value) or "" if isinstance(node, ast.Assign) else ""
         return called.startswith("T.axis.") or called == "T.match_buffer"
 
-    def frame(self, node: ast.AST, what: str) -> _BlockFrame:
-        if not self.frames:
+    def frame(self, node: ast.AST, what: str) -> BlockFrame:
+        if not self.frames.inner:
             raise self.source.problem(node, f"{what} stands in a block", "not in a block")
-        return self.frames[-1]
+        return self.frames.inner[-1]
 
     def attributes_of_block(self, node: ast.Call, called: str) -> None:
         """Read ``T.sblock_attr``."""
-        notes = self.noted(node, called)
-        self.source.once(self.frames[-1].annotations if self.frames else self.root_annotations, notes, node)
+        notes = self.attributes.noted(node, called)
+        self.source.once(self.frames.current.annotations, notes, node)
 
     def match_region(self, name: str, node: ast.Call) -> None:
         """Read ``T.match_buffer`` of a part of a buffer."""
         frame = self.frame(node, "T.match_buffer of a region")
         region = self.region(node.args[0])
-        buffer = self.buffer_of(name, node, skip=1)
+        buffer = self.buffers.buffer_of(name, node, skip=1)
         if "scope" not in {keyword.arg for keyword in node.keywords} and len(node.args) < 7:
             buffer = replace(buffer, scope=region.buffer.scope)
         frame.matches.append(MatchBuffer(buffer, region))
-        self.define(name, buffer)
+        self.scopes.define(name, buffer)
 
     # Axes.
 
@@ -151,11 +149,11 @@ class BlockReader(BufferReader):
             raise self.source.problem(call, "T.axis.remap is given different numbers of things", given)
         for target, kind, loop in zip(targets, kinds, loops, strict=True):
             value = self.exprs.expr(loop)
-            if not isinstance(value, Var) or value not in self.ranges:
+            if not isinstance(value, Var) or value not in self.names.ranges:
                 raise self.source.problem(loop, "this is no loop variable", "expected the variable of a loop around")
             if kind not in _AXES or not isinstance(target, ast.Name):
                 raise self.source.problem(call, f"there is no kind of axis {kind!r}", 'expected "S" or "R"')
-            begin, extent = self.ranges[value]
+            begin, extent = self.names.ranges[value]
             self.add_axis(frame, target, _AXES[kind], extent, value, begin)
 
     def axis(self, target: ast.Name, kind: str, call: ast.Call) -> None:
@@ -173,7 +171,9 @@ class BlockReader(BufferReader):
             begin, extent = bounds_of(begin, end)
         else:
             extent = self.as_counter(self.exprs.expr(bounds, dtype), dtype)
-        self.add_axis(frame, target, _AXES[kind], extent, self.exprs.typed(value, call.args[1], extent.dtype), begin)
+        self.add_axis(
+            frame, target, _AXES[kind], extent, self.exprs.operators.typed(value, call.args[1], extent.dtype), begin
+        )
 
     def as_counter(self, bound: PrimExpr, dtype: str) -> PrimExpr:
         """Return a bound of an axis in the dtype of its value, where that is known and the bound is
@@ -183,7 +183,7 @@ class BlockReader(BufferReader):
 
     def add_axis(
         self,
-        frame: _BlockFrame,
+        frame: BlockFrame,
         target: ast.Name,
         kind: IterKind,
         extent: PrimExpr,
@@ -196,7 +196,7 @@ class BlockReader(BufferReader):
         var = Var(name, extent.dtype)
         frame.axes.append(IterVar(var, extent, kind, begin))
         frame.values.append(value)
-        self.define(name, var)
+        self.scopes.define(name, var)
 
     # Regions.
 
@@ -208,10 +208,10 @@ class BlockReader(BufferReader):
 
     def region(self, node: ast.expr) -> BufferRegion:
         if isinstance(node, ast.Name):
-            return whole(self.exprs.buffer(node))
+            return whole(self.exprs.elements.buffer(node))
         if not isinstance(node, ast.Subscript):
             raise self.source.problem(node, "this is no region", "expected buffer[index, begin:end, …]")
-        buffer = self.exprs.buffer(node.value)
+        buffer = self.exprs.elements.buffer(node.value)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if len(parts) != len(buffer.shape):
             raise self.source.problem(node, f"the buffer `{buffer.name}` has {counted(len(buffer.shape), 'dimension')}",

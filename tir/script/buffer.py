@@ -5,7 +5,6 @@ say of memory.
 from __future__ import annotations
 
 import ast
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,8 +13,11 @@ from typing import Any
 from relay2relax.core import dtype as dt
 from relay2relax.tir.ir.expr import Buffer, IntImm, Pointer, PrimExpr, SizeVar, Var
 from relay2relax.tir.ir.stmt import Allocate, BufferStore, Stmt
-from relay2relax.tir.script.assignments import declared_dtype
-from relay2relax.tir.script.scope import Item, Local, Memory, Opened, ScopeReader
+from relay2relax.tir.script.attributes import AttributeReader
+from relay2relax.tir.script.context import ReadContext
+from relay2relax.tir.script.expr import ExpressionReader
+from relay2relax.tir.script.scope import Frames, Item, Local, Memory, Opened, ProgramNames
+from relay2relax.tir.script.types import declared_dtype, pointer_type, read_dtype
 
 _ARGUMENTS = (
     "shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type",
@@ -43,31 +45,24 @@ def is_memory(called: str) -> bool:
     return called in _ALLOCATIONS or called in _SCALARS or called in _ALLOCATES
 
 
-def pointer_type(reader: ScopeReader, node: ast.expr) -> tuple[str, str] | None:
-    """Return the element and the scope of ``T.handle("float32", "shared")``; None where ``node`` is
-    no such type.
-    """
-    if reader.source.dotted(node) == "T.handle":
-        return "void", ""
-    if reader.source.called(node) != "T.handle" or not isinstance(node, ast.Call):
-        return None
-    given = reader.source.arguments(node, ("dtype", "storage_scope", "is_size_var"))
-    element = reader.exprs.dtype(given["dtype"]) if "dtype" in given else "void"
-    scope = reader.source.string(given["storage_scope"], "a scope") if "storage_scope" in given else ""
-    return element, scope
-
-
-def variable(name: str, dtype: str) -> Var:
-    """Return a new variable; one of dtype handle is an address of which nothing more is known."""
-    return Pointer(name, dtype) if dtype == "handle" else Var(name, dtype)
-
-
-class BufferReader(ScopeReader):
+class BufferReader:
     """Reads buffers and the statements that make them."""
 
-    @abstractmethod
-    def owned(self, buffer: Buffer) -> None:
-        """Give ``buffer`` to the block around this place, or to the function."""
+    def __init__(
+        self,
+        context: ReadContext,
+        names: ProgramNames,
+        exprs: ExpressionReader,
+        attributes: AttributeReader,
+        frames: Frames,
+    ) -> None:
+        self.source = context.source
+        self.dialect = context.dialect
+        self.scopes = context.scopes
+        self.names = names
+        self.exprs = exprs
+        self.attributes = attributes
+        self.frames = frames
 
     def buffer_of(self, name: str, node: ast.expr, signature: bool = False, skip: int = 0) -> Buffer:
         """Return the buffer that ``T.Buffer(…)``, ``T.match_buffer(…)`` or an allocation describes.
@@ -90,7 +85,7 @@ class BufferReader(ScopeReader):
         extents = tuple(self.extent(part, signature) for part in _parts(given["shape"]))
         if any(isinstance(extent, IntImm) and extent.value < 0 for extent in extents):
             raise self.source.problem(given["shape"], "an extent is negative", "expected 0 or more")
-        dtype = self.exprs.dtype(given["dtype"]) if "dtype" in given else "float32"
+        dtype = read_dtype(self.source, given["dtype"]) if "dtype" in given else "float32"
         scope = self.source.string(given["scope"], "a scope") if "scope" in given else "global"
         strides = _parts(given["strides"]) if "strides" in given else []
         notes = self.notes(given)
@@ -123,8 +118,8 @@ class BufferReader(ScopeReader):
         A name in quotes, or met for the first time, is a variable of the buffer.
         """
         node = self.source.quoted(node, "stride")
-        if isinstance(node, ast.Name) and self.find(node.id) is None:
-            self.define(node.id, Var(node.id, self.symbol_dtypes.get(node.id, "int32")))
+        if isinstance(node, ast.Name) and self.scopes.find(node.id) is None:
+            self.scopes.define(node.id, Var(node.id, self.names.dtypes.get(node.id, "int32")))
         dtype = declared_dtype(self.source, node)
         if dtype is not None:
             return Var("stride", dtype)
@@ -135,8 +130,12 @@ class BufferReader(ScopeReader):
         if signature:
             node = self.source.quoted(node, "extent")
             for one in ast.walk(node):
-                if isinstance(one, ast.Name) and self.lookup(one.id) is None and one.id not in self.source.aliases:
-                    self.define(one.id, Var(one.id, self.symbol_dtypes.get(one.id, "int64")))
+                if (
+                    isinstance(one, ast.Name)
+                    and self.scopes.lookup(one.id) is None
+                    and one.id not in self.source.aliases
+                ):
+                    self.scopes.define(one.id, Var(one.id, self.names.dtypes.get(one.id, "int64")))
         return self.exprs.expr(node)
 
     def symbol(self, name: str, node: ast.Call) -> Var | None:
@@ -144,7 +143,7 @@ class BufferReader(ScopeReader):
 
         None where it declares none.
         """
-        found = pointer_type(self, node)
+        found = pointer_type(self.source, node)
         if found is not None:
             return Pointer(name, "handle", *found)
         sized = [keyword for keyword in node.keywords if keyword.arg == "is_size_var"]
@@ -162,15 +161,15 @@ class BufferReader(ScopeReader):
         """
         if called in _ALLOCATES:
             buffer, around = self.allocation(name, called, value)
-            self.define(name, Memory(buffer))
+            self.scopes.define(name, Memory(buffer))
             return [Opened(around)]
         if called in _SCALARS:
             return [self.scalar_memory(name, called, value)]
         buffer = self.buffer_of(name, value)
         buffer = replace(buffer, scope=_ALLOCATIONS.get(called) or buffer.scope)
-        self.define(name, buffer)
-        if called in BLOCK_BUFFERS or (self.source.classic and called == "T.alloc_buffer"):
-            self.owned(buffer)
+        self.scopes.define(name, buffer)
+        if called in BLOCK_BUFFERS or (called == self.dialect.block_buffer):
+            self.frames.current.buffers.append(buffer)
             return []
         return [Opened(self.allocate(buffer, called, value))]
 
@@ -183,7 +182,7 @@ class BufferReader(ScopeReader):
             if keyword.arg == "annotations":
                 if not isinstance(keyword.value, ast.Dict):
                     raise self.source.problem(keyword, "annotations are a dictionary", "expected {…}")
-                return self.attributes(keyword.value)
+                return self.attributes.attributes(keyword.value)
         return {}
 
     def allocation(self, name: str, called: str, value: ast.Call) -> tuple[Buffer, Callable[[Stmt], Stmt]]:
@@ -194,16 +193,16 @@ class BufferReader(ScopeReader):
         names = ("data", "dtype", "extents") if constant else ("extents", "dtype", "scope", "condition")
         plain = ast.copy_location(ast.Call(value.func, value.args, _without(value, "annotations")), value)
         given = self.source.arguments(plain, names)
-        self.exprs.require(value, given, "extents", "dtype")
+        self.source.require(value, given, "extents", "dtype")
         condition = given.get("condition")
         if condition is not None and self.exprs.value(condition) not in (True, 1, IntImm(1, "bool")):
             raise self.source.problem(condition, "memory on a condition has no form here", "expected True")
         shape = tuple(self.exprs.expr(part) for part in _parts(given["extents"]))
         scope = self.source.string(given["scope"], "a scope") if "scope" in given else "global"
-        buffer = Buffer(name, shape, self.exprs.dtype(given["dtype"]), scope or "global")
+        buffer = Buffer(name, shape, read_dtype(self.source, given["dtype"]), scope or "global")
         values = None
         if constant:
-            self.exprs.require(value, given, "data")
+            self.source.require(value, given, "data")
             values = self.source.literal(given["data"])
             count = 1
             for extent in shape:
@@ -216,18 +215,18 @@ class BufferReader(ScopeReader):
 
     def scalar_memory(self, name: str, called: str, value: ast.Call) -> Item:
         given = self.source.arguments(value, ("dtype", "data", "scope", "elem_offset"))
-        self.exprs.require(value, given, "dtype")
+        self.source.require(value, given, "dtype")
         scope = _SCALARS[called] or (self.source.string(given["scope"], "a scope") if "scope" in given else "global")
         offset = self.exprs.expr(given["elem_offset"]) if "elem_offset" in given else None
         offset = None if isinstance(offset, IntImm) and offset.value == 0 else offset
-        buffer = Buffer(name, (IntImm(1, "int32"),), self.exprs.dtype(given["dtype"]), scope, (), offset)
-        self.define(name, Local(buffer))
+        buffer = Buffer(name, (IntImm(1, "int32"),), read_dtype(self.source, given["dtype"]), scope, (), offset)
+        self.scopes.define(name, Local(buffer))
         return Opened(partial(_allocated, buffer, self.memory_of(value), {}, scalar=True))
 
     def element(self, name: str, dtype: str, value: PrimExpr | None = None) -> list[Item]:
         """Define ``name`` as one element of memory, which holds ``value`` at first."""
         buffer = Buffer(name, (IntImm(1, "int32"),), dtype, "local")
-        self.define(name, Local(buffer))
+        self.scopes.define(name, Local(buffer))
         made: list[Item] = [Opened(partial(_allocated, buffer, None, {}, scalar=True))]
         return made if value is None else [*made, BufferStore(buffer, (IntImm(0, "int32"),), value)]
 
@@ -236,11 +235,11 @@ class BufferReader(ScopeReader):
         of another dtype.
         """
         for keyword in call.keywords:
-            if keyword.arg != "dtype" or self.exprs.dtype(keyword.value) != of.dtype:
+            if keyword.arg != "dtype" or read_dtype(self.source, keyword.value) != of.dtype:
                 raise self.source.problem(keyword, "a view has another shape only", f"expected dtype {of.dtype}")
         shape, dtype = tuple(call.args), of.dtype
         if len(shape) == 1 and isinstance(shape[0], ast.Constant) and isinstance(shape[0].value, str):
-            dtype = self.exprs.dtype(shape[0])
+            dtype = read_dtype(self.source, shape[0])
             last = of.shape[-1]
             if not isinstance(last, IntImm):
                 raise self.source.problem(
@@ -251,7 +250,7 @@ class BufferReader(ScopeReader):
         else:
             extents = tuple(self.exprs.expr(one) for one in shape)
         buffer = Buffer(name, extents, dtype, of.scope, of.strides, of.offset, of.notes)
-        self.define(name, buffer)
+        self.scopes.define(name, buffer)
         return [Opened(partial(_allocated, buffer, of, {}))]
 
     def memory_of(self, value: ast.Call) -> Buffer | PrimExpr | None:
@@ -264,12 +263,12 @@ class BufferReader(ScopeReader):
             return None
         match data:
             case ast.Attribute(ast.Name(name), "data"):
-                of = self.lookup(name)
+                of = self.scopes.lookup(name)
                 of = of.buffer if isinstance(of, Local) else of
             case ast.Name(name):
-                of = self.lookup(name)
+                of = self.scopes.lookup(name)
                 of = of.buffer if isinstance(of, Memory) else of
-                if isinstance(of, Buffer) and of is self.lookup(name):
+                if isinstance(of, Buffer) and of is self.scopes.lookup(name):
                     of = None
             case ast.Call():
                 of = self.exprs.expr(data)

@@ -1,8 +1,6 @@
-"""Scalar expressions as TVMScript, and what the dialects spell differently.
+"""Scalar expressions as TVMScript.
 
-Dialect ``tvm`` is the text that TVM 0.25, 0.26 and 0.27 all read; ``tvm-0.18`` is the classic one.
-They differ in spelling only, and the spellings are a table. A literal always says its dtype, so
-that no reader has to guess.
+A literal always says its dtype, so that no reader has to guess.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ import math
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from relay2relax.core.errors import UnsupportedError
@@ -43,58 +40,8 @@ from relay2relax.tir.ir.expr import (
     binary,
 )
 from relay2relax.tir.ir.stmt import Target, ThreadAxis
+from relay2relax.tir.script.dialect import INTRINSICS, Dialect
 from relay2relax.tir.script.names import Scope
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How one family of TVM releases spells what the others spell differently."""
-
-    decorator: str
-    block: str
-    block_attributes: str
-    block_buffer: str
-    memory: str
-    let: str
-    # Where the names of attributes of functions begin, e.g. `tirx.noalias`.
-    attributes: str
-    # Attributes of the whole program stand in a dictionary, assertions name a kind of error.
-    today: bool
-    true: str = "True"
-    false: str = "False"
-    intrinsics: Mapping[str, str] = field(default_factory=lambda: {"fmod": "truncmod"})
-    missing: frozenset[str] = frozenset()
-
-
-DIALECTS = {
-    "tvm": Dialect(
-        decorator="s_tir=True",
-        block="T.sblock",
-        block_attributes="T.sblock_attr",
-        block_buffer="T.sblock_alloc_buffer",
-        memory="T.alloc_buffer",
-        let="{name}: T.let[{type}] = {value}",
-        attributes="tirx.",
-        today=True,
-    ),
-    "tvm-0.18": Dialect(
-        decorator="",
-        block="T.block",
-        block_attributes="T.block_attr",
-        block_buffer="T.alloc_buffer",
-        # Without `data=` it is memory of its own, in whatever follows; T.alloc_buffer belongs to
-        # the block around it.
-        memory="T.decl_buffer",
-        let="{name}: {type} = {value}",
-        attributes="tir.",
-        today=False,
-        true="T.bool(True)",
-        false="T.bool(False)",
-        # Until 0.23 T.round took ties away from zero; nearbyint is what T.round means since.
-        intrinsics={"fmod": "truncmod", "round": "nearbyint"},
-        missing=frozenset({"fma"}),
-    ),
-}
 
 _OPERATORS = {
     "or": 1, "and": 2, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4, "|": 5, "^": 6, "&": 7, "<<": 8,
@@ -107,15 +54,6 @@ _NAMED = {
 }  # fmt: skip
 _NOT = 3
 _ATOM = 20
-# Functions of the T namespace that take their arguments as they stand. On floats T.truncmod is C's
-# fmod.
-INTRINSICS = frozenset(
-    """
-    exp exp2 exp10 log log2 log10 log1p sqrt rsqrt tanh sigmoid erf sin cos tan asin acos atan sinh cosh asinh
-    acosh atanh atan2 floor ceil trunc round nearbyint fabs abs pow fmod copysign hypot isnan isinf isfinite
-    likely if_then_else popcount clz fma
-    """.split()  # noqa: SIM905
-)
 _INT64_MAX = 2**63 - 1
 _FLOAT32_MAX = (2 - 2**-23) * 2.0**127
 
@@ -266,7 +204,7 @@ class ExpressionPrinter(ABC):
             return f"T.{name}({', '.join([*texts, dtype])})"
         if is_builtin(name):
             return f"{'' if name.startswith('Module.') else 'T.'}{name}({', '.join(texts)})"
-        if name in self.dialect.missing or name not in INTRINSICS:
+        if name in self.dialect.no_intrinsics or name not in INTRINSICS:
             raise UnsupportedError(f"TVMScript has no intrinsic {name!r}")
         spelled = self.dialect.intrinsics.get(name, name)
         return f"T.{spelled}({', '.join(texts)})"

@@ -10,10 +10,9 @@ import ast
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias, Union
+from typing import Any
 
 from relay2relax.core import dtype as dt
-from relay2relax.core.script_source import ScriptSource
 from relay2relax.tir.ir import intrinsics
 from relay2relax.tir.ir.expr import (
     COMPARISONS,
@@ -32,10 +31,8 @@ from relay2relax.tir.ir.expr import (
     const,
     vector_dtype,
 )
-from relay2relax.tir.script.expr_printer import INTRINSICS
-
-# A number whose dtype the place decides, or an expression.
-Value: TypeAlias = Union[PrimExpr, int, float, bool, str]
+from relay2relax.tir.script.context import ReadContext, Value
+from relay2relax.tir.script.dialect import INTRINSICS
 
 _CALLED: dict[str, BinaryOp] = {
     "max": "max", "min": "min", "truncdiv": "truncdiv", "truncmod": "truncmod", "floordiv": "//", "floormod": "%",
@@ -56,11 +53,12 @@ _ARITIES = {
 }  # fmt: skip
 
 
-class OperatorReader:
-    """Puts operands together; ``source`` is told of those that do not go together."""
+class Operators:
+    """Puts operands together; a mistake in the text is told of those that do not go together."""
 
-    def __init__(self, source: ScriptSource, int_dtype: str) -> None:
-        self.source = source
+    def __init__(self, context: ReadContext, int_dtype: str) -> None:
+        self.source = context.source
+        self.dialect = context.dialect
         self.int_dtype = int_dtype
 
     def typed(self, value: Value, node: ast.AST, dtype: str = "") -> PrimExpr:
@@ -208,7 +206,7 @@ class OperatorReader:
             args: tuple[PrimExpr, ...] = self.alike(values[0], values[1], node)
         else:
             args = tuple(self.typed(value, node) for value in values)
-        if self.source.classic and name == "round":
+        if name == "round" and name in self.dialect.intrinsics:
             return _round_away(args[0])
         return Call(name, args, "bool" if name in _PREDICATES else "int32" if name == "clz" else args[0].dtype)
 

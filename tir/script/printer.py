@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from relay2relax.core.errors import UnsupportedError
 from relay2relax.tir.analysis.regions import whole
 from relay2relax.tir.analysis.reshape import constant_stores
 from relay2relax.tir.ir.expr import (
@@ -56,7 +55,8 @@ from relay2relax.tir.ir.visit import (
     variables,
 )
 from relay2relax.tir.normalize.ranges import counted_from_zero
-from relay2relax.tir.script.expr_printer import DIALECTS, Dialect, ExpressionPrinter, string_literal
+from relay2relax.tir.script.dialect import Dialect, find_dialect
+from relay2relax.tir.script.expr_printer import ExpressionPrinter, string_literal
 from relay2relax.tir.script.names import identifier
 
 _STEP = "    "
@@ -476,9 +476,7 @@ def print_prim_func(func: PrimFunc, name: str | None = None, dialect: str = "tvm
     Names become Python identifiers, unique where they are seen. Raises UnsupportedError for what
     the dialect has no words for, and TIRError for a variable or buffer that nothing defines.
     """
-    if dialect not in DIALECTS:
-        raise UnsupportedError(f"unknown TVMScript dialect {dialect!r}; there are {', '.join(DIALECTS)}")
-    printer = _Printer(DIALECTS[dialect])
+    printer = _Printer(find_dialect(dialect))
     printer.depth = indent
     if not printer.dialect.today and any(isinstance(node, For) and node.step for node in statements(func.body)):
         # Loops of the classic dialect count by 1.

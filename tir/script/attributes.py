@@ -1,0 +1,70 @@
+"""Attributes of functions, loops, blocks and memory out of TVMScript."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from relay2relax.tir.ir.expr import Buffer, StringImm
+from relay2relax.tir.ir.stmt import Target, ThreadAxis
+from relay2relax.tir.script.context import ReadContext, Scalars
+
+
+class AttributeReader:
+    """Reads dictionaries of attributes, and what may be a value in them."""
+
+    def __init__(self, context: ReadContext, exprs: Scalars) -> None:
+        self.source = context.source
+        self.scopes = context.scopes
+        self.exprs = exprs
+
+    def attributes(self, node: ast.Dict) -> dict[str, Any]:
+        """Return a dictionary of attributes.
+
+        Typed literals become plain numbers, other scalars expressions.
+        """
+        found: dict[str, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                raise self.source.problem(node, "a dictionary is written out", "expected keys and values")
+            found[self.source.string(key, "a key")] = self.attribute(value)
+        return found
+
+    def attribute(self, node: ast.expr) -> Any:
+        """Return one value: plain, or of plain values, or an expression, a buffer, a thread, a
+        target.
+        """
+        match node:
+            case ast.Dict():
+                return self.attributes(node)
+            case ast.List(items) | ast.Tuple(items):
+                return [self.attribute(item) for item in items]
+            case ast.Constant(None):
+                return None
+            case ast.Name(name) if isinstance(found := self.scopes.lookup(name), (Buffer, ThreadAxis)):
+                return found
+        called = self.source.called(node)
+        if called in ("T.bool", "T.float64") and isinstance(node, ast.Call):
+            return self.source.literal(node)
+        if called == "T.target" and isinstance(node, ast.Call):
+            return self.target(node)
+        value = self.exprs.value(node)
+        return value.value if isinstance(value, StringImm) else value
+
+    def target(self, node: ast.Call) -> Target:
+        """Read ``T.target``: a text, or a table whose values are texts, numbers and lists."""
+        given = self.source.arguments(node, ("target_config", "host"))
+        if "target_config" not in given:
+            raise self.source.problem(node, "`T.target` takes a target", 'expected "llvm" or {"kind": "llvm"}')
+        values = {name: self.attribute(value) for name, value in given.items()}
+        for name, value in values.items():
+            if not isinstance(value, (str, dict, Target)):
+                raise self.source.problem(given[name], "this is no target", 'expected "llvm" or {"kind": "llvm"}')
+        host = values.get("host")
+        return Target(values["target_config"], host.value if isinstance(host, Target) else host)
+
+    def noted(self, node: ast.Call, called: str) -> dict[str, Any]:
+        """Return the dictionary that ``called`` is given alone."""
+        if len(node.args) != 1 or not isinstance(node.args[0], ast.Dict):
+            raise self.source.problem(node, f"{called} takes a dictionary", "expected one dictionary")
+        return self.attributes(node.args[0])
