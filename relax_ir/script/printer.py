@@ -159,7 +159,7 @@ def global_names(mod: IRModule) -> dict[GlobalVar, str]:
 def _in_words_of(dialect: Dialect, mod: IRModule) -> IRModule:
     """Return ``mod`` with ``call_tir`` for the operators that ``dialect`` lacks."""
 
-    def lacking(op: OpDef, attrs: Any) -> bool:
+    def lacking(op: OpDef, attrs: object) -> bool:
         return not isinstance(op, ForeignOp) and bool(lacks(dialect, op, attrs))
 
     bodies = (func.body for func in mod.functions.values() if isinstance(func, Function))
@@ -470,7 +470,7 @@ class _FunctionPrinter:
         result = infos[0] if len(infos) == 1 else f"[{', '.join(infos)}]"
         return f"{self.tuple(args)}, {self.dialect.call_tir_out}{result}"
 
-    def operator(self, op: OpDef, args: Sequence[Expr], attrs: Any) -> str:
+    def operator(self, op: OpDef, args: Sequence[Expr], attrs: object) -> str:
         if reason := lacks(self.dialect, op, attrs):
             raise UnsupportedError(reason)
         script = op.script
@@ -489,7 +489,7 @@ class _FunctionPrinter:
             texts.append(f"{keyword}={attribute_text(value, self.symbol)}")
         return f"R.{script.name}({', '.join(texts)})"
 
-    def scalar(self, value: Any) -> str:
+    def scalar(self, value: object) -> str:
         """Return a scalar argument of an operator.
 
         TVM 0.25 takes a typed literal as R.prim_value only.

@@ -58,6 +58,7 @@ class CallReader:
         self.exprs = exprs
 
     def call(self, node: ast.Call) -> Value:
+        """Return what a call is: of the ``T.`` namespace, of a function of the module, a method."""
         name = self.source.dotted(node.func)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "astype" and len(node.args) == 1:
             return Cast(read_dtype(self.source, node.args[0]), self.exprs.expr(node.func.value))
@@ -82,6 +83,10 @@ class CallReader:
             raise self.source.problem(node, f"`{name}` has no form here", f"one of the {FOREIGN[short]}")
         if is_dtype(short):
             return self.literal_or_cast("bool" if short == "boolean" else OLDER.get(short, short), node)
+        return self.of_namespace(short, node)
+
+    def of_namespace(self, short: str, node: ast.Call) -> Value:
+        """Return the call of ``T.<short>``."""
         match short:
             case "Cast" | "cast":
                 given = self.source.arguments(node, ("dtype", "value") if short == "Cast" else ("value", "dtype"))

@@ -132,22 +132,8 @@ class ExpressionPrinter(ABC):
                 if found is None:
                     raise TIRError(f"the variable {name} is used where it is not defined")
                 return found, _ATOM
-            case Binary(op, a, b) if op in _RELATIONS and a.dtype == "bool":
-                # TVM's LLVM backend compares bools as if they were floats, and fails.
-                return self.bare(Binary(op, Cast("uint8", a), Cast("uint8", b)))
-            case Binary(op, IntImm() | FloatImm() as a, IntImm() | FloatImm() as b) if op in _NAMED:
-                # Readers compute what operators say of numbers alone.
-                return f"T.{_NAMED[op]}({self.expr(a)}, {self.expr(b)})", _ATOM
-            case Binary(op, a, b) if op in _NAMED and self.dialect.today and _is_folded(op, a, b):
-                return f"T.{_NAMED[op]}({self.expr(a)}, {self.expr(b)})", _ATOM
-            case Binary(op, a, b) if op in _OPERATORS:
-                level = _OPERATORS[op]
-                left = level + 1 if op in _RELATIONS else level
-                # A number on the left of a relation would change sides.
-                first = self.expr(a, left) if op in _RELATIONS else self.operand(a, b, left)
-                return f"{first} {op} {self.operand(b, a, level + 1)}", level
-            case Binary(op, a, b):
-                return f"T.{op}({self.operand(a, b)}, {self.operand(b, a)})", _ATOM
+            case Binary():
+                return self.binary(expr)
             case Not(a):
                 return f"not {self.expr(a, _NOT)}", _NOT
             case Cast(dtype, value):
@@ -181,6 +167,24 @@ class ExpressionPrinter(ABC):
             case Call():
                 return self.call(expr), _ATOM
         raise UnsupportedError(f"TVMScript cannot say {expr!r} in a tensor program")
+
+    def binary(self, expr: Binary) -> tuple[str, int]:
+        """Return the text of an operation, and how strongly it binds."""
+        op, a, b = expr.op, expr.a, expr.b
+        if op in _RELATIONS and a.dtype == "bool":
+            # TVM's LLVM backend compares bools as if they were floats, and fails.
+            return self.bare(Binary(op, Cast("uint8", a), Cast("uint8", b)))
+        if op in _NAMED:
+            # Readers compute what operators say of numbers alone.
+            of_numbers = isinstance(a, (IntImm, FloatImm)) and isinstance(b, (IntImm, FloatImm))
+            if of_numbers or (self.dialect.today and _is_folded(op, a, b)):
+                return f"T.{_NAMED[op]}({self.expr(a)}, {self.expr(b)})", _ATOM
+        if op in _OPERATORS:
+            level = _OPERATORS[op]
+            # A number on the left of a relation would change sides.
+            first = self.expr(a, level + 1) if op in _RELATIONS else self.operand(a, b, level)
+            return f"{first} {op} {self.operand(b, a, level + 1)}", level
+        return f"T.{op}({self.operand(a, b)}, {self.operand(b, a)})", _ATOM
 
     def operand(self, expr: PrimExpr, other: PrimExpr, level: int = 0) -> str:
         """Return the text of an operand, beside which a number has the dtype of ``other``."""
