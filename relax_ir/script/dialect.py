@@ -12,7 +12,7 @@ from relay2relax.tir.script.dialect import CLASSIC, Dialect
 
 # Axes of physical memory, which R.layout_transform does not name any more since 0.26.
 _NO_SEPARATORS = {("layout_transform", "axis_separators"): None, ("layout_transform", "input_axis_separators"): None}
-# Keywords that the releases of a dialect do not have, with the value that is built into their operator.
+# Keywords that no release of a dialect has, with the value that is built into their operator.
 _IMPLIED: dict[str, Mapping[tuple[str, str], object]] = {
     "tvm": _NO_SEPARATORS,
     "tvm-0.27": _NO_SEPARATORS,

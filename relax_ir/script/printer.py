@@ -477,6 +477,7 @@ class _FunctionPrinter:
         assert script is not None
         texts = [self.expr(arg) for arg in args]
         if isinstance(op, ForeignOp):
+            assert isinstance(attrs, ForeignAttrs)
             return f"R.{script.name}({', '.join(self.foreign(script.name, attrs, texts))})"
         values = {field.name: getattr(attrs, field.name) for field in attr_fields(op.attrs)}
         texts += [self.scalar(values[name]) for name in script.positional]
