@@ -151,7 +151,7 @@ def _is_found_again(entry: FunctionEntry, native: CompiledModule) -> bool:
 
 
 def _signature(func: PrimFunc) -> PrimFunc:
-    return replace(func, body=Seq(()), root_buffers=(), origin=None)
+    return func.with_body(Seq(()), root_buffers=())
 
 
 def _described(entry: Entry) -> Entry:

@@ -117,9 +117,7 @@ def _kernel(
     used = dict.fromkeys(load.buffer for expr in all_expressions(func.body) for load in loads(expr))
     own = [buffer for buffer in used if buffer in weights]
     handles = {Var(f"{buffer.name}_handle", "handle"): buffer for buffer in own}
-    scripts[GlobalVar(func.name)] = replace(
-        func, params=(*handles, *func.params), buffer_map={**handles, **func.buffer_map}, origin=None
-    )
+    scripts[GlobalVar(func.name)] = func.with_params((*handles, *func.params), {**handles, **func.buffer_map})
     places = []
     for buffer in own:
         places.append(len(tensors))

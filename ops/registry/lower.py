@@ -16,11 +16,11 @@ from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, as_prim, is_any
 from relay2relax.tir.ir.expr import IntImm
-from relay2relax.tir.ir.stmt import PrimFunc
+from relay2relax.tir.ir.stmt import FuncOrigin, PrimFunc
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(FuncOrigin):
     """The operator call that a PrimFunc computes, kept while its body is the record's own.
 
     ``args`` are the argument types; an argument that is a shape stands as a tuple of extents.

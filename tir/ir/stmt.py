@@ -13,8 +13,8 @@ or scalars.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TypeAlias, Union
 
@@ -247,6 +247,12 @@ class Target:
     host: str | Mapping[str, Any] | None = None
 
 
+class FuncOrigin:
+    """Where the body of a PrimFunc came from; who makes PrimFuncs derives from it what is known."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PrimFunc:
     """A tensor program.
@@ -258,8 +264,8 @@ class PrimFunc:
     nothing. ``scheduled`` says that it is, as apache-tvm calls it, s_tir: a program of blocks, not
     yet lowered to plain loops; ``rooted`` that even plain loops stand in a block, of which
     ``root_annotations`` are said. ``no_alias``: no two parameters share memory. ``checked`` is
-    false where the script asks not to be checked. ``origin`` names the operator call that the body
-    was made from; whoever changes the body drops it.
+    false where the script asks not to be checked. ``origin`` says what the body was made from; it
+    is lost in ``with_body`` and ``with_params``.
     """
 
     name: str
@@ -270,7 +276,7 @@ class PrimFunc:
     num_outputs: int = 1
     attrs: Mapping[str, Any] = field(default_factory=dict)
     private: bool = True
-    origin: Any = None
+    origin: FuncOrigin | None = None
     result: str = "void"
     scheduled: bool = True
     no_alias: bool = True
@@ -282,3 +288,12 @@ class PrimFunc:
     def buffers(self) -> tuple[Buffer, ...]:
         """The buffers of the parameters, in call order."""
         return tuple(self.buffer_map[p] for p in self.params if p in self.buffer_map)
+
+    def with_body(self, body: Stmt, root_buffers: tuple[Buffer, ...] | None = None) -> PrimFunc:
+        """Return the function with another body, and other temporaries where they are given."""
+        temporaries = self.root_buffers if root_buffers is None else root_buffers
+        return replace(self, body=body, root_buffers=temporaries, origin=None)
+
+    def with_params(self, params: Sequence[Var], buffer_map: Mapping[Var, Buffer]) -> PrimFunc:
+        """Return the function with other parameters, of which some may stand for other buffers."""
+        return replace(self, params=tuple(params), buffer_map=buffer_map, origin=None)

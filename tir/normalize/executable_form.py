@@ -98,7 +98,7 @@ def executable_form(func: PrimFunc) -> PrimFunc:
     body = substitute_stmt(_Lowering().stmt(func.body), values, buffers)
     body = scalar_stores(body)
     bound = {param: buffers.get(buffer, buffer) for param, buffer in func.buffer_map.items()}
-    return replace(func, buffer_map=bound, body=body, origin=None)
+    return func.with_params(func.params, bound).with_body(body)
 
 
 def _has_more(func: PrimFunc) -> bool:

@@ -17,7 +17,7 @@ def counted_from_zero(func: PrimFunc) -> PrimFunc:
     """Return ``func`` with all loops and axes from 0 on by 1, ``func`` itself where they are."""
     if not any(_is_moved(node) for node in statements(func.body)):
         return func
-    return replace(func, body=_change(func.body), origin=None)
+    return func.with_body(_change(func.body))
 
 
 def _is_moved(stmt: Stmt) -> bool:

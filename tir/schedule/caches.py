@@ -118,7 +118,7 @@ def set_scope(func: PrimFunc, name: str, which: WhichBuffer, scope: str) -> Prim
     require_temporary(func, buffer, name)
     new = replace(buffer, name=f"{buffer.name}_{scope}", scope=scope)
     temporaries = tuple(new if one is buffer else one for one in func.root_buffers)
-    return replace(func, body=substitute_stmt(func.body, {}, {buffer: new}), root_buffers=temporaries, origin=None)
+    return func.with_body(substitute_stmt(func.body, {}, {buffer: new}), temporaries)
 
 
 def chosen(realize: BlockRealize, which: WhichBuffer, how: str) -> Buffer:

@@ -83,7 +83,7 @@ def compute_inline(func: PrimFunc, name: str) -> PrimFunc:
         return new
 
     rest = without(func, path)
-    return replace(_without_buffer(rest, buffer), body=change(rest.body))
+    return _without_buffer(rest, buffer).with_body(change(rest.body))
 
 
 def reverse_compute_inline(func: PrimFunc, name: str) -> PrimFunc:

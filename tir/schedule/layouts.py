@@ -89,7 +89,7 @@ def transform_layout(
         func = _with_padding(func, buffer, mapping, pad_value)
     body = with_accesses(func.body, bounds_of(func), moved)
     temporaries = tuple(new if one is buffer else one for one in func.root_buffers)
-    return replace(func, body=body, root_buffers=temporaries, origin=None)
+    return func.with_body(body, temporaries)
 
 
 def transform_block_layout(func: PrimFunc, name: str, function: IndexFunction) -> PrimFunc:

@@ -34,7 +34,7 @@ def lowered_stage(func: PrimFunc, stage: Stmt) -> Stmt:
     places: dict[Buffer, tuple[Var, Box]] = {}
     # A loop comes before those within it. One program may be called twice: only within a stage is a
     # loop told by its variable.
-    for path in find(replace(func, body=stage), lambda stmt: isinstance(stmt, For)):
+    for path in find(func.with_body(stage), lambda stmt: isinstance(stmt, For)):
         loop = loop_at(path)
         if any(isinstance(stmt, BlockRealize) for stmt in path):
             # What a box within a block begins with, its axes would have to tell.

@@ -87,7 +87,7 @@ def put(func: PrimFunc, path: Path, new: Stmt) -> PrimFunc:
         if isinstance(new, Seq):
             # One sequence within another would hide what runs between two of its statements.
             new = sequence(new.stmts)
-    return replace(func, body=new, origin=None)
+    return func.with_body(new)
 
 
 def _swap(old: Stmt, new: Stmt) -> Callable[[Stmt], Stmt]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from relay2relax.core.walk import post_order
 from relay2relax.tir.analysis.regions import infer_regions, whole
@@ -21,6 +20,7 @@ from relay2relax.tir.ir.stmt import (
     BlockRealize,
     BufferStore,
     For,
+    FuncOrigin,
     IterKind,
     IterVar,
     Let,
@@ -206,7 +206,7 @@ class _Builder:
 
 
 def create_prim_func(
-    inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str = "main", origin: Any = None
+    inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str = "main", origin: FuncOrigin | None = None
 ) -> PrimFunc:
     """Return the PrimFunc ``name`` with the buffers of ``inputs``, then of ``outputs``, as
     parameters.

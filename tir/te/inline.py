@@ -76,7 +76,7 @@ def with_scalars(func: PrimFunc, places: Collection[int]) -> PrimFunc:
         numbers[buffer] = params[place]
     buffer_map = {param: buffer for param, buffer in func.buffer_map.items() if buffer not in numbers}
     body = _with_numbers(func.body, numbers)
-    return replace(func, params=tuple(params), buffer_map=buffer_map, body=body, origin=None)
+    return func.with_params(params, buffer_map).with_body(body)
 
 
 def renewed(stmt: Stmt, block_name: Callable[[str], str]) -> Stmt:
