@@ -475,36 +475,16 @@ class _Reader:
                 return ir.RefWrite(v["ref"], v["value"], span)
             case "relay.Match":
                 return ir.Match(v["data"], v["clauses"], v["complete"], span)
-            case "relay.Clause":
-                return ir.Clause(v["lhs"], v["rhs"])
-            case "relay.PatternWildcard":
-                return ir.PatternWildcard(span)
-            case "relay.PatternVar":
-                return ir.PatternVar(v["var"], span)
-            case "relay.PatternConstructor":
-                return ir.PatternConstructor(v["constructor"], v["patterns"], span)
-            case "relay.PatternTuple":
-                return ir.PatternTuple(v["patterns"], span)
             case "relay.Constructor":
                 return ir.Constructor(v["name_hint"], v["inputs"], v["belong_to"], v["tag"], span)
             case "IRModule":
                 return self.module(v)
             case "relay.TypeData":
                 return TypeData(v["header"], v["type_vars"], v["constructors"])
-            case "Span":
-                return Span(str(v["source_name"]), v["line"], v["column"], v["end_line"], v["end_column"])
-            case "SequentialSpan":
-                return SequentialSpan.of(v["spans"])
-            case "DictAttrs":
-                return v["__dict__"] or {}
-            case "VirtualDevice":
-                return VirtualDevice(v["device_type_int"], v["virtual_device_id"], v["target"], v["memory_scope"])
-            case "Executor" | "Runtime":
-                return BuildOption(key, str(v["name"]), v["attrs"] or {})
-            case "Target":
-                return Target(str(v["kind"]), v["tag"], v["keys"], v["attrs"] or {}, v["features"] or {}, v["host"])
-            case "tir.IndexMap":
-                return IndexMap(v["initial_indices"], tuple(map(prim, v["final_indices"])))
+        if key.startswith("relay.Pattern") or key == "relay.Clause":
+            return _pattern(key, v)
+        if key in _SURROUNDINGS:
+            return _surroundings(key, v)
         if key.startswith("tir.") or key in ("IntImm", "FloatImm"):
             return make_scalar(key, v)
         return self.make_type(key, v)
@@ -560,6 +540,44 @@ class _Reader:
                     kind=reading.JSON_DOCUMENT,
                 )
         return IRModule(functions, definitions, v["attrs"] or {}, self.types, opaque_functions=opaque)
+
+
+def _pattern(key: str, v: dict[str, Any]) -> Any:
+    """Return the clause or pattern of ``key`` with the fields ``v``."""
+    span = v.get("span")
+    match key:
+        case "relay.PatternWildcard":
+            return ir.PatternWildcard(span)
+        case "relay.PatternVar":
+            return ir.PatternVar(v["var"], span)
+        case "relay.PatternConstructor":
+            return ir.PatternConstructor(v["constructor"], v["patterns"], span)
+        case "relay.PatternTuple":
+            return ir.PatternTuple(v["patterns"], span)
+    return ir.Clause(v["lhs"], v["rhs"])
+
+
+# What is said about expressions: where they stand, what they run on, how modules are built.
+_SURROUNDINGS = frozenset(
+    {"Span", "SequentialSpan", "DictAttrs", "VirtualDevice", "Executor", "Runtime", "Target", "tir.IndexMap"}
+)
+
+
+def _surroundings(key: str, v: dict[str, Any]) -> Any:
+    match key:
+        case "Span":
+            return Span(str(v["source_name"]), v["line"], v["column"], v["end_line"], v["end_column"])
+        case "SequentialSpan":
+            return SequentialSpan.of(v["spans"])
+        case "DictAttrs":
+            return v["__dict__"] or {}
+        case "VirtualDevice":
+            return VirtualDevice(v["device_type_int"], v["virtual_device_id"], v["target"], v["memory_scope"])
+        case "Executor" | "Runtime":
+            return BuildOption(key, str(v["name"]), v["attrs"] or {})
+        case "Target":
+            return Target(str(v["kind"]), v["tag"], v["keys"], v["attrs"] or {}, v["features"] or {}, v["host"])
+    return IndexMap(v["initial_indices"], tuple(map(prim, v["final_indices"])))
 
 
 def _call_attrs(op: Any, attrs: Any) -> Any:

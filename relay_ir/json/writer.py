@@ -313,13 +313,57 @@ def _fields_of(value: Any) -> tuple[str, dict[str, Any]] | None:
     """Return type key and fields of ``value``; spans, types and devices that are left out stand
     beside it.
     """
+    if isinstance(value, ir.RelayExpr):
+        return _expression_fields(value)
+    match value:
+        case _Id(var):
+            return "relay.Id", {"name_hint": var.name}
+        case ir.Clause(lhs, rhs):
+            return "relay.Clause", {"lhs": lhs, "rhs": rhs}
+        case ir.PatternWildcard():
+            return "relay.PatternWildcard", {}
+        case ir.PatternVar(var):
+            return "relay.PatternVar", {"var": var}
+        case ir.PatternConstructor(constructor, patterns):
+            return "relay.PatternConstructor", {"constructor": constructor, "patterns": patterns}
+        case ir.PatternTuple(patterns):
+            return "relay.PatternTuple", {"patterns": patterns}
+        case IRModule():
+            return "IRModule", _module(value)
+        case TypeData(header, type_vars, constructors):
+            return "relay.TypeData", {"header": header, "type_vars": type_vars, "constructors": constructors}
+        case _Dictionary(entries):
+            return "DictAttrs", {"__dict__": entries}
+        case ir.OpaqueAttrs("DictAttrs", fields):
+            return "DictAttrs", {"__dict__": dict(fields)}
+        case SequentialSpan(name, line, column, end_line, end_column, spans):
+            return "SequentialSpan", {"spans": spans}
+        case Span(name, line, column, end_line, end_column):
+            places = {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
+            return "Span", {"source_name": _Leaf("SourceName", name), **places}
+        case VirtualDevice(kind, number, target, scope):
+            device = {"device_type_int": kind, "virtual_device_id": number}
+            return "VirtualDevice", {**device, "target": target, "memory_scope": scope}
+        case BuildOption(kind, name, attrs):
+            return kind, {"name": name, "attrs": _Dictionary(attrs)}
+        case Target(kind, tag, keys, attrs, features, host):
+            options = {"keys": keys, "attrs": attrs, "features": features, "host": host}
+            return "Target", {"kind": _Leaf("TargetKind", kind), "tag": tag, **options}
+        case IndexMap(initial, final):
+            return "tir.IndexMap", {"initial_indices": initial, "final_indices": final, "inverse_index_map": None}
+        case ty.Type():
+            return _type_fields(value)
+        case int() | tir.PrimExpr():
+            return _scalar_fields(value)
+    return None
+
+
+def _expression_fields(value: ir.RelayExpr) -> tuple[str, dict[str, Any]] | None:
     match value:
         case ir.Call(op, args, attrs, type_args):
             return "relay.Call", {"op": op, "args": args, "attrs": _call_attrs(attrs), "type_args": type_args}
         case ir.Var(_, annotation):
             return "relay.Var", {"vid": _Id(value), "type_annotation": annotation}
-        case _Id(var):
-            return "relay.Id", {"name_hint": var.name}
         case ir.Constant(data):
             return "relay.Constant", {"data": data}
         case ir.Tuple(fields):
@@ -348,16 +392,6 @@ def _fields_of(value: Any) -> tuple[str, dict[str, Any]] | None:
             return "relay.RefWrite", {"ref": ref, "value": inner}
         case ir.Match(data, clauses, complete):
             return "relay.Match", {"data": data, "clauses": clauses, "complete": complete}
-        case ir.Clause(lhs, rhs):
-            return "relay.Clause", {"lhs": lhs, "rhs": rhs}
-        case ir.PatternWildcard():
-            return "relay.PatternWildcard", {}
-        case ir.PatternVar(var):
-            return "relay.PatternVar", {"var": var}
-        case ir.PatternConstructor(constructor, patterns):
-            return "relay.PatternConstructor", {"constructor": constructor, "patterns": patterns}
-        case ir.PatternTuple(patterns):
-            return "relay.PatternTuple", {"patterns": patterns}
         case ir.Constructor(name, inputs, belong_to, tag):
             return "relay.Constructor", {
                 "name_hint": name,
@@ -365,33 +399,6 @@ def _fields_of(value: Any) -> tuple[str, dict[str, Any]] | None:
                 "belong_to": belong_to,
                 "tag": tag,
             }
-        case IRModule():
-            return "IRModule", _module(value)
-        case TypeData(header, type_vars, constructors):
-            return "relay.TypeData", {"header": header, "type_vars": type_vars, "constructors": constructors}
-        case _Dictionary(entries):
-            return "DictAttrs", {"__dict__": entries}
-        case ir.OpaqueAttrs("DictAttrs", fields):
-            return "DictAttrs", {"__dict__": dict(fields)}
-        case SequentialSpan(name, line, column, end_line, end_column, spans):
-            return "SequentialSpan", {"spans": spans}
-        case Span(name, line, column, end_line, end_column):
-            places = {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
-            return "Span", {"source_name": _Leaf("SourceName", name), **places}
-        case VirtualDevice(kind, number, target, scope):
-            device = {"device_type_int": kind, "virtual_device_id": number}
-            return "VirtualDevice", {**device, "target": target, "memory_scope": scope}
-        case BuildOption(kind, name, attrs):
-            return kind, {"name": name, "attrs": _Dictionary(attrs)}
-        case Target(kind, tag, keys, attrs, features, host):
-            options = {"keys": keys, "attrs": attrs, "features": features, "host": host}
-            return "Target", {"kind": _Leaf("TargetKind", kind), "tag": tag, **options}
-        case IndexMap(initial, final):
-            return "tir.IndexMap", {"initial_indices": initial, "final_indices": final, "inverse_index_map": None}
-        case ty.Type():
-            return _type_fields(value)
-        case int() | tir.PrimExpr():
-            return _scalar_fields(value)
     return None
 
 

@@ -241,15 +241,18 @@ class _Checker:
                 with self.inside(f"attribute {stmt.key}", *defined):
                     self.stmt(body)
             case Allocate(buffer, body, of):
-                if isinstance(of, Buffer):
-                    self.view(buffer, of)
-                elif of is not None:
-                    self.expr(of)
-                free = [] if of is None else self.matched(buffer)
-                with self.inside(f"allocation {buffer.name}", *free), self.inside("", buffer):
-                    self.stmt(body)
+                self.allocate(buffer, body, of)
             case BlockRealize():
                 self.realize(stmt)
+
+    def allocate(self, buffer: Buffer, body: Stmt, of: Buffer | PrimExpr | None) -> None:
+        if isinstance(of, Buffer):
+            self.view(buffer, of)
+        elif of is not None:
+            self.expr(of)
+        free = [] if of is None else self.matched(buffer)
+        with self.inside(f"allocation {buffer.name}", *free), self.inside("", buffer):
+            self.stmt(body)
 
     def view(self, buffer: Buffer, of: Buffer) -> None:
         if of not in self.known:

@@ -149,21 +149,8 @@ def tensorize(func: PrimFunc, target: Var | str, kernel: Intrinsic) -> PrimFunc:
         raise TIRError(f"the block {name} holds no block: blockize a loop first")
     wanted, made = kernel.description, kernel.implementation
     bounds = {**bounds_of(func), **{axis.var: limit(axis.extent) for axis in block.iter_vars}}
-    theirs = _buffers_in_order(wanted.body)
-    ours = _buffers_in_order(block.body)
-    if len(ours) != len(theirs) or set(theirs) != set(wanted.buffers):
-        raise TIRError(f"the block {name} touches {len(ours)} buffers, {wanted.name} describes {len(theirs)}")
-    regions = {region.buffer: region.region for region in (*block.reads, *block.writes)}
-    partners = dict(zip(ours, theirs, strict=True))
-    corners: dict[Buffer, list[Range]] = {}
-    for own, other in partners.items():
-        ranges = [(one.begin, one.extent) for one in regions[own]]
-        corners[other] = ranges
-        extents = [extent for _, extent in ranges]
-        skipped = len(extents) - len(other.shape)
-        unit = all(extent == IntImm(1, extent.dtype) for extent in extents[: max(skipped, 0)])
-        if skipped < 0 or not unit or list(extents[skipped:]) != list(other.shape) or own.dtype != other.dtype:
-            raise TIRError(f"what the block {name} touches of {own.name} has not the shape of {other.name}")
+    partners = _partners(block, wanted)
+    corners = _corners(block, partners)
 
     def local(target: Buffer, indices: Sequence[PrimExpr], known: Bounds) -> tuple[Buffer, tuple[PrimExpr, ...]]:
         other = partners.get(target)
@@ -198,6 +185,33 @@ def tensorize(func: PrimFunc, target: Var | str, kernel: Intrinsic) -> PrimFunc:
     body = substitute_stmt(with_accesses(renewed(made.body, named), bounds, back), {}, own_buffers)
     new = replace(block, body=sequence([body]), alloc_buffers=(*block.alloc_buffers, *own_buffers.values()))
     return put(func, path, replace(realize, block=with_regions(new)))
+
+
+def _partners(block: Block, wanted: PrimFunc) -> dict[Buffer, Buffer]:
+    """Return which buffer of the description ``wanted`` stands for each one of ``block``."""
+    theirs = _buffers_in_order(wanted.body)
+    ours = _buffers_in_order(block.body)
+    if len(ours) != len(theirs) or set(theirs) != set(wanted.buffers):
+        raise TIRError(f"the block {block.name} touches {len(ours)} buffers, {wanted.name} describes {len(theirs)}")
+    return dict(zip(ours, theirs, strict=True))
+
+
+def _corners(block: Block, partners: dict[Buffer, Buffer]) -> dict[Buffer, list[Range]]:
+    """Return the part of its buffer that ``block`` touches, for each buffer of the description.
+
+    Raises TIRError where it has another shape than the description's buffer.
+    """
+    regions = {region.buffer: region.region for region in (*block.reads, *block.writes)}
+    corners: dict[Buffer, list[Range]] = {}
+    for own, other in partners.items():
+        ranges = [(one.begin, one.extent) for one in regions[own]]
+        corners[other] = ranges
+        extents = [extent for _, extent in ranges]
+        skipped = len(extents) - len(other.shape)
+        unit = all(extent == IntImm(1, extent.dtype) for extent in extents[: max(skipped, 0)])
+        if skipped < 0 or not unit or list(extents[skipped:]) != list(other.shape) or own.dtype != other.dtype:
+            raise TIRError(f"what the block {block.name} touches of {own.name} has not the shape of {other.name}")
+    return corners
 
 
 def _owner(partners: dict[Buffer, Buffer], wanted: Buffer) -> Buffer:

@@ -184,9 +184,8 @@ def rfactor(func: PrimFunc, var: Var, factor_axis: int) -> tuple[PrimFunc, str]:
     second = replace(folding, source=part).block(realize.block.name, [*(axis for axis, _ in spatial), fold])
     values = (*(value for _, value in spatial), var)
     last: Stmt = For(var, extent, BlockRealize(values, second, all_of(kept)))
-    for loop in reversed(loops):
-        if loop not in reducing:
-            last = For(loop.var, loop.extent, last)
+    for loop in (one for one in reversed(loops) if one not in reducing):
+        last = For(loop.var, loop.extent, last)
     new = put(func, nest_path, sequence([nest, renewed(last, lambda same: same)]))
     return replace(new, root_buffers=(*new.root_buffers, parts)), name
 
