@@ -5,66 +5,135 @@ Begin with ``expr.py`` and ``struct_info.py``; ``builder.py`` makes modules, ``i
 struct info of every expression, ``printer.py`` writes TVMScript.
 """
 
-from relay2relax.relax_ir import transform
-from relay2relax.relax_ir.analysis import analysis
-from relay2relax.relax_ir.analysis.check import WellFormedError, check_well_formed
-from relay2relax.relax_ir.analysis.hashing import structural_hash
-from relay2relax.relax_ir.analysis.structural_equal import (
-    DifferentError,
-    assert_structural_equal,
-    first_difference,
-    structural_equal,
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach(
+    __name__,
+    submodules=["transform", "analysis"],
+    submod_attrs={
+        "analysis.check": ["WellFormedError", "check_well_formed"],
+        "analysis.hashing": ["structural_hash"],
+        "analysis.structural_equal": [
+            "DifferentError",
+            "assert_structural_equal",
+            "first_difference",
+            "structural_equal",
+        ],
+        "build.builder": ["BlockBuilder", "call_op"],
+        "build.expr_mutator": ["ExprMutator"],
+        "build.sequence_builder": ["BuilderError"],
+        "inference.infer": ["Inference", "StructInfoError"],
+        "ir.devices": ["VDevice"],
+        "ir.expr": [
+            "Binding",
+            "BindingBlock",
+            "Call",
+            "CallDPSPacked",
+            "CallTIR",
+            "Constant",
+            "DataTypeImm",
+            "Expr",
+            "ExternFunc",
+            "Function",
+            "GlobalVar",
+            "If",
+            "IRModule",
+            "MatchCast",
+            "PrimValue",
+            "SeqExpr",
+            "ShapeExpr",
+            "StringImm",
+            "Tuple",
+            "TupleGetItem",
+            "Var",
+        ],
+        "ir.functor": ["ExprFunctor", "ExprVisitor"],
+        "ir.struct_info": [
+            "FuncStructInfo",
+            "ObjectStructInfo",
+            "PrimStructInfo",
+            "ShapeStructInfo",
+            "StructInfo",
+            "TensorStructInfo",
+            "TupleStructInfo",
+        ],
+        "ir.text": ["print_struct_info"],
+        "script.parser": ["parse"],
+        "script.printer": [
+            "parameter_names",
+            "print_apart",
+            "print_function",
+            "print_module",
+            "script_file",
+            "script_names",
+        ],
+        "transform.copy_with_new_vars": ["copy_with_new_vars"],
+        "tvm_bridge": ["from_tvm", "to_tvm"],
+    },
 )
-from relay2relax.relax_ir.build.builder import BlockBuilder, call_op
-from relay2relax.relax_ir.build.expr_mutator import ExprMutator
-from relay2relax.relax_ir.build.sequence_builder import BuilderError
-from relay2relax.relax_ir.inference.infer import Inference, StructInfoError
-from relay2relax.relax_ir.ir.devices import VDevice
-from relay2relax.relax_ir.ir.expr import (
-    Binding,
-    BindingBlock,
-    Call,
-    CallDPSPacked,
-    CallTIR,
-    Constant,
-    DataTypeImm,
-    Expr,
-    ExternFunc,
-    Function,
-    GlobalVar,
-    If,
-    IRModule,
-    MatchCast,
-    PrimValue,
-    SeqExpr,
-    ShapeExpr,
-    StringImm,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
-from relay2relax.relax_ir.ir.functor import ExprFunctor, ExprVisitor
-from relay2relax.relax_ir.ir.struct_info import (
-    FuncStructInfo,
-    ObjectStructInfo,
-    PrimStructInfo,
-    ShapeStructInfo,
-    StructInfo,
-    TensorStructInfo,
-    TupleStructInfo,
-)
-from relay2relax.relax_ir.ir.text import print_struct_info
-from relay2relax.relax_ir.script.parser import parse
-from relay2relax.relax_ir.script.printer import (
-    parameter_names,
-    print_apart,
-    print_function,
-    print_module,
-    script_file,
-    script_names,
-)
-from relay2relax.relax_ir.transform.copy_with_new_vars import copy_with_new_vars
-from relay2relax.relax_ir.tvm_bridge import from_tvm, to_tvm
+
+if TYPE_CHECKING:
+    from relay2relax.relax_ir import analysis, transform
+    from relay2relax.relax_ir.analysis.check import WellFormedError, check_well_formed
+    from relay2relax.relax_ir.analysis.hashing import structural_hash
+    from relay2relax.relax_ir.analysis.structural_equal import (
+        DifferentError,
+        assert_structural_equal,
+        first_difference,
+        structural_equal,
+    )
+    from relay2relax.relax_ir.build.builder import BlockBuilder, call_op
+    from relay2relax.relax_ir.build.expr_mutator import ExprMutator
+    from relay2relax.relax_ir.build.sequence_builder import BuilderError
+    from relay2relax.relax_ir.inference.infer import Inference, StructInfoError
+    from relay2relax.relax_ir.ir.devices import VDevice
+    from relay2relax.relax_ir.ir.expr import (
+        Binding,
+        BindingBlock,
+        Call,
+        CallDPSPacked,
+        CallTIR,
+        Constant,
+        DataTypeImm,
+        Expr,
+        ExternFunc,
+        Function,
+        GlobalVar,
+        If,
+        IRModule,
+        MatchCast,
+        PrimValue,
+        SeqExpr,
+        ShapeExpr,
+        StringImm,
+        Tuple,
+        TupleGetItem,
+        Var,
+    )
+    from relay2relax.relax_ir.ir.functor import ExprFunctor, ExprVisitor
+    from relay2relax.relax_ir.ir.struct_info import (
+        FuncStructInfo,
+        ObjectStructInfo,
+        PrimStructInfo,
+        ShapeStructInfo,
+        StructInfo,
+        TensorStructInfo,
+        TupleStructInfo,
+    )
+    from relay2relax.relax_ir.ir.text import print_struct_info
+    from relay2relax.relax_ir.script.parser import parse
+    from relay2relax.relax_ir.script.printer import (
+        parameter_names,
+        print_apart,
+        print_function,
+        print_module,
+        script_file,
+        script_names,
+    )
+    from relay2relax.relax_ir.transform.copy_with_new_vars import copy_with_new_vars
+    from relay2relax.relax_ir.tvm_bridge import from_tvm, to_tvm
 
 __all__ = [
     "Binding",

@@ -6,12 +6,29 @@ becomes a PrimFunc of blocks (``lowering.py``), may be checked (``check.py``), r
 form. Begin reading with ``expr.py`` and ``stmt.py``.
 """
 
-from relay2relax.tir.analysis.check import check_prim_func
-from relay2relax.tir.arith.simplify import EXTENTS, prove, simplify
-from relay2relax.tir.errors import TIRError
-from relay2relax.tir.ir.stmt import PrimFunc
-from relay2relax.tir.ir.structural_equal import structural_equal, structural_key
-from relay2relax.tir.script.printer import print_prim_func
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "analysis.check": ["check_prim_func"],
+        "arith.simplify": ["EXTENTS", "prove", "simplify"],
+        "errors": ["TIRError"],
+        "ir.stmt": ["PrimFunc"],
+        "ir.structural_equal": ["structural_equal", "structural_key"],
+        "script.printer": ["print_prim_func"],
+    },
+)
+
+if TYPE_CHECKING:
+    from relay2relax.tir.analysis.check import check_prim_func
+    from relay2relax.tir.arith.simplify import EXTENTS, prove, simplify
+    from relay2relax.tir.errors import TIRError
+    from relay2relax.tir.ir.stmt import PrimFunc
+    from relay2relax.tir.ir.structural_equal import structural_equal, structural_key
+    from relay2relax.tir.script.printer import print_prim_func
 
 __all__ = [
     "EXTENTS",
