@@ -1,0 +1,94 @@
+"""Write docs/reference/command-line.md, the page of all commands, from the command itself:
+``python docs/command_line.py``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from typer.models import ArgumentInfo, OptionInfo
+
+from relay2relax.cli.app import app
+
+PAGE = Path(__file__).parent / "reference" / "command-line.md"
+HEAD = """# Command line
+
+Made from the command by `python docs/command_line.py`; a test keeps it up to date.
+
+Exit codes are 0 for success, 1 for an error in the input or a disagreement, and 2 for wrong usage.
+An error is printed without a traceback, with the line of the source that it is about.
+`relay2relax --version` shows the version, and `relay2relax COMMAND --help` what stands here.
+"""
+
+
+def page() -> str:
+    """Return the text of the page."""
+    sections = ("\n".join(_section(one.callback)) for one in app.registered_commands if one.callback is not None)
+    return "\n".join([HEAD, *sections])
+
+
+def _section(command: Callable[..., Any]) -> Iterator[str]:
+    name = command.__name__.strip("_").replace("_", "-")
+    hints = get_type_hints(command, include_extras=True)
+    params = {one.name: (*_split(hints[one.name]), one.default) for one in inspect.signature(command).parameters.values()}
+    arguments = [(info, default) for _, info, default in params.values() if isinstance(info, ArgumentInfo)]
+    options = [(key, *rest) for key, rest in params.items() if isinstance(rest[1], OptionInfo)]
+    yield f"## {name}"
+    yield ""
+    yield " ".join((command.__doc__ or "").split())
+    yield ""
+    yield "```text"
+    yield " ".join(["relay2relax", name, *(["[OPTIONS]"] if options else []), *(str(a.metavar) for a, _ in arguments)])
+    yield "```"
+    yield ""
+    if not params:
+        return
+    yield "| | | default |"
+    yield "|---|---|---|"
+    for argument, _ in arguments:
+        yield f"| `{argument.metavar}` | {_cell(argument.help)} | |"
+    for key, kind, info, default in options:
+        yield f"| {_names(key, kind, info)} | {_cell(info.help)} |{_default(default)} |"
+    yield ""
+
+
+def _split(hint: Any) -> tuple[type, ArgumentInfo | OptionInfo]:
+    """Return the plain type of a parameter, and what typer is told of it."""
+    kind, info = get_args(hint)
+    inner = [one for one in get_args(kind) if one is not type(None)]
+    while inner:
+        kind = inner[0]
+        inner = [one for one in get_args(kind) if one is not type(None)]
+    return kind, info
+
+
+def _names(key: str, kind: type, info: OptionInfo) -> str:
+    # Within `Annotated`, typer keeps the first name where a default would stand.
+    declared = [one for one in (info.default, *(info.param_decls or ())) if isinstance(one, str)]
+    declared = declared or [f"--{key.replace('_', '-')}"]
+    value = "" if kind is bool else " " + (info.metavar or _value(kind))
+    return ", ".join(f"`{one}{value if one.startswith('--') else ''}`" for one in sorted(declared, key=len))
+
+
+def _value(kind: type) -> str:
+    if issubclass(kind, Enum):
+        return "\\|".join(str(one.value) for one in kind)
+    return {"Path": "PATH", "int": "NUMBER"}.get(kind.__name__, "TEXT")
+
+
+def _default(default: object) -> str:
+    if default is None or default is inspect.Parameter.empty or isinstance(default, bool):
+        return ""
+    return f" `{default.value if isinstance(default, Enum) else default}`"
+
+
+def _cell(text: str | None) -> str:
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,79 @@
+"""What mkdocs is told beyond mkdocs.yml: pages of the root, folders of the navigation, and where
+the sources of ``relay2relax`` are.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parent.parent
+# Pages of the root that the site has as well.
+_FROM_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """List the pages of folders in the navigation, and show the API's reader the sources."""
+    config.nav = _listed(config.nav or [])
+    _link_packages(ROOT / "build" / "docs" / "relay2relax")
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that lie at the root."""
+    for name, page in _FROM_ROOT.items():
+        files.append(File.generated(config, page, content=_moved_down((ROOT / name).read_text())))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Lead links to pages of the root to where the site has them."""
+    for name, there in _FROM_ROOT.items():
+        markdown = re.sub(rf"\]\(((?:\.\./)*)\.\./{re.escape(name)}", rf"](\1{there}", markdown)
+    return markdown
+
+
+def _listed(entries: list[Any]) -> list[Any]:
+    """Return navigation with every ``folder/`` replaced by its pages, its ``index.md`` first."""
+    found: list[Any] = []
+    for entry in entries:
+        if isinstance(entry, str):
+            found += _pages(entry) if entry.endswith("/") else [entry]
+            continue
+        (title, inside), *_ = entry.items()
+        if isinstance(inside, str) and inside.endswith("/"):
+            inside = _pages(inside, "index.md")
+        elif isinstance(inside, list):
+            inside = _listed(inside)
+        if inside:
+            found.append({title: inside})
+    return found
+
+
+def _pages(folder: str, first: str = "") -> list[str]:
+    """Return the pages of a folder by name; the index only where ``first`` asks for it."""
+    names = sorted(path.name for path in (ROOT / "docs" / folder).glob("*.md"))
+    ordered = [name for name in names if name == first] + [name for name in names if name != "index.md"]
+    return [folder + name for name in ordered]
+
+
+def _moved_down(text: str) -> str:
+    """Return a page of the root with its links as they are from ``docs/``."""
+    for name, there in _FROM_ROOT.items():
+        text = text.replace(f"]({name}", f"]({there}")
+    return text.replace("](docs/", "](")
+
+
+def _link_packages(place: Path) -> None:
+    """Make a folder in which ``relay2relax`` lies as it is installed: every package below it."""
+    place.mkdir(parents=True, exist_ok=True)
+    packages = [path.parent for path in ROOT.glob("*/__init__.py") if path.parent.name not in ("relay2relax", "tests")]
+    for source in [*(ROOT / "relay2relax").glob("*.py"), *packages]:
+        link = place / source.name
+        if not link.is_symlink():
+            link.symlink_to(source)

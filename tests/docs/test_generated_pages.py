@@ -1,0 +1,32 @@
+"""Pages that are made from the program are up to date, and lists of pages are whole."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import ModuleType
+
+from doc_pages import ROOT
+
+
+def _script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_command_line() -> None:
+    script = _script("command_line")
+    assert script.PAGE.read_text() == script.page(), "run python docs/command_line.py"
+
+
+def test_every_decision_is_in_the_list() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = (folder / "index.md").read_text().splitlines()
+    wanted = []
+    for page in sorted(folder.glob("[0-9]*.md")):
+        number, _, title = page.read_text().splitlines()[0].removeprefix("# ").partition(". ")
+        wanted.append(f"| [{number}]({page.name}) | {title} |")
+    assert [line for line in listed if line.startswith("| [")] == wanted

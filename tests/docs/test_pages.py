@@ -1,0 +1,152 @@
+"""Every page does what it says: its Python and its commands are run in order, what is printed is
+compared.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib.util
+import io
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doc_pages import ROOT, Block, blocks, matches, pages
+
+from relay2relax.cli import main
+
+# What blocks that are not run are: few, each with a reason beside it.
+MOST_NOT_RUN = 20
+
+
+def _missing(need: str) -> bool:
+    match need:
+        case "compiler":
+            return not any(map(shutil.which, ("cc", "gcc", "clang")))
+        case "graphviz":
+            return shutil.which("dot") is None
+        case _:
+            return importlib.util.find_spec(need) is None
+
+
+@dataclass
+class _Page:
+    """A page while it is run, in a folder of its own."""
+
+    path: Path
+    folder: Path
+    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__page__"})
+    printed: str = ""
+
+    def run(self, block: Block) -> None:
+        """Run a block, or write it, as its marks and its language say."""
+        if "not run" in block.marks or any(map(_missing, block.marks.get("needs", "").split())):
+            return
+        if "file" in block.marks:
+            (self.folder / block.marks["file"]).write_text(block.text)
+        elif "output" in block.marks:
+            if not matches(block.text, self.printed):
+                pytest.fail(f"{self._place(block)}: this is printed:\n{self.printed}", pytrace=False)
+            self.printed = ""
+        elif block.language == "python":
+            self._python(block)
+        elif block.language == "console":
+            self._console(block)
+
+    def _place(self, block: Block) -> str:
+        return f"{self.path}:{block.line}"
+
+    def _python(self, block: Block) -> None:
+        # Lines are those of the page, for tracebacks and for whoever asks for the source.
+        name = str(ROOT / self.path)
+        program = ast.increment_lineno(ast.parse(block.text, name), block.line - 1)
+        screen = io.StringIO()
+        with contextlib.redirect_stdout(screen):
+            exec(compile(program, name, "exec"), self.names)  # noqa: S102
+        self.printed += screen.getvalue()
+
+    def _console(self, block: Block) -> None:
+        commands = [part.partition("\n") for part in ("\n" + block.text).split("\n$ ")[1:]]
+        for number, (command, _, expected) in enumerate(commands, 1):
+            while command.endswith("\\"):
+                line, _, expected = expected.partition("\n")
+                command = f"{command}\n{line}"
+            code, printed = _in_process(command) if _is_ours(command) else self._shell(command)
+            where = f"{self._place(block)}: {command}"
+            if code != (int(block.marks.get("exit", "0")) if number == len(commands) else 0):
+                pytest.fail(f"{where}: exit code {code}\n{printed}", pytrace=False)
+            if expected.strip() and not matches(expected, printed):
+                pytest.fail(f"{where}: this is printed:\n{printed}", pytrace=False)
+
+    def _shell(self, command: str) -> tuple[int, str]:
+        """Run a command; ``relay2relax`` is this checkout, ``python`` this Python."""
+        tools = self.folder / ".bin"
+        if not tools.exists():
+            tools.mkdir()
+            for name, call in (("relay2relax", "-m relay2relax"), ("python", "")):
+                (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {call} "$@"\n')
+                (tools / name).chmod(0o755)
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.folder, text=True, timeout=300, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        return done.returncode, done.stdout
+
+
+def _is_ours(command: str) -> bool:
+    """Whether a command needs neither a shell nor a process."""
+    return command.startswith("relay2relax ") and not set(command) & set("|&;<>$*\n")
+
+
+def _in_process(command: str) -> tuple[int, str]:
+    """Run our own command, and return its exit code and what it prints."""
+    screen, code = io.StringIO(), 0
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
+        patch.setattr(sys, "argv", shlex.split(command))
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    return code, screen.getvalue()
+
+
+def _with_code() -> list[Path]:
+    return [
+        path
+        for path in pages()
+        if any(b.language in ("python", "console") or "file" in b.marks for b in blocks((ROOT / path).read_text()))
+    ]
+
+
+@pytest.mark.parametrize("path", _with_code(), ids=str)
+def test_page_does_what_it_says(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "converted"]:
+        monkeypatch.delitem(sys.modules, name)
+    page = _Page(path, tmp_path)
+    for block in blocks((ROOT / path).read_text()):
+        page.run(block)
+
+
+def test_few_blocks_are_not_run_and_each_has_a_reason() -> None:
+    reasons = [b.marks["not run"] for path in pages() for b in blocks((ROOT / path).read_text()) if "not run" in b.marks]
+    assert all(len(reason.split()) >= 3 for reason in reasons), reasons
+    assert len(reasons) <= MOST_NOT_RUN
+
+
+def test_ellipsis_stands_for_anything() -> None:
+    assert matches("a\n…\nd", "a\nb\nc\nd\n")
+    assert matches("a\n…\nd", "a\nd")
+    assert matches("a … c", "a b c")
+    assert matches("a\n…", "a")
+    assert not matches("a\n…\nd", "a\nb")
+    assert not matches("a", "a\nb")
