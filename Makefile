@@ -13,7 +13,7 @@ TVM_0.25 := "apache-tvm==0.25.*" "apache-tvm-ffi==0.1.12"
 TVM_0.26 := "apache-tvm==0.26.*" "apache-tvm-ffi>=0.1.13.post2,<0.1.15"
 TVM_0.27 := ".[tvm]"
 
-.PHONY: demo test test-tvm check bench fuzz format golden clean help
+.PHONY: demo test test-tvm check bench docs fuzz format golden clean help
 
 help:  ## Show this list.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -37,6 +37,10 @@ $(VENV)/.check: $(VENV)/.installed
 
 $(VENV)/.bench: $(VENV)/.installed
 	$(PIP) install ".[$(BENCH_EXTRAS)]"
+	touch $@
+
+$(VENV)/.docs: $(BIN)/python pyproject.toml
+	$(PIP) install ".[docs]"
 	touch $@
 
 demo: $(VENV)/.installed  ## Set up, then convert the dynamic-batch MLP both ways, run it everywhere and compare.
@@ -72,8 +76,11 @@ format: $(VENV)/.check  ## Format the sources.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.docs  ## Set up, then build the documentation as a site in site/; broken links fail.
+	$(BIN)/mkdocs build --strict --quiet
+
 golden: $(VENV)/.test  ## Rewrite golden text files; review the difference.
 	$(BIN)/pytest --update-golden $(PYTEST_ARGS)
 
 clean:  ## Remove everything that the other targets made.
-	rm -rf $(VENV) $(VENV)-tvm-* build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-tvm-* build site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
@@ -34,12 +35,14 @@ def page() -> str:
 def _section(command: Callable[..., Any]) -> Iterator[str]:
     name = command.__name__.strip("_").replace("_", "-")
     hints = get_type_hints(command, include_extras=True)
-    params = {one.name: (*_split(hints[one.name]), one.default) for one in inspect.signature(command).parameters.values()}
+    params = {
+        one.name: (*_split(hints[one.name]), one.default) for one in inspect.signature(command).parameters.values()
+    }
     arguments = [(info, default) for _, info, default in params.values() if isinstance(info, ArgumentInfo)]
     options = [(key, *rest) for key, rest in params.items() if isinstance(rest[1], OptionInfo)]
     yield f"## {name}"
     yield ""
-    yield " ".join((command.__doc__ or "").split())
+    yield textwrap.fill(" ".join((command.__doc__ or "").split()), 100, break_on_hyphens=False)
     yield ""
     yield "```text"
     yield " ".join(["relay2relax", name, *(["[OPTIONS]"] if options else []), *(str(a.metavar) for a, _ in arguments)])

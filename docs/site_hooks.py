@@ -5,6 +5,7 @@ the sources of ``relay2relax`` are.
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ _FROM_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.m
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """List the pages of folders in the navigation, and show the API's reader the sources."""
     config.nav = _listed(config.nav or [])
-    _link_packages(ROOT / "build" / "docs" / "relay2relax")
+    _lay_out(ROOT / "build" / "docs" / "relay2relax")
     return config
 
 
@@ -69,11 +70,14 @@ def _moved_down(text: str) -> str:
     return text.replace("](docs/", "](")
 
 
-def _link_packages(place: Path) -> None:
-    """Make a folder in which ``relay2relax`` lies as it is installed: every package below it."""
-    place.mkdir(parents=True, exist_ok=True)
-    packages = [path.parent for path in ROOT.glob("*/__init__.py") if path.parent.name not in ("relay2relax", "tests")]
-    for source in [*(ROOT / "relay2relax").glob("*.py"), *packages]:
-        link = place / source.name
-        if not link.is_symlink():
-            link.symlink_to(source)
+def _lay_out(place: Path) -> None:
+    """Make a folder in which ``relay2relax`` lies as it is installed: every package below it.
+
+    Links would be followed to where the packages lie apart.
+    """
+    shutil.rmtree(place, ignore_errors=True)
+    no_caches = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "relay2relax", place, ignore=no_caches)
+    for package in ROOT.glob("*/__init__.py"):
+        if package.parent.name not in ("relay2relax", "tests"):
+            shutil.copytree(package.parent, place / package.parent.name, ignore=no_caches)

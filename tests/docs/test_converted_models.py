@@ -36,7 +36,9 @@ def in_tvm(language: str) -> list[str]:
 def test_the_page(tmp_path: Path, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "linear.relay").write_text(MODEL)
     (tmp_path / "linear.params").write_bytes(relay_ir.save_params({"weight": WEIGHT, "bias": BIAS}))
-    (command,) = (line[2:].split() for block in in_tvm("console") for line in block.splitlines() if line.startswith("$ "))
+    (command,) = (
+        line[2:].split() for block in in_tvm("console") for line in block.splitlines() if line.startswith("$ ")
+    )
     assert command[0] == "relay2relax"
     assert command[-4:-2] == ["--schedule", "cpu"]
     arguments = [sys.executable, "-m", *command[:-4], *options, *command[-2:]]
@@ -53,4 +55,6 @@ def test_the_page(tmp_path: Path, options: tuple[str, ...], monkeypatch: pytest.
         exec(other_weights, names)  # noqa: S102
         np.testing.assert_array_equal(names["other"], [[0, 1, 2]] * 2)
         exec(from_python, names)  # noqa: S102
-        np.testing.assert_array_equal(names["machine"]["main"](np.ones((2, 4), "float32"), *names["packed"].values()), EXPECTED)
+        np.testing.assert_array_equal(
+            names["machine"]["main"](np.ones((2, 4), "float32"), *names["packed"].values()), EXPECTED
+        )

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from types import ModuleType
 
 from doc_pages import ROOT
 
 
-def _script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+def _script(stem: str) -> ModuleType:
+    name = f"docs_{stem}"
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{stem}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # Where dataclasses look for what their annotations name.
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
@@ -30,3 +34,8 @@ def test_every_decision_is_in_the_list() -> None:
         number, _, title = page.read_text().splitlines()[0].removeprefix("# ").partition(". ")
         wanted.append(f"| [{number}]({page.name}) | {title} |")
     assert [line for line in listed if line.startswith("| [")] == wanted
+
+
+def test_picture_of_the_data_flow() -> None:
+    script = _script("pictures")
+    assert script.PICTURE.read_text() == script.picture(), "run python docs/pictures.py"

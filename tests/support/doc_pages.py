@@ -5,7 +5,7 @@ A comment before a block says what is done with it:
     <!-- file: NAME -->        the block is written to NAME
     <!-- output -->            the block is what the Python blocks before it have printed
     <!-- exit: 1 -->           the last command of the block ends with this code
-    <!-- needs: tvm -->        the block runs where apache-tvm is installed (``compiler``: a C compiler)
+    <!-- needs: tvm -->        the block runs where that is installed
     <!-- not run: REASON -->   the block is not run
 """
 

@@ -43,7 +43,8 @@ TRANSLATIONS: dict[str, str] = dict.fromkeys(_DATA_TYPES.split(), "values of dat
 # Values of translated programs in a real apache-tvm, beyond those.
 IN_TVM: dict[str, str] = {}
 
-# Whether a module is accepted, and with which types; docs/relay-verdicts.md says it to readers.
+# Whether a module is accepted, and with which types; readers find it in
+# docs/reference/semantics.md.
 VERDICTS: dict[str, str] = {
     "12d816fbb1ff": "TVM's reader does not read `meta[IncompleteType][0]` as a type, which its printer writes",
 }

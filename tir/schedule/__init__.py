@@ -3,8 +3,8 @@ computes.
 
 Each step is a function from PrimFunc to PrimFunc that either keeps the program's meaning or raises
 TIRError; :class:`Schedule` strings them together under the names that TVM's schedules use.
-Floating-point sums may be taken in another order, as TVM allows itself, too. ``docs/schedules.md``
-tells what each step asks for.
+Floating-point sums may be taken in another order, as TVM allows itself, too.
+``docs/guide/schedules.md`` tells what each step asks for.
 
     schedule = Schedule(func)
     i, j, k = schedule.get_loops("C")
