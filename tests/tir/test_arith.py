@@ -5,13 +5,15 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Callable
+from itertools import permutations
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relay2relax.tir import extent
-from relay2relax.tir.arith.simplify import EXTENTS, constant_difference, limits, parted, prove, simplify
+from relay2relax.tir.arith.simplify import EXTENTS, Bounds, constant_difference, limits, parted, prove, simplify
 from relay2relax.tir.arith.sums import flattened
 from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir.expr import (
@@ -133,9 +135,42 @@ def test_simplify_is_idempotent(expr: PrimExpr, extents: bool) -> None:
     assert simplify(simple, bounds) == simple
 
 
+# What property tests drew once: only after the remainders were joined, more could be taken out.
+DRAWN = [
+    divided(divided(divided(N, const(4, "int64"), (2, 1, 0)), M, (1, 0, 1)), const(2, "int64"), (0, 0, 1)),
+    (N * 2 + N // 4 * 4 + N) // 3,
+    (N * N * 2 + N * N // 4 * 4 + N * N) % 3,
+    (N + N // 4 * 4 * -2 + N % 4 * 2) % -3,
+    (M - K * -2 + K // 4 * 4 * -1) // 2,
+    (K // 4 * 4 + K % 4 * -2) * 3 // 2,
+    (N + N * 6 * -2 + N % 6) % 23 // 4,
+    (N - M + M // 6 * 6 * 2 + M % 6) // 2,
+    ((3 // M * M * 2 + 3 % M) * -2 + (3 // M * M * 2 + M) // M * M * -1) % 4,
+    ((8 // M * M * -1 + 8 % M * -2) * -2 + 8 % M * -2 // 2 * 2 * -1 + M) // 4,
+    (N + maximum(N, M) * 5 + maximum(N, M) % 4 * -1) % 2,
+]
+
+
+@pytest.mark.parametrize("bounds", [None, EXTENTS], ids=["any", "extents"])
+@pytest.mark.parametrize("number", range(len(DRAWN)))
+def test_what_once_changed_again_does_not(number: int, bounds: Bounds | None) -> None:
+    expr = DRAWN[number]
+    simple = simplify(expr, bounds)
+    assert simplify(simple, bounds) == simple
+    for value in range(1, 40):
+        values = {N: value, M: 1 + value * 7 % 11, K: value * 5 % 13, N2: 3}
+        assert evaluate(simple, values) == evaluate(expr, values)
+
+
+def test_order_of_remainders_does_not_matter() -> None:
+    parts = [N, M, 0 - M % 2, 0 - M % 4]
+    found = {simplify(a + b + c + d) for a, b, c, d in permutations(parts)}
+    assert len(found) == 1
+
+
 @settings(max_examples=300)
 @given(st.lists(integers, min_size=2, max_size=5), st.randoms(use_true_random=False))
-def test_order_does_not_matter(parts: list[PrimExpr], random) -> None:
+def test_order_does_not_matter(parts: list[PrimExpr], random: Random) -> None:
     for op in ("+", "min", "max"):
         first = parts[0]
         for part in parts[1:]:

@@ -115,10 +115,8 @@ class Algebra:
             case Var():
                 low, high = self.bounds.get(expr, ANYTHING)
                 return constant_sum(low) if isinstance(low, int) and low == high else atom_sum(expr)
-            case Binary("+", a, b):
-                return self.joined(add(self.sum(a), self.sum(b)))
-            case Binary("-", a, b):
-                return self.joined(add(self.sum(a), self.sum(b), -1))
+            case Binary("+" | "-"):
+                return self.joined(self.added(expr))
             case Binary("*", a, b):
                 return self.multiplied(self.sum(a), self.sum(b), expr.dtype)
             case Binary("//", a, b):
@@ -135,6 +133,20 @@ class Algebra:
                     return self.sum(a if known else b)
         inside = self.inside(expr)
         return constant_sum(inside.value) if isinstance(inside, IntImm) else atom_sum(inside)
+
+    def added(self, expr: PrimExpr) -> Sum:
+        """Return nested additions and subtractions as one sum, joined nowhere: in whatever order
+        the same is added, the same is found.
+        """
+        total: Sum = {}
+        pending = [(expr, 1)]
+        while pending:
+            one, factor = pending.pop()
+            if isinstance(one, Binary) and one.op in ("+", "-") and id(one) not in self.sums:
+                pending += [(one.b, factor if one.op == "+" else -factor), (one.a, factor)]
+            else:
+                total = add(total, self.sum(one), factor)
+        return total
 
     def inside(self, expr: PrimExpr) -> PrimExpr:
         """Return an atom with its operands simplified."""
@@ -193,6 +205,21 @@ class Algebra:
                 rest[term] = count - taken * factor
         return whole, rest
 
+    def parted(self, a: Sum, by: Sum) -> tuple[Sum, Sum]:
+        """Return ``(q, r)`` as ``split`` does, both joined.
+
+        What is left may be joined to something of which more can be taken out: ``3 * n - n % 4`` by
+        2 leaves ``n - n % 4``, which is ``n // 4 * 4``.
+        """
+        whole: Sum = {}
+        rest = a
+        while True:
+            more, rest = self.split(rest, by)
+            whole, left = add(whole, more), self.joined(rest)
+            if left == rest:
+                return self.joined(whole), rest
+            rest = left
+
     def exact(self, a: Sum, by: Sum) -> Sum | None:
         """Return ``a / by`` where the division of the polynomials leaves nothing."""
         lead = min(by, key=term_key)
@@ -216,8 +243,7 @@ class Algebra:
             return atom_sum(Binary("//", self.built(a, dtype), IntImm(0, dtype)))
         if is_constant(by) and by[()] < 0:
             a, by = scale(a, -1), scale(by, -1)
-        whole, rest = self.split(a, by)
-        rest = self.joined(rest)
+        whole, rest = self.parted(a, by)
         if not rest:
             return whole
         factors, count = shared(rest, by)
@@ -266,7 +292,7 @@ class Algebra:
             return atom_sum(Binary("%", self.built(a, dtype), IntImm(0, dtype)))
         if is_constant(by) and by[()] < 0:
             return scale(self.modulo(scale(a, -1), scale(by, -1), dtype), -1)
-        rest = self.joined(self.split(a, by)[1])
+        _, rest = self.parted(a, by)
         if not rest:
             return {}
         factors, count = shared(rest, by)

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from relay2relax.tir.arith.sums import Sum, Term, add, atom_sum, constant_sum, is_constant, product, without
+from relay2relax.tir.arith.sums import Sum, Term, add, atom_sum, constant_sum, is_constant, product, term_key, without
 from relay2relax.tir.ir.expr import Binary, IntImm
 
 if TYPE_CHECKING:
     from relay2relax.tir.arith.algebra import Algebra
+
+_DIVIDED = ("//", "%")
 
 
 def joined(algebra: Algebra, terms: Sum) -> Sum:
@@ -22,6 +24,9 @@ def joined(algebra: Algebra, terms: Sum) -> Sum:
     together.
     """
     while True:
+        if len(terms) > 1 and any(isinstance(atom, Binary) and atom.op in _DIVIDED for term in terms for atom in term):
+            # Which pair is put together first must not depend on the order of adding.
+            terms = dict(sorted(terms.items(), key=lambda one: term_key(one[0])))
         changed = _step(algebra, terms)
         if changed is None:
             return terms
@@ -59,7 +64,7 @@ def _step(algebra: Algebra, terms: Sum) -> Sum | None:
         return None
     for term, count in terms.items():
         for place, atom in enumerate(term):
-            if not isinstance(atom, Binary) or atom.op not in ("//", "%"):
+            if not isinstance(atom, Binary) or atom.op not in _DIVIDED:
                 continue
             under = algebra.sum(atom.b)
             if len(under) != 1 or not algebra.affords(len(terms)):
