@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from relay2relax import relay_ir
 from relay2relax.core import post_order
 from relay2relax.relay_ir.ir.expr import children
-from relay2relax.translator.prepare import prepare
+from relay2relax.translator.bisection import inlined
 
 PLAIN = {
     "add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "power": "Pow", "sqrt": "Sqrt", "erf": "Erf",
@@ -138,10 +138,10 @@ def export(mod: relay_ir.IRModule, weights: Sequence[np.ndarray | None]) -> onnx
 
     A parameter with a weight becomes an initialiser, the others are inputs.
     """
-    prepared = prepare(mod)
-    types, exporter = prepared.module.types, Exporter()
+    flat = inlined(mod)
+    types, exporter = flat.types, Exporter()
     inputs = []
-    for param, weight in zip(prepared.main.params, weights, strict=True):
+    for param, weight in zip(flat["main"].params, weights, strict=True):
         if weight is not None:
             exporter.names[param] = exporter.constant(weight)
             continue
@@ -150,7 +150,7 @@ def export(mod: relay_ir.IRModule, weights: Sequence[np.ndarray | None]) -> onnx
         shape = [d if isinstance(d, int) else "d" for d in of.shape]
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(of.dtype))
         inputs.append(helper.make_tensor_value_info(exporter.names[param], kind, shape))
-    for node in post_order([prepared.main.body], children):
+    for node in post_order([flat["main"].body], children):
         match node:
             case relay_ir.Constant(data):
                 exporter.names[node] = exporter.constant(data)
@@ -160,7 +160,7 @@ def export(mod: relay_ir.IRModule, weights: Sequence[np.ndarray | None]) -> onnx
                 exporter.names[node] = exporter.names[value][index]
             case relay_ir.Call():
                 exporter.names[node] = exporter.call(node, types)
-    result = exporter.names[prepared.main.body]
+    result = exporter.names[flat["main"].body]
     outputs = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
         for name in (result if isinstance(result, tuple) else (result,))

@@ -74,7 +74,7 @@ class ExportFormat(str, Enum):
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A Relay module: text or save_json file, by content.")]
 Params = Annotated[Optional[Path], typer.Option("--params", help="Values for parameters: .params, .safetensors, .npz.")]
-Dims = Annotated[
+DimsOption = Annotated[
     Optional[list[str]],
     typer.Option(
         "--dims",
@@ -105,7 +105,7 @@ def convert(
             "bound are packed ahead, as main_transform_params does it.",
         ),
     ] = None,
-    dims: Dims = None,
+    dims: DimsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate MODEL to Relax: write the script, params as safetensors, the graph as JSON, and a
@@ -126,7 +126,7 @@ def export(
     bind_params: Annotated[
         bool, typer.Option("--bind-params", help="Make params the library's weights; otherwise they are inputs.")
     ] = False,
-    dims: Dims = None,
+    dims: DimsOption = None,
     march: Annotated[
         str,
         typer.Option(
@@ -153,7 +153,7 @@ def compare(
         typer.Option("--backend", "-b", help="Backends to run on (repeatable) [default: numpy, c]."),
     ] = None,
     seed: Seed = 0,
-    dims: Dims = None,
+    dims: DimsOption = None,
     per_node: Annotated[bool, typer.Option("--per-node", help="Find the first node whose value differs.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -23,7 +23,7 @@ def run(
     model: Path,
     params: Path | None,
     out: Path,
-    via: str,
+    via: translator.Via,
     bind_params: bool,
     schedule: str | None,
     dims: list[str],
@@ -47,8 +47,7 @@ def run(
     with screen.progress("translating"):
         named_dims = files.parse_dims(dims)
         bound, weights = (values, ()) if bind_params else (None, values)
-        translate = translator.lower_to_tir if via == "tir" else translator.via_graph
-        relax = translate(module, params=bound, dims=named_dims, schedule=schedule, weights=weights)
+        relax = translator.translate(module, via, params=bound, dims=named_dims, schedule=schedule, weights=weights)
         relax_ir.check_well_formed(relax)
         lacking = translator.calls_as_tensorir(relax)
         found, _ = graph.from_relay(module, bound)

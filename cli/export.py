@@ -9,7 +9,14 @@ from relay2relax.cli import files, screen
 
 
 def run(
-    model: Path, params: Path | None, form: str, out: Path, via: str, bind_params: bool, dims: list[str], march: str
+    model: Path,
+    params: Path | None,
+    form: str,
+    out: Path,
+    via: translator.Via,
+    bind_params: bool,
+    dims: list[str],
+    march: str,
 ) -> None:
     """Write the library of ``model`` into ``out`` and say which files it is.
 
@@ -21,8 +28,8 @@ def run(
         values = files.load_arrays(params)
         relay_ir.bind_params(module, values)  # refuses values that do not fit, whether they are bound or not
     with screen.progress("translating"):
-        translate = translator.lower_to_tir if via == "tir" else translator.via_graph
-        relax = translate(module, params=values if bind_params else None, dims=files.parse_dims(dims))
+        bound = values if bind_params else None
+        relax = translator.translate(module, via, params=bound, dims=files.parse_dims(dims))
     with screen.progress("writing"):
         written = write(relax, out, files.model_stem(model), march)
     for path in written:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -17,12 +17,14 @@ from relay2relax.relax_ir.transform import DispatchCalls, FoldConstant, Sequenti
 if TYPE_CHECKING:
     from relay2relax.backends.c.loaded_module import KernelTime
 
+Program: TypeAlias = Literal["relay", "tir", "graph"]
+
 # A profile is taken over so many seconds, or one run where that takes longer.
 _PROFILE_SECONDS = 1.0
 
 
 def run(
-    model: Path, params: Path | None, inputs: Path | None, via: str, backend: str, library: str | None, seed: int,
+    model: Path, params: Path | None, inputs: Path | None, via: Program, backend: str, library: str | None, seed: int,
     out: Path | None, profile: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Run and print a line per output, or write the outputs to ``out``; with ``profile`` also what
@@ -48,8 +50,7 @@ def run(
         if via == "relay":
             result = backends.create_executor("debug", module, backend=backend).evaluate()(*arguments)
         else:
-            translate = translator.lower_to_tir if via == "tir" else translator.via_graph
-            program = translate(module, bound)
+            program = translator.translate(module, via, params=bound)
             if library:
                 # Weights that are turned for a product are turned once: what a library is given is
                 # made on every call.

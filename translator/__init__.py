@@ -1,8 +1,8 @@
 """From Relay to Relax, two ways, and the proof that both sides agree.
 
-``lower_to_tir`` makes ``call_tir`` of a PrimFunc per operator; ``via_graph`` goes through the
-lossless graph to Relax's own operators; ``compare`` runs everything and compares. Begin reading
-with ``lowering.py``.
+``translate`` goes through the lossless graph, to Relax's own operators (``via_graph``) or to
+``call_tir`` of a PrimFunc per operator (``lower_to_tir``); ``compare`` runs both, and Relay itself,
+and compares. Begin reading with ``pipeline.py``.
 """
 
 from typing import TYPE_CHECKING
@@ -15,8 +15,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "arguments": ["flatten", "make_arguments"],
         "as_tensorir": ["AsTensorIR", "calls_as_tensorir"],
         "comparison": ["Report", "available_backends", "compare"],
-        "lowering": ["lower_to_tir"],
-        "through_graph": ["via_graph"],
+        "pipeline": ["Dims", "Via", "lower_to_tir", "translate", "via_graph"],
     },
 )
 
@@ -24,17 +23,19 @@ if TYPE_CHECKING:
     from relay2relax.translator.arguments import flatten, make_arguments
     from relay2relax.translator.as_tensorir import AsTensorIR, calls_as_tensorir
     from relay2relax.translator.comparison import Report, available_backends, compare
-    from relay2relax.translator.lowering import lower_to_tir
-    from relay2relax.translator.through_graph import via_graph
+    from relay2relax.translator.pipeline import Dims, Via, lower_to_tir, translate, via_graph
 
 __all__ = [
     "AsTensorIR",
+    "Dims",
     "Report",
+    "Via",
     "available_backends",
     "calls_as_tensorir",
     "compare",
     "flatten",
     "lower_to_tir",
     "make_arguments",
+    "translate",
     "via_graph",
 ]

@@ -17,8 +17,8 @@ from relay2relax.core import post_order
 from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, difference
 from relay2relax.relay_ir import Call, Function, IRModule, Op, Tuple, infer_type
 from relay2relax.relay_ir.ir.expr import children
+from relay2relax.relay_ir.transform import InlineLocalFunctions, ToGraphNormalForm
 from relay2relax.translator.arguments import flatten
-from relay2relax.translator.prepare import prepare
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,21 @@ class NodeDifference:
         )
 
 
+def inlined(mod: IRModule) -> IRModule:
+    """Return ``mod`` with its types, in graph form, and with calls of function literals inlined."""
+    mod.refuse_opaque("only Relay is translated; use the program from before it was lowered")
+    flat = InlineLocalFunctions(marked=True)(ToGraphNormalForm()(mod))
+    return flat if flat.types else infer_type(flat, declare_results=True)
+
+
 def expose_intermediates(mod: IRModule) -> tuple[IRModule, tuple[Call, ...]]:
     """Return ``mod`` in graph form with a ``main`` that returns the value of every call, and those
     calls in order.
     """
-    prepared = prepare(mod)
-    calls = tuple(node for node in post_order([prepared.main.body], children) if isinstance(node, Call))
-    main = Function(prepared.main.params, Tuple(calls))
-    return infer_type(prepared.module.with_function(prepared.module.get_global_var("main"), main)), calls
+    flat = inlined(mod)
+    calls = tuple(node for node in post_order([flat["main"].body], children) if isinstance(node, Call))
+    main = Function(flat["main"].params, Tuple(calls))
+    return infer_type(flat.with_function(flat.get_global_var("main"), main)), calls
 
 
 def first_difference(

@@ -19,10 +19,7 @@ from relay2relax.relay_ir import IRModule, infer_type
 from relay2relax.translator.arguments import flatten, make_arguments
 from relay2relax.translator.as_tensorir import calls_as_tensorir
 from relay2relax.translator.bisection import first_difference
-from relay2relax.translator.lowering import lower_to_tir
-from relay2relax.translator.through_graph import via_graph
-
-Dims = Mapping[str, Sequence["str | None"]]
+from relay2relax.translator.pipeline import Dims, lower_to_tir, via_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +93,9 @@ def compare(
     dims: Dims | None = None,
 ) -> Report:
     """Run ``mod`` as Relay and as both translations, and compare with Relay on the numpy backend.
+
+    The reference is Relay executed directly, and not one of the translations: both go through the
+    graph, so a mistake there would be in both.
 
     ``params`` and ``inputs`` give values by parameter name; the rest is drawn from ``seed``. Relay
     runs on every backend but tvm, which has no Relay any more. ``per_node`` compares intermediate

@@ -1,0 +1,46 @@
+"""One pipeline, two forms, and names for both."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from relay2relax import relax_ir, relay_ir, translator
+from relay2relax.core.errors import UnsupportedError
+
+TEXT = """#[version = "0.0.5"]
+def @main(%x: Tensor[(?, 3), float32], %w: Tensor[(4, 3), float32]) { nn.relu(nn.dense(%x, %w, units=None)) }
+"""
+PARAMS = {"w": np.ones((4, 3), np.float32)}
+DIMS = {"x": ("batch", None)}
+
+
+@pytest.mark.parametrize(("via", "named"), [("tir", translator.lower_to_tir), ("graph", translator.via_graph)])
+@pytest.mark.parametrize(
+    "given", [{}, {"params": PARAMS}, {"weights": ["w"], "dims": DIMS}, {"params": PARAMS, "dims": DIMS}]
+)
+def test_the_names_are_the_pipeline(via, named, given):
+    mod = relay_ir.infer_type(relay_ir.parse(TEXT))
+    made = translator.translate(mod, via, **given)
+    assert made.script() == named(mod, **given).script()
+    calls = "R.call_tir(" if via == "tir" else "R.nn.relu("
+    assert calls in made.script()
+    assert ("batch" in made.script()) == ("dims" in given)
+
+
+def test_the_default_form_is_relax_operators():
+    mod = relay_ir.parse(TEXT)
+    assert translator.translate(mod).script() == translator.via_graph(mod).script()
+
+
+def test_a_function_alone():
+    mod = relay_ir.parse(TEXT)
+    assert isinstance(translator.translate(mod["main"], "tir"), relax_ir.IRModule)
+
+
+def test_what_there_is_not():
+    mod = relay_ir.parse(TEXT)
+    with pytest.raises(UnsupportedError, match="unknown way 'te' into Relax; there are 'tir' and 'graph'"):
+        translator.translate(mod, "te")
+    with pytest.raises(UnsupportedError, match="unknown schedule 'gpu'; there is 'cpu'"):
+        translator.translate(mod, schedule="gpu")

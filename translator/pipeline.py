@@ -1,0 +1,117 @@
+"""The one way from Relay to Relax, in two forms.
+
+    Relay  --from_relay-->  graph  --to_relax-->  Relax  -->  weights last  -->  schedules
+
+Both forms take it; they part where the graph's operators are written. ``via="tir"`` writes each as
+``R.call_tir`` of a PrimFunc of its own, with operator name and attributes on the PrimFunc
+(``op_name``, ``op_attrs``); equal calls share one. ``via="graph"`` writes Relax's own operators,
+and ``R.call_tir`` only where Relax has none. Spans stay on the calls, names on the parameters, and
+nothing is optimised on the way.
+
+A common path is a common blind spot: what goes wrong in the graph goes wrong in both forms, and
+comparing them with each other would not show it. So the reference is neither: Relay executed
+directly (``backends.create_executor("debug", mod)``) is what ``compare`` compares both with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from relay2relax import backends, graph, relax_ir, relay_ir
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.registry.symbolic import Dims
+from relay2relax.relax_ir.ir import symbols
+
+__all__ = ["Dims", "Via", "lower_to_tir", "translate", "via_graph"]
+
+Via: TypeAlias = Literal["tir", "graph"]
+
+
+def translate(
+    mod: relay_ir.IRModule | relay_ir.Function,
+    via: Via = "graph",
+    *,
+    params: Mapping[str, Array] | None = None,
+    weights: Collection[str] = (),
+    dims: Dims | None = None,
+    schedule: str | None = None,
+) -> relax_ir.IRModule:
+    """Translate ``main`` of ``mod``, or a function alone, to calls of TensorIR or Relax operators.
+
+    ``params`` are bound as constants by name. Every ``?`` of a parameter becomes a symbolic
+    dimension; ``dims`` names or unifies them: ``{"data": ("batch", None, None, None)}``. Branches
+    become Relax's ``if``, recursive functions functions of the Relax module. With
+    ``schedule="cpu"`` every operator becomes TensorIR, and the PrimFuncs are fused and carry
+    schedules for this machine (:func:`relay2relax.backends.schedule_module`).
+
+    ``weights`` names parameters that are weights although their values are not bound. They stand
+    behind the inputs, which ``num_input`` of ``main`` counts. With a schedule, what depends on them
+    alone is computed by ``main_transform_params`` (:func:`relay2relax.backends.transform_params`).
+
+    Raises UnsupportedError for what Relax cannot express (values of data types, references and
+    functions that only the running program knows) and for an unknown ``via`` or ``schedule``, and
+    TypeInferenceError where ``mod`` is ill-typed.
+    """
+    if via not in ("tir", "graph"):
+        raise UnsupportedError(f"unknown way {via!r} into Relax; there are 'tir' and 'graph'")
+    program = relay_ir.IRModule({relay_ir.GlobalVar("main"): mod}) if isinstance(mod, relay_ir.Function) else mod
+    found, bound = graph.from_relay(program, params, _entry(program))
+    made = graph.to_relax(found, bound, dims=dims, lowered=via == "tir")
+    return _scheduled(_weights_last(made, weights), schedule)
+
+
+def lower_to_tir(
+    mod: relay_ir.IRModule | relay_ir.Function,
+    params: Mapping[str, Array] | None = None,
+    dims: Dims | None = None,
+    schedule: str | None = None,
+    weights: Collection[str] = (),
+) -> relax_ir.IRModule:
+    """Do what :func:`translate` does with ``via="tir"``."""
+    return translate(mod, "tir", params=params, weights=weights, dims=dims, schedule=schedule)
+
+
+def via_graph(
+    mod: relay_ir.IRModule | relay_ir.Function,
+    params: Mapping[str, Array] | None = None,
+    dims: Dims | None = None,
+    schedule: str | None = None,
+    weights: Collection[str] = (),
+) -> relax_ir.IRModule:
+    """Do what :func:`translate` does with ``via="graph"``."""
+    return translate(mod, "graph", params=params, weights=weights, dims=dims, schedule=schedule)
+
+
+def _entry(mod: relay_ir.IRModule) -> str:
+    """Return the name of the function to translate: ``main``, or the only one."""
+    names = [var.name for var in mod.functions]
+    return names[0] if len(names) == 1 else "main"
+
+
+def _weights_last(program: relax_ir.IRModule, weights: Collection[str]) -> relax_ir.IRModule:
+    """Return ``program`` whose ``main`` takes the parameters ``weights`` last, and counts the
+    others as ``num_input``.
+
+    That is how Relax tells weights from inputs. A parameter with extents that are not known stays
+    an input.
+    """
+    if not weights:
+        return program
+    var, main = program.get_global_var("main"), program["main"]
+    assert isinstance(main, relax_ir.Function)
+    later = [param for param in main.params if param.name in weights and not symbols.used(param.info)]
+    first = [param for param in main.params if param not in later]
+    marked = replace(main, params=(*first, *later), attrs={**main.attrs, "num_input": len(first)})
+    return replace(program, functions={**program.functions, var: marked})
+
+
+def _scheduled(program: relax_ir.IRModule, schedule: str | None) -> relax_ir.IRModule:
+    """Return ``program`` with the PrimFuncs of a schedule, ``"cpu"``; None leaves it alone."""
+    if schedule is None:
+        return program
+    if schedule != "cpu":
+        raise UnsupportedError(f"unknown schedule {schedule!r}; there is 'cpu'")
+    return backends.schedule_module(program)
