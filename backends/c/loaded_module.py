@@ -25,7 +25,7 @@ from relay2relax.backends.threads import thread_count
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.core.errors import ExecutionError
 from relay2relax.tir.arith.evaluate import extent_function, integer
-from relay2relax.tir.ir.expr import Buffer, Var
+from relay2relax.tir.ir.expr import Buffer, PrimExpr, Var
 from relay2relax.tir.ir.stmt import PrimFunc
 
 
@@ -118,10 +118,7 @@ class CompiledModule:
         func = entry.func
         count = len(func.buffers)
         inputs, scalars = count - func.num_outputs, len(func.params) - count
-        where = [
-            next((n, d) for n, b in enumerate(func.buffers) for d, e in enumerate(b.shape) if e is var)
-            for var in entry.variables[scalars:]
-        ]
+        where = _dimensions(func, entry.variables[scalars:])
         state = _State(func, len(entry.variables))
         places = {var: number for number, var in enumerate(entry.variables)}
         size = extent_function(entry.arena.size, places)
@@ -186,6 +183,16 @@ class CompiledModule:
         for array, used in zip(arrays[first:], given[first:], strict=True):
             if used.ctypes.data != array.ctypes.data:
                 array[...] = used
+
+
+def _dimensions(func: PrimFunc, variables: Sequence[Var]) -> list[tuple[int, int]]:
+    """Return for each variable a buffer, by its number, and a dimension that has it as its extent."""
+    found: dict[PrimExpr, tuple[int, int]] = {}
+    for number, buffer in enumerate(func.buffers):
+        for dimension, extent in enumerate(buffer.shape):
+            if isinstance(extent, Var):
+                found.setdefault(extent, (number, dimension))
+    return [found[var] for var in variables]
 
 
 def _number(var: Var, value: float) -> int:

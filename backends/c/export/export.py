@@ -22,7 +22,7 @@ from relay2relax.backends.c.export.library import MARK_BYTES, Block, Weights, c_
 from relay2relax.backends.c.export.sets import levels, set_name, sets_text
 from relay2relax.backends.c.export.text import header_text, library_text, main_text, makefile_text
 from relay2relax.backends.c.merge_calls import merge_blocks
-from relay2relax.backends.c.toolchain import find_compiler
+from relay2relax.backends.c.toolchain import Compiler, find_compiler
 from relay2relax.core.dtype import of_array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.output import Content, write_all
@@ -69,10 +69,8 @@ def export_c(
         # What one instruction set keeps, all of them do: they read one file.
         for entry in entries.values():
             weights.keep([merged.constants[buffer] for buffer in entry.constants])
-    parts = [
-        describe(own, block, next(iter(entries.values()), None), merged.constants, weights)
-        for own, (_, entries) in made.items()
-    ]
+    described = {own: next(iter(entries.values()), None) for own, (_, entries) in made.items()}
+    parts = [describe(own, block, entry, merged.constants, weights) for own, entry in described.items()]
     weights.mark = _mark([unit.text for units, _ in made.values() for unit in units], weights)
     whole = replace(parts[0], name=name, sets=sets)
     texts = {"main.c": main_text(whole)}
@@ -87,13 +85,16 @@ def export_c(
     if sets:
         texts |= {f"{name}.h": header_text(whole), f"{name}.c": sets_text(whole, parts)}
         files[""] = [f"{name}.c"]
-    flags = [flag for flag in compiler.flags if flag not in (*_OWN_FLAGS, *compiler.target_flags)]
-    texts["Makefile"] = makefile_text(name, files, "" if sets else march, flags)
+    texts["Makefile"] = makefile_text(name, files, "" if sets else march, _flags(compiler))
     contents: dict[Path, Content] = {Path(folder) / file: text.encode() for file, text in texts.items()}
     if weights.kept or weights.sources:
         contents[Path(folder) / f"{name}_weights.bin"] = weights.content()
     write_all(contents)
     return tuple(contents)
+
+
+def _flags(compiler: Compiler) -> list[str]:
+    return [flag for flag in compiler.flags if flag not in (*_OWN_FLAGS, *compiler.target_flags)]
 
 
 def _mark(texts: Sequence[str], weights: Weights) -> bytes:

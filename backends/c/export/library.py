@@ -4,7 +4,7 @@ results are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Union
 
@@ -239,6 +239,37 @@ def describe(
             return weights.place(value.data)
         raise UnsupportedError(f"{value!r} is not an operand of a tensor program")
 
+    outputs, copies, made = _results(block, entry, supply, place)
+    buffers = [place(value) for value in block.args]
+    read_always: list[str] = []
+    sources: list[str] = []
+    if entry is not None:
+        count = entry.func.num_outputs
+        if len(made) < count or any(var not in extents for var in entry.variables):
+            raise UnsupportedError("main computes what it does not return, or on extents that no parameter has")
+        buffers += [made[number] for number in range(count)]
+        read_always = [weights.place(constants[buffer]) for buffer in entry.constants]
+        sources = [weights.place(constants[buffer], only_ahead=True) for buffer in entry.sources]
+    return Library(
+        name,
+        extents,
+        inputs,
+        tuple(outputs),
+        entry,
+        tuple(buffers),
+        tuple(copies),
+        weights,
+        tuple(read_always),
+        tuple(sources),
+    )
+
+
+def _results(
+    block: Block, entry: Entry | None, supply: NameSupply, place: Callable[[_Value], str]
+) -> tuple[list[Tensor], list[tuple[int, str]], dict[int, str]]:
+    """Return the outputs, those that are copied from a place, and what the call's results are
+    called by number.
+    """
     outputs: list[Tensor] = []
     copies: list[tuple[int, str]] = []
     made: dict[int, str] = {}
@@ -256,25 +287,4 @@ def describe(
             assert isinstance(info, TensorStructInfo)
             outputs.append(Tensor(own, title, tuple(as_prim(extent) for extent in info.shape or ()), info.dtype))
             copies.append((number, place(value)))
-    buffers = [place(value) for value in block.args]
-    kept: list[str] = []
-    sources: list[str] = []
-    if entry is not None:
-        count = entry.func.num_outputs
-        if len(made) < count or any(var not in extents for var in entry.variables):
-            raise UnsupportedError("main computes what it does not return, or on extents that no parameter has")
-        buffers += [made[number] for number in range(count)]
-        kept = [weights.place(constants[buffer]) for buffer in entry.constants]
-        sources = [weights.place(constants[buffer], only_ahead=True) for buffer in entry.sources]
-    return Library(
-        name,
-        extents,
-        inputs,
-        tuple(outputs),
-        entry,
-        tuple(buffers),
-        tuple(copies),
-        weights,
-        tuple(kept),
-        tuple(sources),
-    )
+    return outputs, copies, made

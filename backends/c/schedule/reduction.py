@@ -5,6 +5,7 @@ loops around them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from relay2relax.backends.c.access import coefficient
 from relay2relax.backends.c.fusion.cost import effort
@@ -35,6 +36,7 @@ from relay2relax.tir.ir.visit import loads
 _MOST_SUMS = 4
 # The intrinsic that folds the lanes of a vector.
 _ACROSS = {"+": "vector_sum", "min": "vector_min", "max": "vector_max"}
+_FIRST = IntImm(0)
 # Accumulators of one row that stay in the nearest cache.
 _LONGEST_ROW = 256
 
@@ -126,73 +128,97 @@ def _lanes(stage: Stage, reduction: Reduction, run: Axis, machine: Machine) -> S
     count = _MOST_SUMS if in_registers else 1
     while count > 1 and extent is not None and extent < 2 * count * lanes:
         count //= 2
-    whole, vectors = (simplify(binary("//", run.extent, IntImm(size))) for size in (count * lanes, lanes))
-    left = simplify(binary("-", vectors, binary("*", whole, IntImm(count))))
-    rest = simplify(binary("%", run.extent, IntImm(lanes)))
-    others = [axis for axis in reduction.axes if axis is not run]
-    first = IntImm(0)
+    return local(dtype, [1], "local", _InLanes(stage, reduction, run, lanes, count, in_registers).body)
 
-    def folded(acc: Buffer, place: tuple[PrimExpr, ...], value: PrimExpr) -> Stmt:
+
+@dataclass(frozen=True, slots=True)
+class _InLanes:
+    """A reduction along ``run`` in ``count`` vectors of ``lanes`` lanes."""
+
+    stage: Stage
+    reduction: Reduction
+    run: Axis
+    lanes: int
+    count: int
+    in_registers: bool
+
+    def body(self, total: Buffer) -> Stmt:
+        """Return the whole, given memory for its result."""
+        scope = "register" if self.in_registers else "local"
+        shape = [self.count, self.lanes]
+        return block(
+            BufferStore(total, (_FIRST,), self.reduction.identity),
+            local(self.reduction.result.dtype, shape, scope, lambda acc: self._accumulated(acc, total)),
+            _finish(self.stage, _last(self.reduction, BufferLoad(total, (_FIRST,)))),
+        )
+
+    def _folded(self, acc: Buffer, place: tuple[PrimExpr, ...], value: PrimExpr) -> Stmt:
         held = BufferLoad(acc, place)
         # A NaN does not get past a comparison on the left; the order of elements is not kept, see
         # _last.
-        pair = (value, held) if reduction.op in ("min", "max") else (held, value)
-        return BufferStore(acc, place, binary(reduction.op, *pair))
+        pair = (value, held) if self.reduction.op in ("min", "max") else (held, value)
+        return BufferStore(acc, place, binary(self.reduction.op, *pair))
 
-    def source(step: PrimExpr, size: int, offset: PrimExpr) -> PrimExpr:
-        return put(reduction.source, {run.var: binary("+", binary("*", step, IntImm(size)), offset)})
+    def _source(self, step: PrimExpr, size: int, offset: PrimExpr) -> PrimExpr:
+        return put(self.reduction.source, {self.run.var: binary("+", binary("*", step, IntImm(size)), offset)})
 
-    def accumulated(acc: Buffer, total: Buffer) -> Stmt:
-        step, after, last = Var("k"), Var("k"), Var("k")
+    def _accumulated(self, acc: Buffer, total: Buffer) -> Stmt:
+        """Return the loops that accumulate in ``acc``, and what folds that into ``total``."""
+        count, lanes = self.count, self.lanes
 
         def each(change: Callable[[PrimExpr, PrimExpr], Stmt]) -> Stmt:
             return unrolled(count, lambda u: vectorized(lanes, lambda lane: change(u, lane)))
 
+        others = [axis for axis in self.reduction.axes if axis is not self.run]
+        return block(
+            each(lambda u, lane: BufferStore(acc, (u, lane), self.reduction.identity)),
+            serial(others, block(*self._along(acc, total, each))),
+            *(self._onto_first(acc, IntImm(u), IntImm(0), lanes) for u in range(1, count)),
+            *([] if self.in_registers else self._halves(acc)),
+            self._folded(total, (_FIRST,), self._across(acc)),
+        )
+
+    def _along(
+        self, acc: Buffer, total: Buffer, each: Callable[[Callable[[PrimExpr, PrimExpr], Stmt]], Stmt]
+    ) -> Iterator[Stmt]:
+        """Yield the loops along ``run``: by all vectors, by one, and by single elements."""
+        count, lanes, extent = self.count, self.lanes, self.run.extent
+        whole, vectors = (simplify(binary("//", extent, IntImm(size))) for size in (count * lanes, lanes))
+        left = simplify(binary("-", vectors, binary("*", whole, IntImm(count))))
+        rest = simplify(binary("%", extent, IntImm(lanes)))
+        step, after, last = Var("k"), Var("k"), Var("k")
+
         def update(u: PrimExpr, lane: PrimExpr) -> Stmt:
             offset = binary("+", binary("*", u, IntImm(lanes)), lane)
-            return folded(acc, (u, lane), source(step, count * lanes, offset))
+            return self._folded(acc, (u, lane), self._source(step, count * lanes, offset))
 
         def further(lane: PrimExpr) -> Stmt:
             number = binary("+", binary("*", whole, IntImm(count)), after)
-            return folded(acc, (first, lane), source(number, lanes, lane))
+            return self._folded(acc, (_FIRST, lane), self._source(number, lanes, lane))
 
-        inner: list[Stmt] = [For(step, whole, each(update))]
+        yield For(step, whole, each(update))
         if left != IntImm(0):
-            inner.append(For(after, left, vectorized(lanes, further)))
+            yield For(after, left, vectorized(lanes, further))
         if rest != IntImm(0):
-            inner.append(For(last, rest, folded(total, (first,), source(vectors, lanes, last))))
-        return block(
-            each(lambda u, lane: BufferStore(acc, (u, lane), reduction.identity)),
-            serial(others, block(*inner)),
-            *(onto_first(acc, IntImm(u), IntImm(0), lanes) for u in range(1, count)),
-            *([] if in_registers else halves(acc)),
-            folded(total, (first,), across(acc)),
-        )
+            yield For(last, rest, self._folded(total, (_FIRST,), self._source(vectors, lanes, last)))
 
-    def onto_first(acc: Buffer, register: PrimExpr, begin: PrimExpr, width: int) -> Stmt:
-        return vectorized(
-            width, lambda lane: folded(acc, (first, lane), BufferLoad(acc, (register, binary("+", lane, begin))))
-        )
+    def _onto_first(self, acc: Buffer, register: PrimExpr, begin: PrimExpr, width: int) -> Stmt:
+        """Return what folds elements of a vector onto the first one's."""
 
-    def halves(acc: Buffer) -> Iterator[Stmt]:
-        width = lanes
+        def fold(lane: PrimExpr) -> Stmt:
+            return self._folded(acc, (_FIRST, lane), BufferLoad(acc, (register, binary("+", lane, begin))))
+
+        return vectorized(width, fold)
+
+    def _halves(self, acc: Buffer) -> Iterator[Stmt]:
+        width = self.lanes
         while width > 1:
             width //= 2
-            yield onto_first(acc, first, IntImm(width), width)
+            yield self._onto_first(acc, _FIRST, IntImm(width), width)
 
-    def across(acc: Buffer) -> PrimExpr:
-        load = BufferLoad(acc, (first, first))
-        return call(_ACROSS[reduction.op], load, dtype=dtype) if in_registers else load
-
-    def body(total: Buffer) -> Stmt:
-        scope = "register" if in_registers else "local"
-        return block(
-            BufferStore(total, (first,), reduction.identity),
-            local(dtype, [count, lanes], scope, lambda acc: accumulated(acc, total)),
-            _finish(stage, _last(reduction, BufferLoad(total, (first,)))),
-        )
-
-    return local(dtype, [1], "local", body)
+    def _across(self, acc: Buffer) -> PrimExpr:
+        load = BufferLoad(acc, (_FIRST, _FIRST))
+        return call(_ACROSS[self.reduction.op], load, dtype=load.dtype) if self.in_registers else load
 
 
 def _is_vector(expr: PrimExpr, run: Axis, dtype: str) -> bool:

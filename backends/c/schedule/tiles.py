@@ -1,0 +1,304 @@
+"""Sums of products in tiles of registers.
+
+A tile of accumulators stays in registers while all reduced axes run; the vector factor is read as
+it lies, or from panels into which it was packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from relay2relax.backends.c.access import clamp_start, coefficient
+from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.schedule.loops import block, local, parallel, put, serial, unrolled, vectorized
+from relay2relax.backends.c.schedule.product import FASTER, Product, stride, vector_width
+from relay2relax.backends.c.stages import Axis, Stage, points
+from relay2relax.tir.arith.simplify import ceiling, simplify
+from relay2relax.tir.extent import static
+from relay2relax.tir.ir.expr import Buffer, BufferLoad, Call, IntImm, PrimExpr, Var, binary, const
+from relay2relax.tir.ir.stmt import BufferStore, For, If, Stmt
+
+_Row: TypeAlias = Callable[[PrimExpr], Mapping[Var, PrimExpr]]
+_Each: TypeAlias = Callable[[Callable[[PrimExpr, PrimExpr, PrimExpr], Stmt]], Stmt]
+# Additions that are begun before the first is done.
+_LATENCY = 8
+
+
+def _tile_shape(columns: int, rows: int | None, width: int, registers: int) -> tuple[int, int]:
+    """Return how many vectors wide and how many rows high a tile of registers is.
+
+    What counts: how much of the tiles lies beyond the result, how much is loaded for each
+    multiplication, and whether there are enough independent sums. ``rows`` is None where there may
+    be any number.
+    """
+    best, shape = 0.0, (1, 1)
+    panels = -(-columns // width)
+    for vectors in range(1, min(4 if (rows or 8) > 1 else 8, panels) + 1):
+        for height in range(1, min(rows or 8, (registers - 2 - vectors) // vectors) + 1):
+            products = vectors * height
+            used = panels / (-(-panels // vectors) * vectors)
+            if rows is not None:
+                used *= rows / (-(-rows // height) * height)
+            loaded = products / max(products, (vectors + height) * 1.1)
+            score = used * loaded * min(1.0, products / _LATENCY) * (1 - 0.5 / products)
+            if score > best:
+                best, shape = score, (vectors, height)
+    return shape
+
+
+def tiled(stage: Stage, product: Product, machine: Machine, around: frozenset[Var]) -> list[Stmt]:
+    reduction = stage.reduction
+    assert reduction is not None
+    dtype, along = product.vector.dtype, product.along
+    columns = static(along.extent)
+    assert columns is not None
+    lanes = machine.lanes(dtype)
+    width = lanes if product.packed and not product.paired else vector_width(columns, lanes)
+    rows_axis = _rows_axis(stage, product, around)
+    extent = 1 if rows_axis is None else static(rows_axis.extent)
+    symbolic = extent is None
+    vectors, rows = _tile_shape(columns, extent, width, machine.registers)
+    if rows == 1 and not symbolic:
+        rows_axis = None
+    size = width * vectors
+    clamped = not product.packed or product.paired
+    if clamped and size > columns:
+        vectors, size = 1, width
+    panel = Var("panel")
+    panels = ceiling(along.extent, size)
+    before: list[Stmt] = []
+    others = [axis for axis in stage.axes if axis not in (along, rows_axis) and axis.var not in around]
+    packed = None
+    start = clamp_start(panel, size, along.extent) if clamped else binary("*", panel, IntImm(size))
+    if product.packed:
+        packed, pack = _pack(stage, product, size, panel, start, machine)
+        before.append(pack)
+
+    tile = _Tile(stage, product, packed, panel, start, width, vectors, machine)
+    # Products of many matrices run one after the other, so that what the panels of one share stays
+    # near.
+    shared = _shared(stage, product)
+    axes = [
+        *(axis for axis in others if axis in shared),
+        Axis(panel, panels),
+        *(axis for axis in others if axis not in shared),
+    ]
+    work = simplify(binary("//", points([*stage.axes, *reduction.axes]), IntImm(FASTER)))
+    if rows_axis is None:
+        body = tile.body(None, IntImm(0), 1)
+    elif symbolic:
+        body = _any_rows(tile, rows_axis, rows)
+    else:
+        step = Var("tile")
+        axes.append(Axis(step, ceiling(rows_axis.extent, rows)))
+        body = tile.body(rows_axis, clamp_start(step, rows, rows_axis.extent), rows)
+    return [*before, parallel(axes, body, work, None if around else machine.parallel_work)]
+
+
+def _any_rows(tile: _Tile, rows_axis: Axis, rows: int) -> Stmt:
+    """Return tiles for any number of rows: as many of ``rows`` as there are, then one of as many as
+    are left.
+    """
+    whole = simplify(binary("//", rows_axis.extent, IntImm(rows)))
+    left = simplify(binary("%", rows_axis.extent, IntImm(rows)))
+    step = Var("tile")
+    parts: list[Stmt] = [For(step, whole, tile.body(rows_axis, binary("*", step, IntImm(rows)), rows))]
+    done = binary("*", whole, IntImm(rows))
+    parts += [If(binary("==", left, IntImm(rest)), tile.body(rows_axis, done, rest)) for rest in range(1, rows)]
+    return block(*parts)
+
+
+def _rows_axis(stage: Stage, product: Product, around: frozenset[Var]) -> Axis | None:
+    """Return the axis that a tile also spans: one whose points share the vectors, else one that
+    shares the numbers.
+
+    It is the longest such, and the last of those.
+    """
+    for shared, other in ((product.vector, product.single), (product.single, product.vector)):
+        best, size = None, 1
+        for axis in stage.axes:
+            if axis is product.along or axis.var in around:
+                continue
+            if stride(shared, axis) != 0 or stride(other, axis) is None:
+                continue
+            extent = static(axis.extent)
+            if extent is None:
+                best = best or axis
+            elif extent >= size:
+                best, size = axis, extent
+        if best is not None:
+            return best
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """The innermost part: one tile of results."""
+
+    stage: Stage
+    product: Product
+    packed: Buffer | None
+    panel: Var
+    start: PrimExpr
+    width: int
+    vectors: int
+    machine: Machine
+
+    def body(self, rows_axis: Axis | None, first: PrimExpr, rows: int) -> Stmt:
+        """Return the tile of ``rows`` rows from ``first`` on."""
+        dtype = self.product.vector.dtype
+        columns = static(self.product.along.extent)
+        assert columns is not None
+        size = self.width * self.vectors
+
+        def each(change: Callable[[PrimExpr, PrimExpr, PrimExpr], Stmt]) -> Stmt:
+            return unrolled(rows, lambda t: unrolled(self.vectors, lambda u: lanes_of(change, t, u)))
+
+        def lanes_of(change: Callable[[PrimExpr, PrimExpr, PrimExpr], Stmt], t: PrimExpr, u: PrimExpr) -> Stmt:
+            return vectorized(self.width, lambda lane: change(t, u, lane))
+
+        def row(t: PrimExpr) -> dict[Var, PrimExpr]:
+            return {} if rows_axis is None else {rows_axis.var: binary("+", first, t)}
+
+        def with_registers(acc: Buffer, tile: Buffer) -> Stmt:
+            def accumulated(held: Buffer) -> Stmt:
+                shared = rows_axis is None or stride(self.product.vector, rows_axis) == 0
+                return self.accumulated(acc, held, row, each, shared)
+
+            def moved(t: PrimExpr, u: PrimExpr, lane: PrimExpr) -> Stmt:
+                return BufferStore(tile, (t, self.offset(u, lane)), BufferLoad(acc, (t, u, lane)))
+
+            return block(
+                each(lambda t, u, lane: BufferStore(acc, (t, u, lane), const(0, dtype))),
+                local(dtype, [self.vectors, self.width], "register", accumulated),
+                each(moved),
+            )
+
+        def with_tile(tile: Buffer) -> Stmt:
+            shape = [rows, self.vectors, self.width]
+            return block(
+                local(dtype, shape, "register", lambda acc: with_registers(acc, tile)),
+                self.finish(tile, rows_axis, first, rows, columns, size),
+            )
+
+        return local(dtype, [rows, size], "local", with_tile)
+
+    def offset(self, u: PrimExpr, lane: PrimExpr) -> PrimExpr:
+        """Return the column of a lane of vector ``u``."""
+        return binary("+", binary("*", u, IntImm(self.width)), lane)
+
+    def accumulated(self, acc: Buffer, held: Buffer, row: _Row, each: _Each, shared: bool) -> Stmt:
+        """Return the loops that sum up in ``acc``.
+
+        Vectors that are ``shared`` by all rows are held in ``held``. ``row`` says at which point of
+        the rows' axis a row is, ``each`` does something for every lane of ``acc``.
+        """
+        reduction = self.stage.reduction
+        assert reduction is not None
+
+        def vector_load(t: PrimExpr, u: PrimExpr, lane: PrimExpr) -> PrimExpr:
+            offset = self.offset(u, lane)
+            if self.packed is not None:
+                first_lane = put(_panel_place(self, reduction.axes, self.width * self.vectors), row(t))
+                return BufferLoad(self.packed, (binary("+", first_lane, offset),))
+            return put(self.product.vector, {self.product.along.var: binary("+", self.start, offset), **row(t)})
+
+        def load(u: PrimExpr) -> Stmt:
+            return vectorized(self.width, lambda lane: BufferStore(held, (u, lane), vector_load(IntImm(0), u, lane)))
+
+        def update(t: PrimExpr, u: PrimExpr, lane: PrimExpr) -> Stmt:
+            value = put(self.product.single, row(t))
+            if self.product.paired:
+                value = put(value, {self.product.along.var: binary("+", self.start, self.offset(u, lane))})
+            vector = BufferLoad(held, (u, lane)) if shared else vector_load(t, u, lane)
+            place = (t, u, lane)
+            return BufferStore(acc, place, binary("+", BufferLoad(acc, place), binary("*", value, vector)))
+
+        if not shared:
+            return serial(reduction.axes, each(update))
+        return serial(reduction.axes, block(unrolled(self.vectors, load), each(update)))
+
+    def finish(self, tile: Buffer, rows_axis: Axis | None, first: PrimExpr, rows: int, columns: int, size: int) -> Stmt:
+        """Return the stores of a tile, the axis of neighbouring places innermost."""
+        stage, along = self.stage, self.product.along
+        reduction = stage.reduction
+        assert reduction is not None
+        result = reduction.result
+        valid: PrimExpr = IntImm(size)
+        if self.packed is not None and columns % size and not self.product.paired:
+            valid = binary("min", IntImm(size), binary("-", along.extent, self.start))
+
+        def store(t: PrimExpr, column: PrimExpr) -> Stmt:
+            values: dict[Var, PrimExpr] = {
+                along.var: binary("+", self.start, column),
+                result: BufferLoad(tile, (t, column)),
+            }
+            if rows_axis is not None:
+                values[rows_axis.var] = binary("+", first, t)
+            return BufferStore(stage.target, (put(stage.indices[0], values),), put(stage.value, values))
+
+        by_rows = rows_axis is not None and coefficient(stage.indices[0], rows_axis.var) == 1 and rows > 1
+        if by_rows:
+            column = Var("column")
+            return For(column, valid, vectorized(rows, lambda t: store(t, column)))
+        row = Var("row")
+        return For(row, IntImm(rows), vectorized(valid, lambda c: store(row, c)))
+
+
+def _pack(
+    stage: Stage, product: Product, size: int, panel: Var, start: PrimExpr, machine: Machine
+) -> tuple[Buffer, Stmt]:
+    """Return the buffer of panels and the stage that fills it: for each panel, all reduced points,
+    then lanes.
+    """
+    reduction = stage.reduction
+    assert reduction is not None
+    along, vector = product.along, product.vector
+    columns = static(along.extent)
+    assert columns is not None
+    shared = _shared(stage, product)
+    reduced = [axis for axis in reduction.axes if stride(vector, axis) != 0]
+    panels = -(-columns // size)
+    extents = [static(axis.extent) or 1 for axis in (*shared, *reduced)]
+    total = panels * size
+    for extent in extents:
+        total *= extent
+    packed = Buffer("packed", (IntImm(total),), vector.dtype)
+
+    def fill(lane: PrimExpr) -> Stmt:
+        column = binary("+", start, lane)
+        value: PrimExpr = put(vector, {along.var: column})
+        if columns % size and not product.paired:
+            value = Call(
+                "if_then_else", (binary("<", column, along.extent), value, const(0, vector.dtype)), vector.dtype
+            )
+        place = _place(shared, panel, panels, reduced, size)
+        return BufferStore(packed, (simplify(binary("+", place, lane)),), value)
+
+    body = serial(reduced, vectorized(size, fill))
+    work = IntImm(total * 4)
+    return packed, parallel([*shared, Axis(panel, IntImm(panels))], body, work, machine.parallel_work)
+
+
+def _shared(stage: Stage, product: Product) -> list[Axis]:
+    """Return the spatial axes, besides the vectors' own, that the vector factor depends on."""
+    return [axis for axis in stage.axes if axis is not product.along and stride(product.vector, axis) != 0]
+
+
+def _place(shared: Sequence[Axis], panel: PrimExpr, panels: int, reduced: Sequence[Axis], size: int) -> PrimExpr:
+    place: PrimExpr = IntImm(0)
+    for axis in shared:
+        place = binary("+", binary("*", place, axis.extent), axis.var)
+    place = binary("+", binary("*", place, IntImm(panels)), panel)
+    for axis in reduced:
+        place = binary("+", binary("*", place, axis.extent), axis.var)
+    return binary("*", place, IntImm(size))
+
+
+def _panel_place(tile: _Tile, axes: Sequence[Axis], size: int) -> PrimExpr:
+    columns = static(tile.product.along.extent)
+    assert columns is not None
+    reduced = [axis for axis in axes if stride(tile.product.vector, axis) != 0]
+    return _place(_shared(tile.stage, tile.product), tile.panel, -(-columns // size), reduced, size)
