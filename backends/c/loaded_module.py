@@ -186,7 +186,7 @@ class CompiledModule:
 
 
 def _dimensions(func: PrimFunc, variables: Sequence[Var]) -> list[tuple[int, int]]:
-    """Return for each variable a buffer, by its number, and a dimension that has it as its extent."""
+    """Return for each variable a buffer, by its number, and a dimension that is its extent."""
     found: dict[PrimExpr, tuple[int, int]] = {}
     for number, buffer in enumerate(func.buffers):
         for dimension, extent in enumerate(buffer.shape):
