@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core.dtype import Array, of_array
@@ -220,9 +221,9 @@ Expr: TypeAlias = Union[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class IRModule:
-    """Relax functions and PrimFuncs by name.
+    """Relax functions and PrimFuncs by name: a value, of which passes make new ones.
 
     ``global_infos`` are lists by name, ``"vdevice"`` that of its devices.
     """
@@ -231,14 +232,18 @@ class IRModule:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     global_infos: Mapping[str, tuple[GlobalInfo, ...]] = field(default_factory=dict)
 
+    @cached_property
+    def _vars(self) -> Mapping[str, GlobalVar]:
+        """The variables by name, the first one of each."""
+        return {var.name: var for var in reversed(list(self.functions))}
+
     def get_global_var(self, name: str) -> GlobalVar:
         """Return the global variable ``name``; raises Relay2RelaxError where the module has
         none.
         """
-        for var in self.functions:
-            if var.name == name:
-                return var
-        known = ", ".join(sorted(var.name for var in self.functions)) or "none"
+        if name in self._vars:
+            return self._vars[name]
+        known = ", ".join(sorted(self._vars)) or "none"
         raise Relay2RelaxError(f"the module has no function {name!r}; it has: {known}")
 
     def __getitem__(self, name: str | GlobalVar) -> Function | PrimFunc:

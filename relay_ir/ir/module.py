@@ -24,9 +24,20 @@ class TypeData:
     extern: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def _by_name(functions: Iterable[GlobalVar]) -> dict[str, GlobalVar]:
+    """Return the variables by name, the first one of each."""
+    found: dict[str, GlobalVar] = {}
+    for var in functions:
+        found.setdefault(var.name, var)
+    return found
+
+
+@dataclass(slots=True, eq=False)
 class IRModule:
     """Functions by their global variable, and ADTs by their name.
+
+    A module changes where a function is set, ``mod["f"] = function``, and there only; what it
+    refers to never does. Passes make new modules (``replace``, ``with_function``).
 
     ``types``  what type inference found, by node; empty before it ran.
     ``locations``  where a node stands in ``source``, for messages; only of nodes that a text reader
@@ -42,6 +53,11 @@ class IRModule:
     source: SourceText | None = field(default=None, repr=False)
     locations: Mapping[Expr, SourceRange] = field(default_factory=dict, repr=False)
     opaque_functions: Mapping[GlobalVar, OpaqueFunction] = field(default_factory=dict)
+    _vars: Mapping[str, GlobalVar] = field(init=False, repr=False)
+    _opaque_vars: Mapping[str, GlobalVar] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._vars, self._opaque_vars = _by_name(self.functions), _by_name(self.opaque_functions)
 
     @classmethod
     def from_expr(cls, expr: Expr, types: Mapping[Expr, Type] | None = None) -> IRModule:
@@ -67,24 +83,23 @@ class IRModule:
 
     def is_opaque(self, var: GlobalVar) -> bool:
         """Whether ``var`` names a function that is no Relay."""
-        return any(one.name == var.name for one in self.opaque_functions)
+        return var.name in self._opaque_vars
 
     def get_global_var(self, name: str) -> GlobalVar:
         """Return the global variable ``name``; raises Relay2RelaxError where the module has
         none.
         """
-        for var in self.functions:
-            if var.name == name:
-                return var
-        for var, function in self.opaque_functions.items():
-            if var.name == name:
-                raise UnsupportedError(f"@{name} is a {function.type_key}, not a function of Relay")
-        known = ", ".join(sorted(var.name for var in self.functions)) or "none"
+        if name in self._vars:
+            return self._vars[name]
+        if name in self._opaque_vars:
+            function = self.opaque_functions[self._opaque_vars[name]]
+            raise UnsupportedError(f"@{name} is a {function.type_key}, not a function of Relay")
+        known = ", ".join(sorted(self._vars)) or "none"
         raise Relay2RelaxError(f"the module has no function @{name}; it has: {known}")
 
     def __contains__(self, name: object) -> bool:
         """Whether the module has a function of Relay called ``name``, or bound to that variable."""
-        return any(name in (var, var.name) for var in self.functions)
+        return name in (self._vars if isinstance(name, str) else self.functions)
 
     def __getitem__(self, name: str | GlobalVar) -> Function:
         return self.functions[name if isinstance(name, GlobalVar) else self.get_global_var(name)]
@@ -99,15 +114,13 @@ class IRModule:
         """
         from relay2relax.relay_ir.inference.infer import infer_type
 
-        known = {var.name: var for var in self.functions}
-        var = name if isinstance(name, GlobalVar) else known.get(name, GlobalVar(name))
-        others = {one: value for one, value in self.functions.items() if one is not known.get(var.name)}
+        var = name if isinstance(name, GlobalVar) else self._vars.get(name, GlobalVar(name))
+        others = {one: value for one, value in self.functions.items() if one is not self._vars.get(var.name)}
         opaque = self._opaque_without({var.name})
         given = replace(self, functions={**others, var: function}, types={}, opaque_functions=opaque)
         checked = infer_type(given)
-        object.__setattr__(self, "functions", checked.functions)
-        object.__setattr__(self, "types", checked.types)
-        object.__setattr__(self, "opaque_functions", opaque)
+        self.functions, self.types, self.opaque_functions = checked.functions, checked.types, opaque
+        self.__post_init__()
 
     def with_function(self, var: GlobalVar, function: Function) -> IRModule:
         """Return a module in which ``var`` is bound to ``function``; inferred types are

@@ -184,3 +184,19 @@ def test_operators_by_name():
 def test_devices():
     assert relay_ir.gpu(1) == relay_ir.VirtualDevice(2, 1)
     assert relay_ir.cpu() == relay_ir.VirtualDevice(1, 0)
+
+
+def test_functions_are_found_by_name_after_every_change() -> None:
+    x = relay_ir.var("x", shape=(2,))
+    mod = relay_ir.IRModule({GlobalVar("f"): Function((x,), x + x)})
+    f = mod.get_global_var("f")
+    mod["g"] = Function((x,), op.tanh(x))
+    assert mod.get_global_var("f") is f
+    assert "g" in mod
+    assert mod.get_global_var("g") in mod
+    assert "h" not in mod
+    smaller = mod.without_functions(["f"])
+    assert "f" not in smaller
+    assert f not in smaller
+    assert "f" in mod
+    assert mod.with_function(GlobalVar("h"), mod["f"])["h"] is mod["f"]
