@@ -72,15 +72,20 @@ def _split(hint: Any) -> tuple[type, ArgumentInfo | OptionInfo]:
 def _names(key: str, kind: type, info: OptionInfo) -> str:
     # Within `Annotated`, typer keeps the first name where a default would stand.
     declared = [one for one in (info.default, *(info.param_decls or ())) if isinstance(one, str)]
-    declared = declared or [f"--{key.replace('_', '-')}"]
-    value = "" if kind is bool else " " + (info.metavar or _value(kind))
-    return ", ".join(f"`{one}{value if one.startswith('--') else ''}`" for one in sorted(declared, key=len))
+    declared = sorted(declared or [f"--{key.replace('_', '-')}"], key=len)
+    *short, name = declared
+    return ", ".join(f"`{one}`" for one in [*short, *(f"{name} {value}".strip() for value in _values(kind, info))])
 
 
-def _value(kind: type) -> str:
+def _values(kind: type, info: OptionInfo) -> list[str]:
+    """Return what may stand behind an option: its choices, or a word for the value."""
+    if kind is bool:
+        return [""]
+    if info.metavar:
+        return [info.metavar]
     if issubclass(kind, Enum):
-        return "\\|".join(str(one.value) for one in kind)
-    return {"Path": "PATH", "int": "NUMBER"}.get(kind.__name__, "TEXT")
+        return [str(one.value) for one in kind]
+    return [{"Path": "PATH", "int": "NUMBER"}.get(kind.__name__, "TEXT")]
 
 
 def _default(default: object) -> str:
@@ -90,7 +95,7 @@ def _default(default: object) -> str:
 
 
 def _cell(text: str | None) -> str:
-    return " ".join((text or "").split()).replace("|", "\\|")
+    return " ".join((text or "").split()).replace("|", "\\|").replace("_", "\\_")
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ ARROWS = (
     Arrow(295, 424, 295, 480, "LegalizeOps"),
     Arrow(295, 536, 295, 592, "build"),
     Arrow(180, 684, 150, 734, "run"),
-    Arrow(380, 684, 380, 734, "export, script"),
+    Arrow(355, 684, 355, 734, "export, script"),
     Arrow(108, 267, 128, 267),
     Arrow(108, 388, 128, 388),
     Arrow(108, 509, 128, 509),
