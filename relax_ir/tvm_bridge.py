@@ -54,7 +54,7 @@ def to_tvm(mod: IRModule) -> Any:
         return tvm.script.from_source(text, extra_vars=names)
 
 
-def from_tvm(module: Any, check_well_formed: bool = True) -> IRModule:
+def from_tvm(module: object, check_well_formed: bool = True) -> IRModule:
     """Return a ``tvm.IRModule`` as a module of ours.
 
     Raises TvmError where no usable apache-tvm is installed or it cannot print the module,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
 
 import numpy as np
 
@@ -183,7 +182,7 @@ class _Hasher:
                 piece = np.where(np.isnan(piece), piece.dtype.type(np.nan), piece + piece.dtype.type(0))
             self.digest.update(piece.tobytes())
 
-    def value(self, value: Any) -> None:
+    def value(self, value: object) -> None:
         """Say a struct info, extent or attribute.
 
         Symbolic dimensions by the place where they came first.

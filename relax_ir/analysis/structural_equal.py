@@ -254,7 +254,7 @@ class _Comparison:
             case _:
                 raise _DifferenceError(f"{self.place}: a {type(a).__name__} and a {type(b).__name__}")
 
-    def value(self, a: Any, b: Any) -> None:
+    def value(self, a: object, b: object) -> None:
         """Compare struct infos, extents and attributes, symbolic dimensions by the place where they
         came first.
         """
@@ -291,7 +291,7 @@ def as_value(expr: Expr) -> Expr:
     return Tuple(()) if isinstance(expr, Var) and expr.info == TupleStructInfo(()) else expr
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return an int64 constant as the plain int that stands for it in shapes and attributes."""
     return value.value if isinstance(value, tir.IntImm) and value.dtype == "int64" else value
 
@@ -320,7 +320,7 @@ def said(op: Any, attrs: Any) -> Any:
     return replace(attrs, **changes) if changes else attrs
 
 
-def _both(a: Any, b: Any) -> str:
+def _both(a: object, b: object) -> str:
     if isinstance(a, StructInfo) and isinstance(b, StructInfo):
         return f"{print_struct_info(a)} and {print_struct_info(b)}"
     return f"{a!r} and {b!r}"

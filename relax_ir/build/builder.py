@@ -66,7 +66,7 @@ from relay2relax.tir.ir.structural_equal import structural_key
 from relay2relax.tir.script.names import identifier
 
 
-def call_op(name: str, *args: Expr, span: Span | None = None, **attrs: Any) -> Call:
+def call_op(name: str, *args: Expr, span: Span | None = None, **attrs: object) -> Call:
     """Return the call of the Relax operator ``R.<name>``; ``attrs`` are fields of its attribute
     class.
 
@@ -205,7 +205,7 @@ class BlockBuilder(SequenceBuilder):
         self,
         name: str,
         params: Sequence[Var] = (),
-        attrs: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, object] | None = None,
         *,
         private: bool = False,
         pure: bool = True,
@@ -230,7 +230,7 @@ class BlockBuilder(SequenceBuilder):
         self,
         name: str,
         params: Sequence[Var] = (),
-        attrs: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, object] | None = None,
         *,
         private: bool = False,
         pure: bool = True,
@@ -313,10 +313,10 @@ class BlockBuilder(SequenceBuilder):
     def call_te(
         self,
         func: Callable[..., Any],
-        *args: Any,
+        *args: object,
         primfunc_name_hint: str = "",
-        primfunc_attrs: Mapping[str, Any] | None = None,
-        **kwargs: Any,
+        primfunc_attrs: Mapping[str, object] | None = None,
+        **kwargs: object,
     ) -> CallTIR:
         """Return the ``call_tir`` of what ``func`` makes of ``args`` and ``kwargs``, as
         ``te_calls.py`` tells.

@@ -73,7 +73,7 @@ class OpEmitter:
 
     # What an expansion may do.
 
-    def call(self, name: str, *args: Expr, **attrs: Any) -> Expr:
+    def call(self, name: str, *args: Expr, **attrs: object) -> Expr:
         """Emit ``R.<name>``, or ``call_tir`` of it where apache-tvm could not build the
         operator.
         """
@@ -108,7 +108,7 @@ class OpEmitter:
         """Return the data of a constant, None for any other value."""
         return value.data if isinstance(value, Constant) else None
 
-    def extents_of(self, op: OpDef, attrs: Any, args: Sequence[Expr]) -> Shape:
+    def extents_of(self, op: OpDef, attrs: object, args: Sequence[Expr]) -> Shape:
         """Emit the computation of the extents that data decide, and return the variables that stand
         for them.
         """
@@ -132,7 +132,7 @@ class OpEmitter:
 
     # What the translators do.
 
-    def as_relax(self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None) -> Expr:
+    def as_relax(self, op: OpDef, attrs: object, args: Sequence[Expr], span: Span | None = None) -> Expr:
         """Emit a call of ``op`` as Relax operators, or as ``call_tir`` where Relax has none for
         it.
         """
@@ -141,7 +141,7 @@ class OpEmitter:
         op, attrs, args = self._settled(op, attrs, args)
         return self._noted(self._as_relax(op, attrs, args), op, attrs, args)
 
-    def _as_relax(self, op: OpDef, attrs: Any, args: Sequence[Expr]) -> Expr:
+    def _as_relax(self, op: OpDef, attrs: object, args: Sequence[Expr]) -> Expr:
         match op.relax:
             case SameOp():
                 assert op.script is not None
@@ -155,11 +155,11 @@ class OpEmitter:
                 return result
         return self.as_tir(op, attrs, args, f"Relax has no operator for {op.name}")
 
-    def _operator(self, op: OpDef, attrs: Any, args: Sequence[Expr]) -> Expr:
+    def _operator(self, op: OpDef, attrs: object, args: Sequence[Expr]) -> Expr:
         why = limit_of(op, attrs, lambda: tuple(self._argument(op, arg) for arg in args))
         return self.as_tir(op, attrs, args, why) if why else self.builder.emit(Call(op, tuple(args), attrs, self.span))
 
-    def as_tir(self, op: OpDef, attrs: Any, args: Sequence[Expr], why: str = "", span: Span | None = None) -> Expr:
+    def as_tir(self, op: OpDef, attrs: object, args: Sequence[Expr], why: str = "", span: Span | None = None) -> Expr:
         """Emit a call of ``op`` as ``call_tir``; what cannot be is said at :meth:`tir_call`.
 
         ``why`` is what keeps it from being Relax operators; the PrimFunc says so as
@@ -174,7 +174,7 @@ class OpEmitter:
             return Tuple((self.builder.emit(value.fields[0]),))
         return self._noted(self.builder.emit(value), op, attrs, args)
 
-    def _settled(self, op: OpDef, attrs: Any, args: Sequence[Expr]) -> _Call:
+    def _settled(self, op: OpDef, attrs: object, args: Sequence[Expr]) -> _Call:
         """Return the call, or the one that it is where the shapes among its inputs are told
         beforehand.
         """
@@ -186,7 +186,7 @@ class OpEmitter:
             return op, attrs, args
         return found[0], found[1], tuple(args[index] for index in found[2])
 
-    def _noted(self, result: Expr, op: OpDef, attrs: Any, args: Sequence[Expr]) -> Expr:
+    def _noted(self, result: Expr, op: OpDef, attrs: object, args: Sequence[Expr]) -> Expr:
         """Return ``result``; what it holds is remembered where it is told beforehand."""
         numbers = numbers_of(op, attrs, [self._numbers_in(arg) for arg in args], lambda i: self.type_of(args[i]))
         if numbers is not None:
@@ -204,7 +204,7 @@ class OpEmitter:
         return self._numbers.get(value)
 
     def tir_call(
-        self, op: OpDef, attrs: Any, args: Sequence[Expr], span: Span | None = None, why: str = ""
+        self, op: OpDef, attrs: object, args: Sequence[Expr], span: Span | None = None, why: str = ""
     ) -> CallTIR | Tuple:
         """Return a call of ``op`` as ``call_tir``, not bound yet; equal calls share one PrimFunc.
 
@@ -227,7 +227,7 @@ class OpEmitter:
         return Tuple((call,)) if isinstance(out, TupleType) and len(call.out) == 1 else call
 
     def _extents(
-        self, op: OpDef, attrs: Any, args: Sequence[Expr], types: _Types, out: Type, span: Span | None
+        self, op: OpDef, attrs: object, args: Sequence[Expr], types: _Types, out: Type, span: Span | None
     ) -> Shape:
         """Emit the extents that ``out`` leaves unknown as a tensor, then as a shape, and name
         them.

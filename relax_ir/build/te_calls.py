@@ -30,8 +30,8 @@ _EXPRESSIONS = get_args(Expr)
 
 def te_call(
     func: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
     name: str,
     struct_info: Callable[[Expr], StructInfo],
 ) -> tuple[PrimFunc, CallTIR]:
@@ -62,7 +62,7 @@ class _Arguments:
         self.inputs: list[te.Tensor | tir.Var] = []
         self.vdevice = ""
 
-    def convert(self, value: Any) -> Any:
+    def convert(self, value: object) -> Any:
         """Return what a function over tensors is given for ``value``."""
         match value:
             case list():

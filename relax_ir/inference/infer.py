@@ -191,7 +191,7 @@ class Inference:
                 return symbols.erase(info, used - inner)
         return info
 
-    def _operator(self, op: OpDef, attrs: Any, args: tuple[StructInfo, ...]) -> StructInfo:
+    def _operator(self, op: OpDef, attrs: object, args: tuple[StructInfo, ...]) -> StructInfo:
         check_arity(op, len(args))
         result = self._result(op, attrs, args)
         if any(isinstance(info, TensorStructInfo) and info.sharding is not None for info in args):
@@ -202,7 +202,7 @@ class Inference:
         places = {place for info in args for place in _places(info)}
         return _placed(result, places.pop()) if len(places) == 1 else result
 
-    def _result(self, op: OpDef, attrs: Any, args: tuple[StructInfo, ...]) -> StructInfo:
+    def _result(self, op: OpDef, attrs: object, args: tuple[StructInfo, ...]) -> StructInfo:
         if any(map(_is_vague, args)):
             return self._vague_result(op, attrs, args)
         scalar = len(args) == 2 and all(isinstance(info, PrimStructInfo) for info in args)
@@ -221,7 +221,7 @@ class Inference:
             return PrimStructInfo(known.dtype)
         return known
 
-    def _vague_result(self, op: OpDef, attrs: Any, args: tuple[StructInfo, ...]) -> StructInfo:
+    def _vague_result(self, op: OpDef, attrs: object, args: tuple[StructInfo, ...]) -> StructInfo:
         """Return what the results have in common for every rank and dtype that the vague ``args``
         may have.
         """

@@ -99,7 +99,7 @@ def memory_call(what: MemoryCall) -> Call:
             return _call("memory.kill_storage", var)
 
 
-def _call(name: str, *given: Any) -> Call:
+def _call(name: str, *given: object) -> Call:
     args: list[Expr] = []
     layout: list[tuple[str, Any]] = []
     for value in given:
@@ -189,5 +189,5 @@ def memory_info(name: str, args: Sequence[Expr], attrs: ForeignAttrs) -> StructI
     return ObjectStructInfo()
 
 
-def _is_place(value: Any) -> bool:
+def _is_place(value: object) -> bool:
     return value is None or isinstance(value, int)

@@ -164,7 +164,7 @@ def arguments(name: str, args: Sequence[Expr], attrs: ForeignAttrs) -> tuple[Any
     return tuple(named.get(param) for param in form.params)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     match value:
         case StringImm(text):
             return text

@@ -197,7 +197,7 @@ def number_list(data: Array) -> str:
     return f"[{', '.join(map(number_list, data))}]"
 
 
-def attribute_text(value: Any, names: Names, meshes: Meshes = _NO_MESHES) -> str:
+def attribute_text(value: object, names: Names, meshes: Meshes = _NO_MESHES) -> str:
     """Return the value of an attribute.
 
     Raises UnsupportedError for values that scripts cannot hold.

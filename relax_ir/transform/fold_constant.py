@@ -129,7 +129,7 @@ class _Folder(Mutator):
         given = sum(_elements(arg.info) or 0 for arg in _leaves(args) if isinstance(arg, Constant))
         return size is not None and (size <= self.options.limit or size <= _GROWTH * given)
 
-    def operator(self, call: Call, op: OpDef, attrs: Any, given: Sequence[Any]) -> Expr:
+    def operator(self, call: Call, op: OpDef, attrs: object, given: Sequence[object]) -> Expr:
         try:
             return _constant(kernel_value(op, attrs, given))
         except Relay2RelaxError:
@@ -190,7 +190,7 @@ def _elements(info: StructInfo) -> int | None:
     return None
 
 
-def _constant(value: Any) -> Expr:
+def _constant(value: object) -> Expr:
     if isinstance(value, tuple):
         return Tuple(tuple(map(_constant, value)))
     array = np.asarray(value)

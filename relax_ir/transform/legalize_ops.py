@@ -37,7 +37,7 @@ class LegalizeOps(Pass[IRModule]):
         return _Legalizer(mod, self.only or _every).module()
 
 
-def _every(op: OpDef, attrs: Any) -> bool:
+def _every(op: OpDef, attrs: object) -> bool:
     return True
 
 

@@ -38,7 +38,7 @@ class Namespace:
 
 @lru_cache(maxsize=None)
 def _function(record: OpDef) -> Callable[..., Any]:
-    def call(*args: Any, span: Span | None = None, **given: Any) -> Any:
+    def call(*args: object, span: Span | None = None, **given: object) -> Any:
         return op_forms.result(record.name, call_op(record, *_arguments(record, args, given), span))
 
     call.__name__ = call.__qualname__ = record.name
@@ -46,7 +46,9 @@ def _function(record: OpDef) -> Callable[..., Any]:
     return call
 
 
-def _arguments(record: OpDef, args: Sequence[Any], given: Mapping[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+def _arguments(
+    record: OpDef, args: Sequence[object], given: Mapping[str, object]
+) -> tuple[Sequence[Any], dict[str, Any]]:
     """Return inputs and attributes as Relay stores them.
 
     Raises BuildError where there are too many, or one twice.

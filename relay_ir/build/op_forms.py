@@ -129,11 +129,11 @@ def defaults(record: OpDef) -> Mapping[str, Any]:
 # --- the form of the values -----------------------------------------------------------------------
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _both_sides(padding: Any, rank: int) -> Any:
+def _both_sides(padding: object, rank: int) -> Any:
     """Return ``padding`` before every axis, then after it.
 
     A number or one per axis stands for both sides.
@@ -244,7 +244,7 @@ _NORMALISE: dict[str, Callable[[Arguments, OpDef], None]] = {
 }  # fmt: skip
 
 
-def _correlation(padding: Any) -> Any:
+def _correlation(padding: object) -> Any:
     return (padding, padding) if _is_number(padding) else padding
 
 

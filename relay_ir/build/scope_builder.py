@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from relay2relax.relay_ir.ir.expr import BuildError, Expr, If, Let, Var, as_expr
 
@@ -33,7 +32,7 @@ class ScopeBuilder:
     def __init__(self) -> None:
         self._scopes = [_Scope()]
 
-    def let(self, var: Var | str, value: Any) -> Var:
+    def let(self, var: Var | str, value: object) -> Var:
         """Bind ``value`` to ``var`` (a name makes a new variable, whose type is left to
         inference).
         """
@@ -42,12 +41,12 @@ class ScopeBuilder:
         scope.bindings.append((bound, as_expr(value)))
         return bound
 
-    def ret(self, value: Any) -> None:
+    def ret(self, value: object) -> None:
         """State the result of the current scope, its last statement."""
         self._open().result = as_expr(value)
 
     @contextmanager
-    def if_scope(self, condition: Any) -> Iterator[None]:
+    def if_scope(self, condition: object) -> Iterator[None]:
         """Open the scope of what happens if ``condition`` is true.
 
         An :meth:`else_scope` must follow.

@@ -35,7 +35,7 @@ def attrs_class(type_key: str, names: Collection[str] = ()) -> type | None:
     return next(fitting, next(iter(found), None))
 
 
-def attrs_key(cls: type[Any]) -> str:
+def attrs_key(cls: type[object]) -> str:
     """Return the type key of an attribute dataclass, ``""`` for :class:`NoAttrs`.
 
     Raises KeyError for a class that no record declares.
@@ -179,7 +179,7 @@ def _absent(cls: type, field: AttrField) -> Any:
     return found
 
 
-def coerce(field: AttrField, value: Any) -> Any:
+def coerce(field: AttrField, value: object) -> Any:
     """Return ``value`` in the form the dataclass keeps it.
 
     Raises ParseError where it does not fit the kind.
@@ -199,7 +199,7 @@ def coerce(field: AttrField, value: Any) -> Any:
     return result
 
 
-def _coerced(kind: str, value: Any) -> Any:
+def _coerced(kind: str, value: object) -> Any:
     """Return ``value`` as ``kind`` demands it, None where it does not fit."""
     if "|" in kind:
         return next((found for one in kind.split("|") if (found := _coerced(one, value)) is not None), None)
@@ -239,11 +239,11 @@ def _coerced(kind: str, value: Any) -> Any:
     return value
 
 
-def _is_entry(value: Any) -> bool:
+def _is_entry(value: object) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str)
 
 
-def _integer(value: Any) -> int | None:
+def _integer(value: object) -> int | None:
     if isinstance(value, IntImm):
         return value.value
     if isinstance(value, int):
@@ -274,7 +274,7 @@ def _describe(kind: str) -> str:
     return words.get(kind, kind)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, RelayExpr):  # whose repr is as large as the program
         return f"an expression ({type(value).__name__})"
     text = repr(value)
@@ -284,7 +284,7 @@ def _shown(value: Any) -> str:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def encode_attrs(attrs: Any) -> Iterator[tuple[str, str | None, Any]]:
+def encode_attrs(attrs: object) -> Iterator[tuple[str, str | None, Any]]:
     """Yield (name, text, value) of every field: text of an inline field, or None and the referred
     value.
     """

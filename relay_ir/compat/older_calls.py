@@ -71,7 +71,7 @@ def _reshape(name: str) -> Callable[[Args, Any], Modern]:
     return modern
 
 
-def _top_k(args: Args, attrs: Any) -> Modern:
+def _top_k(args: Args, attrs: object) -> Modern:
     return "topk", args, _attrs("topk", attrs)
 
 
@@ -96,7 +96,7 @@ def _resize(name: str) -> Callable[[Args, Any], Modern]:
     return modern
 
 
-def _dynamic_resize(args: Args, attrs: Any) -> Modern:
+def _dynamic_resize(args: Args, attrs: object) -> Modern:
     return "dyn.image.resize2d", (*args, Constant(np.zeros(4, np.float32))), attrs
 
 
@@ -131,11 +131,11 @@ def _scatter(reduction: str) -> Callable[[Args, Any], Modern]:
     return lambda args, attrs: (name, args, _attrs(name, attrs, reduction=reduction))
 
 
-def _argwhere(args: Args, attrs: Any) -> Modern:
+def _argwhere(args: Args, attrs: object) -> Modern:
     return "argwhere", args, NoAttrs()
 
 
-def _winograd(args: Args, attrs: Any) -> Modern:
+def _winograd(args: Args, attrs: object) -> Modern:
     name = "nn.contrib_conv2d_winograd_weight_transform"
     return name, args, _attrs(name, attrs)
 
@@ -145,7 +145,7 @@ def _gemm_transform(args: Args, attrs: Any) -> Modern:
     return name, args, _attrs(name, attrs, tile_N=attrs.tile_rows, tile_K=attrs.tile_cols)
 
 
-def _batch_matmul(args: Args, attrs: Any) -> Modern:
+def _batch_matmul(args: Args, attrs: object) -> Modern:
     # The second operand was transposed before there was an attribute to say so.
     return "nn.batch_matmul", args, _attrs("nn.batch_matmul", attrs, transpose_b=True)
 
@@ -175,7 +175,7 @@ def _requantize(args: Args, attrs: Any) -> Modern:
     return "qnn.requantize", found, _attrs("qnn.requantize", attrs)
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     return value.value if isinstance(value, (IntImm, FloatImm)) else value
 
 
@@ -196,7 +196,7 @@ def _qnn_product(name: str) -> Callable[[Args, Any], Modern]:
 
 
 def _qnn_binary(name: str) -> Callable[[Args, Any], Modern]:
-    def modern(args: Args, attrs: Any) -> Modern:
+    def modern(args: Args, attrs: object) -> Modern:
         found = [*args]
         for side in ("lhs", "rhs", "output"):
             found += [_float(getattr(attrs, f"{side}_scale")), _int(getattr(attrs, f"{side}_zero_point"))]
@@ -205,7 +205,7 @@ def _qnn_binary(name: str) -> Callable[[Args, Any], Modern]:
     return modern
 
 
-def _qnn_leaky_relu(args: Args, attrs: Any) -> Modern:
+def _qnn_leaky_relu(args: Args, attrs: object) -> Modern:
     return "qnn.leaky_relu", (*args, *args[1:]), attrs
 
 
@@ -338,7 +338,7 @@ def form_of_attrs(key: str, today: type | None, given: Collection[str], release:
     return forms[-1] if forms and today is None else None
 
 
-def modern_call(name: str, args: Args, attrs: Any, release: Release | None) -> Modern | None:
+def modern_call(name: str, args: Args, attrs: object, release: Release | None) -> Modern | None:
     """Return operator, inputs and attributes of today for a call whose attributes have been read.
 
     None if it is one.

@@ -26,7 +26,7 @@ from relay2relax.tir.extent import ANY, Extent
 
 
 def from_onnx(
-    model: Any, shape: Mapping[str, Sequence[Extent]] | None = None, freeze_params: bool = False
+    model: object, shape: Mapping[str, Sequence[Extent]] | None = None, freeze_params: bool = False
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return an ONNX model as a module, and its weights by name.
 
@@ -66,7 +66,7 @@ class _Importer:
     weights: dict[str, Any] = field(default_factory=dict)
     span: Span | None = None
 
-    def graph(self, model: Any) -> Expr:
+    def graph(self, model: object) -> Expr:
         """Return the outputs of the model's graph."""
         import onnx
         from onnx import numpy_helper
@@ -119,7 +119,7 @@ class _Importer:
         else:
             self.values[name] = self.weights[name] = var(name, shape=array.shape, dtype=of_array(array))
 
-    def _constant(self, name: str, attrs: Mapping[str, Any]) -> Array:
+    def _constant(self, name: str, attrs: Mapping[str, object]) -> Array:
         from onnx import numpy_helper
 
         if "value" in attrs:
@@ -164,7 +164,7 @@ class _Importer:
         """Raise UnsupportedError for a form of an operator."""
         raise UnsupportedError(f"the ONNX node {node.name or node.operator!r} ({node.operator}) is not imported: {why}")
 
-    def made(self, call: Any) -> Expr:
+    def made(self, call: object) -> Expr:
         """Return what was made of a node, with the node's name."""
         if isinstance(call, TupleGetItem):
             return replace(call, tuple_value=self.made(call.tuple_value), span=self.span)

@@ -27,7 +27,7 @@ class Inferred:
     operands: tuple[tuple[int, Type], ...]
 
 
-def infer_operator(op: OpDef, attrs: Any, types: tuple[Type, ...]) -> Inferred:
+def infer_operator(op: OpDef, attrs: object, types: tuple[Type, ...]) -> Inferred:
     """Return what ``op`` says of arguments of known ``types``; raises what its record raises.
 
     Raises OpError where an extent of the result does not fit 64 bits, which is what files and
@@ -41,7 +41,7 @@ def infer_operator(op: OpDef, attrs: Any, types: tuple[Type, ...]) -> Inferred:
     return Inferred(result, same, tuple(_widened_operands(op, attrs, types)))
 
 
-def _widened_operands(op: OpDef, attrs: Any, types: tuple[Type, ...]) -> Iterator[tuple[int, Type]]:
+def _widened_operands(op: OpDef, attrs: object, types: tuple[Type, ...]) -> Iterator[tuple[int, Type]]:
     """Yield the arguments whose extents the operator ties to unknown ones, with these extents
     unknown.
 

@@ -24,7 +24,7 @@ from relay2relax.relay_ir.ir.opaque import OpaqueNode
 from relay2relax.tir.ir import expr as tir
 
 
-def structural_equal(a: Any, b: Any, map_free_vars: bool = False) -> bool:
+def structural_equal(a: object, b: object, map_free_vars: bool = False) -> bool:
     """Whether two modules, expressions, types or attribute objects are built alike.
 
     With ``map_free_vars`` variables that nothing binds correspond like bound ones; without it a
@@ -34,7 +34,7 @@ def structural_equal(a: Any, b: Any, map_free_vars: bool = False) -> bool:
     return first_difference(a, b, map_free_vars) is None
 
 
-def first_difference(a: Any, b: Any, map_free_vars: bool = False) -> str | None:
+def first_difference(a: object, b: object, map_free_vars: bool = False) -> str | None:
     """Return the path to the first place where two objects differ, and what stands there.
 
     None if none.
@@ -79,7 +79,7 @@ class _Comparison:
         # What inference found, where both sides were inferred.
         self.types: tuple[Mapping[Any, Any], Mapping[Any, Any]] = ({}, {})
 
-    def run(self, a: Any, b: Any) -> str | None:
+    def run(self, a: object, b: object) -> str | None:
         stack: list[_Pair] = [(a, b, None)]
         while stack:
             one, other, path = stack.pop()
@@ -91,7 +91,7 @@ class _Comparison:
             stack += [(x, y, _Path(path, step)) for x, y, step in reversed(below)]
         return None
 
-    def pair(self, a: Any, b: Any) -> None:
+    def pair(self, a: object, b: object) -> None:
         """Let ``a`` correspond to ``b`` from here on."""
         if self.forth.setdefault(a, b) is not b or self.back.setdefault(b, a) is not a:
             raise _Differ("one binds a variable twice, the other binds two")
@@ -155,7 +155,7 @@ class _Comparison:
             yield getattr(a, "kind", None), getattr(b, "kind", None), ".kind"
             yield getattr(a, "dtype", None), getattr(b, "dtype", None), ".dtype"
 
-    def binders(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> Iterator[tuple[Any, Any, str]]:
+    def binders(self, a: tuple[object, ...], b: tuple[object, ...]) -> Iterator[tuple[Any, Any, str]]:
         """Let two lists of binders correspond, and yield what they bring along."""
         if len(a) != len(b):
             raise _Differ(f"{len(a)} and {len(b)} variables are bound")
@@ -230,7 +230,7 @@ def _parts(a: Any, b: Any, without: tuple[str, ...] = ()) -> Iterator[tuple[Any,
             yield getattr(a, part.name), getattr(b, part.name), f".{part.name}"
 
 
-def _entries(a: Mapping[Any, Any], b: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, str]]:
+def _entries(a: Mapping[object, object], b: Mapping[object, object]) -> Iterator[tuple[Any, Any, str]]:
     if set(a) != set(b):
         odd = ", ".join(sorted(str(key) for key in set(a) ^ set(b)))
         raise _Differ(f"only one of them has {odd}")
@@ -251,7 +251,7 @@ def _compare_arrays(a: Array, b: Array) -> None:
         raise _Differ(f"tensors {a.shape} of {a.dtype} have different elements")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, ir.RelayExpr):
         return f"a {type(value).__name__}"
     text = repr(value)

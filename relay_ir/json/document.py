@@ -49,7 +49,7 @@ def read_document(text: str) -> tuple[list[dict[str, Any]], list[str], int, Rele
     return nodes, blobs, root, upgrade(nodes, release)
 
 
-def _check_node(index: int, node: Any) -> None:
+def _check_node(index: int, node: object) -> None:
     if not isinstance(node, dict) or not isinstance(node.get("type_key"), str):
         raise ParseError(f'node {index}: expected an object with a string "type_key"', kind=reading.JSON_DOCUMENT)
     for name, value in node.items():

@@ -57,7 +57,7 @@ _FIELDS = {
 }
 
 
-def release_of(version: Any) -> Release | None:
+def release_of(version: object) -> Release | None:
     """Return major and minor number of the version that a document states, None where it states
     none.
     """

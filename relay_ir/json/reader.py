@@ -114,7 +114,7 @@ class _SourceName(str):
     """
 
 
-def _describe(value: Any) -> str:
+def _describe(value: object) -> str:
     if value is None:
         return "null"
     words = {dict: "a map", tuple: "an array", str: "a string", int: "an integer"}
@@ -580,7 +580,7 @@ def _surroundings(key: str, v: dict[str, Any]) -> Any:
     return IndexMap(v["initial_indices"], tuple(map(prim, v["final_indices"])))
 
 
-def _call_attrs(op: Any, attrs: Any) -> Any:
+def _call_attrs(op: object, attrs: object) -> Any:
     """Return the attributes of a call, checked against the operator's record."""
     if isinstance(attrs, dict):
         return ir.OpaqueAttrs("DictAttrs", tuple(attrs.items()))

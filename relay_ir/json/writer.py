@@ -35,7 +35,7 @@ _BINARY_KEYS = {op: key for key, op in BINARY.items()} | {"/": "tir.Div"}
 
 
 @collection_paused()
-def save_json(root: Any) -> str:
+def save_json(root: object) -> str:
     """Return ``root``, a module or any object that the format can hold, as a document that TVM 0.18
     loads.
 
@@ -61,7 +61,7 @@ def encode_metadata(table: Mapping[str, list[Any]], types: Mapping[ir.Expr, ty.T
     return _Writer(types or {}).document({key: tuple(objects) for key, objects in table.items()})
 
 
-def type_key(value: Any) -> str:
+def type_key(value: object) -> str:
     """Return the type key under which ``value`` is stored, the key of its table in a metadata
     section.
 
@@ -135,7 +135,7 @@ class _Writer:
 
     # --- order ---
 
-    def document(self, root: Any) -> str:
+    def document(self, root: object) -> str:
         index, fresh = self.number(root)
         stack: list[tuple[_Node, Iterator[_Reference]]] = []
         if fresh is not None:
@@ -155,7 +155,7 @@ class _Writer:
                 stack.pop()
         return _format(index, self.nodes, self.blobs)
 
-    def number(self, value: Any) -> tuple[int, tuple[_Node, Iterator[_Reference]] | None]:
+    def number(self, value: object) -> tuple[int, tuple[_Node, Iterator[_Reference]] | None]:
         """Return the index of ``value``; where it is new, its node and the references to fill
         in.
         """
@@ -182,7 +182,7 @@ class _Writer:
 
     # --- objects ---
 
-    def describe(self, value: Any) -> tuple[_Node, Iterable[_Reference]]:
+    def describe(self, value: object) -> tuple[_Node, Iterable[_Reference]]:
         """Return the node of ``value`` with its inline fields, and its references in declaration
         order.
         """
@@ -228,7 +228,7 @@ class _Writer:
                 refs.append((name, getattr(value, "span", None) if name == "span" else None))
         return node, refs
 
-    def attributes(self, attrs: Any) -> tuple[_Node, list[_Reference]]:
+    def attributes(self, attrs: object) -> tuple[_Node, list[_Reference]]:
         try:
             node = _Node(attrs_key(type(attrs)))
         except KeyError:
@@ -274,7 +274,7 @@ def _stored(function: OpaqueFunction, index: int) -> tuple[_Node, list[_Referenc
     return node, refs + [(None, at(place)) for place in stored.items]
 
 
-def _value_key(value: Any) -> Any:
+def _value_key(value: object) -> Any:
     """Return what makes two values one node, None for objects that only are the same as
     themselves.
     """
@@ -289,7 +289,7 @@ def _value_key(value: Any) -> Any:
     return None
 
 
-def _leaf(value: Any) -> _Leaf | None:
+def _leaf(value: object) -> _Leaf | None:
     """Return ``value`` as a node that is nothing but its text, None where it has fields."""
     match value:
         case _Leaf():
@@ -309,7 +309,7 @@ def _leaf(value: Any) -> _Leaf | None:
     return None
 
 
-def _fields_of(value: Any) -> tuple[str, dict[str, Any]] | None:
+def _fields_of(value: object) -> tuple[str, dict[str, Any]] | None:
     """Return type key and fields of ``value``; spans, types and devices that are left out stand
     beside it.
     """
@@ -402,7 +402,7 @@ def _expression_fields(value: ir.RelayExpr) -> tuple[str, dict[str, Any]] | None
     return None
 
 
-def _call_attrs(attrs: Any) -> Any:
+def _call_attrs(attrs: object) -> Any:
     return None if isinstance(attrs, NoAttrs) else attrs
 
 
@@ -477,7 +477,7 @@ def _scalar_fields(value: Any) -> tuple[str, dict[str, Any]] | None:
     return None
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"an object of class {type(value).__name__}"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.build.build import var
@@ -47,7 +46,7 @@ def conv2d_bias(data: Expr, name: str, channels: int, kernel: int, stride: int =
     return result
 
 
-def batch_norm(data: Expr, name: str, **attrs: Any) -> Expr:
+def batch_norm(data: Expr, name: str, **attrs: object) -> Expr:
     """Return the first result of a batch normalisation with parameters ``<name>_gamma``, ``_beta``
     and so on.
     """

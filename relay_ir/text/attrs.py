@@ -147,7 +147,7 @@ class AttributeReader:
         return self._defaults[record]
 
     def of_older_call(
-        self, name: str, args: list[Expr], given: list[Attribute], attrs: Any, start: int
+        self, name: str, args: list[Expr], given: list[Attribute], attrs: object, start: int
     ) -> Modern | None:
         """Return today's form of a call that is in the form of an earlier version, None where it is
         not.
@@ -237,7 +237,7 @@ class AttributeWriter:
             found.append(f"{TYPE_KEY}={quote(key)}")
         return found
 
-    def _differing(self, attrs: Any) -> Iterator[str]:
+    def _differing(self, attrs: object) -> Iterator[str]:
         """Yield the fields that have no default or differ from it."""
         cls: type = type(attrs)
         for field in attr_fields(cls):
@@ -245,7 +245,7 @@ class AttributeWriter:
             if field.required or not self._same(value, field.default):
                 yield f"{field.name}={self._field(field.kind, value)}"
 
-    def _same(self, value: Any, default: Any) -> bool:
+    def _same(self, value: object, default: object) -> bool:
         # TVM takes floats for equal within 1e-9: files hold 0.00001 as a float32 that became a
         # double.
         if isinstance(value, float) and isinstance(default, float) and not self._exact:
@@ -261,11 +261,11 @@ class AttributeWriter:
             return '"void"'
         return self.value(value)
 
-    def of_function(self, attrs: Mapping[str, Any]) -> list[str]:
+    def of_function(self, attrs: Mapping[str, object]) -> list[str]:
         """Return the attributes of a function as they stand after its parameters."""
         return [f"{key}={self.value(value)}" for key, value in attrs.items()]
 
-    def value(self, value: Any) -> str:
+    def value(self, value: object) -> str:
         """Return the text of an attribute value."""
         match value:
             case None:

@@ -173,7 +173,7 @@ class ExpressionReader:
                 )
         return self._binder(name, start, device)
 
-    def _device(self, value: Any) -> VirtualDevice | None:
+    def _device(self, value: object) -> VirtualDevice | None:
         if value is None:
             return None
         if not isinstance(value, VirtualDevice):
@@ -183,7 +183,7 @@ class ExpressionReader:
         return value if value.constrained else None
 
     @staticmethod
-    def _stored(value: Any) -> Any:
+    def _stored(value: object) -> Any:
         """Return a function attribute as TVM stores it: truth values are integers."""
         return int(value) if isinstance(value, bool) else value
 
@@ -447,7 +447,7 @@ class ExpressionReader:
             attrs = NoAttrs() if unknown else self.attributes.of_call(record, given, start)
         return self.located(Call(callee, tuple(args), attrs, (), lexer.span()), start)
 
-    def _attribute_object(self, callee: Expr, record: OpDef | None, found: Any, start: int, end: int) -> Any:
+    def _attribute_object(self, callee: Expr, record: OpDef | None, found: object, start: int, end: int) -> Any:
         """Return an object of the metadata that was given as the attributes of a call, once it
         fits.
         """

@@ -82,7 +82,7 @@ class MetadataWriter:
         self.table: dict[str, list[Any]] = {}
         self._names: dict[int, str] = {}
 
-    def refer(self, value: Any) -> str:
+    def refer(self, value: object) -> str:
         """Return ``meta[key][index]`` for ``value``; the same object has the same name."""
         name = self._names.get(id(value))
         if name is None:

@@ -160,7 +160,7 @@ def _drive(visit: Visit) -> Any:
     return value
 
 
-def _advance(visit: Visit, value: Any) -> tuple[bool, Any]:
+def _advance(visit: Visit, value: object) -> tuple[bool, Any]:
     """Send ``value`` into a generator; return whether it ended, and what it returned or yielded."""
     try:
         return False, visit.send(value)

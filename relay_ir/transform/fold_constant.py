@@ -90,7 +90,7 @@ class FoldConstant(Pass[IRModule]):
         assert isinstance(result, Function)
         return result
 
-    def _call(self, call: Call, known: Mapping[Expr, Any], first: Type | None) -> Expr:
+    def _call(self, call: Call, known: Mapping[Expr, object], first: Type | None) -> Expr:
         """Return the value of ``call``, whose first argument has type ``first``, or the call
         itself.
         """
@@ -137,7 +137,7 @@ def _remember(expr: Expr, known: dict[Expr, Any]) -> None:
             known[expr] = tuple(known[one] for one in fields)
 
 
-def _as_expr(value: Any) -> Expr:
+def _as_expr(value: object) -> Expr:
     if isinstance(value, tuple):
         return Tuple(tuple(_as_expr(one) for one in value))
     return Constant(np.asarray(value))

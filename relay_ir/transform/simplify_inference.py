@@ -56,7 +56,7 @@ def _simplify(root: Function, types: Mapping[Expr, Type]) -> Function:
     return result
 
 
-def _expanded(expand: _Expansion, attrs: Any, ty: Type, args: tuple[Expr, ...]) -> Expr | None:
+def _expanded(expand: _Expansion, attrs: object, ty: Type, args: tuple[Expr, ...]) -> Expr | None:
     assert isinstance(ty, TensorType)
     return expand(attrs, ty, args)
 
@@ -119,7 +119,7 @@ def _scaled(normal: Expr, attrs: Any, ty: TensorType, args: tuple[Expr, ...]) ->
     return normal + _along(beta, attrs.axis, ty) if attrs.center else normal
 
 
-def _dropout(attrs: Any, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
+def _dropout(attrs: object, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
     return args[0]
 
 

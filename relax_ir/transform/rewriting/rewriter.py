@@ -176,7 +176,7 @@ def _infos(out: Sequence[TensorStructInfo], extents: Mapping[tir.Var, Extent]) -
     return tuple(info for info in new if isinstance(info, TensorStructInfo))
 
 
-def _attribute(value: Any, extents: Mapping[tir.Var, Extent]) -> Any:
+def _attribute(value: object, extents: Mapping[tir.Var, Extent]) -> Any:
     match value:
         case tuple():
             return tuple(_attribute(one, extents) for one in value)
