@@ -18,7 +18,7 @@ from relay2relax.relay_ir.compat.older_calls import older_default
 from relay2relax.relay_ir.ir.expr import OpaqueAttrs, RelayExpr
 from relay2relax.tir.ir.expr import FloatImm, IntImm, PrimExpr
 
-Resolve = Callable[[int], Any]
+Resolve = Callable[[int], object]
 
 _INT64 = range(-(2**63), 2**64)
 
@@ -103,7 +103,7 @@ def format_double(value: float) -> str:
     return f"{value:.17g}"
 
 
-_INLINE: dict[str, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
+_INLINE: dict[str, tuple[Callable[[str], object], Callable[[Any], str]]] = {
     "int": (parse_int, str),
     "bool": (parse_bool, lambda value: str(int(value))),
     "double": (parse_double, format_double),
@@ -142,14 +142,16 @@ def _index(field: AttrField, text: str) -> int:
         raise ParseError(f"field {field.name!r}: expected the index of a node, found {text[:40]!r}") from None
 
 
-def decode_attrs(cls: type, fields: Mapping[str, str], resolve: Resolve, is_string_node: Callable[[int], bool]) -> Any:
+def decode_attrs(
+    cls: type, fields: Mapping[str, str], resolve: Resolve, is_string_node: Callable[[int], bool]
+) -> object:
     """Return the attribute object of class ``cls`` that ``fields`` describe.
 
     ``resolve`` maps a node index to the object that node stands for. A field that is absent takes
     its default; unknown fields, which other versions declare, are ignored. Raises ParseError naming
     the field.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for field in attr_fields(cls):
         text = fields.get(field.name)
         if text is None:
@@ -162,14 +164,14 @@ def decode_attrs(cls: type, fields: Mapping[str, str], resolve: Resolve, is_stri
             except ParseError as error:
                 raise ParseError(f"field {field.name!r}: {error.diagnostics[0].title}") from None
             continue
-        value: Any = text
+        value: object = text
         if _is_reference(field, text, is_string_node):
             value = resolve(_index(field, text))
         values[field.name] = coerce(field, value)
     return cls(**values)
 
 
-def _absent(cls: type, field: AttrField) -> Any:
+def _absent(cls: type, field: AttrField) -> object:
     """Return what a field without default means in a file of a version that did not have it."""
     found = older_default(cls, field.name)
     if found is MISSING:
@@ -179,7 +181,7 @@ def _absent(cls: type, field: AttrField) -> Any:
     return found
 
 
-def coerce(field: AttrField, value: object) -> Any:
+def coerce(field: AttrField, value: object) -> object:
     """Return ``value`` in the form the dataclass keeps it.
 
     Raises ParseError where it does not fit the kind.
@@ -199,7 +201,7 @@ def coerce(field: AttrField, value: object) -> Any:
     return result
 
 
-def _coerced(kind: str, value: object) -> Any:
+def _coerced(kind: str, value: object) -> object:
     """Return ``value`` as ``kind`` demands it, None where it does not fit."""
     if "|" in kind:
         return next((found for one in kind.split("|") if (found := _coerced(one, value)) is not None), None)
@@ -284,7 +286,7 @@ def _shown(value: object) -> str:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def encode_attrs(attrs: object) -> Iterator[tuple[str, str | None, Any]]:
+def encode_attrs(attrs: object) -> Iterator[tuple[str, str | None, object]]:
     """Yield (name, text, value) of every field: text of an inline field, or None and the referred
     value.
     """

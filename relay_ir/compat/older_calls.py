@@ -11,21 +11,30 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, Union
 
 import numpy as np
 
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.attributes import NoAttrs, attr_fields
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.compat import older_attrs as older
 from relay2relax.relay_ir.ir.device import VirtualDevice
 from relay2relax.relay_ir.ir.expr import Constant, Expr, Tuple
+from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir.expr import FloatImm, IntImm
 
 Release = tuple[int, int]
 Args = tuple[Expr, ...]
-Modern = tuple[str, Args, Any]
+# Operator, inputs and attributes.
+Modern = tuple[str, Args, object]
+# An attribute class of an earlier version.
+Older = TypeVar("Older")
+
+
+_Resize: TypeAlias = Union[older.Resize06Attrs, older.Resize07Attrs, older.Resize3DAttrs]
+_Suppression: TypeAlias = Union[older.Suppression06Attrs, older.Suppression07Attrs]
+_Product: TypeAlias = Union[older.QnnConv2DAttrs, older.QnnDenseAttrs]
 
 
 # --- what they are today --------------------------------------------------------------------------
@@ -45,26 +54,27 @@ def _class(name: str) -> type:
     return record.attrs
 
 
-def _attrs(name: str, given: Any, **changed: Any) -> Any:
+def _attrs(name: str, given: object, **changed: object) -> object:
     """Return the attributes of today's operator ``name`` with the values of ``given`` that it still
     has.
     """
     cls = _class(name)
-    known = {one.name for one in fields(cls)}
-    kept = {one.name: getattr(given, one.name) for one in fields(given) if one.name in known}
+    before: type = type(given)
+    known = {one.name for one in attr_fields(cls)}
+    kept = {one.name: getattr(given, one.name) for one in attr_fields(before) if one.name in known}
     return cls(**(kept | changed))
 
 
-def _renamed(name: str) -> Callable[[Args, Any], Modern]:
+def _renamed(name: str) -> Callable[[Args, object], Modern]:
     return lambda args, attrs: (name, args, _attrs(name, attrs))
 
 
-def _pad(args: Args, attrs: Any) -> Modern:
+def _pad(args: Args, attrs: older.PadAttrs) -> Modern:
     return "nn.pad", (*args, _float(attrs.pad_value)), _attrs("nn.pad", attrs)
 
 
-def _reshape(name: str) -> Callable[[Args, Any], Modern]:
-    def modern(args: Args, attrs: Any) -> Modern:
+def _reshape(name: str) -> Callable[[Args, older.ReshapeAttrs], Modern]:
+    def modern(args: Args, attrs: older.ReshapeAttrs) -> Modern:
         today = "contrib_reverse_reshape" if attrs.reverse else name
         return today, args, _attrs(today, attrs)
 
@@ -78,8 +88,8 @@ def _top_k(args: Args, attrs: object) -> Modern:
 _METHODS = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
 
 
-def _resize(name: str) -> Callable[[Args, Any], Modern]:
-    def modern(args: Args, attrs: Any) -> Modern:
+def _resize(name: str) -> Callable[[Args, _Resize], Modern]:
+    def modern(args: Args, attrs: _Resize) -> Modern:
         if isinstance(attrs, older.Resize06Attrs):
             mode = "align_corners" if attrs.align_corners else "asymmetric"
         else:
@@ -100,12 +110,12 @@ def _dynamic_resize(args: Args, attrs: object) -> Modern:
     return "dyn.image.resize2d", (*args, Constant(np.zeros(4, np.float32))), attrs
 
 
-def _valid_counts(args: Args, attrs: Any) -> Modern:
+def _valid_counts(args: Args, attrs: older.ValidCountsAttrs) -> Modern:
     name = "vision.get_valid_counts"
     return name, (*args, _float(attrs.score_threshold)), _attrs(name, attrs, score_threshold=None)
 
 
-def _suppression(args: Args, attrs: Any) -> Modern:
+def _suppression(args: Args, attrs: _Suppression) -> Modern:
     name = "vision.non_max_suppression"
     if isinstance(attrs, older.Suppression06Attrs):
         if attrs.return_indices:
@@ -115,18 +125,18 @@ def _suppression(args: Args, attrs: Any) -> Modern:
     return name, (*args, _float(attrs.iou_threshold)), _attrs(name, attrs)
 
 
-def _on_device(args: Args, attrs: Any) -> Modern:
+def _on_device(args: Args, attrs: older.OnDeviceAttrs) -> Modern:
     device = VirtualDevice(attrs.device_type, 0) if attrs.device_type > 0 else None
     return "on_device", args, _attrs("on_device", attrs, virtual_device=device, constrain_result=attrs.is_fixed)
 
 
-def _device_copy(args: Args, attrs: Any) -> Modern:
+def _device_copy(args: Args, attrs: older.DeviceCopyAttrs) -> Modern:
     source, target = (VirtualDevice(code, 0) if code > 0 else None for code in (attrs.src_dev_type, attrs.dst_dev_type))
     changed = {"src_virtual_device": source, "dst_virtual_device": target}
     return "device_copy", args, _attrs("device_copy", attrs, **changed)
 
 
-def _scatter(reduction: str) -> Callable[[Args, Any], Modern]:
+def _scatter(reduction: str) -> Callable[[Args, older.ScatterAttrs], Modern]:
     name = "scatter_elements"
     return lambda args, attrs: (name, args, _attrs(name, attrs, reduction=reduction))
 
@@ -140,7 +150,7 @@ def _winograd(args: Args, attrs: object) -> Modern:
     return name, args, _attrs(name, attrs)
 
 
-def _gemm_transform(args: Args, attrs: Any) -> Modern:
+def _gemm_transform(args: Args, attrs: older.GemmTransformAttrs) -> Modern:
     name = "nn.contrib_conv2d_gemm_weight_transform"
     return name, args, _attrs(name, attrs, tile_N=attrs.tile_rows, tile_K=attrs.tile_cols)
 
@@ -159,35 +169,37 @@ def _kernel_layout(name: str) -> Callable[[Args, Any], Modern]:
     return modern
 
 
-def _quantize(args: Args, attrs: Any) -> Modern:
+def _quantize(args: Args, attrs: older.QuantizeAttrs) -> Modern:
     found = (*args, _float(attrs.output_scale), _int(attrs.output_zero_point))
     return "qnn.quantize", found, _attrs("qnn.quantize", attrs)
 
 
-def _dequantize(args: Args, attrs: Any) -> Modern:
+def _dequantize(args: Args, attrs: older.DequantizeAttrs) -> Modern:
     found = (*args, _float(attrs.input_scale), _int(attrs.input_zero_point))
     return "qnn.dequantize", found, _attrs("qnn.dequantize", attrs, out_dtype="float32")
 
 
-def _requantize(args: Args, attrs: Any) -> Modern:
+def _requantize(args: Args, attrs: older.RequantizeAttrs) -> Modern:
     scales = ((attrs.input_scale, attrs.input_zero_point), (attrs.output_scale, attrs.output_zero_point))
     found = (*args, *(one for scale, zero in scales for one in (_float(scale), _int(zero))))
     return "qnn.requantize", found, _attrs("qnn.requantize", attrs)
 
 
-def _number(value: object) -> Any:
-    return value.value if isinstance(value, (IntImm, FloatImm)) else value
+def _number(value: Extent | FloatImm) -> float:
+    """Return a number that is written down, which all of them are."""
+    assert isinstance(value, (int, IntImm, FloatImm))
+    return value if isinstance(value, int) else value.value
 
 
-def _qnn_concatenate(args: Args, attrs: Any) -> Modern:
+def _qnn_concatenate(args: Args, attrs: older.QnnConcatenateAttrs) -> Modern:
     scales = Tuple(tuple(_float(_number(one)) for one in attrs.input_scales))
-    zeros = Tuple(tuple(_int(_number(one)) for one in attrs.input_zero_points))
+    zeros = Tuple(tuple(_int(int(_number(one))) for one in attrs.input_zero_points))
     found = (*args, scales, zeros, _float(attrs.output_scale), _int(attrs.output_zero_point))
     return "qnn.concatenate", found, _attrs("qnn.concatenate", attrs)
 
 
-def _qnn_product(name: str) -> Callable[[Args, Any], Modern]:
-    def modern(args: Args, attrs: Any) -> Modern:
+def _qnn_product(name: str) -> Callable[[Args, _Product], Modern]:
+    def modern(args: Args, attrs: _Product) -> Modern:
         zeros = (_int(attrs.input_zero_point), _int(attrs.kernel_zero_point))
         scales = (_float(attrs.input_scale), _float(attrs.kernel_scale))
         return name, (*args, *zeros, *scales), _attrs(name, attrs)
@@ -195,7 +207,7 @@ def _qnn_product(name: str) -> Callable[[Args, Any], Modern]:
     return modern
 
 
-def _qnn_binary(name: str) -> Callable[[Args, Any], Modern]:
+def _qnn_binary(name: str) -> Callable[[Args, object], Modern]:
     def modern(args: Args, attrs: object) -> Modern:
         found = [*args]
         for side in ("lhs", "rhs", "output"):
@@ -228,54 +240,63 @@ class Form:
     modern: Callable[[Args, Any], Modern]
 
 
+def _form(
+    operator: str,
+    until: Release,
+    inputs: int | None,
+    attrs: type[Older] | None,
+    key: str,
+    modern: Callable[[Args, Older], Modern],
+) -> Form:
+    return Form(operator, until, inputs, attrs, f"relay.attrs.{key}Attrs" if key else "", modern)
+
+
 @lru_cache(maxsize=1)
 def _forms() -> tuple[Form, ...]:
     """Return all forms, earlier ones of an operator first."""
     v06, v07, v08, v09, v11, v14 = ((0, minor) for minor in (6, 7, 8, 9, 11, 14))
-    rows: list[tuple[str, Release, int | None, type | None, str, Callable[[Args, Any], Modern]]] = [
+    return (
         *(
-            (f"contrib.adaptive_{how}_pool2d", v06, None, _class(f"nn.adaptive_{how}_pool2d"), "",
+            _form(f"contrib.adaptive_{how}_pool2d", v06, None, _class(f"nn.adaptive_{how}_pool2d"), "",
              _renamed(f"nn.adaptive_{how}_pool2d"))
             for how in ("avg", "max")
         ),
-        ("nn.pad", v07, 1, older.PadAttrs, "Pad", _pad),
-        ("reshape", v07, None, older.ReshapeAttrs, "Reshape", _reshape("reshape")),
-        ("contrib_reverse_reshape", v07, None, older.ReshapeAttrs, "Reshape", _reshape("contrib_reverse_reshape")),
-        ("_contrib_reverse_reshape", v06, None, older.ReshapeAttrs, "Reshape", _reshape("contrib_reverse_reshape")),
-        ("topk", v06, None, older.TopKAttrs, "Topk", _top_k),
-        ("image.resize", v06, None, older.Resize06Attrs, "Resize", _resize("image.resize2d")),
-        ("image.resize", v07, None, older.Resize07Attrs, "Resize", _resize("image.resize2d")),
-        ("dyn.image.resize", v07, None, older.Resize07Attrs, "Resize", _resize("dyn.image.resize2d")),
-        ("dyn.image.resize2d", v08, 2, None, "", _dynamic_resize),
-        ("image.resize3d", v07, None, older.Resize3DAttrs, "Resize3d", _resize("image.resize3d")),
-        ("vision.get_valid_counts", v07, 1, older.ValidCountsAttrs, "GetValidCounts", _valid_counts),
-        ("vision.non_max_suppression", v06, 2, older.Suppression06Attrs, "NonMaximumSuppression", _suppression),
-        ("vision.non_max_suppression", v07, 4, older.Suppression07Attrs, "NonMaximumSuppression", _suppression),
-        ("on_device", v08, None, older.OnDeviceAttrs, "OnDevice", _on_device),
-        ("device_copy", v08, None, older.DeviceCopyAttrs, "DeviceCopy", _device_copy),
-        ("scatter", v11, None, older.ScatterAttrs, "Scatter", _scatter("update")),
-        ("scatter_add", v11, None, older.ScatterAttrs, "ScatterAdd", _scatter("add")),
-        ("argwhere", v06, None, older.NoFields, "ArgWhere", _argwhere),
-        ("nn.contrib_conv2d_winograd_weight_transform", v06, None, older.WinogradAttrs, "Conv2DWinogradWeightTransform",
-         _winograd),
-        ("nn.contrib_conv2d_gemm_weight_transform", v14, None, older.GemmTransformAttrs, "ConvGemmWeightTransform",
-         _gemm_transform),
-        ("nn.batch_matmul", v07, None, older.NoFields, "", _batch_matmul),
-        *((f"nn.conv{d}d_transpose", v11, None, None, "", _kernel_layout(f"nn.conv{d}d_transpose")) for d in (1, 2, 3)),
-        ("qnn.quantize", v06, 1, older.QuantizeAttrs, "Quantize", _quantize),
-        ("qnn.dequantize", v06, 1, older.DequantizeAttrs, "Dequantize", _dequantize),
-        ("qnn.requantize", v06, 1, older.RequantizeAttrs, "Requantize", _requantize),
-        ("qnn.concatenate", v06, 1, older.QnnConcatenateAttrs, "QnnConcatenate", _qnn_concatenate),
-        ("qnn.conv2d", v06, 2, older.QnnConv2DAttrs, "QnnConv2D", _qnn_product("qnn.conv2d")),
-        ("qnn.dense", v06, 2, older.QnnDenseAttrs, "QnnDense", _qnn_product("qnn.dense")),
-        ("qnn.add", v06, 2, older.QnnBinaryAttrs, "QnnBinaryOp", _qnn_binary("qnn.add")),
-        ("qnn.mul", v06, 2, older.QnnBinaryAttrs, "QnnBinaryOp", _qnn_binary("qnn.mul")),
-        ("qnn.leaky_relu", v09, 3, None, "", _qnn_leaky_relu),
-    ]  # fmt: skip
-    return tuple(
-        Form(name, until, inputs, attrs, f"relay.attrs.{key}Attrs" if key else "", modern)
-        for name, until, inputs, attrs, key, modern in rows
-    )
+        _form("nn.pad", v07, 1, older.PadAttrs, "Pad", _pad),
+        _form("reshape", v07, None, older.ReshapeAttrs, "Reshape", _reshape("reshape")),
+        _form("contrib_reverse_reshape", v07, None, older.ReshapeAttrs, "Reshape", _reshape("contrib_reverse_reshape")),
+        _form("_contrib_reverse_reshape", v06, None, older.ReshapeAttrs, "Reshape",
+              _reshape("contrib_reverse_reshape")),
+        _form("topk", v06, None, older.TopKAttrs, "Topk", _top_k),
+        _form("image.resize", v06, None, older.Resize06Attrs, "Resize", _resize("image.resize2d")),
+        _form("image.resize", v07, None, older.Resize07Attrs, "Resize", _resize("image.resize2d")),
+        _form("dyn.image.resize", v07, None, older.Resize07Attrs, "Resize", _resize("dyn.image.resize2d")),
+        _form("dyn.image.resize2d", v08, 2, None, "", _dynamic_resize),
+        _form("image.resize3d", v07, None, older.Resize3DAttrs, "Resize3d", _resize("image.resize3d")),
+        _form("vision.get_valid_counts", v07, 1, older.ValidCountsAttrs, "GetValidCounts", _valid_counts),
+        _form("vision.non_max_suppression", v06, 2, older.Suppression06Attrs, "NonMaximumSuppression", _suppression),
+        _form("vision.non_max_suppression", v07, 4, older.Suppression07Attrs, "NonMaximumSuppression", _suppression),
+        _form("on_device", v08, None, older.OnDeviceAttrs, "OnDevice", _on_device),
+        _form("device_copy", v08, None, older.DeviceCopyAttrs, "DeviceCopy", _device_copy),
+        _form("scatter", v11, None, older.ScatterAttrs, "Scatter", _scatter("update")),
+        _form("scatter_add", v11, None, older.ScatterAttrs, "ScatterAdd", _scatter("add")),
+        _form("argwhere", v06, None, older.NoFields, "ArgWhere", _argwhere),
+        _form("nn.contrib_conv2d_winograd_weight_transform", v06, None, older.WinogradAttrs,
+              "Conv2DWinogradWeightTransform", _winograd),
+        _form("nn.contrib_conv2d_gemm_weight_transform", v14, None, older.GemmTransformAttrs,
+              "ConvGemmWeightTransform", _gemm_transform),
+        _form("nn.batch_matmul", v07, None, older.NoFields, "", _batch_matmul),
+        *(_form(f"nn.conv{d}d_transpose", v11, None, None, "", _kernel_layout(f"nn.conv{d}d_transpose"))
+          for d in (1, 2, 3)),
+        _form("qnn.quantize", v06, 1, older.QuantizeAttrs, "Quantize", _quantize),
+        _form("qnn.dequantize", v06, 1, older.DequantizeAttrs, "Dequantize", _dequantize),
+        _form("qnn.requantize", v06, 1, older.RequantizeAttrs, "Requantize", _requantize),
+        _form("qnn.concatenate", v06, 1, older.QnnConcatenateAttrs, "QnnConcatenate", _qnn_concatenate),
+        _form("qnn.conv2d", v06, 2, older.QnnConv2DAttrs, "QnnConv2D", _qnn_product("qnn.conv2d")),
+        _form("qnn.dense", v06, 2, older.QnnDenseAttrs, "QnnDense", _qnn_product("qnn.dense")),
+        _form("qnn.add", v06, 2, older.QnnBinaryAttrs, "QnnBinaryOp", _qnn_binary("qnn.add")),
+        _form("qnn.mul", v06, 2, older.QnnBinaryAttrs, "QnnBinaryOp", _qnn_binary("qnn.mul")),
+        _form("qnn.leaky_relu", v09, 3, None, "", _qnn_leaky_relu),
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=1)
@@ -359,7 +380,7 @@ def is_older_attrs(name: str, attrs: object) -> bool:
     return any(form.attrs is not None and isinstance(attrs, form.attrs) for form in _by_operator().get(name, ()))
 
 
-def _defaults(form: Form) -> Any:
+def _defaults(form: Form) -> object:
     if form.attrs is not None:
         return form.attrs()
     record = relay_op(form.operator)
@@ -367,7 +388,7 @@ def _defaults(form: Form) -> Any:
 
 
 # What fields without default meant to versions that did not have or need them, by operator.
-_DEFAULTS: dict[tuple[str, str], Any] = {
+_DEFAULTS: dict[tuple[str, str], object] = {
     ("strided_slice", "strides"): (1,),
     ("strided_slice", "axes"): None,
     ("topk", "k"): 1,
@@ -376,12 +397,12 @@ _DEFAULTS: dict[tuple[str, str], Any] = {
 
 
 @lru_cache(maxsize=1)
-def _class_defaults() -> dict[tuple[type, str], Any]:
+def _class_defaults() -> dict[tuple[type, str], object]:
     found = {(relay_op(name), field): value for (name, field), value in _DEFAULTS.items()}
     return {(record.attrs, field): value for (record, field), value in found.items() if record is not None}
 
 
-def older_default(cls: type, field: str) -> Any:
+def older_default(cls: type, field: str) -> object:
     """Return what a field meant to versions that did not have or need it.
 
     MISSING where there was no such version.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir.extent import ANY, is_any, static
 
-Signature: TypeAlias = tuple[OpDef, Any, tuple[Type, ...]]
+Signature: TypeAlias = tuple[OpDef, object, tuple[Type, ...]]
 
 
 @dataclass(frozen=True, slots=True)

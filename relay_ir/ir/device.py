@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -14,8 +13,8 @@ class Target:
     kind: str
     tag: str = ""
     keys: tuple[str, ...] = ()
-    attrs: Mapping[str, Any] = field(default_factory=dict)
-    features: Mapping[str, Any] = field(default_factory=dict)
+    attrs: Mapping[str, object] = field(default_factory=dict)
+    features: Mapping[str, object] = field(default_factory=dict)
     host: Target | None = None
 
 
@@ -27,7 +26,7 @@ class BuildOption:
 
     kind: str
     name: str
-    attrs: Mapping[str, Any] = field(default_factory=dict)
+    attrs: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, TypeAlias, Union
+from typing import TypeAlias, Union
 
 import numpy as np
 
@@ -59,7 +59,9 @@ class _Path:
         return text if len(text) <= 400 else text[:180] + " … " + text[-180:]
 
 
-_Pair: TypeAlias = tuple[Any, Any, Union[_Path, None]]
+_Pair: TypeAlias = tuple[object, object, Union[_Path, None]]
+# Parts to compare, with the steps to them.
+_Steps: TypeAlias = Iterator[tuple[object, object, str]]
 
 
 class _Differ(Exception):
@@ -74,10 +76,10 @@ _ATOMS = (ir.Op, ir.GlobalVar, ir.Constructor, ir.Constant)
 class _Comparison:
     def __init__(self, map_free_vars: bool) -> None:
         self.map_free_vars = map_free_vars
-        self.forth: dict[Any, Any] = {}
-        self.back: dict[Any, Any] = {}
+        self.forth: dict[object, object] = {}
+        self.back: dict[object, object] = {}
         # What inference found, where both sides were inferred.
-        self.types: tuple[Mapping[Any, Any], Mapping[Any, Any]] = ({}, {})
+        self.types: tuple[Mapping[ir.Expr, ty.Type], Mapping[ir.Expr, ty.Type]] = ({}, {})
 
     def run(self, a: object, b: object) -> str | None:
         stack: list[_Pair] = [(a, b, None)]
@@ -96,7 +98,7 @@ class _Comparison:
         if self.forth.setdefault(a, b) is not b or self.back.setdefault(b, a) is not a:
             raise _Differ("one binds a variable twice, the other binds two")
 
-    def compare(self, a: Any, b: Any) -> Iterator[tuple[Any, Any, str]]:
+    def compare(self, a: object, b: object) -> _Steps:
         """Compare two objects without looking into their parts.
 
         Yield those, with their steps, to compare.
@@ -119,43 +121,43 @@ class _Comparison:
             yield from ((x, y, f"[{index}]") for index, (x, y) in enumerate(zip(a, b, strict=True)))
         elif type(a) is not type(b):
             raise _Differ(f"{_shown(a)} and {_shown(b)} differ")
-        elif isinstance(a, IRModule):
+        elif isinstance(a, IRModule) and isinstance(b, IRModule):
             yield from self.module(a, b)
-        elif isinstance(a, ir.RelayExpr):
+        elif isinstance(a, ir.RelayExpr) and isinstance(b, ir.RelayExpr):
             yield from self.expression(a, b)
-        elif isinstance(a, ir.PatternVar):
+        elif isinstance(a, ir.PatternVar) and isinstance(b, ir.PatternVar):
             yield from self.binders((a.var,), (b.var,))
         elif is_dataclass(a) and not isinstance(a, OpaqueNode):
-            if isinstance(a, ty.FuncType):
+            if isinstance(a, ty.FuncType) and isinstance(b, ty.FuncType):
                 yield from self.binders(a.type_params, b.type_params)
             yield from _parts(a, b)
         elif a != b:
             raise _Differ(f"{_shown(a)} and {_shown(b)} differ")
 
-    def variable(self, a: Any, b: Any) -> Iterator[tuple[Any, Any, str]]:
+    def variable(self, a: object, b: object) -> _Steps:
         if a in self.forth or b in self.back:
             if self.forth.get(a) is not b or self.back.get(b) is not a:
-                raise _Differ(f"the variables {a.name if hasattr(a, 'name') else a} and {_shown(b)} do not correspond")
-        elif isinstance(a, ir.Var) and not self.map_free_vars:
+                raise _Differ(f"the variables {getattr(a, 'name', a)} and {_shown(b)} do not correspond")
+        elif isinstance(a, ir.Var) and isinstance(b, ir.Var) and not self.map_free_vars:
             if a is not b:
                 raise _Differ(f"%{a.name} and %{b.name} are free variables")
         else:
             self.pair(a, b)
             yield from self.binding(a, b)
 
-    def binding(self, a: Any, b: Any) -> Iterator[tuple[Any, Any, str]]:
+    def binding(self, a: object, b: object) -> _Steps:
         """Yield what a variable brings along."""
-        if isinstance(a, ir.Var):
+        if isinstance(a, ir.Var) and isinstance(b, ir.Var):
             mine, other = (types.get(var, var.type_annotation) for types, var in zip(self.types, (a, b), strict=True))
             yield mine, other, f".type(%{a.name})"
             yield a.virtual_device, b.virtual_device, f".device(%{a.name})"
-        elif isinstance(a, ty.GlobalTypeVar):
+        elif isinstance(a, ty.GlobalTypeVar) and isinstance(b, ty.GlobalTypeVar):
             yield a.name, b.name, ".name"
         elif not isinstance(a, ir.RelayExpr):
             yield getattr(a, "kind", None), getattr(b, "kind", None), ".kind"
             yield getattr(a, "dtype", None), getattr(b, "dtype", None), ".dtype"
 
-    def binders(self, a: tuple[object, ...], b: tuple[object, ...]) -> Iterator[tuple[Any, Any, str]]:
+    def binders(self, a: tuple[object, ...], b: tuple[object, ...]) -> _Steps:
         """Let two lists of binders correspond, and yield what they bring along."""
         if len(a) != len(b):
             raise _Differ(f"{len(a)} and {len(b)} variables are bound")
@@ -163,7 +165,7 @@ class _Comparison:
             self.pair(x, y)
             yield from self.binding(x, y)
 
-    def expression(self, a: Any, b: Any) -> Iterator[tuple[Any, Any, str]]:
+    def expression(self, a: ir.RelayExpr, b: ir.RelayExpr) -> _Steps:
         # The empty tuple is a value, not a computation that could be shared.
         shared = not isinstance(a, _ATOMS) and not (isinstance(a, ir.Tuple) and not a.fields)
         if shared:
@@ -172,36 +174,36 @@ class _Comparison:
                     raise _Differ("one shares a node that the other computes anew")
                 return
             self.forth[a], self.back[b] = b, a
-        match a:
-            case ir.Op() | ir.GlobalVar():
-                if a.name != b.name:
-                    raise _Differ(f"{a.name} and {b.name} differ")
-            case ir.Constructor():
-                yield a.name, b.name, ".name"
-                yield a.belong_to, b.belong_to, ".belong_to"
-            case ir.Let(var, value, body):
-                yield from self.binders((var,), (b.var,))
-                yield value, b.value, f".let(%{var.name})"
-                yield body, b.body, ".body"
-            case ir.Function():
-                yield from self.binders(a.type_params, b.type_params)
-                yield from self.binders(a.params, b.params)
-                inferred = a in self.types[0] and b in self.types[1]
+        match a, b:
+            case (ir.Op(name), ir.Op(other)) | (ir.GlobalVar(name), ir.GlobalVar(other)):
+                if name != other:
+                    raise _Differ(f"{name} and {other} differ")
+            case ir.Constructor() as one, ir.Constructor() as two:
+                yield one.name, two.name, ".name"
+                yield one.belong_to, two.belong_to, ".belong_to"
+            case ir.Let(var, value, body), ir.Let(other_var, other_value, other_body):
+                yield from self.binders((var,), (other_var,))
+                yield value, other_value, f".let(%{var.name})"
+                yield body, other_body, ".body"
+            case ir.Function() as func, ir.Function() as other_func:
+                yield from self.binders(func.type_params, other_func.type_params)
+                yield from self.binders(func.params, other_func.params)
+                inferred = func in self.types[0] and other_func in self.types[1]
                 without = ("params", "type_params", "ret_type") if inferred else ("params", "type_params")
                 yield from _parts(a, b, without)
-            case ir.Match():
-                yield a.data, b.data, ".data"
-                yield a.complete, b.complete, ".complete"
-                yield a.clauses, b.clauses, ".clauses"
-            case ir.Call():
+            case ir.Match() as match, ir.Match() as other_match:
+                yield match.data, other_match.data, ".data"
+                yield match.complete, other_match.complete, ".complete"
+                yield match.clauses, other_match.clauses, ".clauses"
+            case ir.Call() as call, ir.Call() as other_call:
                 # Type arguments of operators, and those that one side leaves to inference, say
                 # nothing new.
-                ignored = isinstance(a.op, ir.Op) or not (a.type_args and b.type_args)
+                ignored = isinstance(call.op, ir.Op) or not (call.type_args and other_call.type_args)
                 yield from _parts(a, b, without=("type_args",) if ignored else ())
             case _:
                 yield from _parts(a, b)
 
-    def module(self, a: IRModule, b: IRModule) -> Iterator[tuple[Any, Any, str]]:
+    def module(self, a: IRModule, b: IRModule) -> _Steps:
         yield (
             {v.name: d for v, d in a.type_definitions.items()},
             {v.name: d for v, d in b.type_definitions.items()},
@@ -218,11 +220,12 @@ class _Comparison:
             yield function, functions[name], f"@{name}"
 
 
-def _parts(a: Any, b: Any, without: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any, str]]:
+def _parts(a: object, b: object, without: tuple[str, ...] = ()) -> _Steps:
     """Yield the fields of two dataclasses of one class.
 
     Spans and numbers of constructors are left out.
     """
+    assert is_dataclass(a)
     for part in fields(a):
         if part.name in ("span", "tag") and not isinstance(a, (Span, Target)):
             continue
@@ -230,7 +233,7 @@ def _parts(a: Any, b: Any, without: tuple[str, ...] = ()) -> Iterator[tuple[Any,
             yield getattr(a, part.name), getattr(b, part.name), f".{part.name}"
 
 
-def _entries(a: Mapping[object, object], b: Mapping[object, object]) -> Iterator[tuple[Any, Any, str]]:
+def _entries(a: Mapping[object, object], b: Mapping[object, object]) -> _Steps:
     if set(a) != set(b):
         odd = ", ".join(sorted(str(key) for key in set(a) ^ set(b)))
         raise _Differ(f"only one of them has {odd}")

@@ -25,6 +25,7 @@ from relay2relax.core.errors.table import types
 from relay2relax.core.source import Span
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.table import relay_op
+from relay2relax.relay_ir.ir.device import VirtualDevice
 from relay2relax.relay_ir.ir.result_counts import count_results
 from relay2relax.relay_ir.ir.types import GlobalTypeVar, TensorType, Type, TypeVar
 
@@ -130,7 +131,7 @@ class Var(RelayExpr):
     name: str
     type_annotation: Type | None = None
     span: Span | None = None
-    virtual_device: Any = None
+    virtual_device: VirtualDevice | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -250,9 +251,9 @@ class Function(RelayExpr):
     body: Expr
     ret_type: Type | None = None
     type_params: tuple[TypeVar, ...] = ()
-    attrs: Mapping[str, Any] = field(default_factory=dict)
+    attrs: Mapping[str, object] = field(default_factory=dict)
     span: Span | None = None
-    virtual_device: Any = None
+    virtual_device: VirtualDevice | None = None
 
     def __post_init__(self) -> None:
         _as_tuple(self, "params")
@@ -346,7 +347,7 @@ class OpaqueAttrs:
     """
 
     type_key: str
-    fields: tuple[tuple[str, Any], ...] = ()
+    fields: tuple[tuple[str, object], ...] = ()
 
 
 Expr: TypeAlias = Union[

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from typing_extensions import assert_never
 
@@ -177,7 +177,7 @@ class ExprVisitor(ExprFunctor[None]):
         """Do nothing."""
 
 
-class ExprMutator(ExprFunctor[Any]):
+class ExprMutator(ExprFunctor[Expr]):
     """Rebuilds an expression.
 
     Methods that are not overridden rebuild their node from its changed parts.
@@ -189,7 +189,7 @@ class ExprMutator(ExprFunctor[Any]):
     def visit_default(self, expr: Expr) -> Expr:
         """Return ``expr`` with its parts visited, itself where none changed."""
         rebuilt = with_children(expr, [self.visit(part) for part in children(expr)])
-        bound = {var: self.visit(var) for var in binders(expr)}
+        bound = {var: self._bound(var) for var in binders(expr)}
         if all(new is old for old, new in bound.items()):
             return rebuilt
         match rebuilt:
@@ -201,15 +201,22 @@ class ExprMutator(ExprFunctor[Any]):
                 return replace(rebuilt, clauses=tuple(Clause(self.visit_pattern(one.lhs), one.rhs) for one in clauses))
         return rebuilt
 
-    def visit_var(self, var: Var) -> Any:
+    def visit_var(self, var: Var) -> Expr:
         """Return what stands for a variable: itself."""
         return var
+
+    def _bound(self, var: Var) -> Var:
+        """Return the variable that is bound in the place of ``var``."""
+        found = self.visit(var)
+        if not isinstance(found, Var):
+            raise TypeError(f"%{var.name} is bound; a {type(found).__name__} cannot stand in its place")
+        return found
 
     def visit_pattern(self, pattern: Pattern) -> Pattern:
         """Return a pattern with its variables visited."""
         match pattern:
             case PatternVar(var):
-                return replace(pattern, var=self.visit(var))
+                return replace(pattern, var=self._bound(var))
             case PatternConstructor(_, patterns) | PatternTuple(patterns):
                 return replace(pattern, patterns=tuple(self.visit_pattern(one) for one in patterns))
         return pattern

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 
@@ -73,7 +72,7 @@ class TypeRelation(Type):
     name: str
     args: tuple[Type, ...]
     num_inputs: int
-    attrs: Any = None
+    attrs: object = None
 
 
 @dataclass(frozen=True, slots=True)

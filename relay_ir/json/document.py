@@ -8,16 +8,16 @@ import base64
 import binascii
 import json
 import struct
-from typing import Any
 
 from relay2relax.core.errors import ParseError
 from relay2relax.core.errors.table import reading
 from relay2relax.core.source import to_text
 from relay2relax.relay_ir.compat.older_calls import Release
 from relay2relax.relay_ir.json.legacy import release_of, upgrade
+from relay2relax.relay_ir.json.schema import Node
 
 
-def read_document(text: str) -> tuple[list[dict[str, Any]], list[str], int, Release | None]:
+def read_document(text: str) -> tuple[list[Node], list[str], int, Release | None]:
     """Return nodes, tensors, root and release of a document whose outer form has been checked."""
     try:
         # TVM escapes less than JSON demands: control characters may stand in strings.
@@ -73,7 +73,7 @@ def _check_node(index: int, node: object) -> None:
             )
 
 
-def node_text(node: dict[str, Any]) -> str:
+def node_text(node: Node) -> str:
     """Return the bytes of a leaf as text; raises ParseError where they are damaged."""
     if "repr_b64" in node:
         try:

@@ -9,11 +9,9 @@ own upgrade rules cover some of it.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from relay2relax.relay_ir.compat.older_calls import Release
-
-Node = dict[str, Any]
+from relay2relax.relay_ir.json.schema import Node
 
 # Type keys until 0.6, and that of devices until 0.8.
 _RENAMED = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias, Union
+from typing import TypeAlias, Union
 
 from relay2relax.core.errors import ParseError, UnsupportedError
 from relay2relax.core.errors.table import reading
@@ -17,7 +17,7 @@ from relay2relax.relay_ir.compat.attrs_codec import parse_bool, parse_double, pa
 from relay2relax.relay_ir.ir.expr import GlobalVar
 from relay2relax.relay_ir.ir.opaque import OpaqueFunction, OpaqueNode
 from relay2relax.relay_ir.json.document import node_text
-from relay2relax.relay_ir.json.schema import EXPRESSIONS, FIELDS, INLINE, LEAVES
+from relay2relax.relay_ir.json.schema import EXPRESSIONS, FIELDS, INLINE, LEAVES, Node
 
 PRIM_FUNC = "tir.PrimFunc"
 
@@ -84,7 +84,7 @@ _CHECKS = {"int": parse_int, "bool": parse_bool, "double": parse_double}
 Closure: TypeAlias = dict[int, Union[OpaqueNode, None]]
 
 
-def closure(nodes: list[dict[str, Any]], root: int, known: Closure) -> Closure:
+def closure(nodes: list[Node], root: int, known: Closure) -> Closure:
     """Return the nodes that the function ``root`` reaches, itself first.
 
     Global variables are not looked into.
@@ -121,15 +121,17 @@ def closure(nodes: list[dict[str, Any]], root: int, known: Closure) -> Closure:
     return found
 
 
-def opaque_function(found: Closure, global_var: Mapping[int, Any]) -> OpaqueFunction:
-    """Return the function whose nodes are ``found``; ``global_var`` has its global variables by
+def opaque_function(found: Closure, objects: Mapping[int, object]) -> OpaqueFunction:
+    """Return the function whose nodes are ``found``; ``objects`` has its global variables by
     their indices.
     """
     places = {index: place for place, index in enumerate(found)} | {0: 0}
     made: list[OpaqueNode | GlobalVar] = []
     for index, node in found.items():
         if node is None:
-            made.append(global_var[index])
+            name = objects[index]
+            assert isinstance(name, GlobalVar)
+            made.append(name)
             continue
         references = tuple((name, places[other]) for name, other in node.references)
         made.append(replace(node, references=references, items=tuple(places[other] for other in node.items)))
@@ -142,7 +144,7 @@ def _targets(node: OpaqueNode | None) -> Iterator[int]:
         yield from (other for other in node.items if other)
 
 
-def _stored(nodes: list[dict[str, Any]], index: int) -> OpaqueNode | None:
+def _stored(nodes: list[Node], index: int) -> OpaqueNode | None:
     node = nodes[index]
     key = node["type_key"]
     if key == "GlobalVar":
@@ -177,7 +179,7 @@ def _checked(kind: str, text: str) -> str:
     return text
 
 
-def _index(nodes: list[dict[str, Any]], index: int) -> int:
+def _index(nodes: list[Node], index: int) -> int:
     """Return ``index``, 0 for that of an empty node."""
     if not 0 <= index < len(nodes):
         raise ParseError(

@@ -13,7 +13,7 @@ import base64
 import binascii
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
@@ -42,7 +42,7 @@ from relay2relax.relay_ir.ir.opaque import OpaqueFunction
 from relay2relax.relay_ir.json.document import node_text, read_document
 from relay2relax.relay_ir.json.opaque import PRIM_FUNC, Closure, closure, opaque_function
 from relay2relax.relay_ir.json.scalars import is_extent, make_scalar, prim
-from relay2relax.relay_ir.json.schema import EXPRESSIONS, FIELDS, INLINE, LEAVES
+from relay2relax.relay_ir.json.schema import EXPRESSIONS, FIELDS, INLINE, LEAVES, Node, Values
 from relay2relax.tir.ir import expr as tir
 
 _ATTRS = "relay.attrs."
@@ -67,15 +67,14 @@ def load_json(text: str) -> IRModule:
     if isinstance(root, IRModule):
         return root
     if isinstance(root, ir.RelayExpr):
-        expr: Any = root
-        return IRModule.from_expr(expr, reader.types)
+        return IRModule.from_expr(cast("ir.Expr", root), reader.types)
     raise ParseError(
         f"the document holds {_describe(root)}; expected a module, a function or an expression",
         kind=reading.JSON_DOCUMENT,
     )
 
 
-def load_json_object(text: str) -> Any:
+def load_json_object(text: str) -> object:
     """Return whatever object a document holds: a module, an expression, a type, attributes, a
     container.
 
@@ -84,7 +83,7 @@ def load_json_object(text: str) -> Any:
     return _Reader(text).load()
 
 
-def decode_nodes(text: str) -> dict[str, list[Any]]:
+def decode_nodes(text: str) -> dict[str, list[object]]:
     """Return the table of a metadata section: type key -> the objects that ``meta[key][index]``
     means.
 
@@ -121,12 +120,12 @@ def _describe(value: object) -> str:
     return words.get(type(value), f"a {type(value).__name__}")
 
 
-def _is(*classes: type) -> Callable[[Any], bool]:
+def _is(*classes: type) -> Callable[[object], bool]:
     return lambda value: isinstance(value, classes)
 
 
 # What a reference of a kind must hold, and how that is called.
-_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+_KINDS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "any": ("anything", lambda value: True),
     "expr": ("an expression", _is(ir.RelayExpr)),
     "var": ("a variable", _is(ir.Var)),
@@ -157,7 +156,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.nodes, self.blobs, self.root, self.release = read_document(text)
         self.types: dict[ir.Expr, ty.Type] = {}
-        self.objects: dict[int, Any] = {0: None}
+        self.objects: dict[int, object] = {0: None}
         self.measures: dict[int, tuple[int, int]] = {}
         self.tensors: dict[int, Array] = {}
         self.vars: dict[_Id, list[ir.Var]] = {}
@@ -173,7 +172,7 @@ class _Reader:
 
     # --- order ---
 
-    def load(self) -> Any:
+    def load(self) -> object:
         """Return the object of the root node."""
         if not 0 <= self.root < len(self.nodes):
             raise ParseError(
@@ -247,7 +246,7 @@ class _Reader:
             raise ParseError(f"the functions have more than {MAX_SIZE} nodes in common", kind=reading.JSON_DOCUMENT)
         return [other for other, node in found.items() if node is None]
 
-    def _references(self, node: dict[str, Any]) -> Iterator[int]:
+    def _references(self, node: Node) -> Iterator[int]:
         key = node["type_key"]
         fields = node.get("attrs", {})
         if key in ("Array", "Map"):
@@ -281,7 +280,7 @@ class _Reader:
 
     # --- objects ---
 
-    def build(self, index: int) -> Any:
+    def build(self, index: int) -> object:
         """Return the object of node ``index``; what it refers to has been built."""
         node = self.nodes[index]
         key = node["type_key"]
@@ -306,7 +305,7 @@ class _Reader:
             return None
         raise UnsupportedError(f"node {index}: objects of type {key!r} cannot be read")
 
-    def map(self, node: dict[str, Any]) -> dict[Any, Any]:
+    def map(self, node: Node) -> dict[object, object]:
         data = [self.objects[item] for item in node.get("data", ())]
         if "keys" in node:
             if len(node["keys"]) != len(data):
@@ -321,7 +320,7 @@ class _Reader:
         except TypeError:
             raise ParseError("a key of the map is an array or a map", kind=reading.JSON_DOCUMENT) from None
 
-    def leaf(self, key: str, text: str) -> Any:
+    def leaf(self, key: str, text: str) -> object:
         match key:
             case "Op":
                 return ir.Op(text)
@@ -337,15 +336,15 @@ class _Reader:
                 return _tensor(text)
         return text
 
-    def attrs(self, key: str, fields: Mapping[str, str]) -> Any:
+    def attrs(self, key: str, fields: Mapping[str, str]) -> object:
         cls = self.attrs_layout(key, fields)
         if cls is None:
             return ir.OpaqueAttrs(key, tuple(sorted(fields.items())))
         return decode_attrs(cls, fields, self.objects.__getitem__, self.is_string)
 
-    def fields(self, key: str, given: Mapping[str, str]) -> dict[str, Any]:
+    def fields(self, key: str, given: Mapping[str, str]) -> Values:
         """Return the fields of an object, decoded and checked against their kinds."""
-        values: dict[str, Any] = {}
+        values: Values = {}
         for name, kind in FIELDS[key]:
             if kind == "skip":
                 continue
@@ -359,7 +358,7 @@ class _Reader:
                 raise ParseError(f"field {name!r}: {error.diagnostics[0].title}", kind=reading.JSON_DOCUMENT) from None
         return values
 
-    def inline(self, kind: str, text: str | None) -> Any:
+    def inline(self, kind: str, text: str | None) -> object:
         match kind:
             case "int":
                 return 0 if text is None else parse_int(text)
@@ -378,7 +377,7 @@ class _Reader:
             self.tensors[index] = _tensor(self.blobs[index])
         return self.tensors[index]
 
-    def reference(self, kind: str, text: str | None) -> Any:
+    def reference(self, kind: str, text: str | None) -> object:
         optional = kind.endswith("?")
         base = kind.rstrip("?")
         if base == "string":
@@ -403,7 +402,7 @@ class _Reader:
                 )
         return value
 
-    def remember(self, key: str, values: dict[str, Any]) -> Any:
+    def remember(self, key: str, values: Values) -> object:
         """Return the object of ``key``; note its type beside it."""
         device = values.get("virtual_device_")
         if device is not None and not device.constrained:
@@ -416,7 +415,7 @@ class _Reader:
             self.types.setdefault(cast("ir.Expr", found), inferred)
         return found
 
-    def variable(self, v: dict[str, Any], span: Span | None) -> ir.Var:
+    def variable(self, v: Values, span: Span | None) -> ir.Var:
         """Return the variable of an id and a type.
 
         TVM's gradient leaves variables of different types with one id behind, which its inference
@@ -430,7 +429,7 @@ class _Reader:
             known.append(found)
         return found
 
-    def make(self, key: str, v: dict[str, Any]) -> Any:
+    def make(self, key: str, v: Values) -> object:
         """Return the object of ``key`` with the fields ``v``."""
         span = v.get("span")
         match key:
@@ -489,7 +488,7 @@ class _Reader:
             return make_scalar(key, v)
         return self.make_type(key, v)
 
-    def make_type(self, key: str, v: dict[str, Any]) -> ty.Type:
+    def make_type(self, key: str, v: Values) -> ty.Type:
         """Return the type of ``key`` with the fields ``v``."""
         match key:
             case "relay.TensorType":
@@ -514,7 +513,7 @@ class _Reader:
                 return ty.IncompleteType(_kind(v["kind"]))
         return ty.TypeRelation(str(v["func"]), v["args"], v["num_inputs"], v["attrs"])
 
-    def module(self, v: dict[str, Any]) -> IRModule:
+    def module(self, v: Values) -> IRModule:
         functions: dict[ir.GlobalVar, ir.Function] = {}
         opaque: dict[ir.GlobalVar, OpaqueFunction] = {}
         for key, value in v["functions"].items():
@@ -542,7 +541,7 @@ class _Reader:
         return IRModule(functions, definitions, v["attrs"] or {}, self.types, opaque_functions=opaque)
 
 
-def _pattern(key: str, v: dict[str, Any]) -> Any:
+def _pattern(key: str, v: Values) -> object:
     """Return the clause or pattern of ``key`` with the fields ``v``."""
     span = v.get("span")
     match key:
@@ -563,7 +562,7 @@ _SURROUNDINGS = frozenset(
 )
 
 
-def _surroundings(key: str, v: dict[str, Any]) -> Any:
+def _surroundings(key: str, v: Values) -> object:
     match key:
         case "Span":
             return Span(str(v["source_name"]), v["line"], v["column"], v["end_line"], v["end_column"])
@@ -580,7 +579,7 @@ def _surroundings(key: str, v: dict[str, Any]) -> Any:
     return IndexMap(v["initial_indices"], tuple(map(prim, v["final_indices"])))
 
 
-def _call_attrs(op: object, attrs: object) -> Any:
+def _call_attrs(op: object, attrs: object) -> object:
     """Return the attributes of a call, checked against the operator's record."""
     if isinstance(attrs, dict):
         return ir.OpaqueAttrs("DictAttrs", tuple(attrs.items()))

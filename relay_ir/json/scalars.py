@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeGuard
 
 from relay2relax.core.dtype import is_float, is_int, to_code
 from relay2relax.core.errors import ParseError
 from relay2relax.core.errors.table import reading
 from relay2relax.relay_ir.ir import expr as ir
-from relay2relax.relay_ir.json.schema import BINARY
-from relay2relax.tir.extent import ANY
+from relay2relax.relay_ir.json.schema import BINARY, Values
+from relay2relax.tir.extent import ANY, Extent
 from relay2relax.tir.ir import expr as tir
 
 
-def prim(value: Any) -> tir.PrimExpr:
+def prim(value: int | tir.PrimExpr) -> tir.PrimExpr:
     """Return a scalar expression, of int32 for a plain integer."""
     return tir.IntImm(value, "int32") if isinstance(value, int) else value
 
 
-def is_extent(value: object) -> bool:
+def is_extent(value: object) -> TypeGuard[Extent]:
     """Whether ``value`` may be an extent: an integer, or an expression of an integer dtype."""
     return isinstance(value, int) or (isinstance(value, tir.PrimExpr) and is_int(value.dtype))
 
 
-def make_scalar(key: str, v: dict[str, Any]) -> Any:
+def make_scalar(key: str, v: Values) -> Extent:
     """Return a scalar expression.
 
     An int32 constant becomes a plain int, which is what extents hold.

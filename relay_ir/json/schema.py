@@ -8,8 +8,31 @@ and ``tensor``, every other kind is a reference to another node, ``?`` marks one
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias, TypedDict
+
+from typing_extensions import Required
+
 from relay2relax.tir.ir.expr import BinaryOp
 
+
+class Node(TypedDict, total=False):
+    """A node as the document holds it.
+
+    ``attrs`` are its fields, ``data`` and ``keys`` what an array or a map holds, the others the
+    texts that a leaf may have.
+    """
+
+    type_key: Required[str]
+    attrs: dict[str, str]
+    keys: list[str]
+    data: list[int]
+    repr_str: str
+    repr_b64: str
+    global_key: str
+
+
+# What the fields of a node hold, by name, once they are checked against their kinds.
+Values: TypeAlias = dict[str, Any]
 Fields = tuple[tuple[str, str], ...]
 
 INLINE = frozenset({"int", "bool", "double", "str", "dtype", "tensor"})

@@ -51,7 +51,7 @@ def save_json(root: object) -> str:
     return _Writer(types).document(root)
 
 
-def encode_metadata(table: Mapping[str, list[Any]], types: Mapping[ir.Expr, ty.Type] | None = None) -> str:
+def encode_metadata(table: Mapping[str, list[object]], types: Mapping[ir.Expr, ty.Type] | None = None) -> str:
     """Return the document of a metadata section: type key -> the objects that ``meta[key][index]``
     means.
 
@@ -83,7 +83,7 @@ class _Leaf:
 class _Dictionary:
     """A mapping that becomes a DictAttrs."""
 
-    entries: Mapping[str, Any]
+    entries: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,16 +119,18 @@ class _Node:
 
 
 # A reference to be filled in: the name of a field (None: an element of ``data``) and the object.
-_Reference: TypeAlias = tuple[Union[str, None], Any]
+_Reference: TypeAlias = tuple[Union[str, None], object]
+# The type key of an object, and its fields by name.
+_Fields: TypeAlias = tuple[str, dict[str, object]]
 
 
 class _Writer:
     def __init__(self, types: Mapping[ir.Expr, ty.Type]) -> None:
         self.types = types
         self.nodes: list[_Node] = [_Node("")]
-        self.by_value: dict[Any, int] = {}
+        self.by_value: dict[object, int] = {}
         self.by_identity: dict[int, int] = {}
-        self.alive: list[Any] = []  # objects numbered by id() must outlive the walk
+        self.alive: list[object] = []  # objects numbered by id() must outlive the walk
         self.blobs: list[str] = []
         self.blob_index: dict[int, int] = {}
         self.constrained_default = VirtualDevice()
@@ -210,7 +212,7 @@ class _Writer:
             return self.with_fields(value, *found)
         return self.attributes(value)
 
-    def with_fields(self, value: Any, key: str, given: Mapping[str, Any]) -> tuple[_Node, list[_Reference]]:
+    def with_fields(self, value: Any, key: str, given: Mapping[str, object]) -> tuple[_Node, list[_Reference]]:
         node = _Node(key)
         refs: list[_Reference] = []
         for name, kind in FIELDS[key]:
@@ -262,7 +264,7 @@ class _Writer:
 def _stored(function: OpaqueFunction, index: int) -> tuple[_Node, list[_Reference]]:
     """Return a node of an opaque function as it was read, and what it refers to."""
 
-    def at(place: int) -> Any:
+    def at(place: int) -> object:
         found = function.nodes[place]
         return None if place == 0 else found if isinstance(found, ir.GlobalVar) else _Place(function, place)
 
@@ -274,7 +276,7 @@ def _stored(function: OpaqueFunction, index: int) -> tuple[_Node, list[_Referenc
     return node, refs + [(None, at(place)) for place in stored.items]
 
 
-def _value_key(value: object) -> Any:
+def _value_key(value: object) -> object:
     """Return what makes two values one node, None for objects that only are the same as
     themselves.
     """
@@ -309,7 +311,7 @@ def _leaf(value: object) -> _Leaf | None:
     return None
 
 
-def _fields_of(value: object) -> tuple[str, dict[str, Any]] | None:
+def _fields_of(value: object) -> _Fields | None:
     """Return type key and fields of ``value``; spans, types and devices that are left out stand
     beside it.
     """
@@ -358,7 +360,7 @@ def _fields_of(value: object) -> tuple[str, dict[str, Any]] | None:
     return None
 
 
-def _expression_fields(value: ir.RelayExpr) -> tuple[str, dict[str, Any]] | None:
+def _expression_fields(value: ir.RelayExpr) -> _Fields | None:
     match value:
         case ir.Call(op, args, attrs, type_args):
             return "relay.Call", {"op": op, "args": args, "attrs": _call_attrs(attrs), "type_args": type_args}
@@ -402,11 +404,11 @@ def _expression_fields(value: ir.RelayExpr) -> tuple[str, dict[str, Any]] | None
     return None
 
 
-def _call_attrs(attrs: object) -> Any:
+def _call_attrs(attrs: object) -> object:
     return None if isinstance(attrs, NoAttrs) else attrs
 
 
-def _module(mod: IRModule) -> dict[str, Any]:
+def _module(mod: IRModule) -> dict[str, object]:
     functions = {**mod.functions, **mod.opaque_functions}
     return {
         "functions": functions,
@@ -419,7 +421,7 @@ def _module(mod: IRModule) -> dict[str, Any]:
     }
 
 
-def _type_fields(value: ty.Type) -> tuple[str, dict[str, Any]] | None:
+def _type_fields(value: ty.Type) -> _Fields | None:
     match value:
         case ty.TensorType(shape, dtype):
             return "relay.TensorType", {"shape": shape, "dtype": dtype}
@@ -444,7 +446,7 @@ def _type_fields(value: ty.Type) -> tuple[str, dict[str, Any]] | None:
     return None
 
 
-def _scalar_fields(value: Any) -> tuple[str, dict[str, Any]] | None:
+def _scalar_fields(value: Any) -> _Fields | None:
     if isinstance(value, int):
         # Beyond 32 bits TVM makes an int64 constant of a Python integer.
         return "IntImm", {"dtype": "int32" if -(2**31) <= value < 2**31 else "int64", "value": value}

@@ -30,7 +30,7 @@ class Attribute:
     """One ``key=value`` as it was read, with the offsets where it stands."""
 
     key: str
-    value: Any
+    value: object
     start: int
     end: int
 
@@ -54,7 +54,7 @@ class AttributeReader:
         self._lexer = lexer
         self._metadata = metadata
         self._atom = atom
-        self._defaults: dict[OpDef, Any] = {}
+        self._defaults: dict[OpDef, object] = {}
 
     def starts(self) -> bool:
         """Whether an attribute begins at the current token."""
@@ -76,7 +76,7 @@ class AttributeReader:
             lexer.accept(",")
         return found
 
-    def value(self) -> Any:
+    def value(self) -> object:
         """Read the value of an attribute."""
         lexer = self._lexer
         kind = lexer.kind
@@ -102,7 +102,7 @@ class AttributeReader:
         lexer.leave()
         return found
 
-    def _bracketed(self, kind: str) -> Any:
+    def _bracketed(self, kind: str) -> object:
         if kind == "[":
             return tuple(sequence(self._lexer, "[", "]", self.value))
         start = self._lexer.start
@@ -115,7 +115,7 @@ class AttributeReader:
         self._lexer.expect(")", "to close the value")
         return value
 
-    def of_call(self, record: OpDef | None, given: list[Attribute], start: int) -> Any:
+    def of_call(self, record: OpDef | None, given: list[Attribute], start: int) -> object:
         """Return the attribute object of a call that begins at offset ``start``.
 
         ``record`` is that of the operator that is called, None where something else is called.
@@ -164,11 +164,11 @@ class AttributeReader:
         made = self._build(cls, f"operator {name}", given, start)
         return form.modern(tuple(args), made) if isinstance(made, cls) else (name, tuple(args), made)
 
-    def _build(self, cls: type, owner: str, given: list[Attribute], start: int) -> Any:
+    def _build(self, cls: type, owner: str, given: list[Attribute], start: int) -> object:
         """Return an instance of ``cls``; ``NoAttrs`` where mistakes were noted."""
         lexer = self._lexer
         known = {field.name: field for field in attr_fields(cls)}
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         before = len(lexer.problems)
         for one in given:
             field = known.get(one.key)
@@ -198,7 +198,7 @@ class AttributeReader:
             lexer.report(title, start, lexer.previous_end, "missing in this call", kind=reading.RELAY_ATTRIBUTE)
         return cls(**values) if len(lexer.problems) == before else NoAttrs()
 
-    def _fitted(self, field: AttrField, one: Attribute) -> Any:
+    def _fitted(self, field: AttrField, one: Attribute) -> object:
         try:
             value = coerce(field, one.value)
         except Relay2RelaxError as error:
@@ -214,7 +214,7 @@ class AttributeWriter:
     Where no metadata is shown, a device is described in place, unless a target belongs to it.
     """
 
-    def __init__(self, refer: Callable[[Any], str], exact_floats: bool, show_meta_data: bool = True) -> None:
+    def __init__(self, refer: Callable[[object], str], exact_floats: bool, show_meta_data: bool = True) -> None:
         self._refer = refer
         self._exact = exact_floats
         self._show_meta_data = show_meta_data

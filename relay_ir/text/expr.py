@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -90,7 +90,7 @@ class ExpressionReader:
         self.types = make_types(self.lexer, self.metadata)
         self.attributes = AttributeReader(self.lexer, self.metadata, self._atom)
         self.scope = Scope()
-        self.offsets: dict[Any, tuple[int, int]] = {}
+        self.offsets: dict[Expr, tuple[int, int]] = {}
         self.graph: dict[str, Expr] = {}
         self.globals: dict[str, GlobalVar] = {}
         self.constructors: dict[str, Constructor] = {}
@@ -122,7 +122,7 @@ class ExpressionReader:
         """Note that ``node`` stands from offset ``start`` to the end of the last token, and return
         it.
         """
-        self.offsets[node] = (start, self.lexer.previous_end)
+        self.offsets[cast("Expr", node)] = (start, self.lexer.previous_end)
         return node
 
     # --- functions and binders ---
@@ -183,7 +183,7 @@ class ExpressionReader:
         return value if value.constrained else None
 
     @staticmethod
-    def _stored(value: object) -> Any:
+    def _stored(value: object) -> object:
         """Return a function attribute as TVM stores it: truth values are integers."""
         return int(value) if isinstance(value, bool) else value
 
@@ -420,7 +420,7 @@ class ExpressionReader:
         lexer.advance()
         args: list[Expr] = []
         given: list[Attribute] = []
-        attrs: Any = None
+        attrs: object = None
         while lexer.kind != ")":
             if self.attributes.starts():
                 given = self.attributes.read()
@@ -447,7 +447,7 @@ class ExpressionReader:
             attrs = NoAttrs() if unknown else self.attributes.of_call(record, given, start)
         return self.located(Call(callee, tuple(args), attrs, (), lexer.span()), start)
 
-    def _attribute_object(self, callee: Expr, record: OpDef | None, found: object, start: int, end: int) -> Any:
+    def _attribute_object(self, callee: Expr, record: OpDef | None, found: object, start: int, end: int) -> object:
         """Return an object of the metadata that was given as the attributes of a call, once it
         fits.
         """

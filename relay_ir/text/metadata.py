@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import reading
@@ -27,9 +26,9 @@ class MetadataReader:
 
     def __init__(self, lexer: Lexer) -> None:
         self._lexer = lexer
-        self._table: Mapping[str, Sequence[Any]] | None = None
+        self._table: Mapping[str, Sequence[object]] | None = None
 
-    def take(self) -> Any:
+    def take(self) -> object:
         """Return the object that the current token, a ``meta`` reference, stands for, and go on."""
         lexer = self._lexer
         key, _, index = lexer.value[5:-1].partition("][")
@@ -48,7 +47,7 @@ class MetadataReader:
         lexer.advance()
         return found[int(index)]
 
-    def _objects(self) -> Mapping[str, Sequence[Any]]:
+    def _objects(self) -> Mapping[str, Sequence[object]]:
         if self._table is None:
             from relay2relax.relay_ir.json.reader import decode_nodes
 
@@ -79,7 +78,7 @@ class MetadataWriter:
     """Numbers objects by kind in the order in which they are first referred to."""
 
     def __init__(self) -> None:
-        self.table: dict[str, list[Any]] = {}
+        self.table: dict[str, list[object]] = {}
         self._names: dict[int, str] = {}
 
     def refer(self, value: object) -> str:

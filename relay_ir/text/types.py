@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar as TypeParameter
 
 from relay2relax.core.dtype import DTypeError, to_code
 from relay2relax.core.errors.table import reading
@@ -31,6 +31,9 @@ _DTYPES = ("int", "uint", "float", "bool", "bfloat", "handle")
 # Most types are repeated many times; those without symbols are read once.
 _PLAIN = re.compile(r"Tensor\[\((?:[\d?]+(?:, [\d?]+)*)?\), \w+\]")
 _SHORT = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
+
+# What a list in brackets has.
+Item = TypeParameter("Item")
 
 
 class TypeReader:
@@ -184,7 +187,7 @@ class TypeReader:
         if lexer.kind == "meta":
             found = self.metadata.take()
             if is_extent(found):
-                return found  # type: ignore[no-any-return]
+                return found
             lexer.fail("this metadata object is not a dimension", start, end, kind=reading.RELAY_METADATA)
         lexer.unexpected("a dimension: an integer, `?` or a metadata reference")
 
@@ -200,11 +203,11 @@ class TypeReader:
         return FuncType(tuple(args), result, variables)
 
 
-def sequence(lexer: Lexer, opening: str, closing: str, item: Callable[[], Any]) -> list[Any]:
+def sequence(lexer: Lexer, opening: str, closing: str, item: Callable[[], Item]) -> list[Item]:
     """Read ``item``s between delimiters, separated by commas."""
     start = lexer.start
     lexer.expect(opening)
-    found: list[Any] = []
+    found: list[Item] = []
     while lexer.kind != closing:
         found.append(item())
         separator(lexer, len(found), opening, closing, start)
@@ -247,7 +250,7 @@ def number(lexer: Lexer, stated: str = "") -> tuple[int | float | bool, str]:
 class TypeWriter:
     """Writes types; texts of types are kept, since a program repeats few of them often."""
 
-    def __init__(self, refer: Callable[[Any], str]) -> None:
+    def __init__(self, refer: Callable[[object], str]) -> None:
         self._refer = refer
         self._texts: dict[Type, str] = {}
 

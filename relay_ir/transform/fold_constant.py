@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class FoldConstant(Pass[IRModule]):
         values: dict[Expr, Expr] = {node.var: node.value for node in nodes(root) if isinstance(node, Let)}
         done: dict[Expr, Expr] = {}
         # What constants and tuples of constants hold.
-        known: dict[Expr, Any] = {}
+        known: dict[Expr, object] = {}
 
         def below(node: Expr) -> tuple[Expr, ...]:
             primitive = isinstance(node, Function) and node.attrs.get("Primitive")
@@ -126,7 +126,7 @@ def _shape(call: Call, of: Type | None) -> Expr:
     return Constant(shape)
 
 
-def _remember(expr: Expr, known: dict[Expr, Any]) -> None:
+def _remember(expr: Expr, known: dict[Expr, object]) -> None:
     """Note the value of a folded call: a constant, or the tuple that an operator returned."""
     match expr:
         case Constant(data):

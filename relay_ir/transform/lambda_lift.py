@@ -114,7 +114,7 @@ def _free_type_vars(of: list[Function | Type | None]) -> tuple[TypeVar, ...]:
     """Return the type variables that functions and types mention and do not bind, in order."""
     found: dict[TypeVar, None] = {}
     bound: set[TypeVar] = set()
-    stack: list[Any] = []
+    stack: list[object] = []
     for start in reversed(of):
         if not isinstance(start, Function):
             stack.append(start)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Optional, TypeAlias
+from typing import Any, ClassVar, Optional, Protocol, TypeAlias
 
 import numpy as np
 
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.passes import Pass
+from relay2relax.ops.nn.feature_normalisation import GroupNormAttrs, L2NormalizeAttrs
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, children
 from relay2relax.relay_ir.ir.module import IRModule
@@ -21,6 +22,22 @@ from relay2relax.tir.extent import static
 # How calls are expanded; None where the shape is not known well enough. Of operators with several
 # results the first.
 _Expansion: TypeAlias = Callable[[Any, TensorType, tuple[Expr, ...]], Optional[Expr]]
+
+
+class _Normalisation(Protocol):
+    """The attributes that normalisations have in common."""
+
+    @property
+    def axis(self) -> int: ...
+
+    @property
+    def epsilon(self) -> float: ...
+
+    @property
+    def center(self) -> bool: ...
+
+    @property
+    def scale(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +78,7 @@ def _expanded(expand: _Expansion, attrs: object, ty: Type, args: tuple[Expr, ...
     return expand(attrs, ty, args)
 
 
-def _batch_norm(attrs: Any, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
+def _batch_norm(attrs: _Normalisation, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
     data, gamma, beta, mean, variance = args
     scale: Expr = _scalar(1.0, ty) / op.sqrt(variance + _scalar(attrs.epsilon, ty))
     if attrs.scale:
@@ -72,17 +89,17 @@ def _batch_norm(attrs: Any, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
     return data * _along(scale, attrs.axis, ty) + _along(shift, attrs.axis, ty)
 
 
-def _layer_norm(attrs: Any, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
+def _layer_norm(attrs: _Normalisation, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
     return _scaled(_centred(args[0], [attrs.axis], attrs, ty), attrs, ty, args)
 
 
-def _instance_norm(attrs: Any, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
+def _instance_norm(attrs: _Normalisation, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
     rank = len(ty.shape)
     axes = [axis for axis in range(1, rank) if axis != attrs.axis % rank]
     return _scaled(_centred(args[0], axes, attrs, ty), attrs, ty, args)
 
 
-def _group_norm(attrs: Any, ty: TensorType, args: tuple[Expr, ...]) -> Expr | None:
+def _group_norm(attrs: GroupNormAttrs, ty: TensorType, args: tuple[Expr, ...]) -> Expr | None:
     shape = [static(extent) for extent in ty.shape]
     axis = attrs.axis % len(shape)
     known = [extent for extent in shape if extent is not None]
@@ -94,14 +111,14 @@ def _group_norm(attrs: Any, ty: TensorType, args: tuple[Expr, ...]) -> Expr | No
     return _scaled(op.reshape(normal, newshape=known), attrs, ty, args)
 
 
-def _l2_normalize(attrs: Any, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
+def _l2_normalize(attrs: L2NormalizeAttrs, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
     (data,) = args
     total = op.sum(data * data, axis=attrs.axis, keepdims=True)
     result: Expr = data / op.sqrt(op.maximum(total, _scalar(attrs.eps, ty)))
     return result
 
 
-def _centred(data: Expr, axes: list[int], attrs: Any, ty: TensorType) -> Expr:
+def _centred(data: Expr, axes: list[int], attrs: _Normalisation, ty: TensorType) -> Expr:
     """Return ``data`` with mean 0 and variance 1 over ``axes``."""
     mean = op.mean(data, axis=axes, keepdims=True)
     variance = op.variance(data, mean, axis=axes, keepdims=True)
@@ -109,7 +126,7 @@ def _centred(data: Expr, axes: list[int], attrs: Any, ty: TensorType) -> Expr:
     return result
 
 
-def _scaled(normal: Expr, attrs: Any, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
+def _scaled(normal: Expr, attrs: _Normalisation, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
     """Return ``normal`` multiplied by gamma and with beta added, as far as the attributes want
     it.
     """
