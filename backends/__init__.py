@@ -20,7 +20,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "relay.executor": ["create_executor", "load_executor"],
         "scheduled.schedule_module": ["schedule_module", "transform_params"],
         "targets": ["build"],
-        "vm.vm": ["VirtualMachine"],
+        "runtime.virtual_machine": ["VirtualMachine"],
     },
 )
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from relay2relax.backends.c.export.export import export_c
     from relay2relax.backends.relay.executor import create_executor, load_executor
     from relay2relax.backends.runtime.registry import register_func
+    from relay2relax.backends.runtime.virtual_machine import VirtualMachine
     from relay2relax.backends.scheduled.schedule_module import schedule_module, transform_params
     from relay2relax.backends.targets import build
     from relay2relax.backends.vm.executable import Executable
-    from relay2relax.backends.vm.vm import VirtualMachine
 
 __all__ = [
     "Executable",

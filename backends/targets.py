@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Literal, overload
 
 from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.backends.runtime.extern_calls import outside_names
+from relay2relax.backends.runtime.virtual_machine import AnyExecutable
 from relay2relax.backends.vm.compiler import compile_module
 from relay2relax.backends.vm.executable import Executable
 from relay2relax.core.collection import collection_paused
@@ -17,11 +18,20 @@ from relay2relax.relax_ir.ir.expr import IRModule
 from relay2relax.relax_ir.transform import FoldConstant
 from relay2relax.tir.ir.stmt import PrimFunc
 
+if TYPE_CHECKING:
+    from relay2relax.backends.tvm import TvmExecutable
+
 TARGETS = ("numpy", "c", "tvm")
 
 
+@overload
+def build(module: IRModule, target: Literal["numpy", "c"] = "numpy") -> Executable: ...
+@overload
+def build(module: IRModule, target: Literal["tvm"]) -> TvmExecutable: ...
+@overload
+def build(module: IRModule, target: str) -> AnyExecutable: ...
 @collection_paused()
-def build(module: IRModule, target: str = "numpy") -> Any:
+def build(module: IRModule, target: str = "numpy") -> AnyExecutable:
     """Return the executable of ``module`` on ``target``.
 
     What depends on constants alone is computed here, once: for ``numpy`` by folding, for ``c`` by

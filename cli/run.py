@@ -60,7 +60,7 @@ def run(
             given = [value for name, value in zip(names, arguments, strict=True) if name not in bound]
             main = backends.VirtualMachine(executable)["main"]
             result = main(*given)
-            if profile:
+            if profile and isinstance(executable, backends.Executable):
                 kernels, runs = _profile(executable.native, main, given)
     outputs = translator.flatten(result)
     if out is not None:

@@ -13,17 +13,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import struct
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
+from relay2relax.core.schema import Extent, Form, parse_json, read_value
+
+
+class _Tensor(Form, frozen=True):
+    dtype: str
+    shape: tuple[Extent, ...]
+    offset: Extent
+
+
+class _Table(Form, frozen=True):
+    tensors: tuple[_Tensor, ...]
+
 
 _MARK = b"R2RXEXE\n"
 _LENGTH = struct.Struct("<Q")
@@ -34,10 +46,10 @@ _BEGIN = len(_MARK) + _DIGEST
 
 
 def write_archive(
-    path: str | os.PathLike[str], kind: str, version: int, header: Mapping[str, Any], tensors: Sequence[Array]
+    path: str | os.PathLike[str], kind: str, version: int, header: Mapping[str, object], tensors: Sequence[Array]
 ) -> None:
     """Write a file of format ``kind``, whole or not at all; raises FileError where that fails."""
-    entries: list[dict[str, Any]] = []
+    entries: list[dict[str, object]] = []
     arrays: list[Array] = []
     offset = 0
     for tensor in tensors:
@@ -47,7 +59,7 @@ def write_archive(
         offset += -(-tensor.nbytes // _ALIGNMENT) * _ALIGNMENT
     text = json.dumps({"format": kind, "version": version, "tensors": entries, **header}).encode()
     text += b" " * (-(_BEGIN + _LENGTH.size + len(text)) % _ALIGNMENT)
-    parts: list[Any] = [_LENGTH.pack(len(text)), text]
+    parts: list[bytes | memoryview] = [_LENGTH.pack(len(text)), text]
     for array in arrays:
         parts += [array.data, bytes(-array.nbytes % _ALIGNMENT)]
     digest = hashlib.sha256()
@@ -69,11 +81,13 @@ def write_archive(
             os.unlink(temporary)
 
 
-def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple[dict[str, Any], list[Array]]:
+def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple[dict[str, object], list[Array]]:
     """Return the header and the tensors of a file of format ``kind``.
 
+    What is returned of the header is what the caller of :func:`write_archive` gave.
+
     Raises FileError where the file cannot be read, ParseError where it is damaged, of another kind
-    or of a newer version.
+    or of another version.
     """
     try:
         content = _aligned(path)
@@ -86,19 +100,16 @@ def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple
         raise ParseError(f"{path} is damaged: its content does not have the checksum that it states")
     (size,) = _LENGTH.unpack_from(content, begin)
     first = begin + _LENGTH.size + size
-    try:
-        header = json.loads(bytes(content[begin + _LENGTH.size : first]))
-    except (ValueError, RecursionError) as problem:
-        raise ParseError(f"{path}: its header is no JSON: {problem}") from problem
+    header = parse_json(bytes(content[begin + _LENGTH.size : first]), f"{path}: its header")
     if not isinstance(header, dict) or header.get("format") != kind:
         found = header.get("format") if isinstance(header, dict) else header
         raise ParseError(f"{path} is of format {str(found)[:40]!r}, expected {kind!r}")
-    if header.get("version") != version:
-        raise ParseError(f"{path} has version {str(header.get('version'))[:40]}, expected {version}")
-    entries = header.get("tensors")
-    if not isinstance(entries, list):
-        raise ParseError(f"{path}: expected a list of tensors")
-    return header, [_tensor(path, number, entry, content[first:]) for number, entry in enumerate(entries)]
+    if type(header.get("version")) is not int or header["version"] != version:
+        found = str(header.get("version"))[:40]
+        raise ParseError(f"{path} has version {found}, expected {version}: build the module again, and save it")
+    rest = {key: value for key, value in header.items() if key not in ("format", "version", "tensors")}
+    table = read_value({"tensors": header.get("tensors")}, _Table, str(path))
+    return rest, [_tensor(path, number, entry, content[first:]) for number, entry in enumerate(table.tensors)]
 
 
 def _aligned(path: str | os.PathLike[str]) -> memoryview:
@@ -112,18 +123,17 @@ def _aligned(path: str | os.PathLike[str]) -> memoryview:
     return content[:read].data.toreadonly()
 
 
-def _tensor(path: str | os.PathLike[str], number: int, entry: Any, elements: memoryview) -> Array:
-    match entry:
-        case {"dtype": str(name), "shape": list(shape), "offset": int(offset)} if len(shape) <= 32 and all(
-            type(extent) is int and extent >= 0 for extent in shape
-        ):
-            try:
-                dtype = numpy_dtype(name)
-            except Relay2RelaxError as problem:
-                raise ParseError(f"{path}, tensor {number}: {problem}") from problem
-            count = 1
-            for extent in shape:
-                count *= extent
-            if 0 <= offset <= len(elements) and count * dtype.itemsize <= len(elements) - offset:
-                return np.frombuffer(elements, dtype, count, offset).reshape(shape)
-    raise ParseError(f"{path}, tensor {number}: expected dtype, shape and offset within the file, found {entry!r:.80}")
+def _tensor(path: str | os.PathLike[str], number: int, entry: _Tensor, elements: memoryview) -> Array:
+    where = f"{path}: $.tensors[{number}]"
+    try:
+        dtype = numpy_dtype(entry.dtype)
+    except Relay2RelaxError as problem:
+        raise ParseError(f"{where}: {problem.diagnostics[0].title}") from problem
+    count = math.prod(entry.shape)
+    lies = f"a tensor of shape {list(entry.shape)} at {entry.offset} does not lie in the file"
+    if entry.offset % _ALIGNMENT or entry.offset + count * dtype.itemsize > len(elements):
+        raise ParseError(f"{where}: {lies}")
+    try:
+        return np.frombuffer(elements, dtype, count, entry.offset).reshape(entry.shape)
+    except ValueError as problem:
+        raise ParseError(f"{where}: {lies}: {problem}") from problem

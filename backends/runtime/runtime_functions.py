@@ -20,13 +20,20 @@ from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relax_op
 
 
+def _require_tensor(value: object) -> None:
+    if not isinstance(value, np.ndarray):
+        raise ExecutionError(f"expected a tensor, found {type(value).__name__}")
+
+
 def shape_of(value: Array) -> ShapeTuple:
-    """Return the extents of a tensor."""
+    """Return the extents of a tensor; raises ExecutionError for any other value."""
+    _require_tensor(value)
     return ShapeTuple(value.shape)
 
 
 def tensor_to_shape(value: Array) -> ShapeTuple:
     """Return the numbers of a vector as a shape; raises ExecutionError where one is negative."""
+    _require_tensor(value)
     if value.ndim != 1 or bool(np.any(value.astype(np.int64) < 0)):
         raise ExecutionError(f"a shape is a vector of numbers not below 0, this is {value.tolist()}")
     return ShapeTuple(value.tolist())
@@ -37,9 +44,10 @@ def reshape(value: Array, shape: ShapeTuple) -> Array:
 
     Raises ExecutionError where there are more or fewer of them in that shape.
     """
+    _require_tensor(value)
     try:
         viewed: Array = value.reshape(shape)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ExecutionError(f"a tensor of shape {value.shape} has no shape {tuple(shape)}") from error
     return viewed
 

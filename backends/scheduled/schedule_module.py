@@ -21,9 +21,9 @@ from relay2relax.backends.c.merge_calls import merge_blocks
 from relay2relax.backends.c.schedule.schedule import Schedule, schedule
 from relay2relax.backends.c.toolchain import find_compiler
 from relay2relax.backends.numpy.tir import evaluate_prim_func
+from relay2relax.backends.runtime.virtual_machine import VirtualMachine
 from relay2relax.backends.scheduled.plain_loops import plain_loops
 from relay2relax.backends.targets import build
-from relay2relax.backends.vm.vm import VirtualMachine
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import CompilerError
 from relay2relax.core.passes import Sequential

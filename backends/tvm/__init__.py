@@ -7,11 +7,13 @@ there.
 
 TVM is imported when one of these is called, not before. ``relax_ir/tvm_bridge.py`` hands modules
 over, ``core/tvm_installation.py`` says which releases of apache-tvm work with which of
-apache-tvm-ffi, ``limits.py`` lowers what is known not to build, ``executable.py`` builds and runs.
+apache-tvm-ffi, ``limits.py`` lowers what is known not to build, ``executable.py`` builds,
+``machine.py`` runs.
 """
 
-from relay2relax.backends.tvm.executable import TvmExecutable, TvmFunction, build
+from relay2relax.backends.tvm.executable import TvmExecutable, build
 from relay2relax.backends.tvm.limits import within_limits
+from relay2relax.backends.tvm.machine import TvmFunction
 from relay2relax.core.tvm_installation import TvmError, installation_problem, tvm_available
 from relay2relax.relax_ir.tvm_bridge import to_tvm
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Optional, TypeAlias
 
 import numpy as np
 
 from relay2relax.backends.runtime.runtime_functions import null_value, reshape, shape_of, tensor_to_shape
 from relay2relax.backends.runtime.values import ShapeTuple
-from relay2relax.backends.vm.bytecode import FunctionRef
+from relay2relax.backends.vm.bytecode import DataType, FunctionRef
 from relay2relax.backends.vm.shape_heap import EQUAL, EQUAL_SLOT, LOAD, STORE
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import Diagnostic, ExecutionError
@@ -24,14 +24,18 @@ class Closure:
     """A function with values for its last parameters."""
 
     function: FunctionRef
-    captured: tuple[Any, ...]
+    captured: tuple[object, ...]
+
+
+# The shape heap of a function; None of one that needs none.
+Heap: TypeAlias = Optional[list[int]]
 
 
 def _refuse(problem: str, context: str) -> ExecutionError:
     return ExecutionError(Diagnostic(problem, notes=(context.strip(),)))
 
 
-def check_tensor_info(value: Any, rank: int, dtype: str, context: str) -> None:
+def check_tensor_info(value: object, rank: int, dtype: DataType, context: str) -> None:
     """Raise ExecutionError unless ``value`` is an array of that rank (-1: any) and dtype ("void":
     any).
     """
@@ -43,7 +47,7 @@ def check_tensor_info(value: Any, rank: int, dtype: str, context: str) -> None:
         raise _refuse(f"expected dtype {dtype}, found {of_array(value)}", context)
 
 
-def check_shape_info(value: Any, rank: int, context: str) -> None:
+def check_shape_info(value: object, rank: int, context: str) -> None:
     """Raise ExecutionError unless ``value`` is a shape of that rank (-1: any), without negative
     extents.
     """
@@ -55,7 +59,7 @@ def check_shape_info(value: Any, rank: int, context: str) -> None:
         raise _refuse(f"expected extents that are not negative, found {tuple(value)}", context)
 
 
-def check_tuple_info(value: Any, size: int, context: str) -> None:
+def check_tuple_info(value: object, size: int, context: str) -> None:
     """Raise ExecutionError unless ``value`` is a tuple of ``size`` fields."""
     if not isinstance(value, tuple) or isinstance(value, ShapeTuple):
         raise _refuse(f"expected a tuple, found {type(value).__name__}", context)
@@ -63,29 +67,32 @@ def check_tuple_info(value: Any, size: int, context: str) -> None:
         raise _refuse(f"expected a tuple of {size} fields, found {len(value)}", context)
 
 
-def check_prim_value_info(value: Any, dtype: str, context: str) -> None:
+def check_prim_value_info(value: object, dtype: DataType, context: str) -> None:
     """Raise ExecutionError unless ``value`` is a number that ``dtype`` can hold."""
     numbers = (int, float) if dtype.startswith("float") else (int,)
     if not isinstance(value, numbers) or (isinstance(value, bool) and dtype != "bool"):
         raise _refuse(f"expected a number of dtype {dtype}, found {type(value).__name__}", context)
 
 
-def check_func_info(value: Any, context: str) -> None:
+def check_func_info(value: object, context: str) -> None:
     """Raise ExecutionError unless ``value`` is a function."""
     if not isinstance(value, (Closure, FunctionRef)) and not callable(value):
         raise _refuse(f"expected a function, found {type(value).__name__}", context)
 
 
-def match_shape(value: Any, heap: list[int] | None, rank: int, *rest: Any) -> None:
+def match_shape(value: object, heap: Heap, rank: int, *rest: int | str) -> None:
     """Compare the extents of a tensor or shape with constants and heap slots, or store them
     there.
     """
-    shape = value if isinstance(value, tuple) else value.shape
-    context = rest[-1]
+    shape = value if isinstance(value, tuple) else getattr(value, "shape", None)
+    context = str(rest[-1])
+    if not isinstance(shape, tuple):
+        raise _refuse(f"expected a tensor or a shape, found {type(value).__name__}", context)
     if len(shape) != rank:
         raise _refuse(f"expected {rank} dimensions, found shape {tuple(shape)}", context)
     for dimension, actual in enumerate(shape):
         code, arg = rest[2 * dimension], rest[2 * dimension + 1]
+        assert isinstance(arg, int)
         if code == EQUAL:
             expected = arg
         elif code == STORE:
@@ -103,7 +110,7 @@ def match_shape(value: Any, heap: list[int] | None, rank: int, *rest: Any) -> No
             )
 
 
-def match_prim_value(value: int, heap: list[int] | None, code: int, arg: int, context: str) -> None:
+def match_prim_value(value: int, heap: Heap, code: int, arg: int, context: str) -> None:
     """Compare a number with a constant or a heap slot, or store it there."""
     if code == STORE:
         assert heap is not None
@@ -114,17 +121,17 @@ def match_prim_value(value: int, heap: list[int] | None, code: int, arg: int, co
             raise _refuse(f"the value is {value}, expected {expected}", context)
 
 
-def make_shape(heap: list[int] | None, rank: int, *codes: int) -> ShapeTuple:
+def make_shape(heap: Heap, rank: int, *codes: int) -> ShapeTuple:
     """Return a shape of constants and heap slots."""
     return ShapeTuple(make_prim_value(heap, codes[2 * d], codes[2 * d + 1]) for d in range(rank))
 
 
-def scalar_to_tensor(value: int | float, dtype: str) -> Array:
+def scalar_to_tensor(value: int | float, dtype: DataType) -> Array:
     """Return a number as a tensor of rank 0."""
     return np.asarray(value, numpy_dtype(dtype))
 
 
-def make_prim_value(heap: list[int] | None, code: int, arg: int) -> int:
+def make_prim_value(heap: Heap, code: int, arg: int) -> int:
     """Return a constant, or the value of a heap slot."""
     if code == LOAD:
         assert heap is not None
@@ -132,25 +139,28 @@ def make_prim_value(heap: list[int] | None, code: int, arg: int) -> int:
     return arg
 
 
-def alloc_shape_heap(_machine: Any, size: int) -> list[int]:
+def alloc_shape_heap(_machine: object, size: int) -> list[int]:
     """Return a shape heap."""
     return [0] * size
 
 
-def alloc_storage(_machine: Any, size: ShapeTuple, _device: int, _dtype: str, _scope: str) -> Array:
+def alloc_storage(_machine: object, size: ShapeTuple, _device: int, _dtype: DataType, _scope: str) -> Array:
     """Return memory of ``size`` bytes.
 
     Raises ExecutionError where there is none, or an extent is negative.
     """
     try:
-        return np.empty(size[0], np.uint8)
-    except (MemoryError, OverflowError, ValueError) as problem:
-        why = "an extent is negative" if size[0] < 0 else "there is not so much"
-        raise ExecutionError(f"{size[0]} bytes of memory are asked for; {why}") from problem
+        (extent,) = size
+        return np.empty(extent, np.uint8)
+    except (MemoryError, OverflowError, TypeError, ValueError) as problem:
+        why = "an extent is negative" if any(one < 0 for one in size) else "there is not so much"
+        raise ExecutionError(f"{', '.join(map(str, size))} bytes of memory are asked for; {why}") from problem
 
 
-def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: str) -> Array:
+def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: DataType) -> Array:
     """Return a tensor in ``storage``; raises ExecutionError where that is too small for it."""
+    if not isinstance(storage, np.ndarray):
+        raise ExecutionError(f"a tensor cannot lie in {type(storage).__name__}")
     if not storage.flags.c_contiguous:
         storage = np.ascontiguousarray(storage)  # An argument whose elements lie in another order.
     try:
@@ -162,50 +172,59 @@ def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: str) -> 
     return placed
 
 
-def read_if_cond(value: Any) -> int:
-    """Return the value of a condition, a bool tensor without dimensions."""
-    return int(bool(np.asarray(value).reshape(())))
+def read_if_cond(value: object) -> int:
+    """Return the value of a condition, a bool tensor without dimensions.
+
+    Raises ExecutionError for anything else.
+    """
+    try:
+        return int(bool(np.asarray(value).reshape(())))
+    except ValueError as problem:
+        raise ExecutionError(f"a condition is a tensor without dimensions: {problem}") from problem
 
 
-def make_tuple(*values: Any) -> tuple[Any, ...]:
+def make_tuple(*values: object) -> tuple[object, ...]:
     """Return the tuple of the values."""
     return values
 
 
-def tuple_getitem(value: tuple[Any, ...], index: int) -> Any:
-    """Return one field of a tuple."""
-    return value[index]
+def tuple_getitem(value: tuple[object, ...], index: int) -> object:
+    """Return one field of a tuple; raises ExecutionError where it has none of that number."""
+    try:
+        return value[index]
+    except (IndexError, TypeError) as problem:
+        raise ExecutionError(f"{type(value).__name__} has no field {index}") from problem
 
 
-def make_closure(function: FunctionRef, *captured: Any) -> Closure:
+def make_closure(function: FunctionRef, *captured: object) -> Closure:
     """Return a function with values for its last parameters."""
     return Closure(function, captured)
 
 
-def copy(value: Any) -> Any:
+def copy(value: object) -> object:
     """Return the value, in another register."""
     return value
 
 
-def tensor_check(rank: int, dtype: str, context: str) -> Callable[[Any], None]:
+def tensor_check(rank: int, dtype: DataType, context: str) -> Callable[[object], None]:
     """Return ``check_tensor_info`` for one rank and dtype."""
     wanted = None if dtype == "void" else numpy_dtype(dtype)
 
-    def check(value: Any) -> None:
+    def check(value: object) -> None:
         if type(value) is not np.ndarray or value.ndim != rank or (wanted is not None and value.dtype != wanted):
             check_tensor_info(value, rank, dtype, context)
 
     return check
 
 
-def shape_match(rank: int, *rest: Any) -> Callable[[Any, list[int] | None], None]:
+def shape_match(rank: int, *rest: int | str) -> Callable[[object, Heap], None]:
     """Return ``match_shape`` for known codes; static shapes are compared at once."""
     codes = [(rest[2 * d], rest[2 * d + 1]) for d in range(rank)]
     static = tuple(arg for code, arg in codes if code == EQUAL)
     if len(static) == rank:
 
-        def compare(value: Any, heap: list[int] | None) -> None:
-            if isinstance(value, tuple) or value.shape != static:
+        def compare(value: object, heap: Heap) -> None:
+            if type(value) is not np.ndarray or value.shape != static:
                 match_shape(value, heap, rank, *rest)
 
         return compare
@@ -213,11 +232,11 @@ def shape_match(rank: int, *rest: Any) -> Callable[[Any, list[int] | None], None
 
 
 # Checks that are prepared once for the constants they are called with.
-SPECIALISED: Mapping[str, Callable[..., Callable[..., None]]] = {
+SPECIALISED: Mapping[str, Callable[..., Callable[..., object]]] = {
     "vm.builtin.check_tensor_info": tensor_check,
     "vm.builtin.match_shape": shape_match,
 }
-BUILTINS: Mapping[str, Callable[..., Any]] = {
+BUILTINS: Mapping[str, Callable[..., object]] = {
     f"vm.builtin.{function.__name__}": function
     for function in (
         alloc_shape_heap,

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, Union
 import numpy as np
 
 from relay2relax.backends.runtime.values import ShapeTuple
+from relay2relax.backends.vm.function_spec import FunctionSpec
 from relay2relax.core.dtype import Array
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, Var
@@ -118,10 +119,12 @@ Pooled: TypeAlias = Union[DataType, str, ShapeTuple, Array, int, float]
 
 @dataclass(frozen=True, slots=True)
 class VMFunction:
-    """A Relax function as instructions; ``registers`` counts those it needs."""
+    """A Relax function as instructions; ``registers`` counts those it needs, the parameters come
+    first.
+    """
 
     name: str
-    params: tuple[str, ...]
+    spec: FunctionSpec
     code: tuple[Instruction, ...]
     registers: int
 

@@ -35,6 +35,8 @@ from relay2relax.backends.vm.bytecode import (
     ShapeFunction,
     VMFunction,
 )
+from relay2relax.backends.vm.function_spec import FunctionSpec, OnlyKernel, Parameter, parameter_checks, value_form
+from relay2relax.backends.vm.only_kernel import only_call
 from relay2relax.backends.vm.shape_heap import ShapeHeap
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.passes import Sequential
@@ -225,6 +227,7 @@ class _FunctionCompiler:
             assert isinstance(register, Register)
             self.check(register, param.info, f"fn={self.name}, loc=param[{number}], param={param.name}", shapes)
         later = [self.match(*one) for one in shapes]
+        checks = parameter_checks(1 if self.heap.size else 0, [param.info for param in self.params])
         self.compute_extents(self.func)
         for one, unknown in zip(shapes, later, strict=True):
             if unknown:
@@ -232,7 +235,19 @@ class _FunctionCompiler:
         if self.itself is not None:
             self.registers[self.itself] = self.closure(self.module.table[self.func], self.captured)
         run(self.sequence(self.func.body, self.finish))
-        return VMFunction(self.name, tuple(p.name for p in self.params), tuple(self.code), self.count)
+        parameters = tuple(Parameter(param.name, value_form(param.info)) for param in self.params)
+        spec = FunctionSpec(parameters, checks, self.only_kernel())
+        return VMFunction(self.name, spec, tuple(self.code), self.count)
+
+    def only_kernel(self) -> OnlyKernel | None:
+        """Return the kernel that the function is, None where it is more, or less, than one."""
+        found = only_call(self.func)
+        if found is None or self.captured:
+            return None
+        callee, order = found
+        if not isinstance(self.module.module.functions[callee], PrimFunc):
+            return None
+        return OnlyKernel(self.module.relax_function(callee), order)
 
     def finish(self, value: rx.Expr) -> None:
         register, ret = self.register(value), self.func.ret

@@ -22,6 +22,7 @@ from relay2relax.tir.ir.expr import Buffer
 
 if TYPE_CHECKING:
     from relay2relax.backends.c.loaded_module import CompiledModule
+    from relay2relax.backends.vm.machine import BytecodeMachine
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Executable:
         Raises FileError where the file cannot be written, UnsupportedError for what has no form in
         a file.
         """
-        from relay2relax.backends.vm.executable_file import write_program
+        from relay2relax.backends.vm.file.writer import write_program
 
         whole = self if self.complete is None else self.complete()
         write_program(Program(whole.functions, whole.constants, whole.target, whole.weights), path)
@@ -81,7 +82,7 @@ class Executable:
         the file cannot be read, ParseError where it is damaged or of another version, CompilerError
         where the C compiler is missing.
         """
-        from relay2relax.backends.vm.executable_file import read_program
+        from relay2relax.backends.vm.file.reader import read_program
 
         program = read_program(path)
         native = None
@@ -91,6 +92,15 @@ class Executable:
             kernels = [one.func for one in program.functions if isinstance(one, Kernel)]
             native = compile_prim_funcs([func for func in kernels if not is_interpreted(func)], program.weights)
         return Executable(program.functions, program.constants, program.target, native, program.weights)
+
+    def machine(self) -> BytecodeMachine:
+        """Return a new machine that runs the functions.
+
+        Raises ExecutionError for all names of functions that nobody registered.
+        """
+        from relay2relax.backends.vm.machine import BytecodeMachine
+
+        return BytecodeMachine(self.functions, self.constants, self.native)
 
     def names(self) -> Sequence[str]:
         """Return the names in the function table, in order."""

@@ -377,7 +377,7 @@ class Module:
 """
     machine = backends.VirtualMachine(backends.build(relax_ir.parse(script)))
     assert machine["loop"](np.array(99_000, "int32")) == 100_000
-    kinds = [step[0] for function in machine._functions if function is not None for step in function.steps]
+    kinds = [step[0] for function in machine._machine._functions if function is not None for step in function.steps]
     assert kinds.count(5) == 1
     assert kinds.count(1) == 0
 

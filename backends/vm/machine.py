@@ -1,0 +1,233 @@
+"""The machine of targets numpy and c: a loop over steps, with a stack of frames of its own.
+
+``resolve.py`` says what the entries of the function table compute, ``steps.py`` what the loop steps
+through; ``direct.py`` calls functions that are one kernel without the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from relay2relax.backends.runtime.registry import missing, missing_functions
+from relay2relax.backends.runtime.virtual_machine import Function, Instrument
+from relay2relax.backends.vm import bytecode as bc
+from relay2relax.backends.vm.builtins import Closure
+from relay2relax.backends.vm.conversion import base, bases, convert, own
+from relay2relax.backends.vm.direct import DirectCall
+from relay2relax.backends.vm.function_spec import FunctionSpec, OtherForm, TensorForm, ValueForm
+from relay2relax.backends.vm.resolve import Callee, names_looked_up, resolve
+from relay2relax.backends.vm.steps import CLOSURE, Step, StepWriter
+from relay2relax.core.dtype import numpy_dtype
+from relay2relax.core.errors import ExecutionError
+
+if TYPE_CHECKING:
+    from relay2relax.backends.c.loaded_module import CompiledModule
+
+# What stands for the dtype of parameters that are no tensors: no array has it.
+_NO_TENSOR = np.dtype(np.void)
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """A function ready to run.
+
+    ``registers`` are those of a new frame; ``dtypes`` of the parameters are None for those that
+    take any array; ``expected`` says what static parameters must be for the function to begin at
+    the step ``entry``.
+    """
+
+    name: str
+    spec: FunctionSpec
+    steps: tuple[Step, ...]
+    registers: tuple[object, ...]
+    entry: int
+    dtypes: tuple[np.dtype[np.generic] | None, ...]
+    labels: tuple[str, ...]
+    expected: tuple[tuple[int, tuple[int, ...], np.dtype[np.generic]], ...]
+
+    def start(self, registers: list[object]) -> int:
+        """Return where to begin: past the checks of static parameters where those are what they
+        must be.
+        """
+        for number, shape, dtype in self.expected:
+            value = registers[number]
+            if type(value) is not np.ndarray or value.shape != shape or value.dtype != dtype:
+                return 0
+        return self.entry
+
+
+class BytecodeMachine:
+    """Runs the functions of a table.
+
+    It does not keep the executable: weights as they came are what a file needs, not a machine,
+    whose kernels have their own, packed where they pack.
+    """
+
+    def __init__(
+        self, functions: Sequence[bc.FunctionEntry], constants: Sequence[bc.Pooled], native: CompiledModule | None
+    ) -> None:
+        """Resolve every function that is called; ``native`` is the compiled code of target c.
+
+        Raises ExecutionError for all names that nobody registered.
+        """
+        self._entries = functions
+        self._pool = constants
+        self._native = native
+        if unknown := missing(dict.fromkeys(names_looked_up(self._entries))):
+            raise missing_functions(unknown)
+        self._callees: list[Callee | None] = [resolve(entry, self._native) for entry in self._entries]
+        self._constants = {base(one) for one in self._pool if isinstance(one, np.ndarray)}
+        self.set_instrument(None)
+
+    def __getitem__(self, name: str) -> Function:
+        """Return the function ``name``; raises ExecutionError where the executable has none."""
+        for function in self._functions:
+            if function is not None and function.name == name:
+                return self._entry_point(function)
+        known = ", ".join(one.name for one in self._functions if one is not None) or "none"
+        raise ExecutionError(f"the executable has no function {name!r}; it has: {known}")
+
+    def set_instrument(self, instrument: Instrument | None) -> None:
+        """Let ``instrument`` see the calls of functions of the table; None takes it away."""
+        self._instrument = instrument
+        writer = StepWriter(self, self._entries, self._pool, self._callees, instrument)
+        self._functions = [
+            _ready(entry, writer) if isinstance(entry, bc.VMFunction) else None for entry in self._entries
+        ]
+
+    def _entry_point(self, function: _Function) -> Function:
+        through, only = partial(self._invoke, function), function.spec.kernel
+        if only is None or self._native is None or self._instrument is not None:
+            return through
+        kernel = self._callees[only.function]
+        assert kernel is not None
+        return DirectCall(through, kernel, function.dtypes, only.order)
+
+    def _invoke(self, function: _Function, /, *args: object, **named: object) -> object:
+        """Run a function on its arguments, in order or by name.
+
+        Results share no memory with them.
+        """
+        if named or len(args) != len(function.labels):
+            args = _ordered(function, args, named)
+        given = [
+            value
+            if type(value) is np.ndarray and (dtype is None or value.dtype == dtype)
+            else convert(value, label, parameter.form)
+            for value, dtype, label, parameter in zip(
+                args, function.dtypes, function.labels, function.spec.parameters, strict=True
+            )
+        ]
+        result = self._run(function, given)
+        taken = set(self._constants)
+        for value in given:
+            if type(value) is np.ndarray and value.base is None:
+                taken.add(id(value))
+            else:
+                taken.update(bases(value))
+        return own(result, taken)
+
+    def _run(self, function: _Function, args: Sequence[object]) -> object:
+        """Run ``function``; calls among Relax functions push frames here, not on Python's stack."""
+        registers = list(function.registers)
+        registers[: len(args)] = args
+        steps = function.steps
+        counter = function.start(registers)
+        frames: list[tuple[list[object], tuple[Step, ...], int, int]] = []
+        while True:
+            kind, target, places, register, number = steps[counter]
+            match kind:
+                case 0:
+                    registers[register] = target(*[registers[place] for place in places])
+                    counter += 1
+                case 1 | 5:
+                    given = [registers[place] for place in places]
+                    if number == CLOSURE:
+                        number, given = _callee(given)
+                    callee = self._functions[number]
+                    if callee is None:
+                        registers[register] = self._called(number, given)
+                        counter += 1
+                        continue
+                    _check_count(callee, given)
+                    # A call whose result is the caller's needs nothing of the caller any more:
+                    # loops run in one frame.
+                    if kind == 1:
+                        frames.append((registers, steps, counter + 1, register))
+                    registers = list(callee.registers)
+                    registers[: len(given)] = given
+                    steps, counter = callee.steps, callee.start(registers)
+                case 2:
+                    result = registers[register]
+                    if not frames:
+                        return result
+                    registers, steps, counter, destination = frames.pop()
+                    registers[destination] = result
+                case 3:
+                    counter = number
+                case _:
+                    counter = counter + 1 if registers[register] else number
+
+    def _called(self, number: int, given: Sequence[object]) -> object:
+        """Call an entry of the table that is no Relax function, as a value."""
+        target = self._callees[number]
+        assert target is not None
+        return target(*given)
+
+
+def _ready(function: bc.VMFunction, writer: StepWriter) -> _Function:
+    prepared, spec = writer.prepare(function), function.spec
+    static = spec.checks.static if spec.checks is not None else ()
+    return _Function(
+        function.name,
+        spec,
+        prepared.steps,
+        prepared.registers,
+        prepared.entry,
+        tuple(_array_dtype(one.form) for one in spec.parameters),
+        tuple(f"{function.name}: argument `{one.name}`" for one in spec.parameters),
+        tuple((one.parameter, one.shape, numpy_dtype(one.dtype)) for one in static) if prepared.entry else (),
+    )
+
+
+def _array_dtype(form: ValueForm) -> np.dtype[np.generic] | None:
+    """Return the dtype of the arrays that a parameter takes as they are, None for any."""
+    match form:
+        case TensorForm(dtype):
+            return numpy_dtype(dtype) if dtype else None
+        case OtherForm():
+            return None
+    return _NO_TENSOR
+
+
+def _ordered(function: _Function, args: tuple[object, ...], named: Mapping[str, object]) -> tuple[object, ...]:
+    params = [one.name for one in function.spec.parameters]
+    rest = params[len(args) :]
+    names = ", ".join(params)
+    if len(args) > len(params) or any(name not in rest for name in named):
+        given = f"{len(args)} by position" + "".join(f", {name!r}" for name in named)
+        raise ExecutionError(f"{function.name} takes {len(params)} arguments ({names}); given: {given}")
+    missing_ones = [name for name in rest if name not in named]
+    if missing_ones:
+        raise ExecutionError(f"{function.name} ({names}): missing arguments: {', '.join(missing_ones)}")
+    return (*args, *(named[name] for name in rest))
+
+
+def _check_count(callee: _Function, given: Sequence[object]) -> None:
+    if len(given) != len(callee.labels):
+        raise ExecutionError(f"{callee.name} takes {len(callee.labels)} arguments, {len(given)} were given")
+
+
+def _callee(given: list[object]) -> tuple[int, list[object]]:
+    """Return the function that a closure stands for, and all its arguments."""
+    match given[0]:
+        case Closure(function, captured):
+            return function.index, [*given[1:], *captured]
+        case bc.FunctionRef(index, _):
+            return index, given[1:]
+    raise ExecutionError(f"{type(given[0]).__name__} was called, which is not a function")
