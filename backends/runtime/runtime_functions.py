@@ -85,8 +85,7 @@ def _kernel(name: str) -> OpDef:
 def nonzero(data: Array) -> Array:
     """Return the value of R.nonzero."""
     op = _kernel("nonzero")
-    result: Array = op.numpy(op.attrs(), data)
-    return result
+    return np.asarray(op.numpy(op.attrs(), data))
 
 
 def unique(data: Array, *options: Any) -> Any:

@@ -280,10 +280,9 @@ def _interpolated(attrs: Any, x: te.Tensor, line: _Line) -> te.Tensor:
 
         def linear(*at: PrimExpr) -> PrimExpr:
             share = part[at[axis]]
-            found: PrimExpr = element(at, 0) * (1.0 - share) + element(at, 1) * share
-            return found
+            return element(at, 0) * (1.0 - share) + element(at, 1) * share
 
-        return _tensor(te.compute(shape, linear, "resized"))
+        return te.compute(shape, linear, "resized")
 
     def weight(i: PrimExpr, tap: PrimExpr) -> PrimExpr:
         distance = call("fabs", part[i] - cast("float32", tap - 1))
@@ -293,23 +292,18 @@ def _interpolated(attrs: Any, x: te.Tensor, line: _Line) -> te.Tensor:
         place = first[i] + tap - 1
         return Select(logical_and(place >= 0, place < line.n), found, const(0, "float32"))
 
-    weights = _tensor(te.compute((line.m, 4), weight, "weight"))
+    weights = te.compute((line.m, 4), weight, "weight")
     if attrs.cubic_exclude:
         raw = weights
-        weights = _tensor(
-            te.compute((line.m, 4), lambda i, k: raw[i, k] / (raw[i, 0] + raw[i, 1] + raw[i, 2] + raw[i, 3]), "share")
+        weights = te.compute(
+            (line.m, 4), lambda i, k: raw[i, k] / (raw[i, 0] + raw[i, 1] + raw[i, 2] + raw[i, 3]), "share"
         )
 
     def cubic(*at: PrimExpr) -> PrimExpr:
         terms = [element(at, k - 1) * weights[at[axis], k] for k in range(4)]
         return terms[0] + terms[1] + terms[2] + terms[3]
 
-    return _tensor(te.compute(shape, cubic, "resized"))
-
-
-def _tensor(value: Any) -> te.Tensor:
-    result: te.Tensor = value
-    return result
+    return te.compute(shape, cubic, "resized")
 
 
 def resize_compute(attrs: Any, out: TensorType, data: te.Tensor, roi: Sequence[tuple[PrimExpr, PrimExpr]]) -> te.Tensor:
@@ -350,7 +344,7 @@ def resize_compute(attrs: Any, out: TensorType, data: te.Tensor, roi: Sequence[t
             found = Select(beyond, const(attrs.extrapolation_value, found.dtype), found)
         return cast(out.dtype, found)
 
-    return _tensor(te.compute(out.shape, element, "resized"))
+    return te.compute(out.shape, element, "resized")
 
 
 def _passes(source: str, target: str) -> bool:

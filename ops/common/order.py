@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -93,8 +94,7 @@ def sort_keys(data: te.Tensor) -> te.Tensor:
     """
     if data.dtype != "bfloat16":
         return data
-    result: te.Tensor = te.compute(data.shape, lambda *i: cast("float32", data[i]), "keys")
-    return result
+    return te.compute(data.shape, lambda *i: cast("float32", data[i]), "keys")
 
 
 def order_compute(data: te.Tensor, axis: int, ascending: bool) -> te.Tensor:
@@ -102,7 +102,7 @@ def order_compute(data: te.Tensor, axis: int, ascending: bool) -> te.Tensor:
     data = sort_keys(data)
     outer = (*data.shape[:axis], *data.shape[axis + 1 :])
 
-    def build(inputs: Any, outputs: Any) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         (x,), (order, scratch) = inputs, outputs
 
         def row(*at: PrimExpr) -> Stmt:

@@ -43,7 +43,7 @@ def floating(name: str, infer: Callable[..., Type]) -> Callable[..., Type]:
     return checked
 
 
-def any_type(attrs: Any, data: Type) -> Type:
+def any_type(attrs: object, data: Type) -> Type:
     """Return the type of an input that may be of any kind: so far TVM's inference looks at
     element-wise operators.
     """

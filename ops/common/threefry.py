@@ -165,7 +165,7 @@ def _hash_blocks(
                 binary("^", left + b, _turned(b, first)),
             )
 
-        state = te.compute((blocks,), mixed, f"{name}_{number}")
+        state = te.compute_several((blocks,), mixed, f"{name}_{number}")
     return state
 
 
@@ -203,8 +203,7 @@ def _drawable_compute(key: te.Tensor, length: Extent) -> te.Tensor:
         derived = Select(_exhausted(key), _pick(i, anew), _pick(i, parted))
         return Select(key[7] < _word(FULL) - count, key[i], derived)
 
-    result: te.Tensor = te.compute((10,), word, "state")
-    return result
+    return te.compute((10,), word, "state")
 
 
 def draw_compute(key: te.Tensor, length: Extent) -> tuple[te.Tensor, te.Tensor]:

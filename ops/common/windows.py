@@ -163,8 +163,7 @@ def padded(
             return tensor[source]
         return if_then_else(logical_and(*inside), tensor[source], value)
 
-    result: te.Tensor = te.compute([add(add(e, b), a) for e, b, a in sides], element, name)
-    return result
+    return te.compute([add(add(e, b), a) for e, b, a in sides], element, name)
 
 
 def check_positions(positions: Sequence[Extent], extents: Sequence[Extent], windows: Sequence[Window]) -> None:

@@ -221,8 +221,7 @@ def grid_sample_compute(attrs: Any, out: TensorType, data: te.Tensor, grid: te.T
     extents = data.shape[2:]
     if any(static(extent) == 0 for extent in extents):
         # All of it is padding, and there is nothing that a guarded load could name.
-        padding: te.Tensor = te.compute(out.shape, lambda *_: const(0, out.dtype), "grid_sample")
-        return padding
+        return te.compute(out.shape, lambda *_: const(0, out.dtype), "grid_sample")
     kind = grid.dtype if is_float(grid.dtype) else "float32"
     points = grid.shape[2:]
 
@@ -265,16 +264,14 @@ def grid_sample_compute(attrs: Any, out: TensorType, data: te.Tensor, grid: te.T
 
         def line(i: int) -> PrimExpr:
             y = tap(0, i - 1)
-            terms = [cast(kind, element(n, c, (y, tap(1, j - 1)))) * columns[j] for j in range(4)]
-            found: PrimExpr = terms[0] + terms[1] + terms[2] + terms[3]
-            return found
+            terms: list[PrimExpr] = [cast(kind, element(n, c, (y, tap(1, j - 1)))) * columns[j] for j in range(4)]
+            return terms[0] + terms[1] + terms[2] + terms[3]
 
         lines = [line(i) * rows[i] for i in range(4)]
         return cast(out.dtype, lines[0] + lines[1] + lines[2] + lines[3])
 
     method = {"nearest": nearest, "bilinear": linear, "bicubic": bicubic}[attrs.method]
-    result: te.Tensor = te.compute(out.shape, method, "grid_sample")
-    return result
+    return te.compute(out.shape, method, "grid_sample")
 
 
 def grid_sample_relax(e: Emit[V], attrs: GridSampleAttrs, data: V, grid: V) -> V:
@@ -352,8 +349,7 @@ def affine_grid_compute(out: TensorType, data: te.Tensor, corners: bool = True) 
             total = total + data[n, row, rank - 1 - axis] * coordinate(index, size[axis])
         return total
 
-    result: te.Tensor = te.compute(out.shape, element, "affine_grid")
-    return result
+    return te.compute(out.shape, element, "affine_grid")
 
 
 def _target(attrs: AffineGridAttrs) -> tuple[int, ...]:

@@ -153,8 +153,7 @@ def crop_compute(
             # first, as numpy does.
             return found if static(size[axis]) == 1 else _kept(low, high, extent, count, cast("float32", i))
 
-        result: te.Tensor = te.compute((boxes.shape[0], size[axis]), place, "place")
-        return result
+        return te.compute((boxes.shape[0], size[axis]), place, "place")
 
     rows, columns = table(0), table(1)
 
@@ -186,8 +185,7 @@ def crop_compute(
             value = Select(outside, const(attrs.extrapolation_value, "float32"), value)
         return cast(out.dtype, value)
 
-    result: te.Tensor = te.compute(out.shape, element, "crop_and_resize")
-    return result
+    return te.compute(out.shape, element, "crop_and_resize")
 
 
 def _kept(low: PrimExpr, high: PrimExpr, extent: PrimExpr, count: PrimExpr, index: PrimExpr) -> PrimExpr:
@@ -266,8 +264,7 @@ def dilation_compute(attrs: Dilation2DAttrs, out: TensorType, data: te.Tensor, w
         value = cast(out.dtype, x[layout.indices(under)])
         return te.max(value + cast(out.dtype, weight[kernel_layout.indices(tap_at)]), taps)
 
-    result: te.Tensor = te.compute(out.shape, element, "dilation2d")
-    return result
+    return te.compute(out.shape, element, "dilation2d")
 
 
 # Records

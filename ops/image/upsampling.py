@@ -5,7 +5,6 @@ Everything but the size is that of ``image.resize2d`` and ``image.resize3d``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -16,7 +15,7 @@ from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.image import resize
 from relay2relax.ops.image.resize import Resize2DAttrs, Resize3DAttrs
 from relay2relax.ops.registry.attributes import Bool, Double, InlineString, String
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Tensors, V, Value
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor import dynamic_kernels
 from relay2relax.ops.tensor.dynamic import dynamic_operator, operator_named
@@ -60,7 +59,7 @@ class UpSampling3DAttrs:
 
 
 UpAttrs = UpSamplingAttrs | UpSampling3DAttrs
-_RESIZE = {op.relay: op for op in resize.OPS if op.relay is not None}
+_RESIZE: dict[str, OpDef] = {op.relay: op for op in resize.OPS if op.relay is not None}
 
 
 def scaled(extent: Extent, factor: float) -> Extent:
@@ -114,7 +113,7 @@ def upsampling_type(attrs: UpAttrs, data: Type) -> TensorType:
     return resize.resize_type(found, x, found.size or ())
 
 
-def enlarged(attrs: UpAttrs, out: TensorType, data: te.Tensor) -> Any:
+def enlarged(attrs: UpAttrs, out: TensorType, data: te.Tensor) -> Tensors:
     """Return the tensor program of an enlargement to the extents of ``out``, whatever the
     factors.
     """
@@ -150,16 +149,15 @@ def _record(name: str, attrs_class: type, inner: str, doc: str) -> OpDef:
     resizing = _RESIZE[inner]
     form = resizing.relax
     assert isinstance(form, Expanded)
-    expand: Callable[..., Any] = form.expand
+    expand = form.expand
 
-    def numpy(attrs: UpAttrs, data: Array) -> Array:
-        result: Array = resizing.numpy(_resized(attrs, data.shape), data)
-        return result
+    def numpy(attrs: UpAttrs, data: Array) -> Value:
+        return resizing.numpy(_resized(attrs, data.shape), data)
 
-    def compute(attrs: UpAttrs, out: TensorType, data: te.Tensor) -> Any:
+    def compute(attrs: UpAttrs, out: TensorType, data: te.Tensor) -> Tensors:
         return resizing.compute(_resized(attrs, data.shape), out, data)
 
-    def relax(e: Emit[V], attrs: UpAttrs, data: V) -> Any:
+    def relax(e: Emit[V], attrs: UpAttrs, data: V) -> V:
         return expand(e, _resized(attrs, tensor(e.type_of(data)).shape), data)
 
     return OpDef(
@@ -197,7 +195,7 @@ def _dynamic(name: str, attrs_class: type, letters: str) -> OpDef:
             shape[layout.position(letter)] = ANY
         return TensorType(tuple(shape), found.dtype)
 
-    def numpy(attrs: Any, data: Array, *scales: Array) -> Any:
+    def numpy(attrs: Any, data: Array, *scales: Array) -> Value:
         factors = {f"scale_{letter.lower()}": float(one) for letter, one in zip(letters, scales, strict=True)}
         return operator_named(f"nn.{name}").numpy(replace(attrs, **factors), data)
 
@@ -207,7 +205,7 @@ def _dynamic(name: str, attrs_class: type, letters: str) -> OpDef:
         layout = parse_layout(attrs.layout, "NC" + letters)
         return [layout.position(letter) for letter in letters]
 
-    def compute(attrs: Any, out: TensorType, data: te.Tensor, *scales: te.Tensor) -> Any:
+    def compute(attrs: Any, out: TensorType, data: te.Tensor, *scales: te.Tensor) -> Tensors:
         return enlarged(attrs, out, data)
 
     extents = dynamic_kernels.scaled_extents(axes)

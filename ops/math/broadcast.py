@@ -129,8 +129,7 @@ def binary_operator(
             a = lhs[operand_indices(lhs.shape, out.shape, i)]
             return body(cast(common, a), cast(common, rhs[operand_indices(rhs.shape, out.shape, i)]))
 
-        result: te.Tensor = te.compute(out.shape, element, name=f"T_{name}")
-        return result
+        return te.compute(out.shape, element, name=f"T_{name}")
 
     return OpDef(
         relay=name if relay else None,
@@ -276,12 +275,11 @@ def where_compute(attrs: NoAttrs, out: TensorType, condition: te.Tensor, x: te.T
     def at(t: te.Tensor, i: tuple[PrimExpr, ...]) -> PrimExpr:
         return t[operand_indices(t.shape, out.shape, i)]
 
-    result: te.Tensor = te.compute(
+    return te.compute(
         out.shape,
         lambda *i: if_then_else(convert_element(at(condition, i), "bool"), at(x, i), at(y, i)),
         name="T_where",
     )
-    return result
 
 
 def where_relax(e: Emit[V], attrs: NoAttrs, condition: V, x: V, y: V) -> V:
@@ -321,10 +319,9 @@ def multiply_add_type(attrs: NoAttrs, x1: Type, x2: Type, x3: Type) -> Type:
 
 
 def _multiply_add_compute(attrs: NoAttrs, out: TensorType, *x: te.Tensor) -> te.Tensor:
-    result: te.Tensor = te.compute(
+    return te.compute(
         out.shape, lambda *i: _sum_element(_product_element(x[0][i], x[1][i]), x[2][i]), name="T_ewise_fma"
     )
-    return result
 
 
 ewise_fma = OpDef(

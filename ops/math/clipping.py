@@ -61,8 +61,7 @@ def clip_numpy(attrs: ClipAttrs, data: Array) -> Array:
 def clip_compute(attrs: ClipAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the bounds applied to each element."""
     low, high = (const(bound, data.dtype) for bound in _bounds(attrs, data.dtype))
-    result: te.Tensor = te.compute(out.shape, lambda *i: maximum(minimum(data[i], high), low), name="T_clip")
-    return result
+    return te.compute(out.shape, lambda *i: maximum(minimum(data[i], high), low), name="T_clip")
 
 
 def clip_relax(e: Emit[V], attrs: ClipAttrs, data: V) -> V:

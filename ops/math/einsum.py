@@ -122,8 +122,7 @@ def einsum_compute(attrs: EinsumAttrs, out: TensorType, data: tuple[te.Tensor, .
         return te.sum(product, list(loops.values())) if loops else product
 
     kept = set(labelled.result)
-    result: te.Tensor = te.compute(out.shape, element, name="T_einsum")
-    return result
+    return te.compute(out.shape, element, name="T_einsum")
 
 
 def _place(index: PrimExpr, extent: Extent, target: Extent) -> PrimExpr:

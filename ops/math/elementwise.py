@@ -61,12 +61,12 @@ class FixedPointMultiplyPerAxisAttrs:
 # The regular members
 
 
-def identity_type(attrs: Any, data: Type) -> Type:
+def identity_type(attrs: object, data: Type) -> Type:
     """Return the type of ``data``."""
     return tensor(data)
 
 
-def bool_type(attrs: Any, data: Type) -> Type:
+def bool_type(attrs: object, data: Type) -> Type:
     """Return the shape of ``data`` with dtype bool."""
     return TensorType(tensor(data).shape, "bool")
 
@@ -96,18 +96,17 @@ def unary(
         if floating:
             check_float(name, dtype)
 
-    def numpy(attrs: Any, data: Array) -> Array:
+    def numpy(attrs: object, data: Array) -> Array:
         check(of_array(data))
         with np.errstate(all="ignore"):
             result = function(data)
         # 0-d results come back as numpy scalars.
         return np.asarray(result, np.bool_ if infer is bool_type else data.dtype)
 
-    def compute(attrs: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
+    def compute(attrs: object, out: TensorType, data: te.Tensor) -> te.Tensor:
         check(data.dtype)
         element = body if callable(body) else lambda x: call(body, x)
-        result: te.Tensor = te.compute(out.shape, lambda *i: element(data[i]), name=f"T_{name}")
-        return result
+        return te.compute(out.shape, lambda *i: element(data[i]), name=f"T_{name}")
 
     return OpDef(
         relay=name if relay else None,
@@ -284,8 +283,7 @@ def cast_numpy(attrs: CastAttrs, data: Array) -> Array:
 
 def cast_compute(attrs: CastAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return each element as the result's dtype."""
-    result: te.Tensor = te.compute(out.shape, lambda *i: convert_element(data[i], out.dtype), name="T_cast")
-    return result
+    return te.compute(out.shape, lambda *i: convert_element(data[i], out.dtype), name="T_cast")
 
 
 def cast_relax(e: Emit[V], attrs: CastAttrs, data: V) -> V:
@@ -306,8 +304,7 @@ def cast_like_numpy(attrs: NoAttrs, data: Array, like: Array) -> Array:
 
 def cast_like_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor, like: te.Tensor) -> te.Tensor:
     """Return each element as the result's dtype."""
-    result: te.Tensor = te.compute(out.shape, lambda *i: convert_element(data[i], out.dtype), name="T_cast_like")
-    return result
+    return te.compute(out.shape, lambda *i: convert_element(data[i], out.dtype), name="T_cast_like")
 
 
 def cast_like_relax(e: Emit[V], attrs: NoAttrs, data: V, like: V) -> V:
@@ -330,12 +327,11 @@ def reinterpret_numpy(attrs: CastAttrs, data: Array) -> Array:
 
 def reinterpret_compute(attrs: CastAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the bits of each element as the result's dtype."""
-    result: te.Tensor = te.compute(
+    return te.compute(
         out.shape,
         lambda *i: data[i] if data.dtype == out.dtype else call("reinterpret", data[i], dtype=out.dtype),
         name="T_reinterpret",
     )
-    return result
 
 
 # Fixed-point arithmetic of quantised models
@@ -363,8 +359,7 @@ def fixed_point_multiply_compute(attrs: FixedPointMultiplyAttrs, out: TensorType
         wide = (Cast("int64", data[i]) * (1 << left)) * attrs.multiplier + (1 << (total - 1))
         return cast(out.dtype, binary(">>", wide, total))
 
-    result: te.Tensor = te.compute(out.shape, element, name="T_fixed_point_multiply")
-    return result
+    return te.compute(out.shape, element, name="T_fixed_point_multiply")
 
 
 def fixed_point_multiply_relax(e: Emit[V], attrs: FixedPointMultiplyAttrs, data: V) -> V:
@@ -418,8 +413,7 @@ def per_axis_compute(
         wide = wide * cast("int64", multiplier[place]) + binary("<<", one, total - 1)
         return cast(out.dtype, binary(">>", wide, total))
 
-    result: te.Tensor = te.compute(out.shape, element, name="T_fixed_point_multiply_per_axis")
-    return result
+    return te.compute(out.shape, element, name="T_fixed_point_multiply_per_axis")
 
 
 # Records

@@ -110,8 +110,7 @@ def _matmul_compute(
         at_b = (*operand_indices(b.shape[:-2], target, batch), *right)
         return te.sum(cast(out.dtype, a[at_a]) * cast(out.dtype, b[at_b]), axis)
 
-    result: te.Tensor = te.compute(out.shape, element, name)
-    return result
+    return te.compute(out.shape, element, name)
 
 
 # nn.dense and nn.matmul: a stack of rows times one matrix.
@@ -299,7 +298,7 @@ def bias_add_numpy(attrs: BiasAddAttrs, data: Array, bias: Array) -> Array:
     return np.asarray(np.add(data, bias.reshape(shape)))
 
 
-def bias_add_compute(attrs: BiasAddAttrs, out: TensorType, data: te.Tensor, bias: te.Tensor) -> Any:
+def bias_add_compute(attrs: BiasAddAttrs, out: TensorType, data: te.Tensor, bias: te.Tensor) -> te.Tensor:
     """Return the data plus the bias along ``axis``, along which a bias of one element is
     repeated.
     """
@@ -346,7 +345,7 @@ def batch_flatten_numpy(attrs: NoAttrs, data: Array) -> Array:
     return data.reshape((data.shape[0], int(np.prod(data.shape[1:], dtype=np.int64))))
 
 
-def batch_flatten_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor) -> Any:
+def batch_flatten_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the elements in row-major order."""
 
     def element(n: PrimExpr, rest: PrimExpr) -> PrimExpr:
@@ -371,7 +370,7 @@ def flatten_type(attrs: NoAttrs, data: Type) -> TensorType:
     return TensorType((product(x.shape),), x.dtype)
 
 
-def flatten_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor) -> Any:
+def flatten_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the elements in row-major order."""
     return te.compute(out.shape, lambda i: data[reshaped_index(data.shape, out.shape, (i,))], "flatten")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, Union
 
 import numpy as np
 
@@ -84,7 +84,11 @@ class RelaxArgReduceAttrs:
     keepdims: Bool = False
 
 
-def reduced_axes(attrs: Any, rank: int) -> tuple[int, ...]:
+ReducingAttrs: TypeAlias = Union[ReduceAttrs, ArgReduceAttrs, VarianceAttrs, RelaxReduceAttrs, RelaxArgReduceAttrs]
+Index: TypeAlias = tuple[PrimExpr, ...]
+
+
+def reduced_axes(attrs: ReducingAttrs, rank: int) -> tuple[int, ...]:
     """Return the axes that a reduction removes, in order.
 
     Raises OpError for axes that do not exist.
@@ -112,15 +116,20 @@ def reduce_type(attrs: ReduceAttrs | RelaxReduceAttrs, data: Type) -> Type:
     return TensorType(reduced_shape(found.shape, reduced_axes(attrs, found.rank), attrs.keepdims), found.dtype)
 
 
-def reduction(shape: Shape, attrs: Any, data: te.Tensor, body: Callable[..., PrimExpr], name: str) -> Any:
-    """Return the compute of ``shape`` that reduces ``data``.
+E = TypeVar("E", bound=PrimExpr)
+
+
+def reduced_element(
+    attrs: ReducingAttrs, data: te.Tensor, body: Callable[[Index, tuple[te.ReduceAxis, ...], PrimExpr], E]
+) -> Callable[..., E]:
+    """Return the element of a compute that reduces ``data``.
 
     ``body(index, axes, place)`` is given a full index into ``data``, the axes of the reduction, and
     the index of the reduced element flattened over those axes.
     """
     axes = reduced_axes(attrs, data.rank)
 
-    def element(*i: PrimExpr) -> PrimExpr:
+    def element(*i: PrimExpr) -> E:
         loops = {axis: te.reduce_axis(data.shape[axis], f"k{axis}") for axis in axes}
         kept = iter(i if not attrs.keepdims else [v for axis, v in enumerate(i) if axis not in loops])
         index = tuple(loops[axis].var if axis in loops else next(kept) for axis in range(data.rank))
@@ -129,7 +138,7 @@ def reduction(shape: Shape, attrs: Any, data: te.Tensor, body: Callable[..., Pri
             place = place * data.shape[axis] + loop.var
         return body(index, tuple(loops.values()), place)
 
-    return te.compute(shape, element, name=name)
+    return element
 
 
 def _relax_axes(e: Emit[V], attrs: Any, data: V) -> list[int]:
@@ -175,8 +184,7 @@ def reducer(
         def element(index: tuple[PrimExpr, ...], axes: tuple[te.ReduceAxis, ...], place: PrimExpr) -> PrimExpr:
             return body(data[index], axes) if axes else data[index]
 
-        result: te.Tensor = reduction(out.shape, attrs, data, element, f"T_{name}")
-        return result
+        return te.compute(out.shape, reduced_element(attrs, data, element), f"T_{name}")
 
     return OpDef(
         relay=name,
@@ -308,17 +316,15 @@ def mean_compute(attrs: ReduceAttrs | RelaxReduceAttrs, out: TensorType, data: t
     if not axes:
         return data
     wide = "float32" if data.dtype in ("float16", "bfloat16") else data.dtype
-    total: te.Tensor = reduction(
-        out.shape, attrs, data, lambda index, loops, place: te.sum(cast(wide, data[index]), loops), "T_mean_sum"
-    )
+    element = reduced_element(attrs, data, lambda index, loops, place: te.sum(cast(wide, data[index]), loops))
+    total = te.compute(out.shape, element, "T_mean_sum")
     extent = as_prim(product(data.shape[axis] for axis in axes))
     count = cast(wide, IntImm(_counted(extent.value, wide)) if isinstance(extent, IntImm) else extent)
-    result: te.Tensor = te.compute(
+    return te.compute(
         out.shape,
         lambda *i: cast(out.dtype, binary("/" if is_float(wide) else "truncdiv", total[i], count)),
         name="T_mean",
     )
-    return result
 
 
 def mean_relax(e: Emit[V], attrs: ReduceAttrs, data: V) -> V:
@@ -421,17 +427,15 @@ def _arg_compute(attrs: Any, out: TensorType, data: te.Tensor, largest: bool) ->
         take = binary("or", better, tie)
         return Select(take, y[0], x[0]), Select(take, y[1], x[1])
 
-    def element(index: tuple[PrimExpr, ...], axes: tuple[te.ReduceAxis, ...], place: PrimExpr) -> PrimExpr:
+    def element(index: tuple[PrimExpr, ...], axes: tuple[te.ReduceAxis, ...], place: PrimExpr) -> te.Reduce:
         sources = (cast(out.dtype, place), cast(dtype, data[index]))
         return te.Reduce(combine, (const(0, out.dtype), edge), sources, axes)
 
     name = "T_argmax" if largest else "T_argmin"
     if not reduced_axes(attrs, data.rank):
-        alone: te.Tensor = te.compute(out.shape, lambda *i: const(0, out.dtype), name=name)
-        return alone
-    indices, _ = reduction(out.shape, attrs, data, element, f"{name}_search")
-    result: te.Tensor = te.compute(out.shape, lambda *i: indices[i], name=name)
-    return result
+        return te.compute(out.shape, lambda *i: const(0, out.dtype), name=name)
+    indices, _ = te.compute_several(out.shape, reduced_element(attrs, data, element), f"{name}_search")
+    return te.compute(out.shape, lambda *i: indices[i], name=name)
 
 
 def arg_relax(name: str, largest: bool) -> Expanded:
@@ -530,11 +534,10 @@ def variance_compute(attrs: VarianceAttrs, out: TensorType, data: te.Tensor, mea
         distance = data[index] - mean[operand_indices(mean.shape, data.shape, index)]
         return te.sum(distance * distance, axes) if axes else distance * distance
 
-    total: te.Tensor = reduction(out.shape, attrs, data, element, "T_variance_sum")
+    total = te.compute(out.shape, reduced_element(attrs, data, element), "T_variance_sum")
     number = product(data.shape[axis] for axis in reduced_axes(attrs, data.rank))
     count = cast(data.dtype, as_prim(number) - int(attrs.unbiased))
-    result: te.Tensor = te.compute(out.shape, lambda *i: binary("/", total[i], count), name="T_variance")
-    return result
+    return te.compute(out.shape, lambda *i: binary("/", total[i], count), name="T_variance")
 
 
 def variance_relax(e: Emit[V], attrs: VarianceAttrs, data: V, mean: V) -> V:

@@ -89,7 +89,7 @@ def dft_compute(attrs: DFTAttrs, out: TupleType, re_data: te.Tensor, im_data: te
     _check_samples(dtype)
     count = re_data.shape[-1]
 
-    def element(*i: PrimExpr) -> PrimExpr:
+    def element(*i: PrimExpr) -> te.Reduce:
         loop = te.reduce_axis(count, "k")
         place = (*i[:-1], loop.var)
         cosine, sine = _turn(i[-1] * loop.var, count, dtype)
@@ -99,13 +99,12 @@ def dft_compute(attrs: DFTAttrs, out: TupleType, re_data: te.Tensor, im_data: te
         sources = (real * cosine - imaginary * sine, real * sine + imaginary * cosine)
         return te.Reduce(_sum_pairs, (const(0, dtype),) * 2, sources, (loop,))
 
-    found = te.compute(re_data.shape, element, name="T_dft")
+    found = te.compute_several(re_data.shape, element, name="T_dft")
     if not attrs.inverse:
-        return tuple(found)
+        return found
 
     def scaled(part: te.Tensor) -> te.Tensor:
-        result: te.Tensor = te.compute(part.shape, lambda *i: part[i] / cast(dtype, count), name="T_dft_scale")
-        return result
+        return te.compute(part.shape, lambda *i: part[i] / cast(dtype, count), name="T_dft_scale")
 
     return tuple(map(scaled, found))
 
@@ -150,7 +149,7 @@ def stft_compute(attrs: StftAttrs, out: TensorType, data: te.Tensor, window: te.
     dtype = data.dtype
     length = as_prim(attrs.win_length)
 
-    def element(*i: PrimExpr) -> PrimExpr:
+    def element(*i: PrimExpr) -> te.Reduce:
         frequency, frame = i[-2:]
         loop = te.reduce_axis(length, "w")
         cosine, sine = _turn(frequency * loop.var, length, dtype)
@@ -158,14 +157,13 @@ def stft_compute(attrs: StftAttrs, out: TensorType, data: te.Tensor, window: te.
         sample = data[place] * cast(dtype, window[loop.var])
         return te.Reduce(_sum_pairs, (const(0, dtype),) * 2, (sample * cosine, -(sample * sine)), (loop,))
 
-    real, imaginary = te.compute(out.shape[:-1], element, name="T_stft_sum")
+    real, imaginary = te.compute_several(out.shape[:-1], element, name="T_stft_sum")
     scale = 1 / math.sqrt(attrs.n_fft) if attrs.normalized else 1.0
 
     def part(*i: PrimExpr) -> PrimExpr:
         return Select(i[-1].equal(0), real[i[:-1]], imaginary[i[:-1]]) * const(scale, dtype)
 
-    result: te.Tensor = te.compute(out.shape, part, name="T_stft")
-    return result
+    return te.compute(out.shape, part, name="T_stft")
 
 
 dft = OpDef(

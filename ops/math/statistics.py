@@ -22,7 +22,7 @@ from relay2relax.ops.math.reduce import (
     reduced_axes,
     reduced_shape,
 )
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp
+from relay2relax.ops.registry.record import OpDef, OpError, SameOp, Tensors
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir import te
@@ -65,8 +65,7 @@ def variance_compute(attrs: RelaxReduceAttrs, out: TensorType, data: te.Tensor) 
 def std_compute(attrs: RelaxReduceAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the square root of the variance."""
     variance = variance_compute(attrs, out, data)
-    result: te.Tensor = te.compute(out.shape, lambda *at: call("sqrt", variance[at]), "T_std")
-    return result
+    return te.compute(out.shape, lambda *at: call("sqrt", variance[at]), "T_std")
 
 
 # The median of one axis comes with its place; of all elements together it comes alone.
@@ -102,7 +101,7 @@ def median_numpy(attrs: RelaxReduceAttrs, data: Array) -> Any:
     return np.asarray(value), np.asarray(order, np.int64)
 
 
-def median_compute(attrs: RelaxReduceAttrs, out: Type, data: te.Tensor) -> Any:
+def median_compute(attrs: RelaxReduceAttrs, out: Type, data: te.Tensor) -> Tensors:
     """Return the middle of the sorted axis."""
     axis = _median_axis(attrs, data.rank)
     if axis is None:
@@ -132,8 +131,7 @@ def _flattened(data: te.Tensor) -> te.Tensor:
         return data[tuple(reversed(place))]
 
     count: Extent = product(data.shape)
-    result: te.Tensor = te.compute((count,), element, "flattened")
-    return result
+    return te.compute((count,), element, "flattened")
 
 
 def _statistic(script: Script, infer: Any, numpy: Any, compute: Any, doc: str) -> OpDef:

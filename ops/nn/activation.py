@@ -4,7 +4,7 @@ axis.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class PReluAttrs:
     axis: Int = 1
 
 
-def same_type(attrs: Any, data: Type) -> TensorType:
+def same_type(attrs: object, data: Type) -> TensorType:
     """Return the type of the data."""
     return tensor(data)
 
@@ -78,7 +78,13 @@ def _top(attrs: SoftmaxAttrs, data: Any) -> Any:
     return np.max(data, axis=attrs.axis, keepdims=True, initial=data.dtype.type(-np.inf))
 
 
-def _reduced(data: te.Tensor, axis: int, body: Any, combine: Any, name: str) -> te.Tensor:
+def _reduced(
+    data: te.Tensor,
+    axis: int,
+    body: Callable[[Sequence[PrimExpr], Sequence[PrimExpr]], PrimExpr],
+    combine: Callable[[PrimExpr, te.ReduceAxis], te.Reduce],
+    name: str,
+) -> te.Tensor:
     """Return ``combine`` along ``axis`` of ``body(index, place)``, where ``place`` is the index
     without ``axis``.
     """
@@ -86,33 +92,31 @@ def _reduced(data: te.Tensor, axis: int, body: Any, combine: Any, name: str) -> 
     shape = [extent for d, extent in enumerate(data.shape) if d != axis]
 
     def element(*at: PrimExpr) -> PrimExpr:
-        value: PrimExpr = combine(body((*at[:axis], loop.var, *at[axis:]), at), loop)
-        return value
+        return combine(body((*at[:axis], loop.var, *at[axis:]), at), loop)
 
-    result: te.Tensor = te.compute(shape, element, name)
-    return result
+    return te.compute(shape, element, name)
 
 
 def _without(at: Sequence[PrimExpr], axis: int) -> tuple[PrimExpr, ...]:
     return (*at[:axis], *at[axis + 1 :])
 
 
-def softmax_compute(attrs: SoftmaxAttrs, out: TensorType, data: te.Tensor) -> Any:
+def softmax_compute(attrs: SoftmaxAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return maximum, powers, their sum and the quotient, one stage each."""
     check_float("softmax", data.dtype)
     axis = normal_axis(attrs.axis, data.rank)
-    top = _reduced(data, axis, lambda index, at: data[index], te.max, "softmax_max")
+    top = _reduced(data, axis, lambda index, at: data(*index), te.max, "softmax_max")
     powers = te.compute(out.shape, lambda *at: call("exp", data[at] - top[_without(at, axis)]), "softmax_exp")
-    total = _reduced(data, axis, lambda index, at: powers[index], te.sum, "softmax_sum")
+    total = _reduced(data, axis, lambda index, at: powers(*index), te.sum, "softmax_sum")
     return te.compute(out.shape, lambda *at: powers[at] / total[_without(at, axis)], "softmax")
 
 
-def log_softmax_compute(attrs: SoftmaxAttrs, out: TensorType, data: te.Tensor) -> Any:
+def log_softmax_compute(attrs: SoftmaxAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return maximum, logarithm of the sum of powers and the difference, one stage each."""
     check_float("log_softmax", data.dtype)
     axis = normal_axis(attrs.axis, data.rank)
-    top = _reduced(data, axis, lambda index, at: data[index], te.max, "softmax_max")
-    total = _reduced(data, axis, lambda index, at: call("exp", data[index] - top[at]), te.sum, "softmax_sum")
+    top = _reduced(data, axis, lambda index, at: data(*index), te.max, "softmax_max")
+    total = _reduced(data, axis, lambda index, at: call("exp", data(*index) - top(*at)), te.sum, "softmax_sum")
     logs = te.compute(total.shape, lambda *at: call("log", total[at]), "softmax_log")
     return te.compute(
         out.shape, lambda *at: data[at] - top[_without(at, axis)] - logs[_without(at, axis)], "log_softmax"
@@ -127,7 +131,7 @@ def relu_numpy(attrs: NoAttrs, data: Array) -> Array:
     return np.asarray(np.fmax(data, data.dtype.type(0)))
 
 
-def relu_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor) -> Any:
+def relu_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the larger of each element and 0."""
     return te.compute(out.shape, lambda *at: maximum(data[at], const(0, data.dtype)), "relu")
 
@@ -138,7 +142,7 @@ def leaky_relu_numpy(attrs: LeakyReluAttrs, data: Array) -> Array:
     return np.asarray(np.where(x > 0, x, x * x.dtype.type(attrs.alpha)))
 
 
-def leaky_relu_compute(attrs: LeakyReluAttrs, out: TensorType, data: te.Tensor) -> Any:
+def leaky_relu_compute(attrs: LeakyReluAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return positive elements, and others times ``alpha``."""
     zero, alpha = const(0, data.dtype), const(attrs.alpha, data.dtype)
     return te.compute(out.shape, lambda *at: Select(data[at] > zero, data[at], data[at] * alpha), "leaky_relu")
@@ -181,7 +185,7 @@ def prelu_numpy(attrs: PReluAttrs, data: Array, alpha: Array) -> Array:
     return np.asarray(np.where(x > 0, x, x * slopes))
 
 
-def prelu_compute(attrs: PReluAttrs, out: TensorType, data: te.Tensor, alpha: te.Tensor) -> Any:
+def prelu_compute(attrs: PReluAttrs, out: TensorType, data: te.Tensor, alpha: te.Tensor) -> te.Tensor:
     """Return positive elements, and others times their slope."""
     zero, axis = const(0, data.dtype), normal_axis(attrs.axis, data.rank)
     one = static(alpha.shape[0]) == 1

@@ -173,7 +173,7 @@ def _longest(extent: Extent, windows: Extent) -> Extent:
     return max(-(-(i + 1) * size // n) - i * size // n for i in range(n))
 
 
-def adaptive_avg_pool_compute(attrs: AdaptivePoolAttrs, out: TensorType, data: te.Tensor) -> Any:
+def adaptive_avg_pool_compute(attrs: AdaptivePoolAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the sum of each window, then its quotient by the window's size."""
     windows, zero = _Windows(attrs, out, data), const(0, data.dtype)
     taps, name = list(windows.taps.values()), f"adaptive_avg_pool{len(windows.axes)}d"
@@ -188,7 +188,7 @@ def adaptive_avg_pool_compute(attrs: AdaptivePoolAttrs, out: TensorType, data: t
     return te.compute(out.shape, mean, name)
 
 
-def adaptive_max_pool_compute(attrs: AdaptivePoolAttrs, out: TensorType, data: te.Tensor) -> Any:
+def adaptive_max_pool_compute(attrs: AdaptivePoolAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the largest element of each window."""
     windows, least = _Windows(attrs, out, data), min_value(data.dtype)
     taps, name = list(windows.taps.values()), f"adaptive_max_pool{len(windows.axes)}d"

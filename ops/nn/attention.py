@@ -81,7 +81,7 @@ def attention_numpy(attrs: AttentionAttrs, query: Any, key: Any, value: Any, *bi
 
 def attention_compute(
     attrs: AttentionAttrs, out: TensorType, query: te.Tensor, key: te.Tensor, value: te.Tensor, *bias: te.Tensor
-) -> Any:
+) -> te.Tensor:
     """Return products, their powers, the sums of those, and the weighted values, one stage each."""
     batch, places, heads, elements = query.shape
     others, dtype = key.shape[1], query.dtype

@@ -113,7 +113,7 @@ def bitpack_numpy(attrs: BitPackAttrs, data: Array) -> Array:
     return np.stack([np.moveaxis(plane, -1, attrs.pack_axis) for plane in planes], axis=attrs.bit_axis)
 
 
-def bitpack_compute(attrs: BitPackAttrs, out: TensorType, data: te.Tensor) -> Any:
+def bitpack_compute(attrs: BitPackAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the sum of the bits of a word, each at its place."""
     word = _word(attrs.pack_type)
     lane = te.reduce_axis(word, "lane")
@@ -162,8 +162,7 @@ def _masked(x: te.Tensor, count: int, dtype: str) -> te.Tensor:
     def element(*at: PrimExpr) -> PrimExpr:
         return cast(dtype, binary("&", x[at], const((1 << count) - 1, x.dtype)))
 
-    result: te.Tensor = te.compute(x.shape, element, "bits_of_data")
-    return result
+    return te.compute(x.shape, element, "bits_of_data")
 
 
 def _weights(x: te.Tensor, count: int, unipolar: bool, dtype: str, packed: tuple[int, int] | None) -> te.Tensor:
@@ -200,8 +199,7 @@ def _weights(x: te.Tensor, count: int, unipolar: bool, dtype: str, packed: tuple
 
 
 def _made(shape: Sequence[Extent], element: Any) -> te.Tensor:
-    result: te.Tensor = te.compute(shape, element, "values_of_weight")
-    return result
+    return te.compute(shape, element, "values_of_weight")
 
 
 # Convolution.
@@ -254,7 +252,9 @@ def bitserial_conv2d_numpy(attrs: BinaryConv2DAttrs, data: Array, weight: Array)
     return conv_numpy(conv, _activation(data, attrs.activation_bits, dtype), values)
 
 
-def bitserial_conv2d_compute(attrs: BinaryConv2DAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> Any:
+def bitserial_conv2d_compute(
+    attrs: BinaryConv2DAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor
+) -> te.Tensor:
     """Return the convolution of the values that the bits stand for."""
     conv = _as_convolution(attrs)
     packed = _PACKED[attrs.data_layout] if _is_packed(weight.rank, 4, weight.shape) else None
@@ -284,7 +284,7 @@ def bitserial_dense_numpy(attrs: BinaryDenseAttrs, data: Any, weight: Any) -> Ar
     return np.asarray(np.matmul(_activation(data, attrs.data_bits, dtype), values.T), dtype)
 
 
-def bitserial_dense_compute(attrs: BinaryDenseAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> Any:
+def bitserial_dense_compute(attrs: BinaryDenseAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
     """Return the product of the values that the bits stand for."""
     packed = (2, 1) if _is_packed(weight.rank, 2, weight.shape) else None
     values = _weights(weight, attrs.weight_bits, attrs.unipolar, out.dtype, packed)

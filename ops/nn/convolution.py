@@ -156,7 +156,7 @@ def _by_matrix(x: Any, w: Any, windows: Sequence[Window], out: tuple[int, ...], 
     return np.asarray(np.matmul(rows, columns), x.dtype).reshape((n, groups * outputs, *out))
 
 
-def conv_compute(attrs: ConvAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> Any:
+def conv_compute(attrs: ConvAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
     """Return the convolution as a sum over input channels and taps of the padded data."""
     call = read_call(attrs)
     channels = call.data.extents(data.shape, call.data_order)[1]

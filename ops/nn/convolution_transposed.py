@@ -160,7 +160,7 @@ def _tap(
     return if_then_else(logical_and(*inside), load, const(0, dtype)) if inside else load
 
 
-def conv_transpose_compute(attrs: ConvTransposeAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> Any:
+def conv_transpose_compute(attrs: ConvTransposeAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
     """Return the transposed convolution as an ordinary one that computes ``stride`` results per
     place at once.
 
@@ -210,8 +210,7 @@ def conv_transpose_compute(attrs: ConvTransposeAttrs, out: TensorType, data: te.
         whole = [p // w.stride - q for p, w, q in zip(places, windows, first, strict=True)]
         phase = [p % w.stride for p, w in zip(places, windows, strict=True)]
         index = (at["N"], at["C"], *whole, *phase)
-        load: PrimExpr = results[index]
-        return load
+        return results[index]
 
     return te.compute(out.shape, element, f"conv{rank}d_transpose")
 

@@ -176,7 +176,7 @@ def deformable_numpy(attrs: DeformableConv2DAttrs, data: Array, offset: Array, w
 
 def deformable_compute(
     attrs: DeformableConv2DAttrs, out: TensorType, data: te.Tensor, offset: te.Tensor, weight: te.Tensor
-) -> Any:
+) -> te.Tensor:
     """Return the sampled data, one element for each tap, then the sum over channels and taps."""
     conv = read_call(attrs)
     batch, channels, height, width = conv.data.extents(data.shape, conv.data_order)
@@ -307,7 +307,7 @@ def correlation_numpy(attrs: CorrelationAttrs, data1: Array, data2: Array) -> Ar
     return np.asarray(whole, data1.dtype)
 
 
-def correlation_compute(attrs: CorrelationAttrs, out: TensorType, data1: te.Tensor, data2: te.Tensor) -> Any:
+def correlation_compute(attrs: CorrelationAttrs, out: TensorType, data1: te.Tensor, data2: te.Tensor) -> te.Tensor:
     """Return the sum over a patch and the channels, then the mean."""
     shifts, dtype = _shifts(attrs), data1.dtype
     before, after = (0, 0, *shifts.before), (0, 0, *shifts.after)

@@ -221,8 +221,7 @@ def feature_norm_compute(
             return te.sum(body(data[tuple(index[d] for d in range(data.rank))], at), reduced)
 
         sums = te.compute(shape, total, f"{name}_sum")
-        result: te.Tensor = te.compute(shape, lambda *at: sums[at] / cast(dtype, as_prim(count)), name)
-        return result
+        return te.compute(shape, lambda *at: sums[at] / cast(dtype, as_prim(count)), name)
 
     mean = mean_of(lambda value, at: value, "norm_mean")
     var = mean_of(lambda value, at: (value - mean[at]) * (value - mean[at]), "norm_var")
@@ -233,8 +232,7 @@ def feature_norm_compute(
         value = value * gamma[at[channel]] if _takes(attrs, attrs.scale) else value
         return value + beta[at[channel]] if _takes(attrs, attrs.center) else value
 
-    result: te.Tensor = te.compute(data.shape, element, "group_norm" if groups is not None else "instance_norm")
-    return result
+    return te.compute(data.shape, element, "group_norm" if groups is not None else "instance_norm")
 
 
 def instance_norm_relax(e: Emit[V], attrs: InstanceNormAttrs, data: V, gamma: V, beta: V) -> V:
@@ -292,7 +290,7 @@ def l2_normalize_numpy(attrs: L2NormalizeAttrs, data: Any) -> Array:
     return np.asarray(data / np.sqrt(np.maximum(squares, data.dtype.type(attrs.eps))))
 
 
-def l2_normalize_compute(attrs: L2NormalizeAttrs, out: TensorType, data: te.Tensor) -> Any:
+def l2_normalize_compute(attrs: L2NormalizeAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the sum of squares, then the quotient."""
     check_float("l2_normalize", data.dtype)
     axes = _vector_axes(attrs, data.rank)
@@ -348,7 +346,7 @@ def rms_norm_numpy(attrs: RMSNormAttrs, data: Any, weight: Any) -> Array:
     return np.asarray(x * (x.dtype.type(1) / np.sqrt(mean + x.dtype.type(attrs.epsilon))) * factors).astype(data.dtype)
 
 
-def rms_norm_compute(attrs: RMSNormAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> Any:
+def rms_norm_compute(attrs: RMSNormAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
     """Return the sum of squares, then the product."""
     axes = _square_axes(attrs, data.rank)
     first, wide = data.rank - len(axes), data.dtype if data.dtype == "float64" else "float32"
@@ -394,7 +392,7 @@ def lrn_numpy(attrs: LRNAttrs, data: Any) -> Array:
     return np.asarray(data / np.power(scale, dtype.type(attrs.beta)), dtype)
 
 
-def lrn_compute(attrs: LRNAttrs, out: TensorType, data: te.Tensor) -> Any:
+def lrn_compute(attrs: LRNAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the sum of squares over the neighbours in the padded data, then the quotient."""
     axis, half, dtype = normal_axis(attrs.axis, data.rank), attrs.size // 2, data.dtype
     before = [half if d == axis else 0 for d in range(data.rank)]

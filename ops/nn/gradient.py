@@ -150,7 +150,7 @@ class _Covering:
         return te.sum(found, self.loops)
 
 
-def max_pool_grad_compute(attrs: MaxPool2DAttrs, out: TensorType, out_grad: te.Tensor, data: te.Tensor) -> Any:
+def max_pool_grad_compute(attrs: MaxPool2DAttrs, out: TensorType, out_grad: te.Tensor, data: te.Tensor) -> te.Tensor:
     """Return the tap of the first largest element of each window, then the gradients of the windows
     won.
     """
@@ -175,7 +175,7 @@ def max_pool_grad_compute(attrs: MaxPool2DAttrs, out: TensorType, out_grad: te.T
         identity = (const(windows[0].kernel * windows[1].kernel, "int64"), min_value(data.dtype))
         return te.Reduce(combine, identity, (number, x[tuple(index)]), tuple(taps))
 
-    winners, _ = te.compute(out_grad.shape, winner, "max_pool2d_winner")
+    winners, _ = te.compute_several(out_grad.shape, winner, "max_pool2d_winner")
 
     def element(*at: PrimExpr) -> PrimExpr:
         def won(index: tuple[PrimExpr, ...], tap: Sequence[PrimExpr]) -> PrimExpr:
@@ -187,7 +187,7 @@ def max_pool_grad_compute(attrs: MaxPool2DAttrs, out: TensorType, out_grad: te.T
     return te.compute(data.shape, element, "max_pool2d_grad")
 
 
-def avg_pool_grad_compute(attrs: AvgPool2DAttrs, out: TensorType, out_grad: te.Tensor, data: te.Tensor) -> Any:
+def avg_pool_grad_compute(attrs: AvgPool2DAttrs, out: TensorType, out_grad: te.Tensor, data: te.Tensor) -> te.Tensor:
     """Return the sum of the windows' gradients, each divided by the number of elements that count
     under it.
     """
@@ -298,7 +298,7 @@ def backward_weight_numpy(attrs: Conv2DAttrs, grad: Array, data: Array) -> Array
     return conv.kernel.from_order(result.reshape((outputs, channels // groups, *kernel)), conv.kernel_order)
 
 
-def backward_weight_compute(attrs: Conv2DAttrs, out: TensorType, grad: te.Tensor, data: te.Tensor) -> Any:
+def backward_weight_compute(attrs: Conv2DAttrs, out: TensorType, grad: te.Tensor, data: te.Tensor) -> te.Tensor:
     """Return the sum over the batch and all places of the products of the gradient and the padded
     data.
     """

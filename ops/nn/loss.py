@@ -84,7 +84,7 @@ def nll_loss_numpy(attrs: NLLLossAttrs, predictions: Any, targets: Array, weight
 
 def nll_loss_compute(
     attrs: NLLLossAttrs, out: TensorType, predictions: te.Tensor, targets: te.Tensor, weights: te.Tensor
-) -> Any:
+) -> te.Tensor:
     """Return the loss of each target, then its sum, and the quotient by the sum of the weights that
     count.
     """
@@ -137,7 +137,7 @@ def relax_nll_loss_numpy(attrs: NLLLossAttrs, predictions: Any, targets: Array, 
 
 def relax_nll_loss_compute(
     attrs: NLLLossAttrs, out: TensorType, predictions: te.Tensor, targets: te.Tensor, *weights: te.Tensor
-) -> Any:
+) -> te.Tensor:
     """Return the loss with the weights, or with ones."""
     return nll_loss_compute(attrs, out, predictions, targets, class_weights(predictions, *weights))
 
@@ -153,8 +153,7 @@ def summed(values: te.Tensor, name: str) -> te.Tensor:
     if not values.rank:
         return values
     axes = [te.reduce_axis(extent, f"k{d}") for d, extent in enumerate(values.shape)]
-    result: te.Tensor = te.compute((), lambda: te.sum(values[tuple(axis.var for axis in axes)], axes), name)
-    return result
+    return te.compute((), lambda: te.sum(values[tuple(axis.var for axis in axes)], axes), name)
 
 
 def cross_entropy_type(attrs: NoAttrs, x: Type, y: Type) -> TensorType:
@@ -192,10 +191,9 @@ def cross_entropy(name: str, logarithm: bool, doc: str, in_relax: bool) -> OpDef
             batch = x.shape[0] if x.ndim > 1 else 1
             return np.asarray(-np.sum(logs * y, dtype=x.dtype) / x.dtype.type(batch), x.dtype)
 
-    def compute(attrs: NoAttrs, out: TensorType, x: te.Tensor, y: te.Tensor) -> Any:
+    def compute(attrs: NoAttrs, out: TensorType, x: te.Tensor, y: te.Tensor) -> te.Tensor:
         def product(*at: PrimExpr) -> PrimExpr:
-            value: PrimExpr = (call("log", x[at]) if logarithm else x[at]) * y[at]
-            return value
+            return (call("log", x[at]) if logarithm else x[at]) * y[at]
 
         total = summed(te.compute(x.shape, product, "cross_entropy_product"), "cross_entropy_sum")
         batch = x.shape[0] if x.rank > 1 else 1

@@ -225,8 +225,7 @@ def _mean(data: te.Tensor, axes: Sequence[int], body: Any, name: str) -> te.Tens
         return te.sum(body(data[index], at), list(loops.values()))
 
     sums = te.compute([data.shape[d] for d in kept], total, f"{name}_sum")
-    result: te.Tensor = te.compute([data.shape[d] for d in kept], lambda *at: sums[at] / cast(data.dtype, count), name)
-    return result
+    return te.compute([data.shape[d] for d in kept], lambda *at: sums[at] / cast(data.dtype, count), name)
 
 
 def batch_norm_relax(e: Emit[V], attrs: BatchNormAttrs, *args: V) -> V:
@@ -285,8 +284,7 @@ def _layer_compute(
         value = value * gamma[gone] if gamma is not None else value
         return value + beta[gone] if beta is not None else value
 
-    result: te.Tensor = te.compute(data.shape, element, "layer_norm")
-    return result
+    return te.compute(data.shape, element, "layer_norm")
 
 
 def layer_norm_type(attrs: LayerNormAttrs, data: Type, gamma: Type, beta: Type) -> TensorType:
@@ -360,7 +358,7 @@ def dropout_numpy(attrs: DropoutAttrs, data: Array) -> tuple[Array, Array]:
     return data, np.ones_like(data)
 
 
-def dropout_compute(attrs: DropoutAttrs, out: TupleType, data: te.Tensor) -> Any:
+def dropout_compute(attrs: DropoutAttrs, out: TupleType, data: te.Tensor) -> tuple[te.Tensor, te.Tensor]:
     """Return the data and a mask of ones."""
     kept = te.compute(data.shape, lambda *at: data[at], "dropout")
     return kept, te.compute(data.shape, lambda *at: const(1, data.dtype), "mask")

@@ -79,8 +79,7 @@ class Unpacked:
 
     def compute(self, weight: te.Tensor) -> te.Tensor:
         """Return the unpacked tensor."""
-        result: te.Tensor = te.compute(self.extents, lambda *at: weight[self.source(*at)], "unpacked_weight")
-        return result
+        return te.compute(self.extents, lambda *at: weight[self.source(*at)], "unpacked_weight")
 
 
 def packed(name: str, doc: str, unpack: Callable[[Conv2DAttrs, int, Sequence[int], str], Unpacked]) -> OpDef:
@@ -97,7 +96,7 @@ def packed(name: str, doc: str, unpack: Callable[[Conv2DAttrs, int, Sequence[int
         found = unpacked(attrs, data.shape, weight.shape, of_array(weight))
         return conv_numpy(replace(attrs, kernel_layout=found.layout), data, found.numpy(weight))
 
-    def compute(attrs: Conv2DAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> Any:
+    def compute(attrs: Conv2DAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
         found = unpacked(attrs, data.shape, weight.shape, weight.dtype)
         return conv_compute(replace(attrs, kernel_layout=found.layout), out, data, found.compute(weight))
 
@@ -187,7 +186,7 @@ def gemm_transform_numpy(attrs: ConvGemmWeightTransformAttrs, weights: Array) ->
     return np.transpose(tiled, order)
 
 
-def gemm_transform_compute(attrs: ConvGemmWeightTransformAttrs, out: TensorType, weights: te.Tensor) -> Any:
+def gemm_transform_compute(attrs: ConvGemmWeightTransformAttrs, out: TensorType, weights: te.Tensor) -> te.Tensor:
     """Return the matrix, filled up with zeros, in tiles."""
     _, width, channels, outputs = weights.shape
 
@@ -232,7 +231,7 @@ def dense_pack_numpy(attrs: DensePackAttrs, data: Any, weight: Array) -> Array:
     return np.asarray(data.astype(dtype, copy=False) @ plain.astype(dtype, copy=False).T, dtype)
 
 
-def dense_pack_compute(attrs: DensePackAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> Any:
+def dense_pack_compute(attrs: DensePackAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
     """Return the sum of products over the inputs."""
     layout = parse_layout(attrs.weight_layout, "NC")
     k = te.reduce_axis(data.shape[1], "k")

@@ -124,8 +124,7 @@ def _pad_tensor(out: TensorType, data: te.Tensor, widths: Widths, mode: str, val
         columns = zip(at, data.shape, widths, strict=True)
         return data[tuple(source(i, extent, before, after) for i, extent, (before, after) in columns)]
 
-    result: te.Tensor = te.compute(out.shape, element, "pad")
-    return result
+    return te.compute(out.shape, element, "pad")
 
 
 def pad_type(attrs: PadAttrs, data: Type, pad_value: Type) -> TensorType:
@@ -229,7 +228,7 @@ def mirror_pad_numpy(attrs: MirrorPadAttrs, data: Array) -> Array:
     return np.pad(data, _mirror_widths(attrs), mode=_MIRRORS[attrs.mode])  # type: ignore[call-overload, no-any-return]
 
 
-def mirror_pad_compute(attrs: MirrorPadAttrs, out: TensorType, data: te.Tensor) -> Any:
+def mirror_pad_compute(attrs: MirrorPadAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the data with its mirror image on both sides.
 
     A place is kept inside where its extent is not known.

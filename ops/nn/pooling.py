@@ -27,7 +27,7 @@ from relay2relax.ops.common.windows import (
 from relay2relax.ops.math import reduce
 from relay2relax.ops.math.reduce import ReduceAttrs, extremum_relax, mean_relax
 from relay2relax.ops.registry.attributes import Bool, IndexExprArray, InlineString, String
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Tensors, V, Value
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
@@ -127,7 +127,7 @@ class GlobalPool2DAttrs:
 MaxPoolAttrs = MaxPool1DAttrs | MaxPool2DAttrs | MaxPool3DAttrs
 AvgPoolAttrs = AvgPool1DAttrs | AvgPool2DAttrs | AvgPool3DAttrs
 PoolAttrs = MaxPoolAttrs | AvgPoolAttrs
-_REDUCTIONS = {op.relay: op for op in reduce.OPS}
+_REDUCTIONS: dict[str | None, OpDef] = {op.relay: op for op in reduce.OPS}
 _SOURCE = "Relay's pooling relations and TOPI's pooling of TVM 0.18"
 
 
@@ -309,14 +309,14 @@ def _under(
     return taps, index
 
 
-def max_pool_compute(attrs: MaxPoolAttrs, out: TensorType, data: te.Tensor) -> Any:
+def max_pool_compute(attrs: MaxPoolAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the largest element of each window of the padded data."""
     x, layout, windows = _paddedimage_of(attrs, data, min_value(data.dtype))
     taps, index = _under(attrs, layout, windows)
     return te.compute(out.shape, lambda *at: te.max(x[index(at)], taps), f"max_pool{len(windows)}d")
 
 
-def avg_pool_compute(attrs: AvgPoolAttrs, out: TensorType, data: te.Tensor) -> Any:
+def avg_pool_compute(attrs: AvgPoolAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the sum of each window of the padded data, then the quotient by the elements that
     count.
     """
@@ -424,13 +424,13 @@ def global_pool(name: str, reduction: str, form: Expanded, doc: str) -> OpDef:
     ``form`` is its form in Relax.
     """
 
-    def numpy(attrs: GlobalPool2DAttrs, data: Array) -> Any:
+    def numpy(attrs: GlobalPool2DAttrs, data: Array) -> Value:
         return _REDUCTIONS[reduction].numpy(_as_reduction(attrs), data)
 
-    def compute(attrs: GlobalPool2DAttrs, out: TensorType, data: te.Tensor) -> Any:
+    def compute(attrs: GlobalPool2DAttrs, out: TensorType, data: te.Tensor) -> Tensors:
         return _REDUCTIONS[reduction].compute(_as_reduction(attrs), out, data)
 
-    def relax(e: Emit[V], attrs: GlobalPool2DAttrs, data: V) -> Any:
+    def relax(e: Emit[V], attrs: GlobalPool2DAttrs, data: V) -> V:
         return form.expand(e, _as_reduction(attrs), data)
 
     return OpDef(
@@ -517,7 +517,8 @@ def in_relax(record: OpDef, spatial: str, counts_padding: bool = False) -> OpDef
 
     def numpy(attrs: PoolAttrs, data: Array) -> Array:
         shape = tensor(relax_pool_type(attrs, TensorType(data.shape))).shape
-        found: Array = record.numpy(attrs, data)
+        found = record.numpy(attrs, data)
+        assert isinstance(found, np.ndarray)
         return found[tuple(slice(static(extent)) for extent in shape)]
 
     return OpDef(

@@ -39,7 +39,7 @@ class SoftplusAttrs:
     threshold: Double = 20.0
 
 
-def floating_type(attrs: Any, data: Type) -> TensorType:
+def floating_type(attrs: object, data: Type) -> TensorType:
     """Return the type of the data; raises OpError where it is not of floating point."""
     found = tensor(data)
     if not is_float(found.dtype):
@@ -127,7 +127,7 @@ def _activation(
         with np.errstate(all="ignore"):
             return np.asarray(function(given, data), data.dtype)
 
-    def compute(given: Any, out: TensorType, data: te.Tensor) -> Any:
+    def compute(given: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
         return te.compute(out.shape, lambda *at: element(given, data[at]), name)
 
     return OpDef(

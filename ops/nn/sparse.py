@@ -21,7 +21,7 @@ from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, rows, seq, store
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.registry.attributes import Bool, IndexExprArray, InlineString, NoAttrs
-from relay2relax.ops.registry.record import OpDef, OpError
+from relay2relax.ops.registry.record import OpDef, OpError, Tensors
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, equal, mul, sub
@@ -146,7 +146,7 @@ def sparse_dense_numpy(attrs: SparseDenseAttrs, dense: Any, data: Any, indices: 
 
 def sparse_dense_compute(
     attrs: SparseDenseAttrs, out: TensorType, dense: te.Tensor, data: te.Tensor, indices: te.Tensor, indptr: te.Tensor
-) -> Any:
+) -> te.Tensor:
     """Return, element by element, the sum over the elements of a sparse row."""
 
     def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
@@ -202,7 +202,7 @@ def sparse_conv2d_numpy(attrs: SparseConv2DAttrs, dense: Any, data: Any, indices
 
 def sparse_conv2d_compute(
     attrs: SparseConv2DAttrs, out: TensorType, dense: te.Tensor, data: te.Tensor, indices: te.Tensor, indptr: te.Tensor
-) -> Any:
+) -> te.Tensor:
     """Return, element by element, the sum over the elements of a sparse row."""
     _check_window(attrs)
     axis = 3 if _channels_last(attrs) else 1
@@ -245,7 +245,7 @@ def sparse_add_numpy(attrs: NoAttrs, dense: Any, data: Any, indices: Array, indp
 
 def sparse_add_compute(
     attrs: NoAttrs, out: TensorType, dense: te.Tensor, data: te.Tensor, indices: te.Tensor, indptr: te.Tensor
-) -> Any:
+) -> te.Tensor:
     """Return a copy of the dense matrix, to which each row adds its elements."""
 
     def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
@@ -288,7 +288,7 @@ def sparse_transpose_numpy(
 
 def sparse_transpose_compute(
     attrs: SparseTransposeAttrs, out: TupleType, data: te.Tensor, indices: te.Tensor, indptr: te.Tensor
-) -> Any:
+) -> Tensors:
     """Count the elements of each column, add up where columns begin, and put every element in its
     place.
     """

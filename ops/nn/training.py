@@ -121,8 +121,7 @@ def nll_loss_backward_compute(
             share = share / factors[()]
         return if_then_else(cast("int64", targets[at]).equal(i[axis]), share, zero)
 
-    result: te.Tensor = te.compute(predictions.shape, element, "nll_loss_backward")
-    return result
+    return te.compute(predictions.shape, element, "nll_loss_backward")
 
 
 # take_backward

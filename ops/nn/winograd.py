@@ -187,8 +187,7 @@ def _matrix(values: Array, dtype: str, name: str) -> te.Tensor:
                 found = Select(logical_and(i.equal(row), j.equal(column)), const(float(value), dtype), found)
         return found
 
-    result: te.Tensor = te.compute([len(values), values[0].size], element, name)
-    return result
+    return te.compute([len(values), values[0].size], element, name)
 
 
 def _transformed(x: te.Tensor, values: Array, axis: int, name: str) -> te.Tensor:
@@ -201,8 +200,7 @@ def _transformed(x: te.Tensor, values: Array, axis: int, name: str) -> te.Tensor
         return te.sum(matrix[at[axis], loop.var] * x[index], loop)
 
     shape: list[Extent] = [*x.shape[:axis], len(values), *x.shape[axis + 1 :]]
-    result: te.Tensor = te.compute(shape, element, name)
-    return result
+    return te.compute(shape, element, name)
 
 
 def _weight_transform(name: str, rank: int) -> OpDef:
@@ -220,7 +218,7 @@ def _weight_transform(name: str, rank: int) -> OpDef:
                 x = _along(axis.matrices[2], x, d)
         return np.asarray(np.transpose(x, (*_order(axes), 0, 1)))
 
-    def compute(attrs: ConvWinogradWeightTransformAttrs, out: TensorType, weight: te.Tensor) -> Any:
+    def compute(attrs: ConvWinogradWeightTransformAttrs, out: TensorType, weight: te.Tensor) -> te.Tensor:
         _, axes = _kernel(attrs, TensorType(weight.shape, weight.dtype), rank)
         x = weight
         for d, axis in enumerate(axes, 2):
@@ -328,7 +326,7 @@ def winograd_numpy(attrs: WinogradAttrs, data: Array, weight: Array) -> Array:
     return conv.out.from_order(whole[cut], conv.data_order)
 
 
-def winograd_compute(attrs: WinogradAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> Any:
+def winograd_compute(attrs: WinogradAttrs, out: TensorType, data: te.Tensor, weight: te.Tensor) -> te.Tensor:
     """Return the tiles, their transformation, the sum over channels, the transformation back, and
     the result.
     """
@@ -372,8 +370,7 @@ def winograd_compute(attrs: WinogradAttrs, out: TensorType, data: te.Tensor, wei
         inner = [at[letter] % axis.step for letter, axis in zip(conv.spatial, axes, strict=True)]
         outer = [at[letter] // axis.step for letter, axis in zip(conv.spatial, axes, strict=True)]
         index = (*(inner[d] for d in order), at["N"], at["C"], *outer)
-        load: PrimExpr = y[index]
-        return load
+        return y[index]
 
     return te.compute(out.shape, element, f"conv{rank}d_winograd")
 

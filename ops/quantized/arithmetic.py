@@ -303,15 +303,12 @@ def fixed_point_compute(ratio: te.Tensor) -> Factor[te.Tensor]:
         signed = Select(value < 0.0, zero - size, size)
         return binary("<<", signed, maximum(exponent, zero)), binary("<<", one, total - 1), total
 
-    return Factor(*te.compute(ratio.shape, parts, "fixed_point"))
+    return Factor(*te.compute_several(ratio.shape, parts, "fixed_point"))
 
 
 def ratio_compute(scale: te.Tensor, out_scale: te.Tensor) -> te.Tensor:
     """Return the quotients of float32 scales and one output scale in float64."""
-    result: te.Tensor = te.compute(
-        scale.shape, lambda *i: cast("float64", scale(*i)) / cast("float64", one_of(out_scale)), "ratio"
-    )
-    return result
+    return te.compute(scale.shape, lambda *i: cast("float64", scale(*i)) / cast("float64", one_of(out_scale)), "ratio")
 
 
 # Parameters: one for the whole tensor, or one for each place along an axis.

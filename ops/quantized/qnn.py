@@ -123,8 +123,7 @@ def quantize_compute(
         place = place_of(i, attrs.axis)
         return quantised(ELEMENTS, data(*i), one_of(scale, place), one_of(zero, place), out.dtype)
 
-    result: te.Tensor = te.compute(out.shape, element, "T_qnn_quantize")
-    return result
+    return te.compute(out.shape, element, "T_qnn_quantize")
 
 
 def quantize_relax(e: Emit[V], attrs: QuantizeAttrs, data: V, scale: V, zero: V) -> V:
@@ -187,8 +186,7 @@ def dequantize_compute(
         value = dequantised(ELEMENTS, data(*i), one_of(scale, place), one_of(zero, place))
         return _narrowed(ELEMENTS, value, out.dtype)
 
-    result: te.Tensor = te.compute(out.shape, element, "T_qnn_dequantize")
-    return result
+    return te.compute(out.shape, element, "T_qnn_dequantize")
 
 
 def dequantize_relax(e: Emit[V], attrs: DequantizeAttrs, data: V, scale: V, zero: V) -> V:
@@ -269,8 +267,7 @@ def requantize_compute(
             value = requantised_float(ELEMENTS, data(*i), shift, factor, final, rounding, dtype)
         return saturated(ELEMENTS, value, out.dtype)
 
-    result: te.Tensor = te.compute(out.shape, element, "T_qnn_requantize")
-    return result
+    return te.compute(out.shape, element, "T_qnn_requantize")
 
 
 def requantize_relax(e: Emit[V], attrs: RequantizeAttrs, data: V, scale: V, zero: V, out_scale: V, out_zero: V) -> V:
@@ -333,12 +330,11 @@ def concatenate_qnn_compute(
 
     def moved(part: te.Tensor, s: te.Tensor, z: te.Tensor) -> te.Tensor:
         fixed = fixed_point_compute(ratio_compute(s, so))
-        result: te.Tensor = te.compute(
+        return te.compute(
             part.shape,
             lambda *i: _moved(ELEMENTS, part(*i), z(), factor_at(fixed), zo(), part.dtype),
             "part",
         )
-        return result
 
     parts = tuple(moved(part, s, z) for part, s, z in zip(data, scales, zeros, strict=True))
     return concatenate_compute(attrs, out, parts)

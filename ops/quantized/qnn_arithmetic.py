@@ -137,8 +137,7 @@ def _sum_compute(name: str) -> Callable[..., te.Tensor]:
             right = moved(rhs, fixed[1], zr, _axes(attrs, rhs.rank)[1], i)
             return _combined(ELEMENTS, name, left, right, zo(), out.dtype)
 
-        result: te.Tensor = te.compute(out.shape, element, f"T_qnn_{name}")
-        return result
+        return te.compute(out.shape, element, f"T_qnn_{name}")
 
     return compute
 
@@ -217,8 +216,7 @@ def mul_compute(
         value = requantised(ELEMENTS, product, const(0, "int32"), factor_at(fixed, place_of(i, axis)), zo())
         return saturated(ELEMENTS, value, out.dtype)
 
-    result: te.Tensor = te.compute(out.shape, element, "T_qnn_mul")
-    return result
+    return te.compute(out.shape, element, "T_qnn_mul")
 
 
 def mul_relax(e: Emit[V], attrs: BroadcastAttrs, lhs: V, rhs: V, sl: V, zl: V, sr: V, zr: V, so: V, zo: V) -> V:

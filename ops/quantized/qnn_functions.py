@@ -47,7 +47,7 @@ from relay2relax.tir import te
 from relay2relax.tir.ir.expr import PrimExpr, binary, cast, const, maximum, minimum
 
 
-def function_type(attrs: Any, data: Type, scale: Type, zero: Type, out_scale: Type, out_zero: Type) -> TensorType:
+def function_type(attrs: object, data: Type, scale: Type, zero: Type, out_scale: Type, out_zero: Type) -> TensorType:
     """Return the type of the data, which has 8 bits."""
     found = check_dtype(data, BYTES, "the data")
     for argument, one in enumerate((scale, zero, out_scale, out_zero), 1):
@@ -86,12 +86,11 @@ def function_record(name: str, function: Function, doc: str) -> OpDef:
     def compute(
         attrs: NoAttrs, out: TensorType, data: te.Tensor, s: te.Tensor, z: te.Tensor, so: te.Tensor, zo: te.Tensor
     ) -> te.Tensor:
-        result: te.Tensor = te.compute(
+        return te.compute(
             out.shape,
             lambda *i: _formula(ELEMENTS, function, data(*i), s(), z(), so(), zo(), out.dtype),
             f"T_qnn_{name}",
         )
-        return result
 
     def expand(e: Emit[V], attrs: NoAttrs, data: V, s: V, z: V, so: V, zo: V) -> Any:
         return _formula(RelaxValues(e), function, data, s, z, so, zo, tensor(e.type_of(data)).dtype)
@@ -141,12 +140,11 @@ def leaky_relu_compute(
     """Return the result of each element."""
     fixed = fixed_point_compute(ratio_compute(s, so))
     slopes = _slopes(ELEMENTS, attrs.alpha)
-    result: te.Tensor = te.compute(
+    return te.compute(
         out.shape,
         lambda *i: _leaky(ELEMENTS, data(*i), z(), factor_at(fixed), zo(), slopes, out.dtype),
         "T_qnn_leaky_relu",
     )
-    return result
 
 
 def leaky_relu_relax(e: Emit[V], attrs: LeakyReluAttrs, data: V, s: V, z: V, so: V, zo: V) -> V:
@@ -209,8 +207,7 @@ def softmax_compute(
 
     def over(source: Callable[..., PrimExpr], reduce: Callable[..., Any], name: str) -> te.Tensor:
         k = te.reduce_axis(data.shape[axis], "k")
-        result: te.Tensor = te.compute(outer, lambda *i: reduce(source(*i[:axis], k.var, *i[axis:]), k), name)
-        return result
+        return te.compute(outer, lambda *i: reduce(source(*i[:axis], k.var, *i[axis:]), k), name)
 
     def kept(i: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
         return (*i[:axis], *i[axis + 1 :])
@@ -244,8 +241,7 @@ def softmax_compute(
         value = binary(">>", part, 31 - _BITS)
         return saturated(ELEMENTS, requantised(ELEMENTS, value, const(0, "int32"), factor_at(fixed), zo()), "int8")
 
-    result: te.Tensor = te.compute(out.shape, share, "T_qnn_softmax")
-    return result
+    return te.compute(out.shape, share, "T_qnn_softmax")
 
 
 # Records

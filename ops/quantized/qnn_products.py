@@ -45,7 +45,7 @@ from relay2relax.ops.quantized.arithmetic import (
 )
 from relay2relax.ops.quantized.qnn import BYTES, SOURCE
 from relay2relax.ops.registry.attributes import DType, OptionalIndexExpr, String
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Tensors, V, single
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
@@ -124,7 +124,7 @@ def _product_record(name: str, product: _Product, attrs_class: type, doc: str, s
         zw: te.Tensor,
         sx: te.Tensor,
         sw: te.Tensor,
-    ) -> Any:
+    ) -> Tensors:
         axis = product.axis(attrs)
         x: te.Tensor = te.compute(data.shape, lambda *i: cast("int32", data(*i)) - one_of(zx), "data")
         w: te.Tensor = te.compute(weight.shape, lambda *i: cast("int32", weight(*i)) - one_of(zw, i[axis]), "weight")
@@ -257,7 +257,7 @@ def dense_pack_compute(
     zw: te.Tensor,
     sx: te.Tensor,
     sw: te.Tensor,
-) -> Any:
+) -> Tensors:
     """Return the product with the unpacked weight."""
     layout = parse_layout(attrs.weight_layout, "NC")
 
@@ -296,9 +296,8 @@ def avg_pool2d_compute(
     moved: te.Tensor = te.compute(
         data.shape, lambda *i: requantised(ELEMENTS, data(*i), z(), factor, zo()), "requantised"
     )
-    pooled = _POOL.record.compute(attrs, TensorType(out.shape, "int32"), moved)
-    result: te.Tensor = te.compute(out.shape, lambda *i: saturated(ELEMENTS, pooled(*i), out.dtype), "T_qnn_avg_pool2d")
-    return result
+    pooled = single(_POOL.record.compute(attrs, TensorType(out.shape, "int32"), moved))
+    return te.compute(out.shape, lambda *i: saturated(ELEMENTS, pooled(*i), out.dtype), "T_qnn_avg_pool2d")
 
 
 def avg_pool2d_relax(e: Emit[V], attrs: AvgPool2DAttrs, data: V, s: V, z: V, so: V, zo: V) -> V:

@@ -117,7 +117,7 @@ def quantize_numpy(attrs: QuantizeAttrs, data: Any, scale: Any, zero_point: Any)
 
 def quantize_compute(
     attrs: QuantizeAttrs, out: TensorType, data: te.Tensor, scale: te.Tensor, zero_point: te.Tensor
-) -> Any:
+) -> te.Tensor:
     """Return the quantised element."""
     low, high = (const(bound, data.dtype) for bound in _range(out.dtype, data.dtype))
 
@@ -144,7 +144,7 @@ def dequantize_numpy(attrs: DequantizeAttrs, data: Any, scale: Any, zero_point: 
 
 def dequantize_compute(
     attrs: DequantizeAttrs, out: TensorType, data: te.Tensor, scale: te.Tensor, zero_point: te.Tensor
-) -> Any:
+) -> te.Tensor:
     """Return the number that a quantised element stands for."""
     wide = "float32" if is_float(data.dtype) else "int32"
 

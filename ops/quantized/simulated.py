@@ -6,7 +6,7 @@ Source of the semantics: TVM 0.18 python/tvm/topi/nn/qnn.py and src/relay/quanti
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class AnnotatedQuantizeAttrs:
     rounding: InlineString = "round"
 
 
-def simulated_type(attrs: Any, data: Type, code: Type, scale: Type, zero: Type) -> TensorType:
+def simulated_type(attrs: object, data: Type, code: Type, scale: Type, zero: Type) -> TensorType:
     """Return the type of the data."""
     for argument, one in enumerate((code, scale, zero), 1):
         tensor(one, argument)
@@ -90,7 +90,13 @@ def _dequantised(k: Kit[X], x: X, code: X, scale: X, zero: X, dtype: str) -> X:
     return chosen
 
 
-def _record(name: str, formula: Any, attrs_class: type, inputs: tuple[str, ...], doc: str) -> OpDef:
+class _Formula(Protocol):
+    """A formula of a kit, data, code, scale, zero point and the dtype to compute in."""
+
+    def __call__(self, k: Kit[X], x: X, code: X, scale: X, zero: X, dtype: str, /) -> X: ...
+
+
+def _record(name: str, formula: _Formula, attrs_class: type, inputs: tuple[str, ...], doc: str) -> OpDef:
     def numpy(attrs: Any, data: Array, code: Any, scale: Any, zero: Any) -> Array:
         scale, zero = (spread(one, data.ndim, attrs.axis) for one in (scale, zero))
         with np.errstate(all="ignore"):
@@ -102,11 +108,9 @@ def _record(name: str, formula: Any, attrs_class: type, inputs: tuple[str, ...],
         def element(*i: PrimExpr) -> PrimExpr:
             place = i[channel_axis(attrs.axis, len(i))] if i else None
             parameters = one_of(scale, place), one_of(zero, place)
-            value: PrimExpr = formula(ELEMENTS, data(*i), one_of(code), *parameters, out.dtype)
-            return value
+            return formula(ELEMENTS, data(*i), one_of(code), *parameters, out.dtype)
 
-        result: te.Tensor = te.compute(out.shape, element, f"T_qnn_{name}")
-        return result
+        return te.compute(out.shape, element, f"T_qnn_{name}")
 
     return OpDef(
         relay=f"qnn.{name}",
@@ -155,12 +159,11 @@ def annotated_compute(
     attrs: AnnotatedQuantizeAttrs, out: TensorType, data: te.Tensor, scale: te.Tensor, low: te.Tensor, high: te.Tensor
 ) -> te.Tensor:
     """Return the value that a quantised number could stand for, of each element."""
-    result: te.Tensor = te.compute(
+    return te.compute(
         out.shape,
         lambda *i: _annotated(ELEMENTS, attrs, data(*i), scale(), low(), high()),
         "T_simulated_quantize",
     )
-    return result
 
 
 def annotated_relax(e: Emit[V], attrs: AnnotatedQuantizeAttrs, data: V, scale: V, low: V, high: V) -> V:

@@ -100,9 +100,13 @@ class AttrField:
         return self.default is MISSING
 
 
-@lru_cache(maxsize=None)
 def attr_fields(cls: type) -> tuple[AttrField, ...]:
     """Return the fields of an attribute class in Relay's declaration order."""
+    return _attr_fields(cls)
+
+
+@lru_cache(maxsize=None)
+def _attr_fields(cls: type) -> tuple[AttrField, ...]:
     hints = get_type_hints(cls, include_extras=True)
     plain = get_type_hints(cls)
     return tuple(

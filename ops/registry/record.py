@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar, Union
+from typing import Any, Generic, Protocol, TypeAlias, Union
+
+from typing_extensions import TypeVar
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ErrorKind, Relay2RelaxError
@@ -19,10 +21,59 @@ from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import Type
+from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape
 
-Value: TypeAlias = Union[Array, tuple["Value", ...]]
+# What a numpy kernel gives: an array, a number that is no tensor, or several of them.
+Value: TypeAlias = Union[Array, int, tuple["Value", ...]]
+# What a definition gives: a tensor, or several of them.
+Tensors: TypeAlias = Union["te.Tensor", tuple["te.Tensor", ...]]
 V = TypeVar("V")
+# The attribute class of an operator; ``OpDef`` alone is the record of any operator.
+A = TypeVar("A", default=Any)
+A_contra = TypeVar("A_contra", contravariant=True, default=Any)
+
+
+def single(value: Tensors) -> te.Tensor:
+    """Return the tensor of a definition that has one; raises TypeError where it has several."""
+    if isinstance(value, tuple):
+        raise TypeError(f"one tensor is expected, these are {len(value)}")
+    return value
+
+
+# What is known of the arguments, None where nothing is; and what is known of the elements of
+# inputs.
+Operands: TypeAlias = "Callable[[A, tuple[Type | None, ...]], tuple[Type | None, ...]]"
+Settled: TypeAlias = "tuple[OpDef, Any, tuple[int, ...]]"
+Settle: TypeAlias = "Callable[[A, tuple[Shape | None, ...]], Settled | None]"
+
+
+# The facets. After the attributes come the arguments: how many there are, each record says in its
+# ``inputs``.
+
+
+class TypeRule(Protocol[A_contra]):
+    """(attrs, *types) -> type."""
+
+    def __call__(self, attrs: A_contra, /, *args: Any, **kwargs: Any) -> Type: ...
+
+
+class Kernel(Protocol[A_contra]):
+    """(attrs, *arrays) -> value."""
+
+    def __call__(self, attrs: A_contra, /, *args: Any, **kwargs: Any) -> Value: ...
+
+
+class Definition(Protocol[A_contra]):
+    """(attrs, out, *tensors) -> tensors."""
+
+    def __call__(self, attrs: A_contra, /, *args: Any, **kwargs: Any) -> Tensors: ...
+
+
+class Extents(Protocol[A_contra]):
+    """(attrs, out, *tensors) -> tensor."""
+
+    def __call__(self, attrs: A_contra, /, *args: Any, **kwargs: Any) -> te.Tensor: ...
 
 
 class OpError(Relay2RelaxError):
@@ -65,17 +116,24 @@ class Emit(Protocol[V]):
     def constant_of(self, value: V) -> Array | None:
         """Return the data of a constant, None for any other value."""
 
-    def extents_of(self, op: OpDef, attrs: Any, args: Sequence[V]) -> Shape:
+    def extents_of(self, op: OpDef, attrs: object, args: Sequence[V]) -> Shape:
         """Emit the computation of the extents that data decide, and return them as symbolic
         extents.
         """
 
-    def as_tir(self, op: OpDef, attrs: Any, args: Sequence[V], why: str) -> V:
+    def as_tir(self, op: OpDef, attrs: object, args: Sequence[V], why: str) -> V:
         """Emit ``call_tir`` of the operator's own PrimFunc: for a call that Relax's operators
         cannot express.
 
         ``why`` says what they lack; it is kept with the PrimFunc.
         """
+
+
+class Expand(Protocol[A_contra]):
+    """Emits a call with ``attrs`` as Relax operators, for any kind of handles."""
+
+    def __call__(self, emit: Emit[V], attrs: A_contra, /, *args: Any, **kwargs: Any) -> V:
+        """Return the result's handle; ``args`` are the arguments' handles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +144,19 @@ class SameOp:
 
 
 @dataclass(frozen=True, slots=True)
-class Expanded:
+class Expanded(Generic[A]):
     """The operator becomes several Relax operators: ``expand(emit, attrs, *args)`` returns the
     result.
     """
 
-    expand: Callable[..., Any]
+    expand: Expand[A]
 
 
-RelaxForm: TypeAlias = Union[SameOp, Expanded, None]
+RelaxForm: TypeAlias = "Union[SameOp, Expanded[A], None]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OpDef:
+class OpDef(Generic[A]):
     """One operator.
 
     ``relay``  Relay's name, None for an operator that only Relax has.
@@ -141,21 +199,21 @@ class OpDef:
     doc: str
     source: str
     inputs: tuple[str, ...]
-    infer: Callable[..., Type]
-    numpy: Callable[..., Any]
-    compute: Callable[..., Any]
+    infer: TypeRule[A]
+    numpy: Kernel[A]
+    compute: Definition[A]
     relay: str | None = None
-    attrs: type = NoAttrs
-    operands: Callable[[Any, tuple[Type | None, ...]], tuple[Type | None, ...]] | None = None
-    relay_type: Callable[..., Type] | None = None
-    relax_type: Callable[..., Type] | None = None
-    known_result: Callable[..., Type] | None = None
-    relax: RelaxForm = None
+    attrs: type[A] = NoAttrs  # type: ignore[assignment]
+    operands: Operands[A] | None = None
+    relay_type: TypeRule[A] | None = None
+    relax_type: TypeRule[A] | None = None
+    known_result: TypeRule[A] | None = None
+    relax: RelaxForm[A] = None
     script: Script | None = None
     aliases: tuple[str, ...] = ()
     declares_attrs: bool = True
-    extents: Callable[..., Any] | None = None
-    settle: Callable[[Any, tuple[Shape | None, ...]], tuple[OpDef, Any, tuple[int, ...]] | None] | None = None
+    extents: Extents[A] | None = None
+    settle: Settle[A] | None = None
     passes_through: bool = False
     builtin: str = ""
     scalars: tuple[str, ...] = ()

@@ -9,14 +9,13 @@ src/relax/op.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from relay2relax.ops.common.limits import NOT_LOWERED
-from relay2relax.ops.math.elementwise import cast_compute, cast_numpy, cast_type
+from relay2relax.ops.math.elementwise import CastAttrs, cast_compute, cast_numpy, cast_type
 from relay2relax.ops.registry.attributes import Bool, DType, EnvFunc, InlineString, Int, NoAttrs, VirtualDevice
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, Tensors, V, Value
 from relay2relax.ops.registry.script import Script, Spread
-from relay2relax.ops.registry.types import TupleType, Type
+from relay2relax.ops.registry.types import Type
 from relay2relax.tir import te
 
 SOURCE = "TVM 0.18 src/relay/op/annotation/annotation.cc"
@@ -67,27 +66,26 @@ class DebugAttrs:
     debug_func: EnvFunc
 
 
-def same_type(attrs: Any, body: Type) -> Type:
+def same_type(attrs: object, body: Type) -> Type:
     """Return the type of the input."""
     return body
 
 
-def same_numpy(attrs: Any, body: Any) -> Any:
+def same_numpy(attrs: object, body: Value) -> Value:
     """Return the input."""
     return body
 
 
-def same_compute(attrs: Any, out: Type, body: Any) -> Any:
+def same_compute(attrs: object, out: Type, body: Tensors) -> Tensors:
     """Return a copy of each tensor: a PrimFunc writes its result."""
 
     def copied(tensor: te.Tensor) -> te.Tensor:
-        result: te.Tensor = te.compute(tensor.shape, lambda *i: tensor(*i), "T_copy")
-        return result
+        return te.compute(tensor.shape, lambda *i: tensor(*i), "T_copy")
 
-    return tuple(map(copied, body)) if isinstance(out, TupleType) else copied(body)
+    return tuple(map(copied, body)) if isinstance(body, tuple) else copied(body)
 
 
-def same_relax(e: Emit[V], attrs: Any, body: V) -> V:
+def same_relax(e: Emit[V], attrs: object, body: V) -> V:
     """Return the input."""
     return body
 
@@ -118,7 +116,7 @@ def annotation(
 
 
 @dataclass(frozen=True, slots=True)
-class WrapParamAttrs:
+class WrapParamAttrs(CastAttrs):
     """The dtype that the program computes in, where parameters are stored in another."""
 
     dtype: DType = "float32"

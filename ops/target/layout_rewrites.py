@@ -132,10 +132,7 @@ def auto_scheduler_numpy(attrs: AutoSchedulerLayoutTransformAttrs, data: Array) 
 
 def auto_scheduler_compute(attrs: AutoSchedulerLayoutTransformAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the element that belongs at each place."""
-    result: te.Tensor = te.compute(
-        out.shape, lambda *i: data[tuple(_gathered(attrs, i, const(0, "int64")))], "T_layout_transform"
-    )
-    return result
+    return te.compute(out.shape, lambda *i: data[tuple(_gathered(attrs, i, const(0, "int64")))], "T_layout_transform")
 
 
 # meta_schedule_layout_transform

@@ -114,7 +114,7 @@ def alloc_tensor_type(attrs: AllocTensorAttrs, storage: Type, offset: Type, shap
     return TensorType(attrs.assert_shape, attrs.dtype)
 
 
-def nothing_type(attrs: Any, value: Type) -> Type:
+def nothing_type(attrs: object, value: Type) -> Type:
     """Return the unit type."""
     return TupleType(())
 
@@ -131,10 +131,7 @@ def reshape_tensor_numpy(attrs: ReshapeTensorAttrs, data: Array, shape: Any) -> 
 
 def reshape_tensor_compute(attrs: ReshapeTensorAttrs, out: TensorType, data: te.Tensor, shape: te.Tensor) -> te.Tensor:
     """Return the same elements in the shape of ``out``."""
-    result: te.Tensor = te.compute(
-        out.shape, lambda *i: data[reshaped_index(data.shape, out.shape, i)], "T_reshape_tensor"
-    )
-    return result
+    return te.compute(out.shape, lambda *i: data[reshaped_index(data.shape, out.shape, i)], "T_reshape_tensor")
 
 
 def reshape_tensor_relax(e: Emit[V], attrs: ReshapeTensorAttrs, data: V, shape: V) -> V:
@@ -154,7 +151,7 @@ def _tuple(value: Type, argument: int) -> TupleType:
     return value
 
 
-def invoke_type(attrs: Any, function: Type, inputs: Type, outputs: Type) -> Type:
+def invoke_type(attrs: object, function: Type, inputs: Type, outputs: Type) -> Type:
     """Return the unit type: the function writes its results into ``outputs``."""
     callee = _function(function)
     results = callee.ret_type if isinstance(callee.ret_type, TupleType) else TupleType((callee.ret_type,))

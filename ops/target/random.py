@@ -105,7 +105,7 @@ def multinomial_type(attrs: MultinomialAttrs, key: Type, probs: Type) -> Type:
     return TupleType((KEY, TensorType((*found.shape[:-1], attrs.num_samples), "int32")))
 
 
-def key_operand(attrs: Any, types: tuple[Type | None, ...]) -> tuple[Type | None, ...]:
+def key_operand(attrs: object, types: tuple[Type | None, ...]) -> tuple[Type | None, ...]:
     """Every key is ten words."""
     return KEY, *types[1:]
 
@@ -177,8 +177,7 @@ def _flat_index(indices: Sequence[PrimExpr], shape: Sequence[Extent]) -> PrimExp
 
 
 def _shaped(shape: Shape, value: Callable[[PrimExpr], PrimExpr], name: str) -> te.Tensor:
-    result: te.Tensor = te.compute(shape, lambda *i: value(_flat_index(i, shape)), name)
-    return result
+    return te.compute(shape, lambda *i: value(_flat_index(i, shape)), name)
 
 
 def generate_compute(attrs: ThreefryGenerateAttrs, out: TupleType, key: te.Tensor) -> tuple[te.Tensor, te.Tensor]:
@@ -261,7 +260,7 @@ def multinomial_compute(
     number = threefry.unit_compute(words, "float32")
     axis = te.reduce_axis(depth, "k")
 
-    def nearest(row: PrimExpr, sample: PrimExpr) -> PrimExpr:
+    def nearest(row: PrimExpr, sample: PrimExpr) -> te.Reduce:
         above = summed[row, axis.var] - number(row * samples + sample)
         return te.Reduce(
             _nearer,
@@ -270,7 +269,7 @@ def multinomial_compute(
             (axis,),
         )
 
-    chosen, _ = te.compute((rows, samples), nearest, "nearest")
+    chosen, _ = te.compute_several((rows, samples), nearest, "nearest")
     shape = tensor(out.fields[1]).shape
     drawn: te.Tensor = te.compute(shape, lambda *i: chosen[_flat_index(i[:-1], shape[:-1]), i[-1]], "T_multinomial")
     return later, drawn

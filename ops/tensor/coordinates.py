@@ -95,8 +95,7 @@ def unravel_index_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor, shap
             rest = binary("truncdiv", rest, extent)
         return value
 
-    result: te.Tensor = te.compute(out.shape, element, name="T_unravel_index")
-    return result
+    return te.compute(out.shape, element, name="T_unravel_index")
 
 
 # invert_permutation

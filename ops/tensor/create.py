@@ -110,8 +110,7 @@ def static_shape(shape: Shape) -> tuple[int, ...]:
 
 
 def _constant(out: TensorType, value: int, name: str) -> te.Tensor:
-    result: te.Tensor = te.compute(out.shape, lambda *i: const(value, out.dtype), name=f"T_{name}")
-    return result
+    return te.compute(out.shape, lambda *i: const(value, out.dtype), name=f"T_{name}")
 
 
 def _init_records(name: str, value: int, doc: str) -> tuple[OpDef, ...]:
@@ -189,10 +188,9 @@ def full_numpy(attrs: InitOpAttrs, fill_value: Array) -> Array:
     return np.full(static_shape(given_shape(attrs)), value, value.dtype)
 
 
-def full_compute(attrs: Any, out: TensorType, fill_value: te.Tensor) -> te.Tensor:
+def full_compute(attrs: object, out: TensorType, fill_value: te.Tensor) -> te.Tensor:
     """Return the fill value at each place."""
-    result: te.Tensor = te.compute(out.shape, lambda *i: convert_element(fill_value[()], out.dtype), name="T_full")
-    return result
+    return te.compute(out.shape, lambda *i: convert_element(fill_value[()], out.dtype), name="T_full")
 
 
 def full_relax(e: Emit[V], attrs: InitOpAttrs, fill_value: V) -> V:
@@ -300,12 +298,11 @@ def arange_compute(
     attrs: ArangeAttrs, out: TensorType, start: te.Tensor, stop: te.Tensor, step: te.Tensor
 ) -> te.Tensor:
     """Return ``start + i * step`` at place i."""
-    result: te.Tensor = te.compute(
+    return te.compute(
         out.shape,
         lambda i: cast(out.dtype, start[()]) + cast(out.dtype, i) * cast(out.dtype, step[()]),
         name="T_arange",
     )
-    return result
 
 
 def arange_relax(e: Emit[V], attrs: ArangeAttrs, start: V, stop: V, step: V) -> V:
@@ -335,10 +332,9 @@ def relax_arange_compute(attrs: RelaxArangeAttrs, out: TensorType) -> te.Tensor:
     def scalar(value: Any) -> PrimExpr:
         return cast(out.dtype, value) if isinstance(value, PrimExpr) else const(value, out.dtype)
 
-    result: te.Tensor = te.compute(
+    return te.compute(
         out.shape, lambda i: scalar(attrs.start) + cast(out.dtype, i) * scalar(attrs.step), name="T_arange"
     )
-    return result
 
 
 # shape_of, ndarray_size
@@ -365,10 +361,9 @@ def _listed(extents: Sequence[PrimExpr], index: PrimExpr) -> PrimExpr:
 
 def shape_of_compute(attrs: ShapeOfAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the extent of the axis that the index names."""
-    result: te.Tensor = te.compute(
+    return te.compute(
         out.shape, lambda *i: cast(out.dtype, _listed(data.shape, i[0])) if i else const(0, out.dtype), name="T_shape"
     )
-    return result
 
 
 def shape_of_relax(e: Emit[V], attrs: ShapeOfAttrs, data: V) -> V:
@@ -393,10 +388,7 @@ def shape_to_tensor_numpy(attrs: NoAttrs, shape: Sequence[int]) -> Array:
 def shape_to_tensor_compute(attrs: NoAttrs, out: TensorType, shape: Shape) -> te.Tensor:
     """Return the extent that the index names."""
     extents = [as_prim(extent) for extent in shape]
-    result: te.Tensor = te.compute(
-        out.shape, lambda i: _listed(extents, i) if extents else const(0, "int64"), name="T_shape"
-    )
-    return result
+    return te.compute(out.shape, lambda i: _listed(extents, i) if extents else const(0, "int64"), name="T_shape")
 
 
 def size_type(attrs: NdarraySizeAttrs, data: Type) -> Type:
@@ -412,8 +404,7 @@ def size_numpy(attrs: NdarraySizeAttrs, data: Array) -> Array:
 
 def size_compute(attrs: NdarraySizeAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the product of the extents."""
-    result: te.Tensor = te.compute((), lambda: cast(out.dtype, as_prim(product(data.shape))), name="T_size")
-    return result
+    return te.compute((), lambda: cast(out.dtype, as_prim(product(data.shape))), name="T_size")
 
 
 def size_relax(e: Emit[V], attrs: NdarraySizeAttrs, data: V) -> V:

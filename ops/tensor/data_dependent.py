@@ -7,6 +7,7 @@ Source of the semantics: TVM 0.27, ``src/relax/op`` and the functions ``relax.ru
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, seq, store, when
 from relay2relax.ops.registry.attributes import Expr, NoAttrs
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp
+from relay2relax.ops.registry.record import OpDef, OpError, SameOp, Tensors
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor import dynamic_kernels as kernels
@@ -25,7 +26,7 @@ from relay2relax.ops.tensor.indexing import StridedSliceAttrs
 from relay2relax.ops.tensor.searching import UniqueAttrs, unique_compute, unique_numpy, unique_type
 from relay2relax.tir import te
 from relay2relax.tir.extent import ANY, Shape, equal, is_any, product, static
-from relay2relax.tir.ir.expr import BufferLoad, IntImm, PrimExpr, binary, cast
+from relay2relax.tir.ir.expr import Buffer, BufferLoad, IntImm, PrimExpr, binary, cast
 from relay2relax.tir.ir.stmt import Stmt
 
 SOURCE = "TVM 0.27 src/relax/op"
@@ -62,8 +63,7 @@ def nonzero_type(attrs: NoAttrs, x: Type) -> TensorType:
 def nonzero_compute(attrs: NoAttrs, out: TensorType, x: te.Tensor) -> te.Tensor:
     """Return the coordinates of the elements that are not 0, one row for each dimension."""
     rows = kernels.argwhere_compute(attrs, TensorType((out.shape[1], x.rank), "int64"), x)
-    result: te.Tensor = te.compute(out.shape, lambda d, i: rows[i, d], "T_nonzero")
-    return result
+    return te.compute(out.shape, lambda d, i: rows[i, d], "T_nonzero")
 
 
 # unique
@@ -164,7 +164,7 @@ def _slice_ranks_compute(x: te.Tensor, axis: int) -> te.Tensor:
     """Return how many slices along ``axis`` come before each of them; every two are compared."""
     others = (*x.shape[:axis], *x.shape[axis + 1 :])
 
-    def build(inputs: Any, outputs: Any) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         (data,), (ranks,) = inputs, outputs
 
         def element(place: PrimExpr, number: PrimExpr) -> PrimExpr:
@@ -203,19 +203,17 @@ def unique_extents(attrs: RelaxUniqueAttrs, out: Type, x: te.Tensor) -> te.Tenso
     count = _unique_parts(attrs, x)[3]
     fields = out.fields if isinstance(out, TupleType) else (out,)
     unknown = sum(is_any(extent) for field in fields for extent in tensor(field).shape)
-    result: te.Tensor = te.compute((unknown,), lambda i: cast("int64", count[0]), "T_count")
-    return result
+    return te.compute((unknown,), lambda i: cast("int64", count[0]), "T_count")
 
 
-def relax_unique_compute(attrs: RelaxUniqueAttrs, out: Type, x: te.Tensor) -> Any:
+def relax_unique_compute(attrs: RelaxUniqueAttrs, out: Type, x: te.Tensor) -> Tensors:
     """Return the distinct elements or slices, and what is asked for besides them."""
     elements, places, inverse, _, counts = _unique_parts(attrs, x)
     fields = [tensor(one) for one in (out.fields if isinstance(out, TupleType) else (out,))]
     axis = _axis(attrs, x.rank)
 
     def part(field: TensorType, source: te.Tensor) -> te.Tensor:
-        found: te.Tensor = te.compute(field.shape, lambda i: cast(field.dtype, source[i]), "T_unique")
-        return found
+        return te.compute(field.shape, lambda i: cast(field.dtype, source[i]), "T_unique")
 
     def picked(*at: PrimExpr) -> PrimExpr:
         assert axis is not None
@@ -262,7 +260,7 @@ OPS = (
         doc="The extents as a shape.",
         source=SOURCE,
         inputs=("expr",),
-        infer=shape_of_type,  # type: ignore[arg-type]
+        infer=shape_of_type,
         numpy=lambda attrs, data: data.shape,
         compute=_no_program,
         relax=SameOp(),

@@ -47,8 +47,7 @@ def vector(values: Sequence[PrimExpr]) -> te.Tensor:
             chosen = if_then_else(i.equal(number), values[number], chosen)
         return cast("int64", chosen)
 
-    found: te.Tensor = te.compute((len(values),), element, name="T_extents")
-    return found
+    return te.compute((len(values),), element, name="T_extents")
 
 
 def number(values: te.Tensor, place: int = 0) -> PrimExpr:
@@ -89,9 +88,8 @@ def given_extents(place: int) -> Callable[..., te.Tensor]:
 def filled_compute(value: int) -> Callable[..., te.Tensor]:
     """Return the facet of an operator that gives one number everywhere."""
 
-    def compute(attrs: Any, out: Any, *unused: te.Tensor) -> te.Tensor:
-        found: te.Tensor = te.compute(out.shape, lambda *i: cast(out.dtype, IntImm(value)), name="T_fill")
-        return found
+    def compute(attrs: object, out: Any, *unused: te.Tensor) -> te.Tensor:
+        return te.compute(out.shape, lambda *i: cast(out.dtype, IntImm(value)), name="T_fill")
 
     return compute
 
@@ -135,15 +133,12 @@ def reshape_extents(attrs: Any, out: Any, data: te.Tensor, newshape: te.Tensor) 
     return vector([pick(one.equal(-1), inferred, one) for one in found])
 
 
-def flat_compute(attrs: Any, out: Any, data: te.Tensor, *unused: te.Tensor) -> te.Tensor:
+def flat_compute(attrs: object, out: Any, data: te.Tensor, *unused: te.Tensor) -> te.Tensor:
     """Return each element from its place in row-major order."""
-    found: te.Tensor = te.compute(
-        out.shape, lambda *i: data[tuple(reshaped_index(data.shape, out.shape, i))], name="T_reshape"
-    )
-    return found
+    return te.compute(out.shape, lambda *i: data[tuple(reshaped_index(data.shape, out.shape, i))], name="T_reshape")
 
 
-def broadcast_compute(attrs: Any, out: Any, data: te.Tensor, *unused: te.Tensor) -> te.Tensor:
+def broadcast_compute(attrs: object, out: Any, data: te.Tensor, *unused: te.Tensor) -> te.Tensor:
     """Return the element that is repeated; an axis of extent 1 may be repeated along."""
     offset = out.rank - data.rank
 
@@ -151,14 +146,13 @@ def broadcast_compute(attrs: Any, out: Any, data: te.Tensor, *unused: te.Tensor)
         places = (pick(extent.equal(1), 0, at) for extent, at in zip(data.shape, i[offset:], strict=True))
         return data[tuple(places)]
 
-    found: te.Tensor = te.compute(out.shape, element, name="T_broadcast_to")
-    return found
+    return te.compute(out.shape, element, name="T_broadcast_to")
 
 
 # tile
 
 
-def tile_extents(attrs: Any, out: Any, data: te.Tensor, reps: te.Tensor) -> te.Tensor:
+def tile_extents(attrs: object, out: Any, data: te.Tensor, reps: te.Tensor) -> te.Tensor:
     """Return the products of extents and repetitions, both aligned on the right."""
     counts = numbers(reps)
     rank = max(data.rank, len(counts))
@@ -167,15 +161,14 @@ def tile_extents(attrs: Any, out: Any, data: te.Tensor, reps: te.Tensor) -> te.T
     return vector([extent * count for extent, count in zip(shape, counts, strict=True)])
 
 
-def tile_compute(attrs: Any, out: Any, data: te.Tensor, reps: te.Tensor) -> te.Tensor:
+def tile_compute(attrs: object, out: Any, data: te.Tensor, reps: te.Tensor) -> te.Tensor:
     """Return each element from its place within one repetition."""
     offset = out.rank - data.rank
 
     def element(*i: PrimExpr) -> PrimExpr:
         return data[tuple(at % extent for extent, at in zip(data.shape, i[offset:], strict=True))]
 
-    found: te.Tensor = te.compute(out.shape, element, name="T_tile")
-    return found
+    return te.compute(out.shape, element, name="T_tile")
 
 
 # strided_slice
@@ -224,14 +217,13 @@ def strided_slice_compute(attrs: Any, out: Any, data: te.Tensor, *inputs: te.Ten
         places = (*sliced, *i[len(slices) :])
         return data[places]
 
-    found: te.Tensor = te.compute(out.shape, element, name="T_strided_slice")
-    return found
+    return te.compute(out.shape, element, name="T_strided_slice")
 
 
 # squeeze, expand_dims
 
 
-def squeeze_extents(attrs: Any, out: Any, data: te.Tensor, axes: te.Tensor) -> te.Tensor:
+def squeeze_extents(attrs: object, out: Any, data: te.Tensor, axes: te.Tensor) -> te.Tensor:
     """Return the extents of the axes that stay."""
     given = numbers(axes)
     found: list[PrimExpr] = [ZERO] * tensor(out).rank
@@ -259,7 +251,7 @@ def expand_dims_extents(attrs: Any, out: Any, data: te.Tensor, axis: te.Tensor) 
 # nn.pad
 
 
-def pad_extents(attrs: Any, out: Any, data: te.Tensor, pad_width: te.Tensor, pad_value: te.Tensor) -> te.Tensor:
+def pad_extents(attrs: object, out: Any, data: te.Tensor, pad_width: te.Tensor, pad_value: te.Tensor) -> te.Tensor:
     """Return the extents with what is added before and after."""
     widths = numbers(pad_width)
     return vector([extent + widths[2 * d] + widths[2 * d + 1] for d, extent in enumerate(data.shape)])
@@ -290,8 +282,7 @@ def pad_compute(attrs: Any, out: Any, data: te.Tensor, pad_width: te.Tensor, pad
         value = cast(data.dtype, pad_value[()])
         return if_then_else(logical_and(*inside), data[tuple(places)], value) if inside else data[()]
 
-    found: te.Tensor = te.compute(out.shape, element, name="T_pad")
-    return found
+    return te.compute(out.shape, element, name="T_pad")
 
 
 # nn.upsampling
@@ -319,7 +310,7 @@ def scaled_extents(axes: Callable[[Any], Sequence[int]]) -> Callable[..., te.Ten
 # arange
 
 
-def arange_extents(attrs: Any, out: Any, start: te.Tensor, stop: te.Tensor, step: te.Tensor) -> te.Tensor:
+def arange_extents(attrs: object, out: Any, start: te.Tensor, stop: te.Tensor, step: te.Tensor) -> te.Tensor:
     """Return ``ceil((stop - start) / step)``, not below 0."""
     exact = "float64" if is_float(start.dtype) else "int64"
     first, last, by = (cast(exact, one[()]) for one in (start, stop, step))
@@ -345,22 +336,21 @@ def topk_extents(attrs: Any, out: Any, data: te.Tensor, k: te.Tensor) -> te.Tens
 # argwhere
 
 
-def counted_extents(attrs: Any, out: Any, condition: te.Tensor) -> te.Tensor:
+def counted_extents(attrs: object, out: Any, condition: te.Tensor) -> te.Tensor:
     """Return how many elements are not 0."""
 
     def count(i: PrimExpr) -> PrimExpr:
         axes = [te.reduce_axis(extent, f"k{d}") for d, extent in enumerate(condition.shape)]
         return te.sum(pick(_is_set(condition[tuple(axes)]), 1, 0), axes) if axes else pick(_is_set(condition[()]), 1, 0)
 
-    found: te.Tensor = te.compute((1,), count, name="T_count")
-    return found
+    return te.compute((1,), count, name="T_count")
 
 
 def _is_set(value: PrimExpr) -> PrimExpr:
     return value if value.dtype == "bool" else binary("!=", value, cast(value.dtype, IntImm(0)))
 
 
-def argwhere_compute(attrs: Any, out: Any, condition: te.Tensor) -> te.Tensor:
+def argwhere_compute(attrs: object, out: Any, condition: te.Tensor) -> te.Tensor:
     """Return the coordinates of the elements that are not 0, found one after the other."""
 
     def build(sources: Sequence[Buffer], targets: Sequence[Buffer]) -> Stmt:
@@ -381,7 +371,7 @@ def argwhere_compute(attrs: Any, out: Any, condition: te.Tensor) -> te.Tensor:
 
 
 def fill_rows_extents(
-    attrs: Any, out: Any, indices: te.Tensor, values: te.Tensor, dense_shape: te.Tensor, default: te.Tensor
+    attrs: object, out: Any, indices: te.Tensor, values: te.Tensor, dense_shape: te.Tensor, default: te.Tensor
 ) -> te.Tensor:
     """Return the number of elements with those that are added, twice, and the number of rows."""
 
@@ -406,7 +396,7 @@ def fill_rows_extents(
 
 
 def fill_rows_compute(
-    attrs: Any, out: Any, indices: te.Tensor, values: te.Tensor, dense_shape: te.Tensor, default: te.Tensor
+    attrs: object, out: Any, indices: te.Tensor, values: te.Tensor, dense_shape: te.Tensor, default: te.Tensor
 ) -> tuple[te.Tensor, ...]:
     """Return the elements row by row, a default one in a row that has none, and which rows these
     are.

@@ -111,8 +111,7 @@ def eye_like_type(attrs: EyeLikeAttrs, data: Type) -> TensorType:
 
 def _eye(out: TensorType, k: Any) -> te.Tensor:
     diagonal, one, zero = as_prim(_extent(k, "k")), const(1, out.dtype), const(0, out.dtype)
-    result: te.Tensor = te.compute(out.shape, lambda i, j: Select((j - i).equal(diagonal), one, zero), "T_eye")
-    return result
+    return te.compute(out.shape, lambda i, j: Select((j - i).equal(diagonal), one, zero), "T_eye")
 
 
 def eye_numpy(attrs: EyeAttrs) -> Array:
@@ -144,7 +143,7 @@ def full_like_numpy(attrs: LikeAttrs, data: Array, fill_value: Array) -> Array:
     return np.full(data.shape, convert(fill_value, dtype), numpy_dtype(dtype))
 
 
-def full_like_compute(attrs: LikeAttrs, out: TensorType, data: te.Tensor, fill_value: te.Tensor) -> Any:
+def full_like_compute(attrs: LikeAttrs, out: TensorType, data: te.Tensor, fill_value: te.Tensor) -> te.Tensor:
     """Return the number at each place."""
     return te.compute(out.shape, lambda *at: convert_element(fill_value[()], out.dtype), "T_full_like")
 
@@ -175,7 +174,7 @@ def hamming_window_numpy(attrs: HammingWindowAttrs) -> Array:
     return np.asarray(alpha - beta * np.cos(angles)).astype(numpy_dtype(attrs.dtype))
 
 
-def hamming_window_compute(attrs: HammingWindowAttrs, out: TensorType) -> Any:
+def hamming_window_compute(attrs: HammingWindowAttrs, out: TensorType) -> te.Tensor:
     """Return ``alpha - beta * cos(2 pi i / n)``."""
     size, period, alpha, beta = _window(attrs)
     if size == 1:
@@ -231,7 +230,7 @@ def relax_one_hot_numpy(attrs: RelaxOneHotAttrs, indices: Array) -> Array:
     return np.asarray(np.where(hit, on.value, off.value)).astype(numpy_dtype(dtype))
 
 
-def relax_one_hot_compute(attrs: RelaxOneHotAttrs, out: TensorType, indices: te.Tensor) -> Any:
+def relax_one_hot_compute(attrs: RelaxOneHotAttrs, out: TensorType, indices: te.Tensor) -> te.Tensor:
     """Return one of the two values at each place."""
     on, off, _ = _values(attrs)
     axis = indices.rank if attrs.axis == -1 else attrs.axis

@@ -222,8 +222,7 @@ def _take_nan_compute(attrs: Any, out: TensorType, data: te.Tensor, indices: te.
         at = (*i[:axis], place, *i[end:])
         return if_then_else(known, data[at], const(float("nan"), data.dtype))
 
-    result: te.Tensor = te.compute(out.shape, element, name="T_take")
-    return result
+    return te.compute(out.shape, element, name="T_take")
 
 
 def take_relax(e: Emit[V], attrs: TakeAttrs, data: V, indices: V) -> V:

@@ -21,7 +21,7 @@ from relay2relax.ops.registry.attributes import (
     Integer,
     Sections,
 )
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Tensors, V
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.create import static_shape
@@ -138,8 +138,7 @@ def concatenate_compute(attrs: ConcatenateAttrs, out: TensorType, data: tuple[te
         assert value is not None
         return value
 
-    result: te.Tensor = te.compute(out.shape, element, name="T_concat")
-    return result
+    return te.compute(out.shape, element, name="T_concat")
 
 
 def stack_type(attrs: StackAttrs, data: Type) -> Type:
@@ -186,8 +185,7 @@ def stack_compute(attrs: StackAttrs, out: TensorType, data: tuple[te.Tensor, ...
             value = if_then_else(i[axis].equal(number), data[number][place], value)
         return value
 
-    result: te.Tensor = te.compute(out.shape, element, name="T_stack")
-    return result
+    return te.compute(out.shape, element, name="T_stack")
 
 
 def _cuts(attrs: SplitAttrs, extent: Extent) -> list[tuple[Extent, Extent]]:
@@ -296,7 +294,7 @@ def relax_split_numpy(attrs: SplitAttrs, data: Array) -> Any:
     return parts if len(parts) > 1 else parts[0]
 
 
-def relax_split_compute(attrs: SplitAttrs, out: Any, data: te.Tensor) -> Any:
+def relax_split_compute(attrs: SplitAttrs, out: Any, data: te.Tensor) -> Tensors:
     """Return the parts, each from its place on."""
     axis = normal_axis(attrs.axis, data.rank)
     cuts = _relax_cuts(attrs, data.shape[axis])

@@ -128,8 +128,7 @@ def one_hot_compute(
         hit = cast("int64", indices[place]).equal(i[axis])
         return Select(hit, convert_element(on_value[()], out.dtype), convert_element(off_value[()], out.dtype))
 
-    result: te.Tensor = te.compute(out.shape, element, name="T_one_hot")
-    return result
+    return te.compute(out.shape, element, name="T_one_hot")
 
 
 def one_hot_relax(e: Emit[V], attrs: OneHotAttrs, indices: V, on_value: V, off_value: V) -> V:
@@ -182,8 +181,7 @@ def _triangle(out: TensorType, data: te.Tensor, k: PrimExpr, upper: bool) -> te.
         distance = i[-1] - i[-2]
         return Select(distance >= k if upper else distance <= k, data[i], const(0, out.dtype))
 
-    result: te.Tensor = te.compute(out.shape, element, name="T_trilu")
-    return result
+    return te.compute(out.shape, element, name="T_trilu")
 
 
 def trilu_relax(e: Emit[V], attrs: TriluAttrs, data: V, k: V) -> V:
@@ -244,8 +242,7 @@ def sequence_mask_compute(
         length = valid_length[i[1 - attrs.axis]]
         return Select(cast(length.dtype, i[attrs.axis]) >= length, value, data[i])
 
-    result: te.Tensor = te.compute(out.shape, element, name="T_sequence_mask")
-    return result
+    return te.compute(out.shape, element, name="T_sequence_mask")
 
 
 def sequence_mask_relax(e: Emit[V], attrs: SequenceMaskAttrs, data: V, valid_length: V) -> V:
@@ -345,8 +342,7 @@ def matrix_set_diag_compute(
             index = (*i[:-2], attrs.k2 - k, place + offset)
         return if_then_else(logical_and(k >= attrs.k1, k <= attrs.k2), diagonal[index], data[i])
 
-    result: te.Tensor = te.compute(out.shape, element, name="T_matrix_set_diag")
-    return result
+    return te.compute(out.shape, element, name="T_matrix_set_diag")
 
 
 # Records

@@ -179,7 +179,7 @@ def slice_scatter_numpy(attrs: SliceScatterAttrs, data: Array, source: Array) ->
     return result
 
 
-def slice_scatter_compute(attrs: SliceScatterAttrs, out: TensorType, data: te.Tensor, source: te.Tensor) -> Any:
+def slice_scatter_compute(attrs: SliceScatterAttrs, out: TensorType, data: te.Tensor, source: te.Tensor) -> te.Tensor:
     """Return each element, of ``source`` inside of the slice."""
     axis = normal_axis(attrs.axis, data.rank)
     first, last, step = _slice(attrs, data.shape[axis])

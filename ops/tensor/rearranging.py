@@ -153,8 +153,7 @@ def layout_transform_compute(attrs: LayoutTransformAttrs, out: TensorType, data:
         inside = logical_and(*(coordinates[letter] < extent for letter, extent in padded))
         return if_then_else(inside, value, const(0, out.dtype))
 
-    result: te.Tensor = te.compute(out.shape, element, name="T_layout_transform")
-    return result
+    return te.compute(out.shape, element, name="T_layout_transform")
 
 
 def layout_transform_relax(e: Emit[V], attrs: LayoutTransformAttrs, data: V) -> V:

@@ -86,7 +86,7 @@ def searchsorted_compute(attrs: Any, out: TensorType, sequence: te.Tensor, value
     """Return the places by a binary search for each value."""
     extent = sequence.shape[-1]
 
-    def build(inputs: Any, outputs: Any) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         (ordered, wanted), (found,) = inputs, outputs
 
         def row(*at: PrimExpr) -> Stmt:
@@ -95,7 +95,8 @@ def searchsorted_compute(attrs: Any, out: TensorType, sequence: te.Tensor, value
             def halve(low: Cell, high: Cell) -> Stmt:
                 def decide(middle: PrimExpr) -> Stmt:
                     place = (*lead, middle)
-                    here, value = ordered[place], wanted[at]
+                    here: PrimExpr = ordered[place]
+                    value: PrimExpr = wanted[at]
                     if here.dtype != value.dtype:
                         here, value = cast("float64", here), cast("float64", value)
                     further = here <= value if attrs.right else here < value

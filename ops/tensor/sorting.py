@@ -7,6 +7,7 @@ row by row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,13 +19,13 @@ from relay2relax.ops.common.order import before, order_compute, order_numpy, sor
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, repeat_while, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, DType, InlineString, Int, OptionalInteger
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Tensors, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.dynamic_kernels import topk_extents
 from relay2relax.tir import te
 from relay2relax.tir.extent import ANY, Shape, equal, static
-from relay2relax.tir.ir.expr import IntImm, PrimExpr, binary, cast, logical_and, maximum, minimum
+from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, binary, cast, logical_and, maximum, minimum
 from relay2relax.tir.ir.stmt import Stmt
 
 SOURCE = "TVM 0.18 src/relay/op/algorithm and src/runtime/contrib/sort"
@@ -89,7 +90,7 @@ def first_compute(data: te.Tensor, axis: int, ascending: bool, count: int) -> te
     outer = (*data.shape[:axis], *data.shape[axis + 1 :])
     shape = (*data.shape[:axis], IntImm(count, "int64"), *data.shape[axis + 1 :])
 
-    def build(inputs: Any, outputs: Any) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         (x,), (order,) = inputs, outputs
 
         def row(*at: PrimExpr) -> Stmt:
@@ -134,14 +135,12 @@ def first_compute(data: te.Tensor, axis: int, ascending: bool, count: int) -> te
 
 def sorted_compute(data: te.Tensor, order: te.Tensor, axis: int, shape: Any) -> te.Tensor:
     """Return the elements of ``data`` in ``order``, as many as ``shape`` has."""
-    result: te.Tensor = te.compute(shape, lambda *i: data(*i[:axis], order[i], *i[axis + 1 :]), "sorted")
-    return result
+    return te.compute(shape, lambda *i: data(*i[:axis], order[i], *i[axis + 1 :]), "sorted")
 
 
 def indices_compute(order: te.Tensor, shape: Any, dtype: str) -> te.Tensor:
     """Return the indices themselves in ``dtype``."""
-    result: te.Tensor = te.compute(shape, lambda *i: cast(dtype, order[i]), "indices")
-    return result
+    return te.compute(shape, lambda *i: cast(dtype, order[i]), "indices")
 
 
 # sort, argsort
@@ -273,7 +272,7 @@ def topk_numpy(attrs: Any, data: Array, *given: Array) -> Any:
     return indices if attrs.ret_type == "indices" else (values, indices)
 
 
-def topk_compute(attrs: Any, out: Type, data: te.Tensor, *k: te.Tensor) -> Any:
+def topk_compute(attrs: Any, out: Type, data: te.Tensor, *k: te.Tensor) -> Tensors:
     """Return the first of the sorted axis, as many as ``out`` has."""
     axis = normal_axis(attrs.axis, data.rank)
     first = tensor(out.fields[0] if isinstance(out, TupleType) else out)

@@ -190,7 +190,7 @@ def _space_to_depth(attrs: SubPixelAttrs, data: Type) -> _Parts:
     return _Parts(x.shape, tuple(split), order, tuple(len(group) for group in groups))
 
 
-def depth_to_space_compute(attrs: SubPixelAttrs, out: TensorType, data: te.Tensor) -> Any:
+def depth_to_space_compute(attrs: SubPixelAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return where each element of the image comes from among the channels."""
     _depth_to_space(attrs, TensorType(data.shape)).checked()
     layout, b = parse_layout(attrs.layout, _ORDER), attrs.block_size
@@ -207,7 +207,7 @@ def depth_to_space_compute(attrs: SubPixelAttrs, out: TensorType, data: te.Tenso
     return te.compute(out.shape, element, "depth_to_space")
 
 
-def space_to_depth_compute(attrs: SubPixelAttrs, out: TensorType, data: te.Tensor) -> Any:
+def space_to_depth_compute(attrs: SubPixelAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return where each channel comes from in the image."""
     _space_to_depth(attrs, TensorType(data.shape)).checked()
     layout, b = parse_layout(attrs.layout, _ORDER), attrs.block_size
@@ -298,7 +298,7 @@ def space_to_batch_numpy(attrs: SpaceToBatchNDAttrs, data: Array) -> Array:
     return parts.numpy(pad_array(data, [b for b, _ in widths], [a for _, a in widths], attrs.pad_value))
 
 
-def space_to_batch_compute(attrs: SpaceToBatchNDAttrs, out: TensorType, data: te.Tensor) -> Any:
+def space_to_batch_compute(attrs: SpaceToBatchNDAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the padded data, then where each element of the batch comes from."""
     widths, parts = _to_batch(attrs, data.shape)
     parts.checked()
@@ -359,7 +359,7 @@ def batch_to_space_numpy(attrs: BatchToSpaceNDAttrs, data: Array) -> Array:
     return whole[tuple(slice(b, n - a) for n, (b, a) in zip(whole.shape, crops, strict=True))]
 
 
-def batch_to_space_compute(attrs: BatchToSpaceNDAttrs, out: TensorType, data: te.Tensor) -> Any:
+def batch_to_space_compute(attrs: BatchToSpaceNDAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return where each element comes from in the batch."""
     parts, crops, _ = _from_batch(attrs, data.shape)
     parts.checked()
@@ -412,7 +412,7 @@ def dilate_numpy(attrs: DilateAttrs, x: Array) -> Array:
     return result
 
 
-def dilate_compute(attrs: DilateAttrs, out: TensorType, x: te.Tensor) -> Any:
+def dilate_compute(attrs: DilateAttrs, out: TensorType, x: te.Tensor) -> te.Tensor:
     """Return an element where the place is a multiple of the strides, the value elsewhere."""
     strides, value = _strides(attrs, x.rank), const(attrs.dilation_value, x.dtype)
 
@@ -469,7 +469,7 @@ def fifo_buffer_numpy(attrs: FIFOBufferAttrs, data: Array, buffer: Array) -> Arr
     return both[kept]
 
 
-def fifo_buffer_compute(attrs: FIFOBufferAttrs, out: TensorType, data: te.Tensor, buffer: te.Tensor) -> Any:
+def fifo_buffer_compute(attrs: FIFOBufferAttrs, out: TensorType, data: te.Tensor, buffer: te.Tensor) -> te.Tensor:
     """Return an element of the buffer, or of the data where that is past its end."""
     axis = normal_axis(attrs.axis, buffer.rank)
 

@@ -116,8 +116,7 @@ class ReverseAttrs:
 
 def moved(out: TensorType, data: te.Tensor, place: Callable[..., Iterable[PrimExpr]], name: str) -> te.Tensor:
     """Return the tensor whose element at ``i`` is that of ``data`` at ``place(*i)``."""
-    result: te.Tensor = te.compute(out.shape, lambda *i: data[tuple(place(*i))], name=f"T_{name}")
-    return result
+    return te.compute(out.shape, lambda *i: data[tuple(place(*i))], name=f"T_{name}")
 
 
 # reshape
@@ -134,7 +133,7 @@ def reshape_numpy(attrs: ReshapeAttrs, data: Array) -> Array:
     return data.reshape(static_shape(new_shape(data.shape, attrs.newshape, attrs.allowzero)))
 
 
-def reshape_compute(attrs: Any, out: TensorType, data: te.Tensor, *unused: Any) -> te.Tensor:
+def reshape_compute(attrs: object, out: TensorType, data: te.Tensor, *unused: Any) -> te.Tensor:
     """Return each element from its place in row-major order."""
     return moved(out, data, lambda *i: reshaped_index(data.shape, out.shape, i), "reshape")
 
@@ -324,7 +323,7 @@ def broadcast_to_numpy(attrs: InitOpAttrs, data: Array) -> Array:
     return np.broadcast_to(data, static_shape(given_shape(attrs)))
 
 
-def broadcast_compute(attrs: Any, out: TensorType, data: te.Tensor, *unused: Any) -> te.Tensor:
+def broadcast_compute(attrs: object, out: TensorType, data: te.Tensor, *unused: Any) -> te.Tensor:
     """Return each element from its place before the broadcast."""
     return moved(out, data, lambda *i: operand_indices(data.shape, out.shape, i), "broadcast_to")
 

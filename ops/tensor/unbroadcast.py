@@ -79,7 +79,7 @@ def _collapse_numpy(data: Array, shape: tuple[int, ...]) -> Array:
     return np.asarray(np.sum(data, axis=_summed(data.shape, shape), dtype=data.dtype)).reshape(shape)
 
 
-def collapse_sum_compute(attrs: Any, out: TensorType, data: te.Tensor, like: Any) -> te.Tensor:
+def collapse_sum_compute(attrs: object, out: TensorType, data: te.Tensor, like: Any) -> te.Tensor:
     """Return the sum over the axes along which the result was broadcast."""
     axes = _summed(data.shape, out.shape)
     new = data.rank - out.rank
@@ -100,8 +100,7 @@ def collapse_sum_compute(attrs: Any, out: TensorType, data: te.Tensor, like: Any
         )
         return te.sum(data[place], list(loops.values())) if loops else data[place]
 
-    result: te.Tensor = te.compute(out.shape, element, name="T_collapse_sum")
-    return result
+    return te.compute(out.shape, element, name="T_collapse_sum")
 
 
 def collapse_sum_relax(e: Emit[V], attrs: Any, data: V, like: V) -> V:
@@ -164,8 +163,7 @@ def strided_set_compute(
             source.append(distance // size)
         return if_then_else(logical_and(*inside), v[tuple(source)], data[i])
 
-    result: te.Tensor = te.compute(out.shape, element, name="T_strided_set")
-    return result
+    return te.compute(out.shape, element, name="T_strided_set")
 
 
 def _entry(places: te.Tensor, axis: int, missing: PrimExpr) -> PrimExpr:

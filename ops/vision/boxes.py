@@ -4,6 +4,7 @@ an image.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, as_prim, equal, floordiv, mul, product, static
-from relay2relax.tir.ir.expr import FloatImm, PrimExpr, Select, cast, const, maximum, minimum
+from relay2relax.tir.ir.expr import Buffer, FloatImm, PrimExpr, Select, cast, const, maximum, minimum
 from relay2relax.tir.ir.intrinsics import call
 from relay2relax.tir.ir.stmt import Stmt
 
@@ -145,8 +146,7 @@ def prior_compute(attrs: MultiBoxPriorAttrs, out: TensorType, data: te.Tensor) -
             value = maximum(minimum(value, 1.0), 0.0)
         return cast(out.dtype, value)
 
-    result: te.Tensor = te.compute(out.shape, element, "multibox_prior")
-    return result
+    return te.compute(out.shape, element, "multibox_prior")
 
 
 # multibox_transform_loc
@@ -212,7 +212,7 @@ def transform_compute(
     first = 0 if attrs.keep_background else 1
     variances = numbers(attrs.variances, "variances")
 
-    def build(inputs: Any, outputs: Any) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         (scores, places, anchors), (table, numbers_) = inputs, outputs
 
         def coordinates(i: PrimExpr, j: PrimExpr) -> list[PrimExpr]:
@@ -316,8 +316,7 @@ def reorg_compute(attrs: YoloReorgAttrs, out: TensorType, data: te.Tensor) -> te
         place = _reorg_source(attrs, c, w, h, flat // (h * w), flat // w % h, flat % w)
         return data[batch, place // (h * w), place // w % h, place % w]
 
-    result: te.Tensor = te.compute(out.shape, element, "yolo_reorg")
-    return result
+    return te.compute(out.shape, element, "yolo_reorg")
 
 
 # Records

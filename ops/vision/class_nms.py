@@ -191,7 +191,7 @@ def all_class_compute(
     """Return the choice of each class, made in parallel, then collected."""
     batch, classes, count = scores.shape
 
-    def build(inputs: Any, outputs: Any) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         corner, score, most, threshold, least = inputs
         *results, order, scratch, left, picked, picked_count = outputs
 
@@ -439,7 +439,7 @@ def regular_compute(
     batch, count, _ = boxes.shape
     classes, most = attrs.num_classes, attrs.max_detections
 
-    def build(inputs: Any, outputs: Any) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         corner, score = inputs
         found, names, values, numbers, order, scratch, alive, box_of, name_of, value_of, best, spare = outputs
 

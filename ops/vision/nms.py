@@ -18,7 +18,7 @@ from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, Double, Int, OptionalFloatImm
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Tensors, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
@@ -125,7 +125,7 @@ def boxes_type(value: Type, argument: int = 0) -> TensorType:
 # get_valid_counts
 
 
-def valid_counts_type(attrs: Any, data: Type, score_threshold: Type) -> TupleType:
+def valid_counts_type(attrs: object, data: Type, score_threshold: Type) -> TupleType:
     """Return (counts, boxes, their places): the boxes that count moved to the front."""
     x = boxes_type(data)
     tensor(score_threshold, 1)
@@ -155,7 +155,7 @@ def valid_counts_compute(
     batch, anchors, length = data.shape
     minus_one = const(-1, data.dtype)
 
-    def build(inputs: Any, outputs: Any) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         (x, threshold), (counts, boxes, places) = inputs, outputs
 
         def row(i: PrimExpr) -> Stmt:
@@ -216,7 +216,7 @@ def _threshold(attrs: RelaxGetValidCountsAttrs) -> Array:
     return np.array(attrs.score_threshold, np.float32)
 
 
-def relax_valid_counts_compute(attrs: RelaxGetValidCountsAttrs, out: TupleType, data: te.Tensor) -> Any:
+def relax_valid_counts_compute(attrs: RelaxGetValidCountsAttrs, out: TupleType, data: te.Tensor) -> Tensors:
     """Return the boxes that count, the threshold a constant."""
     threshold = te.compute((), lambda: const(attrs.score_threshold, data.dtype), "threshold")
     return valid_counts_compute(attrs, out, data, threshold)
@@ -437,12 +437,12 @@ def suppression_compute(
     indices: te.Tensor,
     max_output_size: te.Tensor,
     iou_threshold: te.Tensor,
-) -> Any:
+) -> Tensors:
     """Return what is left of the boxes, which are sorted into a copy first."""
     _check_names(attrs, indices.rank)
     batch, anchors, _ = data.shape
 
-    def build(inputs: Any, outputs: Any) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         x, counts, names, most, threshold = inputs
         *results, boxes, places, order, scratch = outputs
         sorts = only(threshold) > 0.0

@@ -6,6 +6,7 @@ A region is a row (image, left, top, right, bottom) in units of the original ima
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -254,7 +255,7 @@ def proposal_compute(
             else minimum(total, attrs.rpn_pre_nms_top_n)
         )
 
-    def build(inputs: Any, outputs: Any) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         scores, places, info = inputs
         result, boxes, order, scratch, alive, chosen = outputs
 

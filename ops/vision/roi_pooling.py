@@ -315,7 +315,7 @@ def pool_compute(attrs: ROIPoolAttrs, out: TensorType, data: te.Tensor, rois: te
     size = integers(attrs.pooled_size, "pooled_size")
     kind = rois.dtype
 
-    def build(inputs: Any, outputs: Any) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         (x, regions), (result,) = inputs, outputs
 
         def cell(roi: PrimExpr, channel: PrimExpr, *at: PrimExpr) -> Stmt:

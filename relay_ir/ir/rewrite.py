@@ -47,9 +47,13 @@ def nodes(*roots: Expr) -> Iterator[Expr]:
     return post_order(roots, children)
 
 
-@lru_cache(maxsize=None)
 def expr_fields(cls: type) -> tuple[str, ...]:
     """Return the attributes that hold expressions (``arange`` holds its inputs once more)."""
+    return _expr_fields(cls)
+
+
+@lru_cache(maxsize=None)
+def _expr_fields(cls: type) -> tuple[str, ...]:
     return () if cls is OpaqueAttrs else tuple(field.name for field in attr_fields(cls) if field.kind == "Expr")
 
 

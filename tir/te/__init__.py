@@ -15,6 +15,7 @@ from relay2relax.tir.te.tensor import (
     ReduceAxis,
     Tensor,
     compute,
+    compute_several,
     extern,
     max,
     min,
@@ -26,5 +27,5 @@ from relay2relax.tir.te.tensor import (
 
 __all__ = [
     "Compute", "Extern", "Operation", "Placeholder", "ProducerLoad", "Reduce", "ReduceAxis", "Tensor", "compute",
-    "create_prim_func", "extern", "max", "min", "placeholder", "prod", "reduce_axis", "sum",
+    "compute_several", "create_prim_func", "extern", "max", "min", "placeholder", "prod", "reduce_axis", "sum",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Union
 
 from relay2relax.tir.extent import Extent, as_prim
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, PrimLike, Var, const, convert, maximum, minimum
@@ -133,21 +133,36 @@ def reduce_axis(extent: Extent, name: str = "k") -> ReduceAxis:
     return ReduceAxis(Var(name, "int64"), as_prim(extent))
 
 
-def compute(shape: Sequence[Extent], body: Callable[..., Any], name: str = "T", tag: str = "") -> Any:
+def compute(shape: Sequence[Extent], body: Callable[..., PrimExpr], name: str = "T") -> Tensor:
     """Return the tensor of ``shape`` whose element at (i, j, …) is ``body(i, j, …)``.
 
-    ``body`` may return a tuple of expressions, or a :class:`Reduce` of several sources: then a
-    tuple of tensors is returned. ``tag`` is part of the block's name hint only.
+    Raises TypeError for a reduction of several values.
     """
     extents = tuple(as_prim(e) for e in shape)
-    axes = tuple(Var(f"i{d}", "int64") for d in range(len(extents)))
+    axes = _axis_vars(extents)
     value = body(*axes)
-    several = isinstance(value, tuple) or (isinstance(value, Reduce) and len(value.sources) > 1)
+    if isinstance(value, Reduce) and len(value.sources) > 1:
+        raise TypeError(f"{name} reduces several values at once; compute_several returns a tensor for each")
+    return Tensor(name, extents, value.dtype, Compute(name, axes, extents, (value,)))
+
+
+def compute_several(
+    shape: Sequence[Extent], body: Callable[..., tuple[PrimExpr, ...] | Reduce], name: str = "T"
+) -> tuple[Tensor, ...]:
+    """Return the tensors of ``shape`` whose elements at (i, j, …) are those of ``body(i, j, …)``: a
+    tuple of expressions, or a :class:`Reduce` of several sources.
+    """
+    extents = tuple(as_prim(e) for e in shape)
+    axes = _axis_vars(extents)
+    value = body(*axes)
     bodies = value if isinstance(value, tuple) else (value,)
-    dtypes = [s.dtype for s in value.sources] if isinstance(value, Reduce) else [b.dtype for b in bodies]
+    dtypes = [one.dtype for one in (value if isinstance(value, tuple) else value.sources)]
     op = Compute(name, axes, extents, bodies)
-    results = tuple(Tensor(f"{name}_{i}" if several else name, extents, dtype, op, i) for i, dtype in enumerate(dtypes))
-    return results if several else results[0]
+    return tuple(Tensor(f"{name}_{i}", extents, dtype, op, i) for i, dtype in enumerate(dtypes))
+
+
+def _axis_vars(extents: Sequence[PrimExpr]) -> tuple[Var, ...]:
+    return tuple(Var(f"i{d}", "int64") for d in range(len(extents)))
 
 
 def extern(
