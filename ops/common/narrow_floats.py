@@ -42,3 +42,12 @@ def in_single(name: str, narrow: str = "float16") -> Callable[..., PrimExpr]:
         return cast(narrow, call(name, *(cast("float32", one) for one in elements)))
 
     return element
+
+
+# Functions that TVM has for float16 in single precision only.
+_SINGLE = frozenset({"erf", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh"})
+
+
+def elementary(name: str) -> Callable[[PrimExpr], PrimExpr]:
+    """Return the function ``name`` of an element, which TVM has as an intrinsic."""
+    return in_single(name) if name in _SINGLE else lambda x: call(name, x)

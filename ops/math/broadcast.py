@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, is_unsigned, numpy_dtype, of_array
+from relay2relax.ops.common.conversion import convert_element
+from relay2relax.ops.common.formula import Kit, X, definition, kernel
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, NOT_LOWERED, ONLY_BOOL, OPEN
 from relay2relax.ops.common.narrow_floats import in_single
 from relay2relax.ops.common.shapes import broadcast, operand_indices, tensor
-from relay2relax.ops.math.elementwise import convert_element, logical_relax
+from relay2relax.ops.math.elementwise import logical_relax
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, V
 from relay2relax.ops.registry.script import OLDEST, Limit, Script, Spread
@@ -318,10 +320,9 @@ def multiply_add_type(attrs: NoAttrs, x1: Type, x2: Type, x3: Type) -> Type:
     return first
 
 
-def _multiply_add_compute(attrs: NoAttrs, out: TensorType, *x: te.Tensor) -> te.Tensor:
-    return te.compute(
-        out.shape, lambda *i: _sum_element(_product_element(x[0][i], x[1][i]), x[2][i]), name="T_ewise_fma"
-    )
+def _multiply_add(k: Kit[X], attrs: NoAttrs, x1: X, x2: X, x3: X) -> X:
+    """Return ``x1 * x2 + x3``, rounded after each of the two."""
+    return k.binary("add", k.binary("multiply", x1, x2), x3)
 
 
 ewise_fma = OpDef(
@@ -329,8 +330,8 @@ ewise_fma = OpDef(
     source="TVM 0.27 src/relax/op/tensor/ternary.cc",
     inputs=("x1", "x2", "x3"),
     infer=multiply_add_type,
-    numpy=lambda attrs, x1, x2, x3: np.asarray(x1 * x2 + x3),
-    compute=_multiply_add_compute,
+    numpy=kernel(_multiply_add),
+    compute=definition(_multiply_add, "T_ewise_fma"),
     script=Script("ewise_fma", "x1, x2, x3", limits=(NOT_LOWERED,)),
 )
 

@@ -15,8 +15,10 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, is_int, is_unsigned, numpy_dtype, of_array
 from relay2relax.ops.common import erf
+from relay2relax.ops.common.conversion import BY_WAY_OF, convert, convert_element
+from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, X, number
 from relay2relax.ops.common.limits import NO_BOOL, ONLY_BOOL, dtype_of, of_dtype
-from relay2relax.ops.common.narrow_floats import floating_test, in_single
+from relay2relax.ops.common.narrow_floats import elementary, floating_test
 from relay2relax.ops.common.shapes import any_type, check_float, tensor
 from relay2relax.ops.common.shapes import floating as floats_only
 from relay2relax.ops.registry.attributes import Bool, DType, Int, IntegerArray, NoAttrs
@@ -105,7 +107,7 @@ def unary(
 
     def compute(attrs: object, out: TensorType, data: te.Tensor) -> te.Tensor:
         check(data.dtype)
-        element = body if callable(body) else lambda x: call(body, x)
+        element = body if callable(body) else elementary(body)
         return te.compute(out.shape, lambda *i: element(data[i]), name=f"T_{name}")
 
     return OpDef(
@@ -157,19 +159,16 @@ def _abs_element(x: PrimExpr) -> PrimExpr:
     return x if is_unsigned(x.dtype) or x.dtype == "bool" else Select(x < 0, -x, x)
 
 
-def _round_half_away(x: Array) -> Any:
+def _round_half_away(k: Kit[X], x: X) -> X:
+    """Return the nearest integer, halves away from zero; integers are what they are."""
+    if not is_float(k.dtype_of(x)):
+        return x
     # Adding a half and truncating would round 0.49999997 up; the difference to the truncated value
     # is exact.
-    whole = np.trunc(x)
-    one = x.dtype.type(1)
-    return np.where(np.abs(x - whole) >= x.dtype.type(0.5), whole + np.copysign(one, x), whole)
-
-
-def _round_half_away_element(x: PrimExpr) -> PrimExpr:
-    if not is_float(x.dtype):
-        return x
-    whole, one = call("trunc", x), const(1, x.dtype)
-    return Select(call("fabs", x - whole) >= 0.5, whole + Select(x < 0, -one, one), whole)
+    whole = k.unary("trunc", x)
+    one = k.where(k.binary("less", x, number(k, 0, x)), number(k, -1, x), number(k, 1, x))
+    far = k.binary("greater_equal", k.unary("abs", k.binary("subtract", x, whole)), number(k, 0.5, x))
+    return k.where(far, k.binary("add", whole, one), whole)
 
 
 def _round_relax(e: Emit[V], attrs: NoAttrs, data: V) -> V:
@@ -245,37 +244,6 @@ def cast_type(attrs: CastAttrs, data: Type) -> Type:
     return TensorType(tensor(data).shape, attrs.dtype)
 
 
-def convert(data: Array, dtype: str) -> Array:
-    """Return ``data`` as ``dtype``, itself where it is that already.
-
-    Floats truncate, integers wrap, bool is x != 0.
-    """
-    target = numpy_dtype(dtype)
-    if data.dtype == target:
-        return data
-    if dtype == "bool":
-        return np.asarray(data != data.dtype.type(0))
-    with np.errstate(all="ignore"):
-        return data.astype(target)
-
-
-# Compilers leave open what a negative float is as an unsigned number, and one that is too large:
-# wider ones wrap.
-_BY_WAY_OF = {"int8": "int32", "int16": "int32", "uint8": "int32", "uint16": "int32", "uint32": "int64"}
-
-
-def convert_element(value: PrimExpr, dtype: str) -> PrimExpr:
-    """Return one element as ``dtype``."""
-    if value.dtype == dtype:
-        return value
-    if is_float(value.dtype) and dtype in _BY_WAY_OF:
-        return cast(dtype, cast(_BY_WAY_OF[dtype], value))
-    # A NaN is true; TVM finds it not different from 0.
-    if dtype == "bool" and not is_float(value.dtype):
-        return value.not_equal(const(0, value.dtype))
-    return cast(dtype, value)
-
-
 def cast_numpy(attrs: CastAttrs, data: Array) -> Array:
     """Return ``data`` as ``attrs.dtype``."""
     return convert(data, attrs.dtype)
@@ -288,7 +256,7 @@ def cast_compute(attrs: CastAttrs, out: TensorType, data: te.Tensor) -> te.Tenso
 
 def cast_relax(e: Emit[V], attrs: CastAttrs, data: V) -> V:
     """R.astype; a float becomes a small or unsigned number by way of a wider one."""
-    wider = _BY_WAY_OF.get(attrs.dtype) if is_float(tensor(e.type_of(data)).dtype) else None
+    wider = BY_WAY_OF.get(attrs.dtype) if is_float(tensor(e.type_of(data)).dtype) else None
     return e.call("astype", e.call("astype", data, dtype=wider) if wider else data, dtype=attrs.dtype)
 
 
@@ -505,22 +473,22 @@ OPS = (
     unary("rsqrt", _rsqrt, "rsqrt", "``1 / sqrt(x)``."),
     unary("sigmoid", _sigmoid, "sigmoid", "``1 / (1 + exp(-x))``."),
     unary("tanh", np.tanh, "tanh", "Hyperbolic tangent."),
-    unary("erf", erf.erf, in_single("erf"), "Error function."),
+    unary("erf", erf.erf, "erf", "Error function."),
     unary("sin", np.sin, "sin", "Sine."),
     unary("cos", np.cos, "cos", "Cosine."),
     unary("tan", np.tan, "tan", "Tangent."),
-    unary("sinh", np.sinh, in_single("sinh"), "Hyperbolic sine.", limits=(_NO_HALF,)),
-    unary("cosh", np.cosh, in_single("cosh"), "Hyperbolic cosine.", limits=(_NO_HALF,)),
-    unary("asin", np.arcsin, in_single("asin"), "Inverse sine.", limits=(_NO_HALF,)),
-    unary("acos", np.arccos, in_single("acos"), "Inverse cosine.", limits=(_NO_HALF,)),
-    unary("atan", np.arctan, in_single("atan"), "Inverse tangent.", limits=(_NO_HALF,)),
-    unary("asinh", np.arcsinh, in_single("asinh"), "Inverse hyperbolic sine.", limits=(_NO_HALF,)),
-    unary("acosh", np.arccosh, in_single("acosh"), "Inverse hyperbolic cosine.", limits=(_NO_HALF,)),
+    unary("sinh", np.sinh, "sinh", "Hyperbolic sine.", limits=(_NO_HALF,)),
+    unary("cosh", np.cosh, "cosh", "Hyperbolic cosine.", limits=(_NO_HALF,)),
+    unary("asin", np.arcsin, "asin", "Inverse sine.", limits=(_NO_HALF,)),
+    unary("acos", np.arccos, "acos", "Inverse cosine.", limits=(_NO_HALF,)),
+    unary("atan", np.arctan, "atan", "Inverse tangent.", limits=(_NO_HALF,)),
+    unary("asinh", np.arcsinh, "asinh", "Inverse hyperbolic sine.", limits=(_NO_HALF,)),
+    unary("acosh", np.arccosh, "acosh", "Inverse hyperbolic cosine.", limits=(_NO_HALF,)),
     unary("atanh", np.arctanh, "atanh", "Inverse hyperbolic tangent."),
     # TVM's approximations stay within a few units in the last place of the functions themselves.
     unary("fast_exp", np.exp, "exp", "e to the power of x.", relax=_renamed("exp"), in_relax=False),
     unary("fast_tanh", np.tanh, "tanh", "Hyperbolic tangent.", relax=_renamed("tanh"), in_relax=False),
-    unary("fast_erf", erf.erf, in_single("erf"), "Error function.", relax=_renamed("erf"), in_relax=False),
+    unary("fast_erf", erf.erf, "erf", "Error function.", relax=_renamed("erf"), in_relax=False),
     unary("floor", _keeping_integers(np.floor), _on_floats("floor"), "Round down.", floating=False),
     unary("ceil", _keeping_integers(np.ceil), _on_floats("ceil"), "Round up.", floating=False),
     unary(
@@ -528,7 +496,7 @@ OPS = (
         script=Script("trunc", "x", since="0.21"),
     ),
     unary(
-        "round", _keeping_integers(_round_half_away), _round_half_away_element,
+        "round", lambda x: _round_half_away(ARRAYS, x), lambda x: _round_half_away(ELEMENTS, x),
         "Round to the nearest integer, halves away from zero.",
         floating=False, relax=Expanded(_round_relax), in_relax=False,
     ),

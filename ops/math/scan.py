@@ -16,10 +16,10 @@ from typing import TypeAlias
 import numpy as np
 
 from relay2relax.core.dtype import Array
+from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.limits import NO_BOOL
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import normal_axis, tensor
-from relay2relax.ops.math.elementwise import convert, convert_element
 from relay2relax.ops.registry.attributes import DType, OptionalBool, OptionalInteger
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, V
 from relay2relax.ops.registry.script import Script

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
+from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, X, definition, kernel, number
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, shapes_of, unless_float
 from relay2relax.ops.common.shapes import any_type, check_float, floating, normal_axis, tensor
 from relay2relax.ops.registry.attributes import Double, Int, NoAttrs
@@ -19,7 +20,7 @@ from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import equal, static
-from relay2relax.tir.ir.expr import PrimExpr, Select, const, maximum
+from relay2relax.tir.ir.expr import PrimExpr, const, maximum
 from relay2relax.tir.ir.intrinsics import call
 
 
@@ -136,16 +137,14 @@ def relu_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     return te.compute(out.shape, lambda *at: maximum(data[at], const(0, data.dtype)), "relu")
 
 
-def leaky_relu_numpy(attrs: LeakyReluAttrs, data: Array) -> Array:
-    """Return positive elements, and others times ``alpha``."""
-    x: Any = data
-    return np.asarray(np.where(x > 0, x, x * x.dtype.type(attrs.alpha)))
+def _leaky(k: Kit[X], x: X, slope: X) -> X:
+    """Return positive elements, and others times their slope."""
+    return k.where(k.binary("greater", x, number(k, 0, x)), x, k.binary("multiply", x, slope))
 
 
-def leaky_relu_compute(attrs: LeakyReluAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
+def leaky_relu(k: Kit[X], attrs: LeakyReluAttrs, x: X) -> X:
     """Return positive elements, and others times ``alpha``."""
-    zero, alpha = const(0, data.dtype), const(attrs.alpha, data.dtype)
-    return te.compute(out.shape, lambda *at: Select(data[at] > zero, data[at], data[at] * alpha), "leaky_relu")
+    return _leaky(k, x, number(k, attrs.alpha, x))
 
 
 def prelu_relay_type(attrs: PReluAttrs, data: Type, alpha: Type) -> TensorType:
@@ -180,18 +179,16 @@ def prelu_operands(attrs: PReluAttrs, types: tuple[Type | None, ...]) -> tuple[T
 
 def prelu_numpy(attrs: PReluAttrs, data: Array, alpha: Array) -> Array:
     """Return positive elements, and others times their slope."""
-    x: Any = data
-    slopes: Any = alpha.reshape([-1 if d == attrs.axis % x.ndim else 1 for d in range(x.ndim)])
-    return np.asarray(np.where(x > 0, x, x * slopes))
+    slopes = alpha.reshape([-1 if d == attrs.axis % data.ndim else 1 for d in range(data.ndim)])
+    return _leaky(ARRAYS, data, slopes)
 
 
 def prelu_compute(attrs: PReluAttrs, out: TensorType, data: te.Tensor, alpha: te.Tensor) -> te.Tensor:
     """Return positive elements, and others times their slope."""
-    zero, axis = const(0, data.dtype), normal_axis(attrs.axis, data.rank)
-    one = static(alpha.shape[0]) == 1
+    axis, one = normal_axis(attrs.axis, data.rank), static(alpha.shape[0]) == 1
 
     def element(*at: PrimExpr) -> PrimExpr:
-        return Select(data[at] > zero, data[at], data[at] * alpha[0 if one else at[axis]])
+        return _leaky(ELEMENTS, data[at], alpha[0 if one else at[axis]])
 
     return te.compute(out.shape, element, "prelu")
 
@@ -255,8 +252,8 @@ OPS: tuple[OpDef, ...] = (
         infer=same_type,
         relay_type=any_type,
         relax_type=floating("leakyrelu", same_type),
-        numpy=leaky_relu_numpy,
-        compute=leaky_relu_compute,
+        numpy=kernel(leaky_relu),
+        compute=definition(leaky_relu, "leaky_relu"),
         relax=SameOp(),
         script=Script("nn.leakyrelu", "data, alpha=0.01", limits=(_ONLY_FLOATS,)),
     ),

@@ -7,23 +7,15 @@ Source of the semantics: TVM 0.27, ``python/tvm/relax/transform/legalize_ops/nn.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from relay2relax.core.dtype import Array, is_float
-from relay2relax.ops.common import erf
-from relay2relax.ops.common.narrow_floats import in_single
+from relay2relax.core.dtype import is_float
+from relay2relax.ops.common.formula import Formula, Kit, X, definition, kernel, number
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import Double, NoAttrs
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp
+from relay2relax.ops.registry.record import A, OpDef, OpError, SameOp
 from relay2relax.ops.registry.script import OLDEST, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
-from relay2relax.tir import te
-from relay2relax.tir.ir.expr import PrimExpr, Select, const, maximum, minimum
-from relay2relax.tir.ir.intrinsics import call
 
 SOURCE = "TVM 0.27 python/tvm/relax/transform/legalize_ops/nn.py"
 # S. Klambauer et al., "Self-Normalizing Neural Networks", 2017: the fixed point of mean 0 and
@@ -47,120 +39,77 @@ def floating_type(attrs: object, data: Type) -> TensorType:
     return found
 
 
-def gelu_element(attrs: NoAttrs, x: PrimExpr) -> PrimExpr:
-    """Return ``x`` times the normal distribution's probability of less than ``x``."""
-    scaled = x * const(math.sqrt(0.5), x.dtype)
-    erf = in_single("erf")(scaled)
-    return x * (const(0.5, x.dtype) + erf * const(0.5, x.dtype))
+def gelu(k: Kit[X], attrs: NoAttrs, x: X) -> X:
+    """Return ``x`` times the normal distribution's probability of less than ``x``:
+    ``x * (0.5 + 0.5 * erf(x / sqrt(2)))``.
+    """
+    half = number(k, 0.5, x)
+    error = k.unary("erf", k.binary("multiply", x, number(k, math.sqrt(0.5), x)))
+    return k.binary("multiply", x, k.binary("add", half, k.binary("multiply", error, half)))
 
 
-def gelu_numpy(attrs: NoAttrs, x: Any) -> Array:
-    """Return ``x * (0.5 + 0.5 * erf(x / sqrt(2)))``."""
-    half = x.dtype.type(0.5)
-    return np.asarray(x * (half + erf.erf(x * x.dtype.type(math.sqrt(0.5))) * half))
-
-
-def gelu_tanh_element(attrs: NoAttrs, x: PrimExpr) -> PrimExpr:
-    """Return the approximation of gelu by a hyperbolic tangent."""
-
-    def number(value: float) -> PrimExpr:
-        return const(value, x.dtype)
-
-    inner = number(math.sqrt(2 / math.pi)) * x * (number(1.0) + number(0.044715) * x * x)
-    return number(0.5) * x * (number(1.0) + call("tanh", inner))
-
-
-def gelu_tanh_numpy(attrs: NoAttrs, x: Any) -> Array:
+def gelu_tanh(k: Kit[X], attrs: NoAttrs, x: X) -> X:
     """Return ``0.5 * x * (1 + tanh(sqrt(2 / pi) * x * (1 + 0.044715 * x * x)))``."""
-    number = x.dtype.type
-    inner = number(math.sqrt(2 / math.pi)) * x * (number(1) + number(0.044715) * x * x)
-    return np.asarray(number(0.5) * x * (number(1) + np.tanh(inner)))
+    one = number(k, 1, x)
+    cube = k.binary("multiply", k.binary("multiply", number(k, 0.044715, x), x), x)
+    scaled = k.binary("multiply", number(k, math.sqrt(2 / math.pi), x), x)
+    inner = k.binary("multiply", scaled, k.binary("add", one, cube))
+    halved = k.binary("multiply", number(k, 0.5, x), x)
+    return k.binary("multiply", halved, k.binary("add", one, k.unary("tanh", inner)))
 
 
-def silu_numpy(attrs: NoAttrs, x: Any) -> Array:
+def silu(k: Kit[X], attrs: NoAttrs, x: X) -> X:
     """Return ``x * sigmoid(x)``."""
-    one = x.dtype.type(1)
-    return np.asarray(x * (one / (one + np.exp(-x))))
+    return k.binary("multiply", x, k.unary("sigmoid", x))
 
 
-def selu_element(attrs: NoAttrs, x: PrimExpr) -> PrimExpr:
-    """Return ``scale * (max(x, 0) + min(alpha * (exp(x) - 1), 0))``."""
-    zero, one = const(0, x.dtype), const(1, x.dtype)
-    below = minimum(zero, const(_SELU_ALPHA, x.dtype) * (call("exp", x) - one))
-    return const(_SELU_SCALE, x.dtype) * (maximum(x, zero) + below)
+def selu(k: Kit[X], attrs: NoAttrs, x: X) -> X:
+    """Return ``scale * (max(x, 0) + min(0, alpha * (exp(x) - 1)))``."""
+    zero = number(k, 0, x)
+    power = k.binary("subtract", k.unary("exp", x), number(k, 1, x))
+    below = k.binary("minimum", zero, k.binary("multiply", number(k, _SELU_ALPHA, x), power))
+    total = k.binary("add", k.binary("maximum", x, zero), below)
+    return k.binary("multiply", number(k, _SELU_SCALE, x), total)
 
 
-def selu_numpy(attrs: NoAttrs, x: Any) -> Array:
-    """Return ``scale * (max(x, 0) + min(alpha * (exp(x) - 1), 0))``."""
-    number = x.dtype.type
-    below = np.minimum(number(0), number(_SELU_ALPHA) * (np.exp(x) - number(1)))
-    return np.asarray(number(_SELU_SCALE) * (np.maximum(x, number(0)) + below))
-
-
-def softplus_element(attrs: SoftplusAttrs, x: PrimExpr) -> PrimExpr:
+def softplus(k: Kit[X], attrs: SoftplusAttrs, x: X) -> X:
     """Return ``log(1 + exp(beta * x)) / beta``, and ``x`` where that is the same."""
-    scaled = const(attrs.beta, x.dtype) * x
-    smooth = const(1 / attrs.beta, x.dtype) * call("log", const(1, x.dtype) + call("exp", scaled))
-    return Select(scaled > const(attrs.threshold, x.dtype), x, smooth)
-
-
-def softplus_numpy(attrs: SoftplusAttrs, x: Any) -> Array:
-    """Return ``log(1 + exp(beta * x)) / beta``, and ``x`` where that is the same."""
-    number = x.dtype.type
-    scaled = number(attrs.beta) * x
-    smooth = number(1 / attrs.beta) * np.log(number(1) + np.exp(scaled))
-    return np.asarray(np.where(scaled > number(attrs.threshold), x, smooth))
+    scaled = k.binary("multiply", number(k, attrs.beta, x), x)
+    power = k.binary("add", number(k, 1, x), k.unary("exp", scaled))
+    smooth = k.binary("multiply", number(k, 1 / attrs.beta, x), k.unary("log", power))
+    return k.where(k.binary("greater", scaled, number(k, attrs.threshold, x)), x, smooth)
 
 
 def _activation(
     name: str,
-    function: Callable[[Any, Any], Array],
-    element: Callable[[Any, PrimExpr], PrimExpr],
+    formula: Formula[A],
     doc: str,
-    attrs: type = NoAttrs,
+    attrs: type[A] = NoAttrs,  # type: ignore[assignment]
     *,
     params: str = "data",
     since: str = OLDEST,
     spread: Spread | None = None,
-) -> OpDef:
-    def numpy(given: Any, data: Array) -> Array:
-        with np.errstate(all="ignore"):
-            return np.asarray(function(given, data), data.dtype)
-
-    def compute(given: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
-        return te.compute(out.shape, lambda *at: element(given, data[at]), name)
-
+) -> OpDef[A]:
     return OpDef(
         doc=doc,
         source=SOURCE,
         inputs=("data",),
         attrs=attrs,
         infer=floating_type,
-        numpy=numpy,
-        compute=compute,
+        numpy=kernel(formula),
+        compute=definition(formula, name),
         relax=SameOp(),
         script=Script(f"nn.{name}", params, since=since, spread=spread),
     )
 
 
 OPS: tuple[OpDef, ...] = (
+    _activation("gelu", gelu, "The element times the normal probability of less than it.", spread=Spread.ELEMENTS),
+    _activation("gelu_tanh", gelu_tanh, "gelu, approximated by a hyperbolic tangent.", spread=Spread.ELEMENTS),
+    _activation("silu", silu, "The element times its sigmoid.", spread=Spread.ELEMENTS),
+    _activation("selu", selu, "An exponential unit that keeps mean 0 and variance 1.", since="0.20"),
     _activation(
-        "gelu", gelu_numpy, gelu_element, "The element times the normal probability of less than it.",
-        spread=Spread.ELEMENTS,
-    ),
-    _activation(
-        "gelu_tanh", gelu_tanh_numpy, gelu_tanh_element, "gelu, approximated by a hyperbolic tangent.",
-        spread=Spread.ELEMENTS,
-    ),
-    _activation(
-        "silu", silu_numpy, lambda attrs, x: x * call("sigmoid", x), "The element times its sigmoid.",
-        spread=Spread.ELEMENTS,
-    ),
-    _activation(
-        "selu", selu_numpy, selu_element, "An exponential unit that keeps mean 0 and variance 1.", since="0.20",
-    ),
-    _activation(
-        "softplus", softplus_numpy, softplus_element, "A smooth version of relu: `log(1 + exp(beta * x)) / beta`.",
-        SoftplusAttrs, params="data, beta=1.0, threshold=20.0", since="0.20",
+        "softplus", softplus, "A smooth version of relu: `log(1 + exp(beta * x)) / beta`.", SoftplusAttrs,
+        params="data, beta=1.0, threshold=20.0", since="0.20",
     ),
 )  # fmt: skip

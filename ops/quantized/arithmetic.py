@@ -11,50 +11,24 @@ Source of the semantics: TVM 0.18 src/relay/qnn/op/requantize.cc, src/relay/qnn/
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.dtype import Array
+from relay2relax.ops.common.formula import Kit, X
 from relay2relax.ops.common.shapes import tensor
-from relay2relax.ops.math.elementwise import convert
-from relay2relax.ops.registry.record import Emit, OpError
+from relay2relax.ops.registry.record import Emit, OpError, V
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, equal, static
-from relay2relax.tir.ir.expr import BinaryOp, IntImm, PrimExpr, Select, binary, cast, const, maximum, minimum
+from relay2relax.tir.ir.expr import IntImm, PrimExpr, Select, binary, cast, const, maximum, minimum
 from relay2relax.tir.ir.intrinsics import call, max_value, min_value
-
-X = TypeVar("X")
-V = TypeVar("V")
 
 # A shift further than this leaves nothing of the product of an int32 and a multiplier of 31 bits.
 FARTHEST = 62
 _MANTISSA = (1 << 52) - 1
-
-
-class Kit(Protocol[X]):
-    """What the formulas need of a kind of value; operands have one dtype."""
-
-    def const(self, value: float | int, dtype: str) -> X:
-        """Return a constant."""
-
-    def cast(self, x: X, dtype: str) -> X:
-        """Return ``x`` as ``dtype``; floats truncate, integers wrap."""
-
-    def unary(self, name: str, x: X) -> X:
-        """Return the Relay operator ``name`` of ``x``."""
-
-    def binary(self, name: str, a: X, b: X) -> X:
-        """Return the Relay operator ``name`` of ``a`` and ``b``."""
-
-    def where(self, condition: X, a: X, b: X) -> X:
-        """Return ``a`` where the condition holds, else ``b``."""
-
-    def is_all(self, x: X, value: int) -> bool:
-        """Whether ``x`` is known to be ``value`` everywhere, so that a step can be left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,113 +127,6 @@ def limits(dtype: str) -> tuple[int, int]:
     if not (isinstance(low, IntImm) and isinstance(high, IntImm)):
         raise OpError(f"quantised numbers are integers, not {dtype}", 0)
     return low.value, high.value
-
-
-# Kits
-
-
-def _record(name: str) -> Any:
-    from relay2relax.ops.registry.table import relay_op
-
-    record = relay_op(name)
-    assert record is not None, name
-    return record
-
-
-class Arrays:
-    """Formulas on numpy arrays, by the values of Relay's operators."""
-
-    def const(self, value: float | int, dtype: str) -> Array:
-        return np.asarray(value, numpy_dtype(dtype))
-
-    def cast(self, x: Array, dtype: str) -> Array:
-        return convert(x, dtype)
-
-    def unary(self, name: str, x: Array) -> Array:
-        record = _record(name)
-        return np.asarray(record.numpy(record.attrs(), x))
-
-    def binary(self, name: str, a: Array, b: Array) -> Array:
-        record = _record(name)
-        with np.errstate(all="ignore"):
-            return np.asarray(record.numpy(record.attrs(), a, b))
-
-    def where(self, condition: Array, a: Array, b: Array) -> Array:
-        return np.asarray(np.where(condition, a, b))
-
-    def is_all(self, x: Array, value: int) -> bool:
-        return bool(np.all(x == value))
-
-
-_OPERATORS: Mapping[str, BinaryOp] = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "less": "<",
-    "equal": "==",
-    "right_shift": ">>",
-}
-
-
-class Elements:
-    """Formulas on single elements of tensor programs."""
-
-    def const(self, value: float | int, dtype: str) -> PrimExpr:
-        return const(value, dtype)
-
-    def cast(self, x: PrimExpr, dtype: str) -> PrimExpr:
-        return cast(dtype, x)
-
-    def unary(self, name: str, x: PrimExpr) -> PrimExpr:
-        return call("fabs" if name == "abs" else name, x)
-
-    def binary(self, name: str, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-        match name:
-            case "minimum":
-                return minimum(a, b)
-            case "maximum":
-                return maximum(a, b)
-        return binary(_OPERATORS[name], a, b)
-
-    def where(self, condition: PrimExpr, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-        return Select(condition, a, b)
-
-    def is_all(self, x: PrimExpr, value: int) -> bool:
-        return isinstance(x, IntImm) and x.value == value
-
-
-class RelaxValues(Generic[V]):
-    """Formulas as Relax operators that ``emit`` emits."""
-
-    def __init__(self, emit: Emit[V]) -> None:
-        self.emit = emit
-
-    def const(self, value: float | int, dtype: str) -> V:
-        return self.emit.const(value, dtype)
-
-    def cast(self, x: V, dtype: str) -> V:
-        if tensor(self.emit.type_of(x)).dtype == dtype:
-            return x
-        known = self.emit.constant_of(x)
-        return self.emit.call("astype", x, dtype=dtype) if known is None else self.emit.const(known, dtype)
-
-    def unary(self, name: str, x: V) -> V:
-        return self.emit.call(name, x)
-
-    def binary(self, name: str, a: V, b: V) -> V:
-        return self.emit.call(name, a, b)
-
-    def where(self, condition: V, a: V, b: V) -> V:
-        return self.emit.call("where", condition, a, b)
-
-    def is_all(self, x: V, value: int) -> bool:
-        known = self.emit.constant_of(x)
-        return known is not None and bool(np.all(known == value))
-
-
-ARRAYS = Arrays()
-ELEMENTS = Elements()
 
 
 # Fixed-point factors of ratios

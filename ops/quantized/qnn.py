@@ -13,16 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from relay2relax.core.dtype import Array
+from relay2relax.ops.common.conversion import convert
+from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
 from relay2relax.ops.common.shapes import tensor
-from relay2relax.ops.math.elementwise import convert
 from relay2relax.ops.quantized.arithmetic import (
-    ARRAYS,
-    ELEMENTS,
     UNKNOWN_SCALES,
     Factor,
-    Kit,
-    RelaxValues,
-    X,
     channel_axis,
     check_axis,
     check_dtype,

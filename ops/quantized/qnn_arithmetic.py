@@ -12,16 +12,12 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array
+from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
 from relay2relax.ops.common.shapes import operand_indices, tensor
 from relay2relax.ops.math.broadcast import arithmetic_type
 from relay2relax.ops.quantized.arithmetic import (
-    ARRAYS,
-    ELEMENTS,
     UNKNOWN_SCALES,
     Factor,
-    Kit,
-    RelaxValues,
-    X,
     check_parameter,
     check_scalar,
     constants,

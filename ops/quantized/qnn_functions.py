@@ -13,16 +13,12 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array
+from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.nn.activation import LeakyReluAttrs, SoftmaxAttrs
 from relay2relax.ops.quantized.arithmetic import (
-    ARRAYS,
-    ELEMENTS,
     UNKNOWN_SCALES,
     Factor,
-    Kit,
-    RelaxValues,
-    X,
     check_dtype,
     check_scalar,
     constants,

@@ -15,16 +15,14 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, RelaxValues
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.math.matmul import BatchMatmulAttrs, DenseAttrs
 from relay2relax.ops.nn.convolution_rules import Conv2DAttrs, Conv2DTransposeAttrs
 from relay2relax.ops.nn.pooling import AvgPool2DAttrs
 from relay2relax.ops.quantized.arithmetic import (
-    ARRAYS,
-    ELEMENTS,
     UNKNOWN_SCALES,
-    RelaxValues,
     check_dtype,
     check_parameter,
     check_scalar,

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
+from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.shapes import any_type, extent_value, tensor
-from relay2relax.ops.math.elementwise import convert, convert_element, identity_type
+from relay2relax.ops.math.elementwise import identity_type
 from relay2relax.ops.registry.attributes import DType, Expr, Int, NoAttrs, OptionalIndexExprArray, String
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script, Types

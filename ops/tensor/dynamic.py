@@ -17,9 +17,9 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.common.conversion import convert
 from relay2relax.ops.common.reshape_rules import new_shape
 from relay2relax.ops.common.shapes import normal_axes, normal_axis, tensor
-from relay2relax.ops.math.elementwise import convert
 from relay2relax.ops.registry import table
 from relay2relax.ops.registry.attributes import Int, NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V

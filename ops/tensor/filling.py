@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.limits import dtype_of
 from relay2relax.ops.common.shapes import tensor
-from relay2relax.ops.math.elementwise import convert, convert_element
 from relay2relax.ops.registry.attributes import DType, Expr, Int, NoAttrs
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
 from relay2relax.ops.registry.script import Limit, Script

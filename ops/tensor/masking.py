@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, numpy_dtype
+from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.shapes import tensor
-from relay2relax.ops.math.elementwise import convert, convert_element
 from relay2relax.ops.registry.attributes import Bool, Double, DType, Int, Integer
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script

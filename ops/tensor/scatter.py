@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, of_array
+from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.limits import NO_BOOL, shapes_of
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.common.stmt_builders import nested
-from relay2relax.ops.math.elementwise import convert, convert_element
 from relay2relax.ops.registry.attributes import Integer, String
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script

@@ -54,7 +54,7 @@ def argmax() -> PrimFunc:
         return Select(best[1] >= new[1], best[0], new[0]), Select(best[1] >= new[1], best[1], new[1])
 
     identity = (const(-1, "int64"), min_value("float32"))
-    index, _ = te.compute((5,), lambda i: te.Reduce(combine, identity, (k.var, x[i, k]), (k,)), "argmax")
+    index, _ = te.compute_several((5,), lambda i: te.Reduce(combine, identity, (k.var, x[i, k]), (k,)), "argmax")
     return te.create_prim_func([x], [index], "argmax")
 
 

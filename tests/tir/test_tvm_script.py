@@ -227,7 +227,7 @@ def test_two_value_reduction(run_in_tvm) -> None:
         return Select(better, best[0], new[0]), Select(best[1] > new[1], best[1], new[1])
 
     identity = (const(-1, "int64"), min_value("float32"))
-    index, value = te.compute((n,), lambda i: te.Reduce(combine, identity, (k.var, x[i, k]), (k,)), "argmax")
+    index, value = te.compute_several((n,), lambda i: te.Reduce(combine, identity, (k.var, x[i, k]), (k,)), "argmax")
     rows = data(3, 8)
     found, peak = run_in_tvm(te.create_prim_func([x], [index, value], "f"), [rows], [(3,), (3,)])
     assert (found == rows.argmax(1)).all()
@@ -237,7 +237,7 @@ def test_two_value_reduction(run_in_tvm) -> None:
 @tvm_only
 def test_several_results_and_shared_temporaries(run_in_tvm) -> None:
     x = te.placeholder((4,), "float32", "x")
-    low, high = te.compute((4,), lambda i: (x[i] - 1.0, x[i] + 1.0), "pair")
+    low, high = te.compute_several((4,), lambda i: (x[i] - 1.0, x[i] + 1.0), "pair")
     both = te.compute((4,), lambda i: low[i] * high[i], "both")
     func = te.create_prim_func([x], [both, high, both, x], "f")
     assert [buffer.name for buffer in func.root_buffers] == ["pair_0"]
