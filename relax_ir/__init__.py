@@ -1,8 +1,21 @@
 """Relax: struct info with symbolic shapes, expressions in A-normal form, builder, checks, script
 and passes.
 
-Begin with ``expr.py`` and ``struct_info.py``; ``builder.py`` makes modules, ``infer.py`` knows the
-struct info of every expression, ``printer.py`` writes TVMScript.
+    mod = relax_ir.parse(script)
+    mod = relax_ir.transform.LegalizeOps()(mod)
+    print(mod.script())
+
+Begin reading in ``ir/expr.py`` and ``ir/struct_info.py``. Each room imports only those before it:
+
+- ``ir/`` programs as data, how they are walked, how their small parts are written
+- ``inference/`` the struct info of every expression
+- ``analysis/`` questions: uses, definitions, well-formedness, equality, hashes
+- ``build/`` programs made binding by binding, in normal form
+- ``transform/`` passes
+- ``script/`` TVMScript, read and written
+- ``tvm_bridge.py`` modules of an installed apache-tvm
+
+Names load their modules when they are first used.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,20 @@
 """Relay: its programs as data, its text and JSON, type inference, passes and workloads.
 
-``expr.py`` and ``types.py`` hold the grammar; ``module.py`` what a program is made of. ``parse``
-reads text, ``load`` any file, ``infer_type`` finds the types. Names load their modules when they
-are first used.
+    mod = relay_ir.infer_type(relay_ir.parse(text))
+    print(mod["main"].body, mod.types[mod["main"].body])
+
+Begin reading in ``ir/expr.py`` and ``ir/types.py``, which hold the grammar; ``ir/module.py`` says
+what a program is made of. Each room imports only those before it:
+
+- ``ir/`` programs as data; how they are walked, rebuilt and compared
+- ``compat/`` what earlier versions of TVM wrote, as calls of today
+- ``json/`` and ``text/`` the two formats of TVM, read and written
+- ``inference/`` the types
+- ``build/`` programs written in Python: variables, operators as functions, the prelude
+- ``io/``, ``transform/``, ``frontend/``, ``testing/`` files, passes, models of other frameworks,
+  workloads
+
+Names load their modules when they are first used.
 """
 
 from typing import TYPE_CHECKING

@@ -1,9 +1,15 @@
 """Tensor programs (TensorIR): scalar expressions, statements, and the PrimFuncs that hold them.
 
-Nothing here knows an operator or a graph. A program begins as a tensor expression (``te.py``),
-becomes a PrimFunc of blocks (``lowering.py``), may be checked (``check.py``), rescheduled
-(``schedule/``) and printed (``printer.py``); ``arith.py`` keeps integer expressions in canonical
-form. Begin reading with ``expr.py`` and ``stmt.py``.
+Nothing here knows an operator or a graph. Begin reading with ``ir/expr.py`` and ``ir/stmt.py``. A
+program begins as a tensor expression (``te/``), which becomes a PrimFunc of blocks
+(``te/create_prim_func.py``). Each room imports only those before it:
+
+- ``ir/`` expressions, statements, functions; how they are walked and compared
+- ``arith/`` integer expressions in canonical form, and what can be proved of them
+- ``extent.py`` dimensions of tensors
+- ``analysis/`` what is found out: checks, regions of blocks, effects, patterns of fusion
+- ``te/`` and ``normalize/`` how PrimFuncs are made, and the form that every backend runs
+- ``schedule/`` and ``script/`` loops in another order; TVMScript, read and written
 """
 
 from typing import TYPE_CHECKING

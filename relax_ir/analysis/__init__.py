@@ -1,4 +1,7 @@
-"""Questions asked of Relax programs: uses, definitions, well-formedness, equality, hashes."""
+"""Questions asked of Relax programs. ``analysis.py`` has those of TVM's ``relax.analysis``, which
+are the names here; ``check.py`` checks that a module is well formed, ``structural_equal.py`` and
+``hashing.py`` compare programs up to names.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -60,9 +60,9 @@ from relay2relax.relax_ir.ir.struct_info import (
     to_type,
 )
 from relay2relax.relax_ir.ir.visit import bindings, operands
+from relay2relax.tir.analysis.purity import is_pure
 from relay2relax.tir.extent import ANY, Extent, Shape, canonical, is_any
 from relay2relax.tir.ir import expr as tir
-from relay2relax.tir.ir.purity import is_pure
 from relay2relax.tir.ir.stmt import PrimFunc
 
 

@@ -2,8 +2,9 @@
 
     mod = Sequential([LegalizeOps(), FoldConstant()])(BindParams("main", weights)(mod))
 
-A pass does not change the module it is given. ``core/passes.py`` is the pass manager;
-``mutator.py`` and ``rewriter.py`` are the two ways in which passes walk a module.
+A pass does not change the module it is given. The pass manager is ``relay2relax.core.passes``;
+``rewriting/`` has the two ways in which passes walk a module. ``fusion/`` computes operators
+together, ``memory/`` allocates, plans and releases. Names load their modules when first used.
 """
 
 from typing import TYPE_CHECKING

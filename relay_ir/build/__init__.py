@@ -1,4 +1,7 @@
-"""Relay written in Python: variables, operators as functions, the prelude."""
+"""Relay written in Python: ``build.py`` makes variables and calls, ``op.py`` has operators as
+functions, ``annotation.py`` devices, ``scope_builder.py`` lets and branches, ``prelude.py`` the
+standard types.
+"""
 
 from typing import TYPE_CHECKING
 

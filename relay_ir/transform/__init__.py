@@ -4,7 +4,8 @@ its argument.
     mod = transform.ToGraphNormalForm()(mod)
 
 What a pass does not touch it returns as it was: spans, sharing and weights survive. Inferred types
-are forgotten where anything changed. ``core/passes.py`` is the pass manager.
+are forgotten where anything changed. The pass manager is ``relay2relax.core.passes``;
+``infrastructure.py`` has what passes over Relay share. Names load their modules when first used.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The algebra behind ``arith.py``: sums under what is known of their variables.
+"""The algebra behind ``simplify.py``: sums under what is known of their variables.
 
 The work on one question is bounded, so that no expression takes long: what has to be known of a
 part is found once, and when the budget is spent, limits are taken as unknown and sums are left as

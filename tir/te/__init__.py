@@ -1,7 +1,7 @@
 """Tensor expressions, and the PrimFuncs that are made of them.
 
 ``tensor.py`` says what a tensor is, element by element; ``create_prim_func.py`` makes TensorIR of
-it.
+it. ``inline.py`` puts the body of one PrimFunc into another.
 """
 
 from relay2relax.tir.te.create_prim_func import create_prim_func

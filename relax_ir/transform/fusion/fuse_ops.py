@@ -31,10 +31,10 @@ from relay2relax.relax_ir.ir.visit import operands, variables, with_operands
 from relay2relax.relax_ir.transform.fusion.fusion_groups import Node, groups_of
 from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, RelaxPass
 from relay2relax.relax_ir.transform.rewriting.rewriter import substitute_extents
+from relay2relax.tir.analysis.pattern import OpPattern, op_pattern
 from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir import expr as tir
 from relay2relax.tir.ir.stmt import PrimFunc
-from relay2relax.tir.te.pattern import OpPattern, op_pattern
 
 # How long the name of a fused function may become.
 _LONGEST_NAME = 240

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from relay2relax.tir.te.pattern import OpPattern
+from relay2relax.tir.analysis.pattern import OpPattern
 
 _ELEMWISE, _BROADCAST, _INJECTIVE = OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE
 _REDUCE, _ANCHOR, _TUPLE, _OPAQUE = (

@@ -11,8 +11,8 @@ from relay2relax import backends
 from relay2relax import relax_ir as rx
 from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.relax_ir.transform import FuseOps, FuseTIR, LegalizeOps, Sequential
+from relay2relax.tir.analysis.pattern import OpPattern, op_pattern
 from relay2relax.tir.ir.stmt import PrimFunc
-from relay2relax.tir.te.pattern import OpPattern, op_pattern
 
 RANDOM = np.random.default_rng(5)
 IMAGE = 'R.Tensor((2, 4, 6, 6), dtype="float32")'
