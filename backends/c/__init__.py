@@ -1,8 +1,11 @@
-"""PrimFuncs as C: scheduled as tensor programs, printed, compiled once and cached by content.
+"""PrimFuncs as C: fused and scheduled as tensor programs, printed, compiled once and cached by
+content.
 
-``schedule.py`` decides how loops run (TIR to TIR), ``codegen.py`` prints what it left,
-``compile.py`` builds and loads the shared object, ``module.py`` calls it. Begin reading with
-``module.py``.
+``merge_calls.py`` makes one PrimFunc of a run of calls, ``stages.py`` reads it as a list of stages,
+the rules of ``fusion/pipeline.py`` make that shorter, ``schedule/schedule.py`` decides how loops
+run (TIR to TIR), ``codegen/program.py`` prints what it left, ``toolchain.py`` compiles it, and
+``loaded_module.py`` calls it. ``backends/vm/native.py`` has these steps in order for a whole Relax
+module. Begin reading with ``fusion/pipeline.py``.
 """
 
 from relay2relax.backends.c.loaded_module import CompiledModule, compile_prim_funcs

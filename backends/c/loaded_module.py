@@ -50,14 +50,14 @@ class CompiledModule:
         self.path = path
         self.entries = entries
         self._functions: dict[str, Any] = {}
-        self._kept: dict[str, _Kept] = {}
+        self._constant_tables: dict[str, _ConstantTable] = {}
         self._times: dict[str, _Times] = {}
         self._profiling = False
         library = load_object(path)
         library.r2r_set_threads(ctypes.c_int64(thread_count()))
         for name, entry in entries.items():
             self._functions[name] = _bound(library, entry.symbol)
-            self._kept[name] = _prepare(library, entry, constants)
+            self._constant_tables[name] = _prepare(library, entry, constants)
             self._times[name] = _Times(len(entry.stages))
 
     def function(self, name: str) -> tuple[Entry, Any]:
@@ -119,10 +119,10 @@ class CompiledModule:
         count = len(func.buffers)
         inputs, scalars = count - func.num_outputs, len(func.params) - count
         where = _dimensions(func, entry.variables[scalars:])
-        state = _State(func, len(entry.variables))
+        state = _PerThread(func, len(entry.variables))
         places = {var: number for number, var in enumerate(entry.variables)}
         size = extent_function(entry.arena.size, places)
-        table, times = self._kept[name].address, self._times[name]
+        table, times = self._constant_tables[name].address, self._times[name]
         floats = any(is_float(var.dtype) for var in entry.variables)
 
         def run(*args: Any) -> None:
@@ -179,7 +179,7 @@ class CompiledModule:
         arena = aligned_bytes(integer(entry.arena.size, values))
         addresses = (ctypes.c_void_p * (len(given) + 1))(*(array.ctypes.data for array in given), arena.ctypes.data)
         numbers = (ctypes.c_int64 * max(len(entry.variables), 1))(*(_number(v, values[v]) for v in entry.variables))
-        function(addresses, numbers, self._kept[name].table, None)
+        function(addresses, numbers, self._constant_tables[name].table, None)
         for array, used in zip(arrays[first:], given[first:], strict=True):
             if used.ctypes.data != array.ctypes.data:
                 array[...] = used
@@ -211,7 +211,7 @@ def _bound(library: ctypes.CDLL, symbol: str) -> Any:
     return function
 
 
-def _prepare(library: ctypes.CDLL, entry: Entry, constants: Mapping[Buffer, Array]) -> _Kept:
+def _prepare(library: ctypes.CDLL, entry: Entry, constants: Mapping[Buffer, Array]) -> _ConstantTable:
     """Compute what an entry has computed ahead; return the table of what it keeps from then on."""
     memory = aligned_bytes(integer(entry.prepared.size, {}))
     arrays = [np.ascontiguousarray(constants[buffer]) for buffer in entry.constants]
@@ -219,7 +219,7 @@ def _prepare(library: ctypes.CDLL, entry: Entry, constants: Mapping[Buffer, Arra
         sources = [np.ascontiguousarray(constants[buffer]) for buffer in entry.sources]
         scratch = aligned_bytes(integer(entry.scratch.size, {}))
         _bound(library, entry.ahead)(None, None, _table([*sources, memory, scratch]), None)
-    return _Kept((*arrays, memory), _table([*arrays, memory]))
+    return _ConstantTable((*arrays, memory), _table([*arrays, memory]))
 
 
 def _table(arrays: Sequence[Array]) -> Any:
@@ -227,7 +227,7 @@ def _table(arrays: Sequence[Array]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _ConstantTable:
     """Arrays that a function reads on every call, and their addresses."""
 
     arrays: tuple[Array, ...]
@@ -251,7 +251,7 @@ class _Times:
         self.values: list[int] = []
 
 
-class _Own:
+class _CallState:
     """What one thread keeps from call to call of one function: argument blocks, and memory for
     temporaries.
     """
@@ -289,11 +289,11 @@ class _Own:
             self.addresses[len(self.arrays)] = int(self._memory.ctypes.data)
 
 
-class _State(threading.local):
-    """One :class:`_Own` for each thread."""
+class _PerThread(threading.local):
+    """One :class:`_CallState` for each thread."""
 
     def __init__(self, func: PrimFunc, variables: int) -> None:
-        self.own = _Own(func, variables)
+        self.own = _CallState(func, variables)
 
 
 def aligned_bytes(size: int) -> Array:

@@ -139,21 +139,21 @@ def _entry(
     extents = shape_variables([*params, *func.root_buffers])
     stages = [_Stage(one, stage_kernel(one.stmt, extents, plan.memory, plan.begin)) for one in plan.stages]
     stages = _without_repetitions(stages, frozenset(params))
-    ahead, later = _parted(stages, frozenset(params), constants)
+    ahead, later = _split_ahead(stages, frozenset(params), constants)
     made = {buffer for stage in ahead for buffer in stage.kernel.written}
     wanted = {buffer for stage in later for buffer in stage.kernel.buffers}
     last = len(ahead)
     prepared = plan_memory({buffer: (0, last) for buffer in _used(ahead) if buffer in made & wanted})
     scratch = plan_memory(_lifetimes(ahead, constants | (made & wanted)))
     arena = plan_memory(_lifetimes(later, constants | made | set(params)))
-    kept = tuple(buffer for buffer in _used(later) if buffer in constants)
+    read_always = tuple(buffer for buffer in _used(later) if buffer in constants)
     sources = tuple(buffer for buffer in _used(ahead) if buffer in constants)
     scalars = [p for p in func.params if p not in func.buffer_map]
     variables = tuple(dict.fromkeys([*scalars, *(e for b in params for e in b.shape if isinstance(e, Var))]))
     names = {var: f"n{number}" for number, var in enumerate(variables)}
     places = {buffer: f"a[{number}]" for number, buffer in enumerate(params)}
-    places |= {buffer: f"k[{number}]" for number, buffer in enumerate(kept)}
-    places |= _places(prepared, f"k[{len(kept)}]", names) | _places(arena, f"a[{len(params)}]", names)
+    places |= {buffer: f"k[{number}]" for number, buffer in enumerate(read_always)}
+    places |= _places(prepared, f"k[{len(read_always)}]", names) | _places(arena, f"a[{len(params)}]", names)
     lines = _entry_text(symbol, later, places, names, _named(later, kernels, often=True))
     if ahead:
         places = {buffer: f"k[{number}]" for number, buffer in enumerate(sources)}
@@ -165,7 +165,7 @@ def _entry(
         variables,
         arena,
         tuple(stage.scheduled for stage in later),
-        kept,
+        read_always,
         sources,
         prepared,
         scratch,
@@ -204,7 +204,7 @@ def _without_repetitions(stages: Sequence[_Stage], params: frozenset[Buffer]) ->
     return found
 
 
-def _parted(
+def _split_ahead(
     stages: Sequence[_Stage], params: frozenset[Buffer], constants: frozenset[Buffer]
 ) -> tuple[list[_Stage], list[_Stage]]:
     """Return the stages that depend on constants alone, and the others, each in order."""

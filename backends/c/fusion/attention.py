@@ -41,14 +41,14 @@ _MOST_ROWS, _LEAST_ROWS = 32, 8
 _BLOCK_BYTES = 1 << 17
 
 
-def fuse_attention(program: Program, kept: frozenset[Buffer]) -> Program:
+def fuse_attention(program: Program, given: frozenset[Buffer]) -> Program:
     """Return ``program`` with products around rows as one.
 
-    The buffers ``kept`` are wanted by others, too.
+    The buffers ``given`` are wanted by others, too.
     """
     number = 0
     while number < len(program.stages):
-        found = _attention(number, program, kept)
+        found = _attention(number, program, given)
         if found is not None:
             stages: list[Part] = list(program.stages)
             stages[found.last] = found.blocks()
@@ -140,7 +140,7 @@ class _Attention:
         return replace(changed, target=local[stage.target], indices=(position(stage.target, stage.indices[-1]),))
 
 
-def _attention(number: int, program: Program, kept: frozenset[Buffer]) -> _Attention | None:
+def _attention(number: int, program: Program, given: frozenset[Buffer]) -> _Attention | None:
     """Return the products around the rows ``number``, None where there are none, or none that can
     be one with them.
     """
@@ -149,13 +149,13 @@ def _attention(number: int, program: Program, kept: frozenset[Buffer]) -> _Atten
         return None
     users = Users(program)
     (result,) = map(program.memory, rows.writes())
-    readers = [] if result in kept or users.writers[result] != [number] else users.readers.get(result, [])
+    readers = [] if result in given or users.writers[result] != [number] else users.readers.get(result, [])
     second = program.stages[readers[0]] if len(readers) == 1 else None
     if not isinstance(second, Stage):
         return None
     for scores in sorted(users.reads[number], key=lambda buffer: buffer.name):
         writers = users.writers.get(scores, [])
-        if scores in kept or len(writers) != 1 or users.readers[scores] != [number]:
+        if scores in given or len(writers) != 1 or users.readers[scores] != [number]:
             continue
         product = program.stages[writers[0]]
         if isinstance(product, Stage) and _may_move(writers[0], number, readers[0], users):

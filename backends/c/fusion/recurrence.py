@@ -22,7 +22,7 @@ _LEAST_STEPS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _TimeStep:
     """A product with a joined operand: ``joined`` is loaded at ``run``, the reduced axis, in
     ``dimension``.
     """
@@ -48,9 +48,9 @@ def batch_recurrences(stages: Sequence[AnyStage], memory: Callable[[Buffer], Buf
     ``memory`` says which buffer's memory a buffer is.
     """
     makers = _single_makers(stages, memory)
-    groups: dict[object, list[_Step]] = {}
+    groups: dict[object, list[_TimeStep]] = {}
     for number, stage in enumerate(stages):
-        step = _step(number, stage, stages, makers) if isinstance(stage, Stage) else None
+        step = _time_step(number, stage, stages, makers) if isinstance(stage, Stage) else None
         if step is not None:
             groups.setdefault(_signature(step), []).append(step)
     before: dict[int, list[AnyStage]] = {}
@@ -84,7 +84,9 @@ def _single_makers(stages: Sequence[AnyStage], memory: Callable[[Buffer], Buffer
     return makers
 
 
-def _step(number: int, stage: Stage, stages: Sequence[AnyStage], makers: dict[Buffer, int | None]) -> _Step | None:
+def _time_step(
+    number: int, stage: Stage, stages: Sequence[AnyStage], makers: dict[Buffer, int | None]
+) -> _TimeStep | None:
     reduction = stage.reduction
     if reduction is None or reduction.op != "+" or len(reduction.axes) != 1:
         return None
@@ -107,11 +109,11 @@ def _step(number: int, stage: Stage, stages: Sequence[AnyStage], makers: dict[Bu
         first, second = sorted(pieces, key=lambda piece: piece.box[dimension][0])
         others = [d for d in range(len(first.box)) if d != dimension]
         if all(first.box[d] == second.box[d] == (0, None) for d in others) and first.box[dimension][1] is not None:
-            return _Step(number, stage, joined, weight, dimension, (first, second))
+            return _TimeStep(number, stage, joined, weight, dimension, (first, second))
     return None
 
 
-def _signature(step: _Step) -> object:
+def _signature(step: _TimeStep) -> object:
     """Return what the steps of one recurrence have in common."""
     order = {axis.var: n for n, axis in enumerate((*step.stage.axes, step.run))}
 
@@ -127,7 +129,7 @@ def _signature(step: _Step) -> object:
 
 
 def _available(
-    group: Sequence[_Step],
+    group: Sequence[_TimeStep],
     side: int,
     stages: Sequence[AnyStage],
     makers: dict[Buffer, int | None],
@@ -161,7 +163,7 @@ def _available(
     return sorted(early)
 
 
-def _together(group: Sequence[_Step], side: int) -> tuple[list[AnyStage], list[Stage]]:
+def _together(group: Sequence[_TimeStep], side: int) -> tuple[list[AnyStage], list[Stage]]:
     """Return the stages that make one sum for all steps, and the steps with the other part of their
     sums.
     """
@@ -171,21 +173,21 @@ def _together(group: Sequence[_Step], side: int) -> tuple[list[AnyStage], list[S
     extent = simplify(binary("-", one.run.extent if high is None else IntImm(high), IntImm(low)))
     count = len(group)
     # The rows: for each step what its operand is indexed with, and the summed part.
-    kept = [axis for axis in one.stage.axes if axis.var in one.joined.indices]
-    rows = Buffer("steps", (IntImm(count), *(axis.extent for axis in kept), extent), dtype)
+    row_axes = [axis for axis in one.stage.axes if axis.var in one.joined.indices]
+    rows = Buffer("steps", (IntImm(count), *(axis.extent for axis in row_axes), extent), dtype)
     step, run = Var("step"), Var("k")
-    places = [Var(axis.var.name) for axis in kept]
+    places = [Var(axis.var.name) for axis in row_axes]
 
     def operand(number: int) -> PrimExpr:
         other = group[number]
-        at = {axis.var: place for axis, place in zip(_kept(other), places, strict=True)}
+        at = {axis.var: place for axis, place in zip(_row_axes(other), places, strict=True)}
         indices = [substitute(index, at) for index in other.joined.indices]
         indices[other.dimension] = simplify(binary("+", run, IntImm(low)))
         return other.pieces[side].at(indices)
 
     axes = (
         Axis(step, IntImm(count)),
-        *(Axis(p, a.extent) for p, a in zip(places, kept, strict=True)),
+        *(Axis(p, a.extent) for p, a in zip(places, row_axes, strict=True)),
         Axis(run, extent),
     )
     bounds = {axis.var: (0, binary("-", axis.extent, 1)) for axis in axes}
@@ -196,7 +198,7 @@ def _together(group: Sequence[_Step], side: int) -> tuple[list[AnyStage], list[S
     mine = {axis.var: Var(axis.var.name) for axis in one.stage.axes}
     result, k, t = Var("result", dtype), Var("k"), Var("step")
     sums = Buffer("sums", (IntImm(count), *(axis.extent for axis in one.stage.axes)), dtype)
-    row = BufferLoad(rows, (t, *(mine[axis.var] for axis in kept), k))
+    row = BufferLoad(rows, (t, *(mine[axis.var] for axis in row_axes), k))
     moved: dict[Var, PrimExpr] = {**mine, one.run.var: binary("+", k, IntImm(low))}
     weight = map_expr(one.weight, lambda node: moved.get(node) if isinstance(node, Var) else None)
     assert isinstance(weight, BufferLoad)
@@ -207,11 +209,11 @@ def _together(group: Sequence[_Step], side: int) -> tuple[list[AnyStage], list[S
     return [gather, product], [_rest(other, 1 - side, sums, number) for number, other in enumerate(group)]
 
 
-def _kept(step: _Step) -> list[Axis]:
+def _row_axes(step: _TimeStep) -> list[Axis]:
     return [axis for axis in step.stage.axes if axis.var in step.joined.indices]
 
 
-def _rest(step: _Step, side: int, sums: Buffer, number: int) -> Stage:
+def _rest(step: _TimeStep, side: int, sums: Buffer, number: int) -> Stage:
     """Return a step that sums one part of its operand, and adds what was summed for it before."""
     stage, reduction = step.stage, step.stage.reduction
     assert reduction is not None

@@ -33,12 +33,12 @@ _LOCAL_BYTES = 1 << 15
 _FURTHEST = 64
 
 
-def fuse_rows(program: Program, kept: frozenset[Buffer]) -> Program:
+def fuse_rows(program: Program, given: frozenset[Buffer]) -> Program:
     """Return ``program`` with stages over the same rows as one.
 
-    The buffers ``kept`` are wanted by others, too.
+    The buffers ``given`` are wanted by others, too.
     """
-    still = kept.union(*(set(pair) for pair in program.views.items()))
+    still = given.union(*(set(pair) for pair in program.views.items()))
     work: list[Part] = list(program.stages)
     number = 0
     users = Users(program)
@@ -235,9 +235,9 @@ class _Group:
         bounds = stage.bounds
 
         def place(buffer: Buffer, indices: Sequence[PrimExpr]) -> PrimExpr:
-            kept = [d for d in range(len(indices)) if d not in self.places[buffer]]
-            inner = Buffer(buffer.name, tuple(buffer.shape[d] for d in kept), buffer.dtype)
-            return flat_index(inner, [indices[d] for d in kept], bounds)
+            inner_dimensions = [d for d in range(len(indices)) if d not in self.places[buffer]]
+            inner = Buffer(buffer.name, tuple(buffer.shape[d] for d in inner_dimensions), buffer.dtype)
+            return flat_index(inner, [indices[d] for d in inner_dimensions], bounds)
 
         def rewrite(node: PrimExpr) -> PrimExpr | None:
             if isinstance(node, BufferLoad) and node.buffer in local:

@@ -25,7 +25,7 @@ def make_views(
     for stage in stages:
         for buffer in stage.writes():
             written[buffer] = written.get(buffer, 0) + 1
-    kept: list[AnyStage] = []
+    left: list[AnyStage] = []
     for stage in stages:
         pair = _ordered_copy(stage)
         if pair is not None:
@@ -40,8 +40,8 @@ def make_views(
             if target in results and root not in params and written.get(root) == 1:
                 views[root] = target
                 continue
-        kept.append(stage)
-    return kept, views
+        left.append(stage)
+    return left, views
 
 
 def _ordered_copy(stage: AnyStage) -> tuple[Buffer, Buffer] | None:
