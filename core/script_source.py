@@ -89,7 +89,7 @@ def statement_word(node: ast.stmt) -> str:
     return _STATEMENTS.get(kind, kind.lower())
 
 
-def is_plain(value: Any) -> bool:
+def is_plain(value: object) -> bool:
     """Whether a Python value can be written as a literal: a number, a string, None, lists and
     dictionaries of those.
     """
@@ -264,7 +264,7 @@ class ScriptSource:
             names.add(one.arg)
         return [*given.posonlyargs, *given.args]
 
-    def once(self, known: dict[str, Any], new: dict[str, Any], node: ast.AST) -> None:
+    def once(self, known: dict[str, object], new: dict[str, object], node: ast.AST) -> None:
         """Add the attributes ``new`` to those that are ``known``; raises ScriptProblem for a key
         that is there.
         """

@@ -26,7 +26,7 @@ import linecache
 import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from types import FrameType, FunctionType, ModuleType
+from types import CellType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from relay2relax import relax_ir
@@ -50,11 +50,11 @@ class _Word(Words):
             raise AttributeError(name)
         return _Word(f"{self._text}.{name}")
 
-    def __call__(self, *args: Any, **keywords: Any) -> _Word:
+    def __call__(self, *args: object, **keywords: object) -> _Word:
         given = [*map(repr, args), *(f"{name}={value!r}" for name, value in keywords.items())]
         return _Word(f"{self._text}({', '.join(given)})")
 
-    def __getitem__(self, index: Any) -> _Word:
+    def __getitem__(self, index: object) -> _Word:
         return _Word(f"{self._text}[{index!r}]")
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class _Modules(_Word):
     """The namespace ``I``."""
 
     @staticmethod
-    def ir_module(cls: type | None = None, **_: Any) -> Any:
+    def ir_module(cls: type | None = None, **_: object) -> Any:
         """Return the module that the decorated class describes.
 
         Raises ParseError and WellFormedError.
@@ -77,7 +77,7 @@ class _Relax(_Word):
     """The namespace ``R``."""
 
     @staticmethod
-    def function(func: FunctionType | None = None, **_: Any) -> Any:
+    def function(func: FunctionType | None = None, **_: object) -> Any:
         """Return the function that the decorated one describes.
 
         Inside a module's class it waits for that.
@@ -89,7 +89,7 @@ class _Tensors(_Word):
     """The namespace ``T``."""
 
     @staticmethod
-    def prim_func(func: FunctionType | None = None, **_: Any) -> Any:
+    def prim_func(func: FunctionType | None = None, **_: object) -> Any:
         """Return the PrimFunc that the decorated function describes.
 
         Inside a module's class it waits for that.
@@ -174,7 +174,7 @@ def _is_of_module(func: FunctionType) -> bool:
 # What the names around it are.
 
 
-def _outside(item: type | FunctionType, functions: list[FunctionType]) -> Iterator[tuple[str, Any]]:
+def _outside(item: type | FunctionType, functions: list[FunctionType]) -> Iterator[tuple[str, object]]:
     """Yield the names that the functions can see around them, and what they are.
 
     Later ones come first.
@@ -202,7 +202,7 @@ def _outside(item: type | FunctionType, functions: list[FunctionType]) -> Iterat
                 yield name, cell.cell_contents
 
 
-def _is_filled(cell: Any) -> bool:
+def _is_filled(cell: CellType) -> bool:
     try:
         _ = cell.cell_contents
     except ValueError:
@@ -210,7 +210,7 @@ def _is_filled(cell: Any) -> bool:
     return True
 
 
-def _namespaces(outside: Mapping[str, Any]) -> dict[str, str]:
+def _namespaces(outside: Mapping[str, object]) -> dict[str, str]:
     """Return the names that stand for TVMScript's namespaces, or for this module, and which."""
     found = {name: repr(value) for name, value in outside.items() if value is I or value is R or value is T}
     for name, value in outside.items():

@@ -37,11 +37,11 @@ class Words:
 class Captured:
     """What names of a script stand for: arrays and functions, and scalars."""
 
-    found: Mapping[str, Any]
+    found: Mapping[str, object]
     scalars: Mapping[str, PrimExpr]
 
 
-def fill_in(source: ScriptSource, outside: Mapping[str, Any], live: bool) -> Captured:
+def fill_in(source: ScriptSource, outside: Mapping[str, object], live: bool) -> Captured:
     """Put what ``outside`` says into the tree of ``source``; return what cannot stand there, by
     the names for it.
 
@@ -57,15 +57,15 @@ def fill_in(source: ScriptSource, outside: Mapping[str, Any], live: bool) -> Cap
 class _FillIn(ast.NodeTransformer):
     """Walks the tree, knowing which names are the script's own where it is."""
 
-    def __init__(self, source: ScriptSource, outside: Mapping[str, Any], live: bool) -> None:
+    def __init__(self, source: ScriptSource, outside: Mapping[str, object], live: bool) -> None:
         self.source = source
         self.live = live
         self.outside = outside
         self.own: frozenset[str] = _WORDS | {*source.aliases, *_defined(source.tree.body)}
-        self.found: dict[str, Any] = {}
+        self.found: dict[str, object] = {}
         self.scalars: dict[str, PrimExpr] = {}
 
-    def visit(self, node: ast.AST) -> Any:
+    def visit(self, node: ast.AST) -> ast.AST:
         match node:
             case ast.ClassDef(body=body):
                 return self.within(node, _defined(body))
@@ -115,7 +115,7 @@ class _FillIn(ast.NodeTransformer):
             ast.copy_location(one, node)
         return replacement
 
-    def written(self, value: Any, node: ast.expr) -> ast.expr | None:
+    def written(self, value: object, node: ast.expr) -> ast.expr | None:
         if isinstance(value, (np.integer, np.bool_)):
             value = value.item()
         if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
@@ -132,7 +132,7 @@ class _FillIn(ast.NodeTransformer):
             return self.named(value, node, self.found)
         return None
 
-    def named(self, value: Any, node: ast.expr, table: dict[str, Any]) -> ast.Name:
+    def named(self, value: object, node: ast.expr, table: dict[str, Any]) -> ast.Name:
         name = node.id if isinstance(node, ast.Name) else f"outside{len(table)}"
         while not isinstance(node, ast.Name) and (name in self.outside or name in self.own or name in table):
             name += "_"

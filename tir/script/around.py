@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
 
 from relay2relax.tir.ir.builtins import FOREIGN
 from relay2relax.tir.ir.expr import Pointer, StringImm, Var
@@ -102,12 +101,13 @@ class AroundReader:
         given = self.source.arguments(call, ("node", "attr_key", "value"))
         self.source.require(call, given, "node", "attr_key", "value")
         key = self.source.string(given["attr_key"], "a key")
-        node, value = self.about(given["node"]), self.attributes.attribute(given["value"])
-        if key in THREAD_KEYS:
-            value = self.exprs.operators.typed(value, given["value"])
+        node = self.about(given["node"])
+        # How many threads there are is a scalar.
+        read = self.exprs.expr if key in THREAD_KEYS else self.attributes.attribute
+        value = read(given["value"])
         return lambda body: Attribute(node, key, value, body)
 
-    def about(self, node: ast.expr) -> Any:
+    def about(self, node: ast.expr) -> object:
         """Return what an attribute is of."""
         if isinstance(node, ast.Name) and isinstance(found := self.scopes.lookup(node.id), Memory):
             return found.buffer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from collections.abc import Mapping
 
 from relay2relax.tir.ir.expr import Buffer, StringImm
 from relay2relax.tir.ir.stmt import Target, ThreadAxis
@@ -18,19 +18,19 @@ class AttributeReader:
         self.scopes = context.scopes
         self.exprs = exprs
 
-    def attributes(self, node: ast.Dict) -> dict[str, Any]:
+    def attributes(self, node: ast.Dict) -> dict[str, object]:
         """Return a dictionary of attributes.
 
         Typed literals become plain numbers, other scalars expressions.
         """
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
                 raise self.source.problem(node, "a dictionary is written out", "expected keys and values")
             found[self.source.string(key, "a key")] = self.attribute(value)
         return found
 
-    def attribute(self, node: ast.expr) -> Any:
+    def attribute(self, node: ast.expr) -> object:
         """Return one value: plain, or of plain values, or an expression, a buffer, a thread, a
         target.
         """
@@ -56,14 +56,19 @@ class AttributeReader:
         given = self.source.arguments(node, ("target_config", "host"))
         if "target_config" not in given:
             raise self.source.problem(node, "`T.target` takes a target", 'expected "llvm" or {"kind": "llvm"}')
-        values = {name: self.attribute(value) for name, value in given.items()}
-        for name, value in values.items():
-            if not isinstance(value, (str, dict, Target)):
-                raise self.source.problem(given[name], "this is no target", 'expected "llvm" or {"kind": "llvm"}')
-        host = values.get("host")
-        return Target(values["target_config"], host.value if isinstance(host, Target) else host)
+        told = self.machine(given["target_config"])
+        return Target(told, self.machine(given["host"]) if "host" in given else None)
 
-    def noted(self, node: ast.Call, called: str) -> dict[str, Any]:
+    def machine(self, node: ast.expr) -> str | Mapping[str, object]:
+        """Return the text or the table that describes a target, that of a ``T.target`` also."""
+        value = self.attribute(node)
+        if isinstance(value, Target):
+            value = value.value
+        if not isinstance(value, (str, dict)):
+            raise self.source.problem(node, "this is no target", 'expected "llvm" or {"kind": "llvm"}')
+        return value
+
+    def noted(self, node: ast.Call, called: str) -> dict[str, object]:
         """Return the dictionary that ``called`` is given alone."""
         if len(node.args) != 1 or not isinstance(node.args[0], ast.Dict):
             raise self.source.problem(node, f"{called} takes a dictionary", "expected one dictionary")

@@ -8,7 +8,6 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from relay2relax.core import dtype as dt
 from relay2relax.tir.ir.expr import Buffer, IntImm, Pointer, PrimExpr, SizeVar, Var
@@ -24,7 +23,7 @@ _ARGUMENTS = (
     "axis_separators", "layout",
 )  # fmt: skip
 # What they say by default, which is not kept.
-_DEFAULTS: dict[str, tuple[Any, ...]] = {
+_DEFAULTS: dict[str, tuple[object, ...]] = {
     "align": (64, -1, 0), "offset_factor": (0,), "buffer_type": ("", "default"), "axis_separators": ([],), "layout": (),
 }  # fmt: skip
 # The scope of what they allocate, where the name alone says it.
@@ -97,11 +96,11 @@ class BufferReader:
         steps = tuple(map(self.place, strides))
         return Buffer(name, extents, dtype, scope or "global", steps, offset, notes)
 
-    def notes(self, given: dict[str, ast.expr]) -> dict[str, Any]:
+    def notes(self, given: dict[str, ast.expr]) -> dict[str, object]:
         """Return the arguments that say nothing of elements, but for those that stand for the
         default.
         """
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for name, defaults in _DEFAULTS.items():
             if name not in given or (_is_none(given[name]) and name != "layout"):
                 continue
@@ -177,7 +176,7 @@ class BufferReader:
         of = self.memory_of(value) if called != "T.alloc_buffer" else None
         return partial(_allocated, buffer, of, self.annotations(value))
 
-    def annotations(self, value: ast.Call) -> dict[str, Any]:
+    def annotations(self, value: ast.Call) -> dict[str, object]:
         for keyword in value.keywords:
             if keyword.arg == "annotations":
                 if not isinstance(keyword.value, ast.Dict):
@@ -282,7 +281,7 @@ class BufferReader:
 def _allocated(
     buffer: Buffer,
     of: Buffer | PrimExpr | None,
-    annotations: dict[str, Any],
+    annotations: dict[str, object],
     body: Stmt,
     values: tuple[int | float, ...] | None = None,
     scalar: bool = False,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from relay2relax.core.script_source import counted
 from relay2relax.tir.ir.expr import PrimExpr, Var, cast, const
@@ -71,7 +70,7 @@ class LoopReader:
         return self.single(called, names[0], call, node.body)
 
     def single(self, called: str, name: str, call: ast.Call, body: list[ast.stmt]) -> Stmt:
-        notes: dict[str, Any] = {}
+        notes: dict[str, object] = {}
         thread = ""
         parts = list(call.args)
         if called == "T.thread_binding" and parts and isinstance(parts[-1], ast.Constant):

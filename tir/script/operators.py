@@ -141,7 +141,7 @@ class Operators:
         right = self.meets(b, a)
         return self.typed(a, node, right.dtype), right
 
-    def meets(self, expr: PrimExpr, number: Any) -> PrimExpr:
+    def meets(self, expr: PrimExpr, number: object) -> PrimExpr:
         if isinstance(number, float) and not dt.is_float(expr.dtype):
             return cast("float32", expr)
         if expr.dtype == "bool" and not isinstance(number, bool):

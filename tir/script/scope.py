@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Union
 
 from relay2relax.core.script_source import Poison, stored_names
 from relay2relax.tir.ir.expr import Buffer, BufferData, BufferLoad, IntImm, PrimExpr, Var
@@ -49,7 +49,7 @@ class BlockFrame:
     predicate: PrimExpr | None = None
     init: Stmt | None = None
     buffers: list[Buffer] = field(default_factory=list)
-    annotations: dict[str, Any] = field(default_factory=dict)
+    annotations: dict[str, object] = field(default_factory=dict)
     matches: list[MatchBuffer] = field(default_factory=list)
 
 

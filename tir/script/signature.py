@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from relay2relax.tir.ir.expr import Buffer, Pointer, Var
 from relay2relax.tir.script.attributes import AttributeReader
@@ -25,7 +24,7 @@ class SignatureReader:
         self.params: list[Var] = []
         self.buffer_map: dict[Var, Buffer] = {}
         self.matched: set[Var] = set()
-        self.attrs: dict[str, Any] = {}
+        self.attrs: dict[str, object] = {}
 
     def parameter(self, argument: ast.arg) -> None:
         """Read one parameter."""
@@ -85,7 +84,7 @@ class SignatureReader:
 
     def function_attributes(self, node: ast.Call) -> None:
         """Read ``T.func_attr``."""
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for name, value in self.attributes.noted(node, "T.func_attr").items():
             # Classic scripts call by other names what is kept under the names of today.
             is_ours = name.startswith(self.dialect.attributes)
