@@ -12,10 +12,10 @@ from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.expr import Binding, Expr, Function, SeqExpr, Var
 from relay2relax.relax_ir.ir.struct_info import FuncStructInfo, StructInfo
 from relay2relax.relax_ir.ir.text import print_struct_info
-from relay2relax.relax_ir.script.arguments import Arguments
 from relay2relax.relax_ir.script.attributes import AttributeReader
 from relay2relax.relax_ir.script.bindings import Bindings, with_values
 from relay2relax.relax_ir.script.branches import assigned_names, is_dataflow
+from relay2relax.relax_ir.script.calls.arguments import Arguments
 from relay2relax.relax_ir.script.context import ModuleContext, Require
 from relay2relax.relax_ir.script.devices import DeviceReader
 from relay2relax.relax_ir.script.expr import ValueReader

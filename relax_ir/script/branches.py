@@ -10,7 +10,7 @@ from relay2relax.core.script_source import FollowsError, ScriptSource
 from relay2relax.relax_ir.ir.expr import Expr, If, SeqExpr, Tuple
 from relay2relax.relax_ir.ir.struct_info import PrimStructInfo, StructInfo
 from relay2relax.relax_ir.ir.visit import LEAVES
-from relay2relax.relax_ir.script.arguments import Arguments
+from relay2relax.relax_ir.script.calls.arguments import Arguments
 from relay2relax.relax_ir.script.context import Values
 from relay2relax.relax_ir.script.types import TypeReader
 from relay2relax.tir.script.context import ReadContext

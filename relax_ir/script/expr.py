@@ -9,12 +9,12 @@ from typing import cast
 import numpy as np
 
 from relay2relax.relax_ir.ir.expr import Constant, Expr, TupleGetItem, Var
-from relay2relax.relax_ir.script.arguments import EXPRESSIONS, Arguments
-from relay2relax.relax_ir.script.calls import CallReader
-from relay2relax.relax_ir.script.constants import ConstantReader
+from relay2relax.relax_ir.script.calls.arguments import EXPRESSIONS, Arguments
+from relay2relax.relax_ir.script.calls.constants import ConstantReader
+from relay2relax.relax_ir.script.calls.operators import OperatorReader
+from relay2relax.relax_ir.script.calls.reader import CallReader
 from relay2relax.relax_ir.script.context import ModuleContext, ModuleName
 from relay2relax.relax_ir.script.devices import DeviceReader
-from relay2relax.relax_ir.script.operators import OperatorReader
 from relay2relax.relax_ir.script.types import TypeReader, as_dimension
 from relay2relax.tir.script.context import ReadContext, Value
 

@@ -16,9 +16,9 @@ from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.expr import Call, Expr, GlobalVar, PrimValue, Tuple, TupleGetItem, Var
 from relay2relax.relax_ir.ir.struct_info import PrimStructInfo, StructInfo, TupleStructInfo
 from relay2relax.relax_ir.ir.text import print_struct_info
-from relay2relax.relax_ir.script.arguments import Arguments
 from relay2relax.relax_ir.script.branches import BranchReader, assigned_names, is_dataflow
-from relay2relax.relax_ir.script.calls import PYTHON
+from relay2relax.relax_ir.script.calls.arguments import Arguments
+from relay2relax.relax_ir.script.calls.reader import PYTHON
 from relay2relax.relax_ir.script.context import ModuleContext, ModuleName, Values
 from relay2relax.relax_ir.script.types import TypeReader
 from relay2relax.tir.ir import expr as tir

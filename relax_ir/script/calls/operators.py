@@ -17,9 +17,9 @@ from relay2relax.relax_ir.inference.op_signatures import RENAMED, REQUIRED, Sign
 from relay2relax.relax_ir.ir.expr import Call, Constant, Expr, PrimValue, ShapeExpr, Tuple, Var
 from relay2relax.relax_ir.ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
 from relay2relax.relax_ir.ir.visit import LEAVES
-from relay2relax.relax_ir.script.arguments import EXPRESSIONS, Arguments, plain
+from relay2relax.relax_ir.script.calls.arguments import EXPRESSIONS, Arguments, plain
+from relay2relax.relax_ir.script.calls.foreign import RESULT, ForeignReader, find_keyword
 from relay2relax.relax_ir.script.dialect import implied
-from relay2relax.relax_ir.script.foreign import RESULT, ForeignReader, find_keyword
 from relay2relax.relax_ir.script.types import as_dimension
 from relay2relax.tir.ir.expr import FloatImm, IntImm, PrimExpr
 from relay2relax.tir.script.context import ReadContext

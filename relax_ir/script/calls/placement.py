@@ -9,9 +9,9 @@ import ast
 from relay2relax.ops.target.layout_rewrites import IndexMap
 from relay2relax.relax_ir.ir.expr import Call
 from relay2relax.relax_ir.ir.mesh import placement_text
+from relay2relax.relax_ir.script.calls.operators import OperatorReader
 from relay2relax.relax_ir.script.context import Values
 from relay2relax.relax_ir.script.devices import DeviceReader
-from relay2relax.relax_ir.script.operators import OperatorReader
 from relay2relax.relax_ir.script.types import TypeReader
 from relay2relax.tir.extent import as_prim
 from relay2relax.tir.ir.expr import PrimExpr, Var

@@ -17,13 +17,13 @@ from relay2relax.relax_ir.ir.expr import (
     TupleGetItem,
     Var,
 )
-from relay2relax.relax_ir.script.arguments import Arguments
-from relay2relax.relax_ir.script.constants import ConstantReader
+from relay2relax.relax_ir.script.calls.arguments import Arguments
+from relay2relax.relax_ir.script.calls.constants import ConstantReader
+from relay2relax.relax_ir.script.calls.operators import OperatorReader
+from relay2relax.relax_ir.script.calls.packed import PackedReader
+from relay2relax.relax_ir.script.calls.placement import PlacementReader
 from relay2relax.relax_ir.script.context import ModuleContext, Values
 from relay2relax.relax_ir.script.devices import DeviceReader
-from relay2relax.relax_ir.script.operators import OperatorReader
-from relay2relax.relax_ir.script.packed import PackedReader
-from relay2relax.relax_ir.script.placement import PlacementReader
 from relay2relax.relax_ir.script.types import TypeReader
 from relay2relax.tir.script.context import ReadContext
 

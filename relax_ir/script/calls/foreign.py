@@ -15,7 +15,7 @@ from relay2relax.relax_ir.inference.op_signatures import (
 )
 from relay2relax.relax_ir.ir.expr import Call, Expr, PrimValue, ShapeExpr, StringImm, Tuple
 from relay2relax.relax_ir.ir.struct_info import StructInfo
-from relay2relax.relax_ir.script.arguments import EXPRESSIONS, Arguments, plain
+from relay2relax.relax_ir.script.calls.arguments import EXPRESSIONS, Arguments, plain
 from relay2relax.tir.extent import as_prim
 
 # What the result of a call is said with, by age.

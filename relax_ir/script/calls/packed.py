@@ -20,9 +20,9 @@ from relay2relax.relax_ir.ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
-from relay2relax.relax_ir.script.arguments import Arguments
+from relay2relax.relax_ir.script.calls.arguments import Arguments
+from relay2relax.relax_ir.script.calls.foreign import RESULT
 from relay2relax.relax_ir.script.context import ModuleContext, Values
-from relay2relax.relax_ir.script.foreign import RESULT
 from relay2relax.tir.extent import as_prim
 from relay2relax.tir.ir.expr import PrimExpr
 

@@ -11,7 +11,7 @@ import numpy as np
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.relax_ir.ir.expr import Constant
 from relay2relax.relax_ir.ir.struct_info import TensorStructInfo
-from relay2relax.relax_ir.script.arguments import Arguments
+from relay2relax.relax_ir.script.calls.arguments import Arguments
 from relay2relax.relax_ir.script.context import ModuleContext
 from relay2relax.relax_ir.script.types import TypeReader
 
