@@ -39,6 +39,8 @@ _TYPE_PARAMETERS = re.compile(r"^([ \t]*def\s+\w+\s*)(\[[^\]\n]*\])(?=\s*\()", r
 
 _Result = TypeVar("_Result")
 
+# Where statements hold statements.
+_BLOCKS = ("body", "orelse", "finalbody")
 # The words of statements that Python's syntax tree calls otherwise.
 _STATEMENTS = {"FunctionDef": "def", "AsyncFunctionDef": "async", "ClassDef": "class", "ImportFrom": "import",
                "Delete": "del", "AsyncFor": "async", "AsyncWith": "async"}  # fmt: skip
@@ -81,6 +83,14 @@ def stored_names(node: ast.AST) -> Iterator[str]:
                 yield name
             case ast.FunctionDef(name):
                 yield name
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Yield all statements, the outer ones first."""
+    level: list[ast.stmt] = tree.body
+    while level:
+        yield from level
+        level = [one for node in level for block in _BLOCKS for one in getattr(node, block, ())]
 
 
 def statement_word(node: ast.stmt) -> str:
@@ -136,7 +146,7 @@ class ScriptSource:
             raise ParseError(Diagnostic(f"the text is no script: {error}")) from error
         except (RecursionError, MemoryError) as error:
             raise ParseError(Diagnostic("the script is nested too deep")) from error
-        self.functions = {node.name: node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef)}
+        self.functions = {node.name: node for node in _statements(self.tree) if isinstance(node, ast.FunctionDef)}
         # What a module is called by its own functions.
         self.modules = {"cls", *(node.name for node in self.tree.body if isinstance(node, ast.ClassDef))}
         if len(self.modules) == 1:

@@ -50,7 +50,8 @@ def fill_in(source: ScriptSource, outside: Mapping[str, object], live: bool) -> 
     cannot evaluate.
     """
     filler = _FillIn(source, outside, live)
-    filler.visit(source.tree)
+    if outside.keys() - _WORDS:
+        filler.visit(source.tree)
     return Captured(filler.found, filler.scalars)
 
 
