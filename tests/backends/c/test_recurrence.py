@@ -10,7 +10,7 @@ import pytest
 
 from relay2relax import backends, relay_ir, translator
 from relay2relax.backends.c.fusion.cse import eliminate_common
-from relay2relax.backends.c.fusion.recurrence import batch_steps
+from relay2relax.backends.c.fusion.recurrence import batch_recurrences
 from relay2relax.backends.c.stages import stages_of
 from relay2relax.tir import te
 from relay2relax.tir.ir.expr import if_then_else
@@ -46,7 +46,7 @@ def recurrence(rows: int) -> PrimFunc:
 
 def test_inputs_of_all_steps_are_multiplied_at_once() -> None:
     before = stages_of(recurrence(3))
-    after = batch_steps(before, lambda buffer: buffer)
+    after = batch_recurrences(before, lambda buffer: buffer)
     extents = [[a.extent.value for a in s.axes] + [s.reduction.axes[0].extent.value] for s in after if s.reduction]
     assert extents == [[STEPS, 3, STATE, WIDE]] + [[3, STATE, STATE]] * STEPS
 
