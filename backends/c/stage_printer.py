@@ -21,6 +21,7 @@ from relay2relax.tir.ir.expr import (
     Call,
     Cast,
     FloatImm,
+    FunctionCall,
     IntImm,
     Not,
     PrimExpr,
@@ -181,6 +182,8 @@ class StagePrinter:
                 return repr(value), _ATOM
             case Call(name, args):
                 return self._call(name, args), _ATOM
+            case FunctionCall(name, args):
+                return self._call(f"Module.{name}", args), _ATOM
         return str(expr), _ATOM
 
     def _call(self, name: str, args: Sequence[PrimExpr]) -> str:

@@ -28,6 +28,7 @@ from relay2relax.tir.ir.expr import (
     Call,
     Cast,
     FloatImm,
+    FunctionCall,
     IntImm,
     Not,
     PrimExpr,
@@ -149,6 +150,8 @@ class Grid:
                 return call_outside(expr, [self.argument(arg) for arg in expr.args[1:]])
             case Call(name):
                 raise UnsupportedError(f"numpy has no evaluation of the intrinsic T.{name}")
+            case FunctionCall(name):
+                raise UnsupportedError(f"numpy does not call Module.{name}, another function of the module")
             case BufferLoad(buffer, indices):
                 return self.load(buffer, indices)
         raise UnsupportedError(f"numpy cannot evaluate {type(expr).__name__}")

@@ -18,7 +18,7 @@ from typing import Any
 
 from relay2relax.backends.runtime.registry import find_func
 from relay2relax.core.dtype import numpy_dtype
-from relay2relax.tir.ir.expr import Buffer, Call, Pointer, PrimExpr, StringImm
+from relay2relax.tir.ir.expr import Buffer, Call, FunctionCall, Pointer, PrimExpr, StringImm
 from relay2relax.tir.ir.stmt import Allocate, Assert, Evaluate, PrimFunc, Stmt
 from relay2relax.tir.ir.visit import expressions, statements, sub_statements, subexpressions
 
@@ -82,7 +82,7 @@ def is_interpreted(func: PrimFunc) -> bool:
                 isinstance(of, Buffer) and of.dtype == buffer.dtype
             ):
                 return True
-            case Evaluate(value) if any(isinstance(part, Call) for part in subexpressions(value)):
+            case Evaluate(value) if any(isinstance(part, (Call, FunctionCall)) for part in subexpressions(value)):
                 return True
     return any(isinstance(param, Pointer) and param not in func.buffer_map for param in func.params)
 

@@ -215,8 +215,8 @@ def callees(mod: IRModule, func: Function | PrimFunc) -> set[GlobalVar]:
     found: set[GlobalVar] = set()
     if isinstance(func, PrimFunc):
         parts = (part for expr in all_expressions(func.body) for part in subexpressions(expr))
-        named = {part.name for part in parts if isinstance(part, tir.Call)}
-        return {var for var in mod.functions if f"Module.{var.name}" in named}
+        named = {part.name for part in parts if isinstance(part, tir.FunctionCall)}
+        return {var for var in mod.functions if var.name in named}
     for seq in all_sequences([func.body]):
         for expr in (*(binding.value for binding in bindings(seq)), seq.body):
             for node in post_order([expr], operands):

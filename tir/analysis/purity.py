@@ -9,7 +9,6 @@ memory, is.
 from __future__ import annotations
 
 from relay2relax.tir.ir.builtins import has_effect
-from relay2relax.tir.ir.expr import Call
 from relay2relax.tir.ir.stmt import Allocate, BlockRealize, BufferStore, PrimFunc
 from relay2relax.tir.ir.visit import all_expressions, statements, subexpressions
 
@@ -26,4 +25,4 @@ def is_pure(func: PrimFunc) -> bool:
             case BufferStore(buffer) if buffer not in own:
                 return False
     parts = (part for expr in all_expressions(func.body) for part in subexpressions(expr))
-    return not any(isinstance(part, Call) and has_effect(part) for part in parts)
+    return not any(map(has_effect, parts))

@@ -44,6 +44,7 @@ from relay2relax.tir.ir.expr import (
     Call,
     Cast,
     FloatImm,
+    FunctionCall,
     IntImm,
     Not,
     PrimExpr,
@@ -159,6 +160,8 @@ class Algebra:
                 return Select(self.simplify(condition), self.simplify(a), self.simplify(b))
             case Call(name, args, dtype):
                 return Call(name, tuple(self.simplify(arg) for arg in args), dtype)
+            case FunctionCall(name, args, dtype):
+                return FunctionCall(name, tuple(self.simplify(arg) for arg in args), dtype)
             case BufferLoad(buffer, indices):
                 return BufferLoad(buffer, tuple(self.simplify(index) for index in indices))
         return expr

@@ -18,6 +18,7 @@ from relay2relax.tir.ir.expr import (
     Call,
     Cast,
     FloatImm,
+    FunctionCall,
     IntImm,
     Not,
     PrimExpr,
@@ -44,7 +45,7 @@ def sort_key(expr: PrimExpr) -> tuple[Any, ...]:
             return (2, repr(float_value))
         case Binary(op, a, b):
             return (3, op, sort_key(a), sort_key(b))
-        case Call(name, args):
+        case Call(name, args) | FunctionCall(name, args):
             return (4, name, tuple(sort_key(arg) for arg in args))
         case BufferLoad(buffer, indices):
             return (5, buffer.name, tuple(sort_key(index) for index in indices))

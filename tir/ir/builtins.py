@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relay2relax.tir.ir.expr import BufferData, Call, PrimExpr
+from relay2relax.tir.ir.expr import BufferData, Call, FunctionCall, PrimExpr
 
 # These say their dtype first, this one last.
 DTYPE_FIRST = frozenset(
@@ -81,16 +81,15 @@ _THREADS = ("tvm_storage_sync", "tvm_thread_allreduce", "tvm_warp_", "tvm_global
 
 
 def is_builtin(name: str) -> bool:
-    """Whether ``T.<name>`` is a function that is kept as it is called.
-
-    ``Module.<name>`` calls another function.
-    """
-    return name in _NAMED or name.startswith((*_FAMILIES, "Module."))
+    """Whether ``T.<name>`` is a function that is kept as it is called."""
+    return name in _NAMED or name.startswith(_FAMILIES)
 
 
-def has_effect(call: Call) -> bool:
-    """Whether ``call`` may do more than return a value."""
-    return is_builtin(call.name) and call.name not in _PURE
+def has_effect(expr: PrimExpr) -> bool:
+    """Whether ``expr`` is a call that may do more than return a value."""
+    if isinstance(expr, FunctionCall):
+        return True
+    return isinstance(expr, Call) and is_builtin(expr.name) and expr.name not in _PURE
 
 
 def takes_keywords(name: str) -> bool:

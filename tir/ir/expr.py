@@ -2,7 +2,8 @@
 
     expr ::= IntImm | FloatImm | StringImm | Var | AnyExtent
            | Binary(op, expr, expr) | Not(expr) | Cast(dtype, expr) | Select(expr, expr, expr)
-           | Call(intrinsic, expr*) | BufferLoad(buffer, expr*) | BufferData(buffer)
+           | Call(intrinsic, expr*) | FunctionCall(name, expr*)
+           | BufferLoad(buffer, expr*) | BufferData(buffer)
            | LetIn(var, expr, expr)
            | Ramp(expr, expr, lanes) | Broadcast(expr, lanes) | Shuffle(expr*, expr*)
 
@@ -285,6 +286,15 @@ class Call(PrimExpr):
     dtype: str
     # Of an address: the element and the scope, where the script says them.
     pointer: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall(PrimExpr):
+    """A call of another function of the module, ``Module.<name>(…)`` in TVMScript."""
+
+    name: str
+    args: tuple[PrimExpr, ...]
+    dtype: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -674,6 +684,7 @@ _OPERANDS: Mapping[type, Callable[[Any], Sequence[PrimExpr]]] = {
     Cast: lambda expr: (expr.value,),
     Select: attrgetter("condition", "true_value", "false_value"),
     Call: attrgetter("args"),
+    FunctionCall: attrgetter("args"),
     BufferLoad: lambda expr: expr.indices if expr.predicate is None else (*expr.indices, expr.predicate),
     LetIn: attrgetter("value", "body"),
     Ramp: attrgetter("base", "stride", "lanes"),

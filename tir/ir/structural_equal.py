@@ -19,6 +19,7 @@ from relay2relax.tir.ir.expr import (
     Cast,
     CommReducer,
     FloatImm,
+    FunctionCall,
     IntImm,
     Keyword,
     LetIn,
@@ -104,6 +105,8 @@ class _Writer:
                 self.out += ("cast", dtype)
             case Call(name, args, dtype, pointer):
                 self.out += ("call", name, dtype, pointer, len(args))
+            case FunctionCall(name, args, dtype):
+                self.out += ("function", name, dtype, len(args))
             case BufferLoad(buffer, _, predicate):
                 self.out += ("load", predicate is not None)
                 self.buffer(buffer)

@@ -21,6 +21,7 @@ from relay2relax.tir.ir.expr import (
     Call,
     Cast,
     CommReducer,
+    FunctionCall,
     LetIn,
     Not,
     PrimExpr,
@@ -98,6 +99,8 @@ def rebuild(expr: PrimExpr, operands: Sequence[PrimExpr]) -> PrimExpr:
             return Select(operands[0], operands[1], operands[2])
         case Call(name, _, dtype, pointer):
             return Call(name, tuple(operands), dtype, pointer)
+        case FunctionCall(name, _, dtype):
+            return FunctionCall(name, tuple(operands), dtype)
         case BufferLoad(buffer, _, None):
             return BufferLoad(buffer, tuple(operands))
         case BufferLoad(buffer):

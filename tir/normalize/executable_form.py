@@ -28,6 +28,7 @@ from relay2relax.tir.ir.expr import (
     BufferData,
     BufferLoad,
     Call,
+    FunctionCall,
     IntImm,
     LetIn,
     PrimExpr,
@@ -171,7 +172,7 @@ class _Lowering:
                 return self.stmt(body)
             case For(kind=LoopKind.THREAD):
                 return self.stmt(replace(stmt, kind=LoopKind.SERIAL, thread=""))
-            case Evaluate(value) if not any(isinstance(part, Call) for part in subexpressions(value)):
+            case Evaluate(value) if not any(isinstance(part, (Call, FunctionCall)) for part in subexpressions(value)):
                 return Seq(())
             case Allocate(buffer, body, of) if of is None and (buffer.strides or stmt.values is not None):
                 if buffer.strides and any(isinstance(one, Allocate) and one.of is buffer for one in statements(body)):

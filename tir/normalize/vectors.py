@@ -14,6 +14,7 @@ from relay2relax.tir.ir.expr import (
     BufferLoad,
     Call,
     Cast,
+    FunctionCall,
     IntImm,
     PrimExpr,
     Ramp,
@@ -196,6 +197,8 @@ class _Scalars:
                 return Call("reinterpret", (self.lane(value, lane),), dt.element_dtype(dtype))
             case Call(name, args, dtype) if args and name not in _HALVES and name != "reinterpret":
                 return Call(name, tuple(self.lane(arg, lane) for arg in args), dt.element_dtype(dtype))
+            case FunctionCall(name, args, dtype) if args:
+                return FunctionCall(name, tuple(self.lane(arg, lane) for arg in args), dt.element_dtype(dtype))
             case Binary() | Select():
                 return rebuild(expr, [self.lane(part, lane) for part in children(expr)])
         if children(expr):

@@ -21,6 +21,7 @@ from relay2relax.tir.ir.expr import (
     Cast,
     CommReducer,
     FloatImm,
+    FunctionCall,
     IntImm,
     Keyword,
     LetIn,
@@ -71,7 +72,7 @@ class CallReader:
         if name is not None and (self.is_function(name) or name in self.source.functions):
             operands = tuple(self.exprs.expr(arg) for arg in node.args)
             short = name.rpartition(".")[2]
-            return Call(f"Module.{short}", operands, self.returned(short))
+            return FunctionCall(short, operands, self.returned(short))
         head = (name or "").partition(".")[0]
         if head != name and head not in self.source.aliases and self.lookup(head) is None:
             raise self.source.undefined(node.func, head, [*self.source.aliases, *self.source.modules])

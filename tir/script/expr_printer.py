@@ -27,6 +27,7 @@ from relay2relax.tir.ir.expr import (
     Cast,
     CommReducer,
     FloatImm,
+    FunctionCall,
     IntImm,
     Keyword,
     LetIn,
@@ -166,6 +167,8 @@ class ExpressionPrinter(ABC):
                 return self.reducer(expr), _ATOM
             case Call():
                 return self.call(expr), _ATOM
+            case FunctionCall(name, args):
+                return f"Module.{name}({', '.join(map(self.expr, args))})", _ATOM
         raise UnsupportedError(f"TVMScript cannot say {expr!r} in a tensor program")
 
     def binary(self, expr: Binary) -> tuple[str, int]:
@@ -207,7 +210,7 @@ class ExpressionPrinter(ABC):
         if name in DTYPE_LAST:
             return f"T.{name}({', '.join([*texts, dtype])})"
         if is_builtin(name):
-            return f"{'' if name.startswith('Module.') else 'T.'}{name}({', '.join(texts)})"
+            return f"T.{name}({', '.join(texts)})"
         if name in self.dialect.no_intrinsics or name not in INTRINSICS:
             raise UnsupportedError(f"TVMScript has no intrinsic {name!r}")
         spelled = self.dialect.intrinsics.get(name, name)

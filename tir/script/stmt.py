@@ -15,7 +15,7 @@ from functools import partial
 
 from relay2relax.core import dtype as dt
 from relay2relax.core.script_source import statement_word
-from relay2relax.tir.ir.expr import Buffer, Call, PrimExpr, Var
+from relay2relax.tir.ir.expr import Buffer, Call, FunctionCall, PrimExpr, Var
 from relay2relax.tir.ir.stmt import Evaluate, If, Seq, Stmt, ThreadAxis, While
 from relay2relax.tir.script.around import AroundReader
 from relay2relax.tir.script.attributes import AttributeReader
@@ -233,7 +233,7 @@ class StatementReader:
             case _ if self.names.alone and called.isidentifier() and not hasattr(builtins, called):
                 # TVM prints a function alone without the module whose other functions it calls.
                 operands = tuple(self.exprs.expr(arg) for arg in node.args)
-                return [Evaluate(Call(f"Module.{called}", operands, "int32"))]
+                return [Evaluate(FunctionCall(called, operands, "int32"))]
             case _:
                 return [Evaluate(self.exprs.expr(node))]
         return []

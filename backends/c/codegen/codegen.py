@@ -39,6 +39,7 @@ from relay2relax.tir.ir.expr import (
     Call,
     Cast,
     FloatImm,
+    FunctionCall,
     IntImm,
     Not,
     PrimExpr,
@@ -489,6 +490,8 @@ class _Writer:
                 return Conditional(self.expr(condition), self.expr(then), self.expr(otherwise))
             case Call():
                 return self.call(expr)
+            case FunctionCall(name):
+                raise UnsupportedError(f"the C backend does not call Module.{name}, another function of the module")
             case BufferLoad(buffer, indices):
                 element = self.element(buffer, indices)
                 return Invoke(f"r2r_load_{buffer.dtype}", (element,)) if buffer.dtype in HALF else element

@@ -7,7 +7,7 @@ from relay2relax.backends.c.stages import (
     points,
 )
 from relay2relax.tir.arith.simplify import simplify
-from relay2relax.tir.ir.expr import Binary, Call, IntImm, PrimExpr, binary
+from relay2relax.tir.ir.expr import Binary, Call, FunctionCall, IntImm, PrimExpr, binary
 from relay2relax.tir.ir.visit import subexpressions
 
 # What one evaluation of these costs, in additions.
@@ -25,6 +25,8 @@ def cost(expr: PrimExpr) -> int:
                 total += 1
             case Call(name, _, _):
                 total += _COSTS.get(name, _CALL_COST)
+            case FunctionCall():
+                total += _CALL_COST
             case Binary("/", _, _):
                 total += 4
             case Binary() if node.dtype not in ("int64", "bool"):
