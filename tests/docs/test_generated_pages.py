@@ -39,3 +39,9 @@ def test_every_decision_is_in_the_list() -> None:
 def test_picture_of_the_data_flow() -> None:
     script = _script("pictures")
     assert script.PICTURE.read_text() == script.picture(), "run python docs/pictures.py"
+
+
+def test_python_reference() -> None:
+    script = _script("python_reference")
+    written = {path: path.read_text() for path in script.FOLDER.glob("*.md")}
+    assert written == script.pages(), "run python docs/python_reference.py"
