@@ -1,5 +1,5 @@
-"""Write the pages of docs/reference/python/: for each public package, what its docstrings say of its
-public names. ``python docs/python_reference.py``; mkdocstrings fills the pages in.
+"""Write the pages of docs/reference/python/, which name the public names of each package:
+``python docs/python_reference.py``. mkdocstrings fills in what their docstrings say.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def pages() -> dict[Path, str]:
 
 def _index() -> str:
     rows = [f"| [{_title(packages)}]({name}.md) | {about} |" for name, (about, packages) in PAGES.items()]
-    head = "# Python\n\nPublic names, from their docstrings. They follow TVM's names.\n\n| package | what it holds |\n|---|---|\n"
-    return head + "\n".join(rows) + "\n"
+    head = ["# Python", "", "Public names, from their docstrings. They follow TVM's names.", ""]
+    return "\n".join([*head, "| package | what it holds |", "|---|---|", *rows]) + "\n"
 
 
 def _title(packages: tuple[str, ...]) -> str:

@@ -39,6 +39,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return markdown
 
 
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Leave out the roles that docstrings put before names, ``:class:`` and its like."""
+    return re.sub(r":(?:class|data|func|meth|mod):(<code>)~?", r"\1", html)
+
+
 def _listed(entries: list[Any]) -> list[Any]:
     """Return navigation with every ``folder/`` replaced by its pages, its ``index.md`` first."""
     found: list[Any] = []
