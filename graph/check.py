@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
+from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
     CallAttrs,
     ConstantAttrs,
@@ -19,7 +20,6 @@ from relay2relax.graph.model import (
     MSCGraph,
     MSCJoint,
     MSCTensor,
-    NodeKind,
     RelaxAttrs,
 )
 from relay2relax.ops.registry.attributes import NoAttrs

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import translating
 from relay2relax.core.source import Span
+from relay2relax.graph.kinds import NodeKind, PatternKind
 from relay2relax.relax_ir.ir.expr import Expr as RelaxExpr
 from relay2relax.relax_ir.ir.struct_info import StructInfo
 from relay2relax.relay_ir.ir.device import VirtualDevice
@@ -39,47 +39,6 @@ from relay2relax.tir.ir.stmt import PrimFunc
 
 if TYPE_CHECKING:
     import networkx
-
-
-class NodeKind(Enum):
-    """What a node stands for; the value is the word for it in texts (``MSCJoint.optype``)."""
-
-    # In the graphs of both IRs. An operator's call has its name as word.
-    OPERATOR = ""
-    INPUT = "input"
-    CONSTANT = "constant"
-    TUPLE = "tuple"
-    GET_ITEM = "get_item"
-    CALL = "call"
-    FUNCTION = "function"
-    GLOBAL = "global"
-    IF = "if"
-    # Of Relay only.
-    CONSTRUCTOR = "constructor"
-    MATCH = "match"
-    BIND = "bind"
-    LET = "let"
-    REF = "ref"
-    REF_READ = "ref_read"
-    REF_WRITE = "ref_write"
-    # Of Relax only.
-    CALL_TIR = "relax.call_tir"
-    CALL_PACKED = "relax.call_packed"
-    CALL_DPS_PACKED = "relax.call_dps_packed"
-    MATCH_CAST = "relax.match_cast"
-    SHAPE = "relax.shape"
-    PRIM_VALUE = "relax.prim_value"
-    STRING = "relax.str"
-    IDENTITY = "relax.identity"
-
-
-class PatternKind(Enum):
-    """What a pattern matches; the value is the word for it in documents."""
-
-    WILDCARD = "wildcard"
-    VARIABLE = "variable"
-    TUPLE = "tuple"
-    CONSTRUCTOR = "constructor"
 
 
 class GraphError(Relay2RelaxError):
@@ -374,13 +333,18 @@ class MSCGraph:
     @cached_property
     def dag(self) -> networkx.DiGraph[str]:
         """The names of the nodes, with an edge from each operand to its user."""
-        import networkx
+        from relay2relax.graph.networkx_view import digraph
 
-        graph: networkx.DiGraph[str] = networkx.DiGraph(name=self.name)
+        return digraph(self.name, {node.name: node.parents for node in self.nodes})
+
+    @cached_property
+    def _children(self) -> dict[str, list[str]]:
+        """The users of each node by name, in the order of the graph."""
+        found: dict[str, list[str]] = {node.name: [] for node in self.nodes}
         for node in self.nodes:
-            graph.add_node(node.name)
-            graph.add_edges_from((parent, node.name) for parent in node.parents)
-        return graph
+            for parent in node.parents:
+                found.setdefault(parent, []).append(node.name)
+        return found
 
     @cached_property
     def _by_name(self) -> dict[str, MSCJoint]:
@@ -479,7 +443,7 @@ class MSCGraph:
     def children(self, name: str) -> tuple[MSCJoint, ...]:
         """Return the users of node ``name``, in the order of the graph."""
         self.find_node(name)
-        return tuple(self._by_name[child] for child in self.dag.successors(name))
+        return tuple(self._by_name[child] for child in self._children[name])
 
     def get_inputs(self) -> tuple[MSCTensor, ...]:
         """Return the tensors that go in."""

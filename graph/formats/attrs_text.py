@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from relay2relax.graph.kinds import PatternKind
 from relay2relax.graph.model import (
     CallAttrs,
     ConstantAttrs,
@@ -16,7 +17,6 @@ from relay2relax.graph.model import (
     InputAttrs,
     MatchAttrs,
     Pattern,
-    PatternKind,
     RelaxAttrs,
 )
 from relay2relax.ops.registry.attributes import attr_fields

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from relay2relax.graph.formats.attrs_text import attrs_text
-from relay2relax.graph.model import MSCGraph, MSCJoint, MSCTensor, NodeKind
+from relay2relax.graph.kinds import NodeKind
+from relay2relax.graph.model import MSCGraph, MSCJoint, MSCTensor
 
 _SHAPES = {NodeKind.INPUT: "ellipse", NodeKind.CONSTANT: "note"}
 

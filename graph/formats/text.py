@@ -58,7 +58,7 @@ def _prim_lines(number: int, prim: MSCPrim, users: list[str]) -> Iterator[str]:
 
 def _node_lines(graph: MSCGraph, node: MSCJoint) -> Iterator[str]:
     shared = f"(M: {node.shared_ref})" if node.shared_ref else ""
-    children = ",".join(graph.dag.successors(node.name))
+    children = ",".join(child.name for child in graph.children(node.name))
     yield f"N_{node.index} {node.name}{shared} <PARENTS: {','.join(node.parents)}| CHILDERN: {children}>"
     if node.inputs:
         tensors = (graph.find_tensor(name) for name in node.inputs)

@@ -20,6 +20,7 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.core.walk import post_order
 from relay2relax.graph.check import check_well_formed
+from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
     ConstructorAttrs,
     FunctionAttrs,
@@ -31,7 +32,6 @@ from relay2relax.graph.model import (
     MSCGraph,
     MSCJoint,
     MSCTensor,
-    NodeKind,
     weight_data,
 )
 from relay2relax.graph.relax.restore import restored

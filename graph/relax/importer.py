@@ -9,6 +9,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.source import Span
+from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
     ConstantAttrs,
     FunctionAttrs,
@@ -18,7 +19,6 @@ from relay2relax.graph.model import (
     MSCGraph,
     MSCJoint,
     MSCTensor,
-    NodeKind,
     RelaxAttrs,
     Signature,
 )

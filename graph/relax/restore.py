@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from relay2relax.core.dtype import Array
+from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
     FunctionAttrs,
     GraphError,
@@ -15,7 +16,6 @@ from relay2relax.graph.model import (
     MSCGraph,
     MSCJoint,
     MSCTensor,
-    NodeKind,
     RelaxAttrs,
     weight_data,
 )

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, Union
 
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.graph.model import GraphError, MSCGraph, Pattern, PatternKind
+from relay2relax.graph.kinds import PatternKind
+from relay2relax.graph.model import GraphError, MSCGraph, Pattern
 from relay2relax.relax_ir import Expr as RelaxExpr
 from relay2relax.relax_ir import GlobalVar, Tuple
 

@@ -11,6 +11,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.source import Span
 from relay2relax.graph.check import check_well_formed
+from relay2relax.graph.kinds import NodeKind, PatternKind
 from relay2relax.graph.model import (
     CallAttrs,
     ConstructorAttrs,
@@ -24,9 +25,7 @@ from relay2relax.graph.model import (
     MSCGraph,
     MSCJoint,
     MSCTensor,
-    NodeKind,
     Pattern,
-    PatternKind,
     weight_data,
 )
 from relay2relax.relax_ir.ir.visit import Steps, run

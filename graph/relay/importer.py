@@ -9,6 +9,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.core.source import Span
+from relay2relax.graph.kinds import NodeKind, PatternKind
 from relay2relax.graph.model import (
     CallAttrs,
     ConstantAttrs,
@@ -22,9 +23,7 @@ from relay2relax.graph.model import (
     MSCGraph,
     MSCJoint,
     MSCTensor,
-    NodeKind,
     Pattern,
-    PatternKind,
     Signature,
 )
 from relay2relax.graph.relay.scopes import Scope, evaluated, scopes_of

@@ -13,6 +13,7 @@ from relay2relax.core.source import Span
 from relay2relax.graph.check import check_well_formed
 from relay2relax.graph.formats.json import document
 from relay2relax.graph.formats.json.scalars import parse_scalar, stand_in
+from relay2relax.graph.kinds import NodeKind, PatternKind
 from relay2relax.graph.model import (
     CallAttrs,
     ConstantAttrs,
@@ -28,9 +29,7 @@ from relay2relax.graph.model import (
     MSCJoint,
     MSCPrim,
     MSCTensor,
-    NodeKind,
     Pattern,
-    PatternKind,
     Signature,
 )
 from relay2relax.graph.relax.importer import graph_of
