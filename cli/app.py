@@ -183,7 +183,8 @@ def run(
     """Run MODEL and print or save its outputs."""
     from relay2relax.cli import run as command
 
-    command.run(model, params, inputs, via.value, backend.value, library and library.value, seed, out, profile, as_json)
+    how = command.How(via.value, backend.value, library and library.value, profile)
+    command.run(model, params, inputs, how, seed, out, as_json)
 
 
 @app.command()

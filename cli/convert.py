@@ -45,43 +45,31 @@ def run(
     if bind_params:
         _note_length(values, stem)
     with screen.progress("translating"):
-        named_dims = files.parse_dims(dims)
         bound, weights = (values, ()) if bind_params else (None, values)
-        relax = translator.translate(module, via, params=bound, dims=named_dims, schedule=schedule, weights=weights)
+        relax = translator.translate(
+            module, via, params=bound, weights=weights, dims=files.parse_dims(dims), schedule=schedule
+        )
         relax_ir.check_well_formed(relax)
-        lacking = translator.calls_as_tensorir(relax)
         found, _ = graph.from_relay(module, bound)
     with screen.progress("writing"):
         main = relax["main"]
         assert isinstance(main, relax_ir.Function)
-        names = relax_ir.script_names(main)
+        beside = _Weights({} if bind_params else values)
+        if beside.arrays and schedule:
+            beside = _transformed(relax, main, module, values)
         contents: dict[Path, bytes] = {
             out / f"{stem}.py": relax_ir.script_file(relax).encode(),
             out / f"{stem}.graph.json": graph.to_json(found).encode(),
         }
-        beside = _Weights({} if bind_params else values)
-        if beside.arrays and schedule:
-            beside = _transformed(relax, main, module, values)
         if beside.arrays:
-            contents[out / f"{stem}.safetensors"] = beside.saved(names)
+            contents[out / f"{stem}.safetensors"] = beside.saved(relax_ir.script_names(main))
         summary = {
             "model": model.name,
             "via": via,
             "params_bound": bind_params,
             "schedule": schedule,
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),
-            "functions": len(relax.functions),
-            "parameters": [
-                {
-                    "name": p.name,
-                    "script_name": names[p.name],
-                    "struct_info": relax_ir.print_struct_info(p.info),
-                }
-                for p in main.params
-            ],
-            "transform_params": beside.packed,
-            "result": relax_ir.print_struct_info(main.ret),
-            "as_tensorir": [asdict(one) for one in lacking],
+            **_described(relax, main, beside),
             "files": [*sorted(path.name for path in contents), f"{stem}.summary.json"],
             "seconds": round(time.perf_counter() - start, 3),
         }
@@ -89,16 +77,38 @@ def run(
         files.write_all(contents)
     if as_json:
         screen.print_json(summary)
-        return
+    else:
+        _show(summary, relax, beside, contents)
+
+
+def _described(relax: relax_ir.IRModule, main: relax_ir.Function, beside: _Weights) -> dict[str, object]:
+    """Return what the summary says of the Relax module."""
+    names = relax_ir.script_names(main)
+    return {
+        "functions": len(relax.functions),
+        "parameters": [
+            {"name": p.name, "script_name": names[p.name], "struct_info": relax_ir.print_struct_info(p.info)}
+            for p in main.params
+        ],
+        "transform_params": beside.packed,
+        "result": relax_ir.print_struct_info(main.ret),
+        "as_tensorir": [asdict(one) for one in translator.calls_as_tensorir(relax)],
+    }
+
+
+def _show(
+    summary: Mapping[str, object], relax: relax_ir.IRModule, beside: _Weights, contents: Mapping[Path, bytes]
+) -> None:
+    """Print the summary for a person."""
     counts = f"Relay calls: {summary['relay_calls']}, functions of the Relax module: {summary['functions']}"
-    print(f"{model.name}: {counts}, via {via}")
+    print(f"{summary['model']}: {counts}, via {summary['via']}")
     print(f"result: {summary['result']}")
     if beside.packed:
         print(
             f"weights: {beside.nbytes / 1e6:.1f} MB as main takes them; "
             f"main_transform_params makes them of {len(beside.packed)} params"
         )
-    for one in lacking:
+    for one in translator.calls_as_tensorir(relax):
         print(one)
     for path in contents:
         print(f"wrote {path}")

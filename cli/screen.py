@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from relay2relax.translator.comparison import Report
@@ -29,7 +29,7 @@ def progress(what: str) -> Iterator[None]:
         yield
 
 
-def print_json(document: Any) -> None:
+def print_json(document: object) -> None:
     """Print ``document`` as JSON."""
     print(json.dumps(document, indent=2))
 
@@ -49,27 +49,10 @@ def report_table(report: Report) -> str:
         )
         for row in report.rows
     ]
-    return _table(head, rows)
+    return table(head, rows)
 
 
-def kernel_table(kernels: Sequence[Mapping[str, Any]]) -> str:
-    """Return what kernels took as a table of plain text."""
-    head = ("kernel", "calls", "µs", "share", "GFLOP/s", "GB/s")
-    rows = [
-        (
-            one["kernel"],
-            str(one["calls"]),
-            f"{one['microseconds']:.1f}",
-            f"{one['share']:.1%}",
-            f"{one['gflops']:.1f}",
-            f"{one['gbytes']:.1f}",
-        )
-        for one in kernels
-    ]
-    return _table(head, rows, numbers=range(1, len(head)))
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: range = range(0)) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: range = range(0)) -> str:
     """Return a table of plain text; the columns ``numbers`` stand to the right."""
     widths = [max(len(line[column]) for line in [head, *rows]) for column in range(len(head))]
     aligned = [f"{'>' if column in numbers else '<'}{width}" for column, width in enumerate(widths)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeAlias, Union
 
 import numpy as np
 
@@ -16,12 +16,15 @@ from relay2relax.relay_ir import Call, IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes
 from relay2relax.tir.extent import is_any, static
 
+# What a parameter takes: a tensor, or a tuple of such.
+Argument: TypeAlias = Union[Array, tuple["Argument", ...]]
+
 # An unknown extent of an input that nobody gave is run with this size: neither 1, which broadcasts,
 # nor 2, which hides in products.
 DEFAULT_EXTENT = 3
 
 
-def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed: int = 0) -> list[Any]:
+def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed: int = 0) -> list[Argument]:
     """Return an argument for every parameter of ``main``, in order.
 
     ``given`` holds arrays by parameter name; the rest is drawn from ``seed`` and the name, so that
@@ -43,7 +46,7 @@ def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed
     return [given[p.name] if p.name in given else _random(mod.types[p], p.name, seed, p in weights) for p in params]
 
 
-def _random(type_: Type, name: str, seed: int, is_weight: bool) -> Any:
+def _random(type_: Type, name: str, seed: int, is_weight: bool) -> Argument:
     match type_:
         case TupleType(fields):
             return tuple(_random(one, f"{name}.{i}", seed, is_weight) for i, one in enumerate(fields))
@@ -64,7 +67,7 @@ def _random(type_: Type, name: str, seed: int, is_weight: bool) -> Any:
     raise Relay2RelaxError(f"parameter {name!r} is no tensor; give its value")
 
 
-def flatten(value: Any) -> list[Array]:
+def flatten(value: object) -> list[Array]:
     """Return the arrays of a result, nested tuples flattened in order."""
     found: list[Array] = []
     pending = [value]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from relay2relax import backends, relax_ir
 from relay2relax.core import post_order
@@ -18,7 +17,7 @@ from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, difference
 from relay2relax.relay_ir import Call, Function, IRModule, Op, Tuple, infer_type
 from relay2relax.relay_ir.ir.expr import children
 from relay2relax.relay_ir.transform import InlineLocalFunctions, ToGraphNormalForm
-from relay2relax.translator.arguments import flatten
+from relay2relax.translator.arguments import Argument, flatten
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def expose_intermediates(mod: IRModule) -> tuple[IRModule, tuple[Call, ...]]:
 
 def first_difference(
     mod: IRModule,
-    arguments: Sequence[Any],
+    arguments: Sequence[Argument],
     translate: Callable[[IRModule], relax_ir.IRModule],
     backend: str,
 ) -> NodeDifference | None:

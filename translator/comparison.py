@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -48,10 +47,10 @@ class Report:
         """Whether every output of every program agrees within the tolerance."""
         return all(row.difference.agrees for row in self.rows)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the report as plain values."""
 
-        def plain(row: Row) -> dict[str, Any]:
+        def plain(row: Row) -> dict[str, object]:
             values = asdict(row.difference)
             return {
                 "program": row.program, "backend": row.backend, "output": row.output,
@@ -108,7 +107,7 @@ def compare(
     expected = flatten(running.create_executor("debug", mod, backend="numpy").evaluate()(*arguments))
     rows: list[Row] = []
 
-    def add(program: str, backend: str, result: Any) -> None:
+    def add(program: str, backend: str, result: object) -> None:
         actual = flatten(result)
         if len(actual) != len(expected):
             reason = f"{len(actual)} outputs, expected {len(expected)}"

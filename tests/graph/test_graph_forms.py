@@ -180,7 +180,7 @@ def test_damage_is_refused_with_a_reason(kind, draw):
         graph.to_relax(found, weights)
         graph.to_relay(found, weights)
     except Relay2RelaxError as error:
-        assert str(error).startswith("error:")  # noqa: PT017 - some changes do no harm
+        assert str(error).startswith("error[R2R-")  # noqa: PT017 - some changes do no harm
 
 
 def _has(target: dict | list, step: str | int) -> bool:
