@@ -70,7 +70,7 @@ class Profile:
                 f"{row.gflops:.1f}",
                 f"{row.gbytes:.1f}",
             )
-            for row in [*self.rows, self._row("all", self.kernels)]
+            for row in ([*self.rows, self._row("all", self.kernels)] if self.kernels else [])
         ]
         title = f"runs: {self.runs}, calls of kernels in each: {len(self.kernels)}; means"
         return title + "\n" + screen.table(head, rows, numbers=range(1, len(head)))

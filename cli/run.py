@@ -85,7 +85,7 @@ def _computed(
     given = [value for name, value in zip(names, arguments, strict=True) if name not in bound]
     main = backends.VirtualMachine(executable)["main"]
     result = main(*given)
-    if how.profile and isinstance(executable, backends.Executable):
+    if how.profile and isinstance(executable, backends.Executable) and executable.native is not None:
         return result, measured(executable.native, lambda: main(*given))
     return result, Profile()
 
