@@ -2,8 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find relay2relax core tir ops relay_ir relax_ir graph backends translator cli -name '*.py')
 FUZZ_INPUTS ?= 1000000
+# What is drawn anew is drawn from this seed; it is printed, and given again it repeats a find.
+ifndef SEED
+SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+endif
 TEST_EXTRAS ?= test,tvm,onnx,torch,openblas
 BENCH_EXTRAS ?= bench,tvm,onnx,torch
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
@@ -13,41 +16,105 @@ TVM_0.25 := "apache-tvm==0.25.*" "apache-tvm-ffi==0.1.12"
 TVM_0.26 := "apache-tvm==0.26.*" "apache-tvm-ffi>=0.1.13.post2,<0.1.15"
 TVM_0.27 := ".[tvm]"
 
-.PHONY: demo test test-tvm check bench docs fuzz format golden clean help
+.PHONY: demo dev test test-all test-random test-tvm check imports types house profile-import bench docs fuzz format golden
+.PHONY: clean help
 
 help:  ## Show this list.
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# One stamp per set of extras; a changed source file is installed anew.
-$(VENV)/.installed: $(BIN)/python pyproject.toml $(SOURCES)
-	rm -rf build
-	$(PIP) install .
+# One stamp per set of extras. The install is editable: what runs is the file that is edited.
+$(VENV)/.installed: $(BIN)/python pyproject.toml setup.py
+	$(PIP) install --editable .
 	touch $@
 
 $(VENV)/.test: $(VENV)/.installed
-	$(PIP) install ".[$(TEST_EXTRAS)]"
+	$(PIP) install --editable ".[$(TEST_EXTRAS)]"
 	touch $@
 
 $(VENV)/.check: $(VENV)/.installed
-	$(PIP) install ".[check]"
+	$(PIP) install --editable ".[check,test]"
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.installed
-	$(PIP) install ".[$(BENCH_EXTRAS)]"
+	$(PIP) install --editable ".[$(BENCH_EXTRAS)]"
 	touch $@
 
-$(VENV)/.docs: $(BIN)/python pyproject.toml
-	$(PIP) install ".[docs]"
+$(VENV)/.docs: $(VENV)/.installed
+	$(PIP) install --editable ".[docs]"
 	touch $@
+
+dev: $(VENV)/.test $(VENV)/.check  ## Set up what the other targets need, and the hooks of pre-commit.
+	git rev-parse --git-dir > /dev/null 2>&1 && $(BIN)/pre-commit install || true
 
 demo: $(VENV)/.installed  ## Set up, then convert the dynamic-batch MLP both ways, run it everywhere and compare.
 	$(BIN)/relay2relax demo
 
-test: $(VENV)/.test  ## Set up, then pass the tests.
-	$(BIN)/pytest -n 2 $(PYTEST_ARGS)
+# Sets are ordered alike in every run; `test-random` orders them by its seed.
+test: $(VENV)/.test  ## Set up, then pass a sample of the tests, in five minutes on two cores.
+	PYTHONHASHSEED=0 $(BIN)/pytest -n 2 $(PYTEST_ARGS)
+
+test-all: $(VENV)/.test  ## Set up, then pass all tests.
+	PYTHONHASHSEED=0 RELAY2RELAX_SWEEP=all $(BIN)/pytest -n 2 $(PYTEST_ARGS)
+
+test-random: $(VENV)/.test  ## Set up, then pass the tests that draw examples, on other ones (SEED=… repeats a run).
+	@echo "drawn from seed $(SEED); the same again: make test-random SEED=$(SEED)"
+	PYTHONHASHSEED=$(SEED) $(BIN)/pytest -n 2 -m "hypothesis or drawn" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
+
+test-tvm: test-tvm-0.25 test-tvm-0.26 test-tvm-0.27  ## Run the scripts of every recorded model in TVM 0.25, 0.26 and 0.27.
+
+test-tvm-%: pyproject.toml setup.py
+	test -d $(VENV)-tvm-$* || $(PYTHON) -m venv $(VENV)-tvm-$*
+	$(VENV)-tvm-$*/bin/python -m pip --quiet install --editable ".[test]" $(TVM_$*)
+	$(VENV)-tvm-$*/bin/pytest -n 2 tests/translator tests/backends/scheduled/test_scheduled.py -k apache_tvm
+
+check: $(VENV)/.check house imports types profile-import  ## Set up, then lint, check types, imports, limits and start-up.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# Tools that read files see the packages where they are imported: in a tree of links to what is edited.
+$(VENV)/tree: $(VENV)/.check tools/source_tree.py $(wildcard */__init__.py)
+	$(BIN)/python tools/source_tree.py $@
+	touch $@
+
+imports: $(VENV)/tree
+	cd $(VENV)/tree && PYTHONPATH=. ../bin/lint-imports --config ../../pyproject.toml
+
+types: $(VENV)/tree
+	cd $(VENV)/tree && MYPYPATH=.:scripts ../bin/mypy --config-file ../../pyproject.toml relay2relax tests scripts
+
+house: $(VENV)/.check
+	$(BIN)/python tools/house.py
+
+profile-import: $(VENV)/.installed  ## Set up, then measure the import of all public packages.
+	$(BIN)/python tools/profile_import.py
+
+bench: $(VENV)/.installed
+	$(PIP) install --editable ".[$(BENCH_EXTRAS)]"
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(PIP) install --editable ".[docs]"
+	touch $@
+
+dev: $(VENV)/.test $(VENV)/.check  ## Set up what the other targets need, and the hooks of pre-commit.
+	git rev-parse --git-dir > /dev/null 2>&1 && $(BIN)/pre-commit install || true
+
+demo: $(VENV)/.installed  ## Set up, then convert the dynamic-batch MLP both ways, run it everywhere and compare.
+	$(BIN)/relay2relax demo
+
+# Sets are ordered alike in every run; `test-random` orders them by its seed.
+test: $(VENV)/.test  ## Set up, then pass a sample of the tests, in five minutes on two cores.
+	PYTHONHASHSEED=0 $(BIN)/pytest -n 2 $(PYTEST_ARGS)
+
+test-all: $(VENV)/.test  ## Set up, then pass all tests.
+	PYTHONHASHSEED=0 RELAY2RELAX_SWEEP=all $(BIN)/pytest -n 2 $(PYTEST_ARGS)
+
+test-random: $(VENV)/.test  ## Set up, then pass the tests that draw examples, on other ones (SEED=… repeats a run).
+	@echo "drawn from seed $(SEED); the same again: make test-random SEED=$(SEED)"
+	PYTHONHASHSEED=$(SEED) $(BIN)/pytest -n 2 -m "hypothesis or drawn" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
 test-tvm: test-tvm-0.25 test-tvm-0.26 test-tvm-0.27  ## Run the scripts of every recorded model in TVM 0.25, 0.26 and 0.27.
 
@@ -68,9 +135,9 @@ bench: $(VENV)/.bench  ## Set up, then measure stages, translation, memory and s
 	$(BIN)/python benchmarks/run.py --page docs/benchmarks.md
 
 # Coverage guides a part of the inputs where atheris has a build for this Python.
-fuzz: $(VENV)/.test  ## Set up, then read a million damaged texts, JSON documents and parameter files (FUZZ_INPUTS=…).
+fuzz: $(VENV)/.test  ## Set up, then read a million damaged texts, JSON documents and parameter files (FUZZ_INPUTS=… SEED=…).
 	-$(PIP) install --only-binary :all: atheris
-	$(BIN)/python tests/fuzz/run.py --inputs $(FUZZ_INPUTS)
+	$(BIN)/python tests/fuzz/run.py --inputs $(FUZZ_INPUTS) --seed $(SEED)
 
 format: $(VENV)/.check  ## Format the sources.
 	$(BIN)/ruff check --fix .
@@ -80,7 +147,7 @@ docs: $(VENV)/.docs  ## Set up, then build the documentation as a site in site/;
 	$(BIN)/mkdocs build --strict --quiet
 
 golden: $(VENV)/.test  ## Rewrite golden text files; review the difference.
-	$(BIN)/pytest --update-golden $(PYTEST_ARGS)
+	RELAY2RELAX_SWEEP=all $(BIN)/pytest --update-golden $(PYTEST_ARGS)
 
 clean:  ## Remove everything that the other targets made.
 	rm -rf $(VENV) $(VENV)-tvm-* build site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

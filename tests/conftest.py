@@ -8,7 +8,10 @@ import gzip
 import importlib.util
 import json
 import shutil
-from collections.abc import Iterator
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sweep
 from golden_folder import golden_root
 from hypothesis import HealthCheck, settings
 
@@ -123,8 +127,74 @@ settings.register_profile("drawn", _TIMELESS, derandomize=False, print_blob=True
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    drawn = config.getoption("--hypothesis-seed", None) is not None
-    settings.load_profile("drawn" if drawn else "gate")
+    given = config.getoption("--hypothesis-seed", None)
+    settings.load_profile("gate" if given is None else "drawn")
+    sweep.seed = None if given is None else zlib.crc32(str(given).encode())
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_LeftOut(), "left out")
+
+
+class _LeftOut:
+    """Sums what the processes left out, and says it at the end, beside what was skipped."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    # Each process finds all tests and runs a part of them.
+    def add(self, found: Mapping[str, int]) -> None:
+        tests = max(self.counts["tests"], found.get("tests", 0))
+        self.counts.update(found)
+        self.counts["tests"] = tests
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self.add(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        self.add(sweep.left_out)
+        lines = [f"{count} {what} left out of a sample (make test-all)" for what, count in (+self.counts).items()]
+        reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
+        lines += [f"{count} skipped: {reason}" for reason, count in reasons.most_common()]
+        if lines:
+            terminalreporter.section("not run, and why")
+            for line in lines:
+                terminalreporter.line(line)
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    found = report.longrepr
+    text = found[2] if isinstance(found, tuple) else str(found)
+    return text.removeprefix("Skipped: ")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = dict(sweep.left_out)
+
+
+# The generators of modules of tests and of what they share, with the state in which they were made.
+_BEGINNINGS: dict[str, list[tuple[np.random.Generator, Mapping[str, Any]]]] = {}
+
+
+def _remember(module: ModuleType) -> None:
+    if module.__name__ not in _BEGINNINGS:
+        found = [one for one in vars(module).values() if isinstance(one, np.random.Generator)]
+        _BEGINNINGS[module.__name__] = [(one, one.bit_generator.state) for one in found]
+
+
+@pytest.fixture(autouse=True)
+def _same_draws(request: pytest.FixtureRequest) -> None:
+    """Begin each test with the generators as they were made, whatever ran before."""
+    for name in (request.module.__name__, *_shared()):
+        for generator, state in _BEGINNINGS.get(name, ()):
+            generator.bit_generator.state = state
+
+
+@lru_cache(maxsize=1)
+def _shared() -> list[str]:
+    """Return the names of the modules that tests share."""
+    return [one.stem for one in (Path(__file__).parent / "support").rglob("*.py")]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -150,7 +220,7 @@ def golden_text(request: pytest.FixtureRequest) -> Any:
     return check
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     has_tvm = importlib.util.find_spec("tvm") is not None
     has_compiler = any(shutil.which(cc) for cc in ("cc", "gcc", "clang"))
     for item in items:
@@ -158,3 +228,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="apache-tvm is not installed (extra: tvm)"))
         if "compiler" in item.keywords and not has_compiler:
             item.add_marker(pytest.mark.skip(reason="no C compiler"))
+        if isinstance(item, pytest.Function) and item.module is not None:
+            _remember(item.module)
+    for name in _shared():
+        if name in sys.modules:
+            _remember(sys.modules[name])
+    # Whoever names a test wants it.
+    if sweep.LEVEL == "sample" and not any("::" in one for one in config.args):
+        _leave_out(config, items)
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep of the tests marked ``sweep(every=n)`` the first of each ``n`` examples, and those of
+    which there is one only not at all.
+    """
+    places: Counter[str] = Counter()
+    kept, dropped = [], []
+    for item in items:
+        marker = item.get_closest_marker("sweep")
+        step = marker.kwargs.get("every", 1) if marker else 1
+        name = item.nodeid.split("[")[0]
+        alone = step > 1 and "[" not in item.nodeid
+        (dropped if alone or places[name] % step else kept).append(item)
+        places[name] += 1
+    if dropped:
+        sweep.left_out["tests"] += len(dropped)
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = kept

@@ -34,8 +34,8 @@ MOST_LINES = 60
 MOST_LONG_FUNCTIONS = 5
 MOST_ANY = 8.0
 MOST_COLUMNS = 100
-# Folders of cases hold data, not rooms.
-DATA_FOLDERS = ("cases",)
+# Cases are data and decisions a numbered log; neither are rooms.
+DATA_FOLDERS = ("cases", "decisions")
 
 
 @dataclass

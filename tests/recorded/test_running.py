@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 from known_differences import TRANSLATIONS, VALUES
-from recorded_cases import VALUED_FILES, arguments, entry, has_data, problem, problems, sampled
+from recorded_cases import VALUED_FILES, arguments, entry, has_data, problem, problems
+from sweep import sampled
 
 from relay2relax import backends, translator
 from relay2relax.relay_ir import Function, IRModule, infer_type, load_json, parse

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from known_differences import IN_TVM, TRANSLATIONS, VALUES
-from recorded_cases import VALUED_FILES, arguments, entry, has_data, problem, problems, sampled
+from recorded_cases import VALUED_FILES, arguments, entry, has_data, problem, problems
+from sweep import sampled
 
 from relay2relax import backends, translator
 from relay2relax import relax_ir as rx

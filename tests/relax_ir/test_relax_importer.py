@@ -9,7 +9,6 @@ imported, that gives ONNX's or PyTorch's own numbers on numpy.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
@@ -18,13 +17,13 @@ import imported_differences
 import imported_models
 import pytest
 from imported_models import Model
+from sweep import FULL
 
 from relay2relax import backends
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
 
 pytestmark = [pytest.mark.tvm, pytest.mark.sweep]
-FULL = os.environ.get("RELAY2RELAX_SWEEP") == "full"
 # So many modules are asked for; the importers of another TVM may read other models.
 LEAST = {"onnx_models": 1500, "torch_models": 700, "traced_models": 500}
 

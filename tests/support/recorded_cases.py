@@ -5,9 +5,8 @@ result.
 from __future__ import annotations
 
 import base64
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,12 +23,6 @@ VALUED_FILES = ["operators", "dynamic", "language", "frontend_onnx", "frontend_t
 # ` /* ty=T */` and the type in ` /* ty=T span=… */`
 _TYPE = re.compile(r" /\* ty=(?:(?!\*/| span=).)*?((?: span=(?:(?!\*/).)*)?) \*/", re.DOTALL)
 _CALLED = re.compile(r"(?<![\w%@.:])([a-z_][\w]*(?:\.[\w]+)*)\(")
-
-
-def sampled(cases: Iterable[dict[str, Any]], step: int) -> Iterator[dict[str, Any]]:
-    """Yield every ``step``-th case, or all of them with RELAY2RELAX_SWEEP=full."""
-    full = os.environ.get("RELAY2RELAX_SWEEP") == "full"
-    return (case for number, case in enumerate(cases) if full or number % step == 0)
 
 
 def called(text: str) -> set[str]:

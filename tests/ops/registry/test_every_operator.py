@@ -8,7 +8,6 @@ the call.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from operator_calls import EXAMPLES, RECORDS, arrays, tensors, type_of
 from operator_draws import Draw
+from sweep import FULL
 
 from relay2relax.backends.c import compile_prim_funcs
 from relay2relax.core.dtype import numpy_dtype, of_array
@@ -29,7 +29,6 @@ from relay2relax.tir.extent import ANY, as_prim, canonical, static
 from relay2relax.tir.ir.expr import AnyExtent, Var
 from relay2relax.tir.ir.visit import substitute
 
-FULL = os.environ.get("RELAY2RELAX_SWEEP") == "full"
 # Sums in the examples have at most so many terms.
 TERMS = 256
 

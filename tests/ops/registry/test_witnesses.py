@@ -7,7 +7,6 @@ which record means the same; what differs is listed here by name), numpy and PyT
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -21,6 +20,7 @@ from operator_calls import EXAMPLES, RECORDS, arrays, tensors, type_of
 from operator_draws import Draw
 from outside_values import ELSEWHERE, OUTSIDE
 from recorded_cases import VALUED_FILES, called
+from sweep import FULL
 
 from relay2relax.backends.c import compile_prim_funcs
 from relay2relax.core.dtype import numpy_dtype
@@ -28,7 +28,6 @@ from relay2relax.core.tolerance import difference
 from relay2relax.ops.registry.lower import lower_call
 from relay2relax.tir.extent import static
 
-FULL = os.environ.get("RELAY2RELAX_SWEEP") == "full"
 TERMS = 4096
 # Node tests that mean something else than the record does.
 DIFFERENT: dict[str, str] = {

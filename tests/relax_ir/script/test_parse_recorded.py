@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import pytest
+from sweep import sampled
 
 from relay2relax import backends, relay_ir, translator
 from relay2relax import relax_ir as rx
@@ -49,9 +49,8 @@ SAMPLE = {"operators": 90, "language": 60, "dynamic": 90, "frontend_onnx": 90, "
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", list(SAMPLE))
 def test_translations_of_recorded_programs_come_back(recorded: Any, name: str) -> None:
-    step = 1 if os.environ.get("RELAY2RELAX_SWEEP") == "full" else SAMPLE[name]
     count = 0
-    for case in list(recorded(name))[::step]:
+    for case in sampled(recorded(name), SAMPLE[name]):
         try:
             mod = relay_ir.infer_type(relay_ir.parse(case["text"]))
             modules = [translator.lower_to_tir(mod), translator.via_graph(mod)]

@@ -7,17 +7,16 @@ is generated.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from typing import Any
 
 import pytest
+from sweep import FULL
 
 from relay2relax import relax_ir as rx
 
 pytestmark = pytest.mark.tvm
-FULL = os.environ.get("RELAY2RELAX_SWEEP") == "full"
 TARGETS = {"cpu": "llvm", "gpu": "nvidia/geforce-rtx-3090"}
 CASES = ("matmul", "softmax", "conv2d", "layer_norm", "max_pool2d", "sum", "argmax", "transpose", "concat")
 EVERY = [(name, kind) for name in CASES for kind in TARGETS]
