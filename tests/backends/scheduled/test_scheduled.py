@@ -83,6 +83,7 @@ def check(actual: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.vector_bytes} bytes")
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.sweep(every=5)
 def test_the_same_numbers(name: str, machine: Machine) -> None:
     mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS[name]))
     args = arguments(mod)
@@ -109,6 +110,7 @@ def test_what_is_read_back_is_what_was_written(name: str) -> None:
 @pytest.mark.tvm
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.vector_bytes} bytes")
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.sweep(every=5)
 def test_in_apache_tvm(name: str, machine: Machine) -> None:
     mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS[name]))
     args = arguments(mod)
@@ -120,6 +122,7 @@ def test_in_apache_tvm(name: str, machine: Machine) -> None:
 @pytest.mark.tvm
 @pytest.mark.golden
 @pytest.mark.parametrize("bound", [True, False], ids=["bound", "free"])
+@pytest.mark.sweep(every=2)
 def test_a_recorded_model_in_apache_tvm(get_model_case: Any, bound: bool) -> None:
     case = get_model_case("mlp")
     weights = {spec["name"]: spec["role"] == "param" for spec in case.specs()}

@@ -144,6 +144,7 @@ def flat(value: Any) -> list[np.ndarray]:
 
 
 @pytest.mark.tvm
+@pytest.mark.sweep(every=2)
 def test_images_in_tvm() -> None:
     builder = relax_ir.BlockBuilder()
     emitter = OpEmitter(builder)

@@ -188,6 +188,7 @@ def type_of(array: np.ndarray) -> TensorType:
 
 
 @pytest.mark.tvm
+@pytest.mark.sweep(every=2)
 def test_operators_in_tvm() -> None:
     builder = relax_ir.BlockBuilder()
     emitter = OpEmitter(builder)

@@ -95,6 +95,7 @@ def built(value: Any, params: Any, constants: bool) -> Any:
 
 
 @pytest.mark.tvm
+@pytest.mark.sweep(every=2)
 def test_quantised_operators_in_tvm() -> None:
     builder = relax_ir.BlockBuilder()
     emitter = OpEmitter(builder)

@@ -190,6 +190,7 @@ def test_edges_in_c() -> None:
 
 @pytest.mark.tvm
 @pytest.mark.parametrize("translate", [translator.lower_to_tir, translator.via_graph])
+@pytest.mark.sweep(every=2)
 def test_edges_in_tvm(translate: Any) -> None:
     # Where memory is empty, real TVM reads none of it, but has no tensors without elements as
     # arguments.
