@@ -120,12 +120,8 @@ def _module_class(source: ScriptSource) -> tuple[ast.ClassDef | None, bool]:
 
 
 def _asks_for_check(source: ScriptSource, decorator: ast.expr) -> bool:
-    said = (
-        [one.value for one in decorator.keywords if one.arg == "check_well_formed"]
-        if isinstance(decorator, ast.Call)
-        else []
-    )
-    return all(bool(source.literal(one)) for one in said)
+    given = decorator.keywords if isinstance(decorator, ast.Call) else []
+    return all(source.literal(one.value) for one in given if one.arg == "check_well_formed")
 
 
 def _unchecked(mod: IRModule) -> IRModule:

@@ -75,6 +75,24 @@ def string_literal(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def _literal(number: IntImm | FloatImm) -> str:
+    """Return the text of a number, which says its dtype."""
+    match number:
+        case IntImm(value, "bool"):
+            return f"T.bool({bool(value)})"
+        case IntImm(value, dtype) if value > _INT64_MAX:
+            # Readers take no integer of 64 bits without a sign.
+            return f'T.reinterpret("{dtype}", T.int64({value - 2**64}))'
+        case IntImm(value, dtype):
+            return f"T.{dtype}({value})"
+        case FloatImm(value, "float64") if _FLOAT32_MAX < abs(value) < math.inf:
+            # Readers take a literal for a float32 before they look at the dtype that is asked for.
+            (pattern,) = struct.unpack("<q", struct.pack("<d", value))
+            return f'T.reinterpret("float64", T.int64({pattern}))'
+        case FloatImm(value, dtype):
+            return f"T.{dtype}({float_literal(value)})"
+
+
 def _is_folded(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> bool:
     """Whether readers take ``a op b`` for something simpler, such as ``a`` for ``a + 0``."""
     if not isinstance(a, (IntImm, FloatImm)) and not isinstance(b, (IntImm, FloatImm)):
@@ -110,20 +128,8 @@ class ExpressionPrinter(ABC):
 
     def bare(self, expr: PrimExpr) -> tuple[str, int]:
         match expr:
-            case IntImm(value, "bool"):
-                return f"T.bool({bool(value)})", _ATOM
-            case IntImm(value, dtype) if value > _INT64_MAX:
-                # Readers take no integer of 64 bits without a sign.
-                return f'T.reinterpret("{dtype}", T.int64({value - 2**64}))', _ATOM
-            case IntImm(value, dtype):
-                return f"T.{dtype}({value})", _ATOM
-            case FloatImm(value, "float64") if _FLOAT32_MAX < abs(value) < math.inf:
-                # Readers take a literal for a float32 before they look at the dtype that is asked
-                # for.
-                (pattern,) = struct.unpack("<q", struct.pack("<d", value))
-                return f'T.reinterpret("float64", T.int64({pattern}))', _ATOM
-            case FloatImm(value, dtype):
-                return f"T.{dtype}({float_literal(value)})", _ATOM
+            case IntImm() | FloatImm():
+                return _literal(expr), _ATOM
             case StringImm(value):
                 return string_literal(value), _ATOM
             case Keyword(name, value):
