@@ -56,7 +56,7 @@ from relay2relax.relax_ir.inference.runtime_calls import is_unproved, packed_cal
 from relay2relax.relax_ir.ir import expr as rx
 from relay2relax.relax_ir.ir import struct_info as si
 from relay2relax.relax_ir.ir.names import NameSupply
-from relay2relax.relax_ir.ir.symbols import says_more
+from relay2relax.relax_ir.ir.symbols import is_narrower
 from relay2relax.relax_ir.ir.text import info_text
 from relay2relax.relax_ir.ir.visit import Steps, bindings, free_variables, run
 from relay2relax.relax_ir.transform import (
@@ -253,7 +253,7 @@ class _FunctionCompiler:
         register, ret = self.register(value), self.func.ret
         where = f"fn={self.name}, loc=return"
         shape = ret.shape if isinstance(ret, si.TensorStructInfo) else None
-        if isinstance(value, rx.Var) and says_more(ret, value.info):
+        if isinstance(value, rx.Var) and is_narrower(ret, value.info):
             self.verify(register, ret, where, value)
         elif shape is not None and any(static(e) is None for e in shape) and self.heap.knows(shape):
             self.match(register, shape, _context(where, ret))

@@ -15,7 +15,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, of_array
 from relay2relax.ops.registry.record import OpDef
-from relay2relax.relax_ir.analysis.structural_equal import Comparable, as_value, plain, said
+from relay2relax.relax_ir.analysis.structural_equal import Comparable, as_value, canonical_attrs, plain_number
 from relay2relax.relax_ir.ir.expr import (
     Binding,
     Call,
@@ -157,7 +157,7 @@ class _Hasher:
                 self.say(name)
             case Call(op, _, attrs):
                 self.say(type(op).__name__ if isinstance(op, Var) else op.name)
-                self.value(said(op, attrs))
+                self.value(canonical_attrs(op, attrs))
             case CallTIR(func, _, out, tir_args):
                 self.say(func.name)
                 self.value((out, tir_args))
@@ -187,7 +187,7 @@ class _Hasher:
 
         Symbolic dimensions by the place where they came first.
         """
-        value = plain(value)
+        value = plain_number(value)
         match value:
             case tir.Var():
                 self.say("dimension", self.symbols.setdefault(value, len(self.symbols)), value.dtype)

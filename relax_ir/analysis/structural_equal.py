@@ -234,7 +234,7 @@ class _Comparison:
             case Call(op, _, attrs), Call(other_op, _, other_attrs):
                 if not (isinstance(op, Var) and isinstance(other_op, Var)):
                     self.require(_callee(op) == _callee(other_op), f"{_callee(op)} and {_callee(other_op)} are called")
-                self.value(said(op, attrs), said(other_op, other_attrs))
+                self.value(canonical_attrs(op, attrs), canonical_attrs(other_op, other_attrs))
             case CallTIR(func, _, out, tir_args), CallTIR(other_func, _, other_out, other_tir_args):
                 self.require(func.name == other_func.name, f"PrimFuncs {func.name} and {other_func.name}")
                 self.value((out, tir_args), (other_out, other_tir_args))
@@ -258,7 +258,7 @@ class _Comparison:
         """Compare struct infos, extents and attributes, symbolic dimensions by the place where they
         came first.
         """
-        a, b = plain(a), plain(b)
+        a, b = plain_number(a), plain_number(b)
         match a, b:
             case tir.Var(), tir.Var():
                 self.require(a.dtype == b.dtype, f"dimensions of {a.dtype} and {b.dtype}")
@@ -291,12 +291,12 @@ def as_value(expr: Expr) -> Expr:
     return Tuple(()) if isinstance(expr, Var) and expr.info == TupleStructInfo(()) else expr
 
 
-def plain(value: object) -> Any:
+def plain_number(value: object) -> Any:
     """Return an int64 constant as the plain int that stands for it in shapes and attributes."""
     return value.value if isinstance(value, tir.IntImm) and value.dtype == "int64" else value
 
 
-def said(op: Any, attrs: Any) -> Any:
+def canonical_attrs(op: Any, attrs: Any) -> Any:
     """Return ``attrs`` of ``op`` without what TVM writes down although it says nothing, or leaves
     out although it is meant.
 

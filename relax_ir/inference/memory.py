@@ -167,7 +167,7 @@ def read_memory_call(expr: Expr) -> MemoryCall | None:
 
 
 def memory_info(name: str, args: Sequence[Expr], attrs: ForeignAttrs) -> StructInfo | None:
-    """Return the struct info of the result of the operator ``name``, None where it is no memory
+    """Return the struct info of the result of the operator ``name``, None where it is not a memory
     operator.
     """
     if name not in _NAMES:

@@ -27,7 +27,7 @@ from relay2relax.relax_ir.ir.expr import (
     Var,
 )
 from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
-from relay2relax.relax_ir.ir.symbols import says_more
+from relay2relax.relax_ir.ir.symbols import is_narrower
 from relay2relax.tir.ir.expr import IntImm
 
 # What the virtual machine does with functions.
@@ -106,9 +106,9 @@ def is_unproved(binding: Binding) -> bool:
         case Call(ForeignOp() as op, _, attrs):
             return op.name in _CLOSURES - {"make_closure"} or packed_call(op, attrs) is not None
         case Var(_, info):
-            return says_more(binding.var.info, info)
+            return is_narrower(binding.var.info, info)
         case TupleGetItem(Var(_, TupleStructInfo(fields)), index):
-            return says_more(binding.var.info, fields[index])
+            return is_narrower(binding.var.info, fields[index])
         case TupleGetItem():
             return True
     return False
@@ -118,7 +118,7 @@ def read_inplace_call(expr: Expr) -> InplaceCall | None:
     """Return what ``R.call_tir_inplace`` and ``R.call_tir_with_grad`` ask for, None for anything
     else.
 
-    A gradient is nothing that is run. Raises UnsupportedError for results that are no arguments of
+    A gradient is nothing that is run. Raises UnsupportedError for results that are not arguments of
     their struct info.
     """
     if not isinstance(expr, Call) or not isinstance(expr.op, ForeignOp) or expr.op.name not in _INTO_MEMORY:

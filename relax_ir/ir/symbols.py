@@ -156,7 +156,7 @@ def needs_cast(claimed: StructInfo, actual: StructInfo) -> bool:
     return join(claimed, actual) != claimed
 
 
-def says_more(a: StructInfo, b: StructInfo) -> bool:
+def is_narrower(a: StructInfo, b: StructInfo) -> bool:
     """Whether every value of ``a`` is one of ``b``, but not the other way round."""
     return a != b and not mismatch(a, b) and join(a, b) == b
 

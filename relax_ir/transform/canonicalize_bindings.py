@@ -173,7 +173,7 @@ class _Plan:
             # A name that says more of its value is more than a name: the machine looks whether it
             # is right.
             cast = isinstance(binding, MatchCast)
-            same = value.info == var.info if cast else not symbols.says_more(var.info, value.info)
+            same = value.info == var.info if cast else not symbols.is_narrower(var.info, value.info)
             if same:
                 self.names[var] = value
         self.known[var] = value

@@ -179,7 +179,7 @@ def _leaves(args: Sequence[Expr]) -> list[Expr]:
 
 
 def _elements(info: StructInfo) -> int | None:
-    """Return how many elements a value has, None where that is not known or it is no tensor."""
+    """Return how many elements a value has, None where that is not known or it is not a tensor."""
     match info:
         case TensorStructInfo(shape, dtype) if shape is not None and dtype:
             extents = [static(extent) for extent in shape]

@@ -129,7 +129,7 @@ def operator_as_value(name: str) -> Diagnostic:
 
 
 def not_a_function(callee: Expr, found: Type) -> Diagnostic:
-    """The callee of a call is no function."""
+    """The callee of a call is not a function."""
     label = f"this is no function: it has type {type_text(found)}"
     return mistake(kinds.NOT_A_FUNCTION, label=label, callee=words(callee))
 
@@ -159,13 +159,13 @@ def unknown_global(name: str, known: Sequence[str]) -> Diagnostic:
 
 
 def untyped_function(name: str, key: str) -> Diagnostic:
-    """A function that is no Relay is used, and nothing says what Relay sees of it."""
+    """A function that is not Relay is used, and nothing says what Relay sees of it."""
     title = f"@{name} is a {key}, and its type is not recorded with it"
     return Diagnostic(title, label="what this is, is not known", kind=kinds.NOT_RELAY)
 
 
 def lowered_function(callee: Expr, key: str) -> Diagnostic:
-    """A function that is no Relay is called as if it were."""
+    """A function that is not Relay is called as if it were."""
     return mistake(kinds.NOT_RELAY, callee=words(callee), key=key)
 
 
@@ -181,7 +181,7 @@ def wrong_type_arguments(name: str, expected: int, found: int) -> Diagnostic:
 
 
 def not_a_tuple(value: Expr, index: int, found: Type) -> Diagnostic:
-    """A field is taken of something that is no tuple, or has fewer fields."""
+    """A field is taken of something that is not a tuple, or has fewer fields."""
     label = f"it has type {type_text(found)}"
     return mistake(kinds.FIELD, label=label, value=words(value), index=index)
 

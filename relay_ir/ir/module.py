@@ -42,7 +42,7 @@ class IRModule:
     ``types``  what type inference found, by node; empty before it ran.
     ``locations``  where a node stands in ``source``, for messages; only of nodes that a text reader
         made.
-    ``opaque_functions``  functions that are no Relay, which are kept and written, but neither
+    ``opaque_functions``  functions that are not Relay, which are kept and written, but neither
         looked into nor run.
     """
 
@@ -61,8 +61,8 @@ class IRModule:
 
     @classmethod
     def from_expr(cls, expr: Expr, types: Mapping[Expr, Type] | None = None) -> IRModule:
-        """Return a module whose ``@main`` is ``expr``; where that is no function, one of its free
-        variables is made.
+        """Return a module whose ``@main`` is ``expr``; where that is not a function, one of its
+        free variables is made.
 
         ``types`` are those that are known of its nodes.
         """
@@ -70,7 +70,7 @@ class IRModule:
         return cls({GlobalVar("main"): main}, types=types or {})
 
     def refuse_opaque(self, reason: str) -> None:
-        """Raise UnsupportedError, with ``reason``, for every function that is no Relay.
+        """Raise UnsupportedError, with ``reason``, for every function that is not Relay.
 
         Nothing where there is none.
         """
@@ -82,7 +82,7 @@ class IRModule:
             raise UnsupportedError(found)
 
     def is_opaque(self, var: GlobalVar) -> bool:
-        """Whether ``var`` names a function that is no Relay."""
+        """Whether ``var`` names a function that is not Relay."""
         return var.name in self._opaque_vars
 
     def get_global_var(self, name: str) -> GlobalVar:

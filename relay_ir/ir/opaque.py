@@ -1,4 +1,4 @@
-"""Functions of a module that are no Relay: kept as the nodes that their document stores, and never
+"""Functions of a module that are not Relay: kept as the nodes that their document stores, and never
 looked into.
 """
 

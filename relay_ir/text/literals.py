@@ -90,8 +90,8 @@ def format_scalar(value: int | float | bool, dtype: str, exact: bool = False) ->
 def format_double(value: float, exact: bool = False) -> str:
     """Return an attribute of C++ type ``double``, which TVM writes like a float32.
 
-    With ``exact`` a value that is no float32 is marked as a float64, since TVM's reader rounds what
-    is not.
+    With ``exact`` a value that is not a float32 is marked as a float64, since TVM's reader rounds
+    what is not.
     """
     if not exact:
         return format_float(value) + "f"

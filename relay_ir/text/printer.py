@@ -376,7 +376,7 @@ class _Printer:
                         texts[expr] = yield self._nested(expr)
 
     def _nested(self, expr: Expr) -> Visit:
-        """Return the generator that writes an expression which has scopes or is no dataflow."""
+        """Return the generator that writes an expression which has scopes or is not dataflow."""
         match expr:
             case Function():
                 return self._function("fn ", expr)

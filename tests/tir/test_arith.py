@@ -13,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relay2relax.tir import extent
-from relay2relax.tir.arith.simplify import EXTENTS, Bounds, constant_difference, limits, parted, prove, simplify
+from relay2relax.tir.arith.simplify import (
+    EXTENTS,
+    Bounds,
+    constant_difference,
+    limits,
+    prove,
+    simplify,
+    split_by_variables,
+)
 from relay2relax.tir.arith.sums import flattened
 from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir.expr import (
@@ -341,9 +349,9 @@ def test_dtypes_are_kept() -> None:
     assert simplify(wrapping) is wrapping
     buffer = Buffer("at", (N,), "int64")
     assert simplify(buffer[N * 2 // 2] - buffer[N]) == IntImm(0)
-    assert parted(N * 4 + M + 3, [N]) == ([(4, N)], M + 3)
-    assert parted(N // 4 + M, [N]) == ([(1, N // 4)], M)
-    assert parted(N * M, [N]) is None
+    assert split_by_variables(N * 4 + M + 3, [N]) == ([(4, N)], M + 3)
+    assert split_by_variables(N // 4 + M, [N]) == ([(1, N // 4)], M)
+    assert split_by_variables(N * M, [N]) is None
 
 
 def test_it_is_fast() -> None:

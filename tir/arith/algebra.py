@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, Union
 
 from relay2relax.tir.arith import interval, remainders, truncation
 from relay2relax.tir.arith.interval import ANYTHING, DECIDE, Interval
-from relay2relax.tir.arith.minmax import Contest
+from relay2relax.tir.arith.minmax import Extremum
 from relay2relax.tir.arith.sums import (
     Sum,
     Term,
@@ -208,7 +208,7 @@ class Algebra:
                 rest[term] = count - taken * factor
         return whole, rest
 
-    def parted(self, a: Sum, by: Sum) -> tuple[Sum, Sum]:
+    def split_joined(self, a: Sum, by: Sum) -> tuple[Sum, Sum]:
         """Return ``(q, r)`` as ``split`` does, both joined.
 
         What is left may be joined to something of which more can be taken out: ``3 * n - n % 4`` by
@@ -246,7 +246,7 @@ class Algebra:
             return atom_sum(Binary("//", self.built(a, dtype), IntImm(0, dtype)))
         if is_constant(by) and by[()] < 0:
             a, by = scale(a, -1), scale(by, -1)
-        whole, rest = self.parted(a, by)
+        whole, rest = self.split_joined(a, by)
         if not rest:
             return whole
         factors, count = shared(rest, by)
@@ -295,7 +295,7 @@ class Algebra:
             return atom_sum(Binary("%", self.built(a, dtype), IntImm(0, dtype)))
         if is_constant(by) and by[()] < 0:
             return scale(self.modulo(scale(a, -1), scale(by, -1), dtype), -1)
-        _, rest = self.parted(a, by)
+        _, rest = self.split_joined(a, by)
         if not rest:
             return {}
         factors, count = shared(rest, by)
@@ -337,7 +337,7 @@ class Algebra:
             # Of variables without limits each may win: hundreds meet where tensors of unknown
             # extents are added.
             return atom_sum(chain(op, sorted(dict.fromkeys(operands), key=sort_key)))
-        contest = Contest(self, op)
+        extremum = Extremum(self, op)
         for operand in operands:
             terms = self.sum(operand)
             match [term for term in terms if term]:
@@ -345,10 +345,10 @@ class Algebra:
                 # constant.
                 case [(Binary(inner, _, _) as atom,) as term] if inner == op and terms[term] > 0:
                     for part in flattened(op, atom):
-                        contest.enter(add(scale(self.sum(part), terms[term]), constant_sum(terms.get((), 0))))
+                        extremum.add(add(scale(self.sum(part), terms[term]), constant_sum(terms.get((), 0))))
                 case _:
-                    contest.enter(terms)
-        left = contest.left()
+                    extremum.add(terms)
+        left = extremum.remaining()
         if len(left) == 1:
             return left[0]
         left, factor, shift = in_lowest_terms(left)
@@ -383,7 +383,7 @@ class Algebra:
         self.operands[id(extreme)] = (extreme, found)
         return found
 
-    def wins(self, op: str, a: Sum, b: Sum) -> bool:
+    def dominates(self, op: str, a: Sum, b: Sum) -> bool:
         """Whether ``op(a, b)`` is always ``a``."""
         low, high = self.interval(add(a, b, -1))
         return (high is not None and high <= 0) if op == "min" else (low is not None and low >= 0)
@@ -399,7 +399,7 @@ class Algebra:
             return (value, value)
         return (self.limit(terms, 0), self.limit(terms, 1))
 
-    def affords(self, work: int) -> bool:
+    def spend(self, work: int) -> bool:
         """Take ``work`` from the budget; whether there was so much left."""
         self.budget -= work
         return self.budget >= 0
@@ -408,7 +408,7 @@ class Algebra:
         """Return the lower (side 0) or upper (side 1) limit of ``terms``."""
         key = (frozenset(terms.items()), side, depth)
         if key not in self.limits:
-            if not self.affords(len(terms) + 1):
+            if not self.spend(len(terms) + 1):
                 return None
             self.limits[key] = self.new_limit(terms, side, depth)
         return self.limits[key]
@@ -421,7 +421,7 @@ class Algebra:
                 return self.limit_by_cases(terms, side, depth, *extremes[0])
         for _ in range(len(terms) + 8):
             changed = self.symbolic_limit(terms, side)
-            if changed is None or not self.affords(len(changed)):
+            if changed is None or not self.spend(len(changed)):
                 break
             terms = changed
         total = 0
@@ -480,7 +480,7 @@ class Algebra:
                 continue
             rest = {t: c for t, c in terms.items() if atom not in t}
             beside = self.interval(rest)[side]
-            if beside is None or not self.affords(len(terms)):
+            if beside is None or not self.spend(len(terms)):
                 continue
             both = (self.limit(inner, 0, depth + 1), self.limit(inner, 1, depth + 1))
             part = interval.multiply(self.atom_interval(atom), both)[side]

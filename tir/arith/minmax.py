@@ -1,4 +1,4 @@
-"""Which operands of a minimum or maximum may win."""
+"""Which operands of a minimum or maximum may be its value."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from relay2relax.tir.arith.algebra import Algebra
 
 
-class Contest:
-    """Which of the operands of a minimum or maximum may win.
+class Extremum:
+    """A minimum or maximum: those of its operands that may be its value.
 
     An operand is compared one by one with those that something is known of in common with; the
     others cannot do more than what their intervals say.
@@ -29,10 +29,10 @@ class Contest:
         self.sure: int | None = None
         self.related: dict[Any, list[int]] = {}
 
-    def enter(self, new: Sum) -> None:
-        """Let ``new`` take part, unless one that is there always wins over it.
+    def add(self, new: Sum) -> None:
+        """Add an operand, unless one that is there is always as good.
 
-        Drop those over which it wins.
+        Drop those that are never better than it.
         """
         key = frozenset(new.items())
         if key in self.seen:
@@ -44,10 +44,10 @@ class Contest:
             return
         leaves = self.algebra.leaves(new)
         others = sorted({n for leaf in leaves for n in self.related.get(leaf, ()) if n in self.kept})
-        wins = self.algebra.wins
-        if any(wins(self.op, self.kept[other], new) for other in others):
+        dominates = self.algebra.dominates
+        if any(dominates(self.op, self.kept[other], new) for other in others):
             return
-        beaten = {other for other in others if wins(self.op, new, self.kept[other])}
+        beaten = {other for other in others if dominates(self.op, new, self.kept[other])}
         if low is not None:
             beaten.update(other for other, end in self.ends.items() if low >= end)
             self.sure = low if self.sure is None else max(self.sure, low)
@@ -61,6 +61,6 @@ class Contest:
         for leaf in leaves:
             self.related.setdefault(leaf, []).append(number)
 
-    def left(self) -> list[Sum]:
-        """Return the operands that may win."""
+    def remaining(self) -> list[Sum]:
+        """Return the operands that may be the value."""
         return list(self.kept.values())

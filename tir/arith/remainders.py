@@ -67,7 +67,7 @@ def _step(algebra: Algebra, terms: Sum) -> Sum | None:
             if not isinstance(atom, Binary) or atom.op not in _DIVIDED:
                 continue
             under = algebra.sum(atom.b)
-            if len(under) != 1 or not algebra.affords(len(terms)):
+            if len(under) != 1 or not algebra.spend(len(terms)):
                 continue
             others = term[:place] + term[place + 1 :]
             rule = _quotient if atom.op == "//" else _remainder

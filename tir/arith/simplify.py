@@ -20,7 +20,17 @@ from relay2relax.tir.arith.linear import decided
 from relay2relax.tir.arith.sums import Sum, build, is_constant
 from relay2relax.tir.ir.expr import AnyExtent, FloatImm, IntImm, PrimExpr, Var, binary, children, convert
 
-__all__ = ["EXTENTS", "Bounds", "Limit", "ceiling", "constant_difference", "limits", "parted", "prove", "simplify"]
+__all__ = [
+    "EXTENTS",
+    "Bounds",
+    "Limit",
+    "ceiling",
+    "constant_difference",
+    "limits",
+    "prove",
+    "simplify",
+    "split_by_variables",
+]
 
 
 class _Extents(Mapping[Var, tuple[Limit, Limit]]):
@@ -82,7 +92,7 @@ def limits(expr: PrimExpr, bounds: Bounds | None = None) -> tuple[int | None, in
     return Algebra(bounds).expr_interval(expr)
 
 
-def parted(
+def split_by_variables(
     expr: PrimExpr, variables: Iterable[Var], bounds: Bounds | None = None
 ) -> tuple[list[tuple[int, PrimExpr]], PrimExpr] | None:
     """Return ``expr`` as (multiples of atoms that mention ``variables``, the rest), None where it

@@ -92,7 +92,7 @@ def product(a: Term, b: Term) -> Term:
 
 
 def without(term: Term, part: Term) -> Term | None:
-    """Return ``term`` divided by ``part``, None where it is no factor."""
+    """Return ``term`` divided by ``part``, None where it is not a factor."""
     if not part:
         return term
     rest = list(term)

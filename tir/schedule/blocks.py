@@ -26,7 +26,7 @@ from relay2relax.tir.ir.stmt import (
 )
 from relay2relax.tir.ir.visit import expressions, loads, map_expr, map_parts, statements
 from relay2relax.tir.schedule.iteration import BlockKind, block_kind, boxes
-from relay2relax.tir.schedule.positions import accesses, box_of, reached_otherwise
+from relay2relax.tir.schedule.positions import accesses, box_of, reached_indirectly
 from relay2relax.tir.schedule.tree import Path, blocks_in, bounds_of, limit, loops_of, realize_at, touched
 
 # Where an access goes: its indices, and what is known of the variables around it.
@@ -120,7 +120,7 @@ def require_plain(func: PrimFunc, buffer: Buffer) -> None:
     """Raise TIRError where the memory of ``buffer`` is reached otherwise than by its name and
     indices.
     """
-    if buffer.strides or buffer.offset is not None or buffer in reached_otherwise(func.body):
+    if buffer.strides or buffer.offset is not None or buffer in reached_indirectly(func.body):
         raise TIRError(f"the memory of {buffer.name} is reached by its address, or as another buffer")
 
 

@@ -29,12 +29,12 @@ from relay2relax.tir.schedule.tree import (
     blocks_in,
     bounds_of,
     loops_in,
-    meet,
     path_to_block,
-    put,
     realize_at,
+    replaced_at,
     require_outermost,
     sequence,
+    shared_length,
     touched,
 )
 
@@ -156,7 +156,7 @@ def _apart(
     Where there are only the one or the other, it is the function's own sequence.
     """
     paths = [*writers, *readers]
-    common = min(meet(paths[0], path) for path in paths[1:]) if writers and readers else 1
+    common = min(shared_length(paths[0], path) for path in paths[1:]) if writers and readers else 1
     parent = paths[0][:common]
     if not isinstance(parent[-1], Seq):
         if writers and readers:
@@ -192,7 +192,7 @@ def _with_buffer(stmt: Stmt, old: Buffer, new: Buffer, names: set[str]) -> Stmt:
 
 
 def _finished(func: PrimFunc, parent: Path, changed: Stmt, cache: Buffer) -> PrimFunc:
-    new = put(func, parent, changed)
+    new = replaced_at(func, parent, changed)
     new = replace(new, root_buffers=(*new.root_buffers, cache))
     for loop in _loops_around(parent):
         require_parallel_loops_independent(new, (loop,))

@@ -11,8 +11,8 @@ from relay2relax.tir.ir.expr import Binary, Buffer, PrimExpr, Var, binary, conju
 from relay2relax.tir.ir.stmt import Allocate, BlockRealize, For, If, IterKind, LoopKind, PrimFunc, Stmt, While
 from relay2relax.tir.ir.visit import statements, variables
 from relay2relax.tir.schedule.blocks import is_tail
-from relay2relax.tir.schedule.iteration import BlockKind, block_kind, independent, keeps_to, reduces
-from relay2relax.tir.schedule.positions import accesses, reached_otherwise
+from relay2relax.tir.schedule.iteration import BlockKind, block_kind, independent, reduces, stays_within
+from relay2relax.tir.schedule.positions import accesses, reached_indirectly
 from relay2relax.tir.schedule.tree import blocks_in, bounds_of, loop_at, loops_in, loops_of, path_to_loop, touched
 
 
@@ -40,7 +40,7 @@ def require_independent(func: PrimFunc, var: Var, what: str) -> For:
         written = touched([writer])[1] - private
         read, also_written = touched([reader])
         for buffer in (written & read) | (written & also_written):
-            if not keeps_to(buffer, writer, reader, own, bounds):
+            if not stays_within(buffer, writer, reader, own, bounds):
                 raise TIRError(
                     f"cannot {what} the loop {var.name}: the block {reader.block.name} is not seen to keep to what "
                     f"the same iteration of {writer.block.name} wrote"
@@ -61,14 +61,14 @@ def private_buffers(func: PrimFunc, loop: For, inner: Mapping[Var, PrimExpr], bo
     branches = [node for node in statements(loop.body) if isinstance(node, (If, While))]
     perhaps = {realize for branch in branches for realize in blocks_in(branch)}
     found: set[Buffer] = set()
-    for buffer in (users.keys() & set(func.root_buffers)) - reached_otherwise(func.body):
+    for buffer in (users.keys() & set(func.root_buffers)) - reached_indirectly(func.body):
         if len(accesses(loop.body, buffer).found) != len(accesses(func.body, buffer).found):
             continue
         first, *others = users[buffer]
         if (
             first not in perhaps
             and _begins(first, buffer, inner)
-            and all(keeps_to(buffer, first, one, inner, bounds) for one in others)
+            and all(stays_within(buffer, first, one, inner, bounds) for one in others)
         ):
             found.add(buffer)
     return found

@@ -25,17 +25,17 @@ from relay2relax.tir.schedule.blocks import (
 )
 from relay2relax.tir.schedule.iteration import axis_values
 from relay2relax.tir.schedule.tree import (
-    beside,
     bounds_of,
     guard,
     loops_of,
     path_to_block,
-    put,
     realize_at,
+    replaced_at,
     stage_of,
     stages,
     touched,
     without,
+    without_part,
 )
 
 
@@ -115,9 +115,9 @@ def reverse_compute_inline(func: PrimFunc, name: str) -> PrimFunc:
     first = next(i for i, stage in enumerate(order) if stage is stage_of(producer_path))
     if first >= mine:
         raise TIRError(f"the block {name} and its producer {producer.block.name} lie in one nest of loops")
-    if buffer in touched([beside(func.body, realize)])[0]:
+    if buffer in touched([without_part(func.body, realize)])[0]:
         raise TIRError(f"{buffer.name} is read by other blocks than {name}")
-    _require_movable([*order[first:mine], beside(order[mine], realize)], realize, buffer)
+    _require_movable([*order[first:mine], without_part(order[mine], realize)], realize, buffer)
     places = dict(zip(axes, value.indices, strict=True))
 
     def inline(expr: PrimExpr) -> PrimExpr:
@@ -137,7 +137,7 @@ def reverse_compute_inline(func: PrimFunc, name: str) -> PrimFunc:
         inside = simplify(substitute(place, around) < extents[axis], bounds)
         if prove(inside, bounds) is not True:
             nest = guard(nest, inside)
-    new = put(func, producer_path, nest)
+    new = replaced_at(func, producer_path, nest)
     return _without_buffer(without(new, path_to_block(new, name)), buffer)
 
 

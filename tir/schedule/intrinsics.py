@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from relay2relax.tir.arith.simplify import Bounds, parted, prove, simplify
+from relay2relax.tir.arith.simplify import Bounds, prove, simplify, split_by_variables
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Var, binary, conjuncts
 from relay2relax.tir.ir.stmt import Block, BlockRealize, BufferStore, For, IterKind, IterVar, PrimFunc, Stmt
@@ -31,11 +31,11 @@ from relay2relax.tir.schedule.tree import (
     loops_of,
     path_to_block,
     path_to_loop,
-    put,
     realize_at,
+    replaced_at,
     sequence,
 )
-from relay2relax.tir.te.inline import renewed
+from relay2relax.tir.te.inline import copied_with_own_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def blockize(func: PrimFunc, var: Var) -> tuple[PrimFunc, str]:
     for loop in reversed(inner):
         body = replace(loop, body=body)
     outer_block = with_regions(Block(name, tuple(axes), (), (), body, init))
-    return put(func, path, BlockRealize(tuple(values), outer_block, realize.predicate)), name
+    return replaced_at(func, path, BlockRealize(tuple(values), outer_block, realize.predicate)), name
 
 
 def _divided(realize: BlockRealize, own: dict[Var, PrimExpr], bounds: Bounds) -> tuple[list[PrimExpr], list[PrimExpr]]:
@@ -108,7 +108,7 @@ def _divided(realize: BlockRealize, own: dict[Var, PrimExpr], bounds: Bounds) ->
     inner: list[PrimExpr] = []
     outer: list[PrimExpr] = []
     for axis, value in zip(realize.block.iter_vars, realize.values, strict=True):
-        terms = parted(value, own, bounds)
+        terms = split_by_variables(value, own, bounds)
         if terms is None:
             raise TIRError(f"the value of the axis {axis.var.name} of {realize.block.name} is no sum of loops")
         inner.append(simplify(value - terms[1], bounds))
@@ -182,9 +182,9 @@ def tensorize(func: PrimFunc, target: Var | str, kernel: Intrinsic) -> PrimFunc:
         return names[-1]
 
     own_buffers = {buffer: replace(buffer) for buffer in made.root_buffers}
-    body = substitute_stmt(with_accesses(renewed(made.body, named), bounds, back), {}, own_buffers)
+    body = substitute_stmt(with_accesses(copied_with_own_names(made.body, named), bounds, back), {}, own_buffers)
     new = replace(block, body=sequence([body]), alloc_buffers=(*block.alloc_buffers, *own_buffers.values()))
-    return put(func, path, replace(realize, block=with_regions(new)))
+    return replaced_at(func, path, replace(realize, block=with_regions(new)))
 
 
 def _partners(block: Block, wanted: PrimFunc) -> dict[Buffer, Buffer]:

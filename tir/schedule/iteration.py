@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from relay2relax.tir.arith.simplify import Bounds, ceiling, parted, prove, simplify
+from relay2relax.tir.arith.simplify import Bounds, ceiling, prove, simplify, split_by_variables
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.ir.stmt import Block, BlockRealize, BufferStore, For, If, IterKind, Let, Seq, Stmt
@@ -92,7 +92,7 @@ def pieces(value: PrimExpr, loops: Mapping[Var, PrimExpr], bounds: Bounds) -> tu
     """Return ``value`` as pieces of loop variables (given with their extents) and a rest without
     them, or None.
     """
-    terms = parted(value, loops, bounds)
+    terms = split_by_variables(value, loops, bounds)
     if terms is None:
         return None
     found: list[Piece] = []
@@ -146,7 +146,7 @@ def axis_values(realize: BlockRealize) -> dict[Var, PrimExpr]:
     return {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.values, strict=True)}
 
 
-def keeps_to(
+def stays_within(
     buffer: Buffer, writer: BlockRealize, other: BlockRealize, inner: Mapping[Var, PrimExpr], bounds: Bounds
 ) -> bool:
     """Whether ``other`` touches no more of ``buffer`` than ``writer`` writes while only the loops

@@ -48,8 +48,8 @@ from relay2relax.tir.schedule.tree import (
     loops_of,
     nest_of,
     path_to_block,
-    put,
     realize_at,
+    replaced_at,
     require_serial,
 )
 
@@ -121,7 +121,7 @@ def transform_block_layout(func: PrimFunc, name: str, function: IndexFunction) -
     old = inverse_values(mapping, outputs)
     values = {axis.var: old[var] for axis, var in zip(block.iter_vars, mapping.inputs, strict=True)}
     nest = nest_over(_rebound(block, axes, values, bounds), {}, bounds, keep_unit_loops=True)
-    return put(func, nest_path, nest)
+    return replaced_at(func, nest_path, nest)
 
 
 def _which(realize: BlockRealize, which: tuple[str, int] | WhichBuffer) -> Buffer:
@@ -191,4 +191,4 @@ def _with_padding(func: PrimFunc, buffer: Buffer, mapping: IndexMap, pad_value: 
     )
     body = BufferStore(buffer, tuple(places), value)
     block = with_regions(replace(writer.block, iter_vars=tuple(axes), body=body))
-    return put(func, nest_path, nest_over(block, {}, bounds_of(func), keep_unit_loops=True))
+    return replaced_at(func, nest_path, nest_over(block, {}, bounds_of(func), keep_unit_loops=True))

@@ -22,11 +22,11 @@ from relay2relax.tir.schedule.tree import (
     loops_of,
     path_to_block,
     path_to_loop,
-    put,
     rebind,
+    replaced_at,
     require_serial,
 )
-from relay2relax.tir.te.inline import renewed
+from relay2relax.tir.te.inline import copied_with_own_names
 
 
 def split(func: PrimFunc, var: Var, factors: Sequence[int | None]) -> tuple[PrimFunc, tuple[Var, ...]]:
@@ -66,7 +66,7 @@ def split(func: PrimFunc, var: Var, factors: Sequence[int | None]) -> tuple[Prim
         body = guard(body, simplify(inside, inner))
     for one in reversed(nest):
         body = replace(one, body=body)
-    return put(func, path, body), parts
+    return replaced_at(func, path, body), parts
 
 
 def _product(extents: Sequence[PrimExpr]) -> PrimExpr:
@@ -102,7 +102,7 @@ def fuse(func: PrimFunc, order: Sequence[Var]) -> tuple[PrimFunc, Var]:
         values[loop.var] = simplify(rest % loop.extent, bounds)
         rest = rest // loop.extent
     values[nest[0].var] = simplify(rest, bounds)
-    return put(func, path, replace(whole, body=rebind(whole.body, values, bounds))), fused
+    return replaced_at(func, path, replace(whole, body=rebind(whole.body, values, bounds))), fused
 
 
 def _check_rectangular(nest: Sequence[For]) -> None:
@@ -150,14 +150,14 @@ def reorder(func: PrimFunc, order: Sequence[Var]) -> PrimFunc:
         if loop.kind is LoopKind.VECTORIZED and not isinstance(body, BlockRealize):
             raise TIRError(f"the vectorized loop {loop.var.name} has to stay innermost")
         body = replace(loop, body=body)
-    return put(func, top, body)
+    return replaced_at(func, top, body)
 
 
 def _change_kind(func: PrimFunc, var: Var, kind: LoopKind) -> PrimFunc:
     path = path_to_loop(func, var)
     loop = loop_at(path)
     require_serial(loop, f"make {kind.value}")
-    return put(func, path, replace(loop, kind=kind))
+    return replaced_at(func, path, replace(loop, kind=kind))
 
 
 def parallel(func: PrimFunc, var: Var) -> PrimFunc:
@@ -218,9 +218,11 @@ def loop_partition(func: PrimFunc, var: Var, factors: Sequence[int | None]) -> t
         part = For(step, extent, loop.body)
         known = bounds_of(func, [*loops_of(path), part])
         body = _decided(rebind(loop.body, {var: simplify(begin + step, known)}, known), known)
-        parts.append(replace(part, body=renewed(body, lambda name: _another(names, name)) if parts else body))
+        parts.append(
+            replace(part, body=copied_with_own_names(body, lambda name: _another(names, name)) if parts else body)
+        )
         begin = simplify(begin + extent, bounds)
-    return put(func, path, Seq(tuple(parts))), tuple(part.var for part in parts)
+    return replaced_at(func, path, Seq(tuple(parts))), tuple(part.var for part in parts)
 
 
 def _another(names: list[str], name: str) -> str:
@@ -247,4 +249,4 @@ def add_unit_loop(func: PrimFunc, target: Var | str) -> tuple[PrimFunc, Var]:
     """Return ``func`` with a loop of one step around a loop or a block, and its variable."""
     path = path_to_loop(func, target) if isinstance(target, Var) else path_to_block(func, target)
     unit = Var("u", "int64")
-    return put(func, path, For(unit, const(1, unit.dtype), path[-1])), unit
+    return replaced_at(func, path, For(unit, const(1, unit.dtype), path[-1])), unit

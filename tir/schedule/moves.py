@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from relay2relax.tir.arith.simplify import Bounds, constant_difference, limits, parted, prove, simplify
+from relay2relax.tir.arith.simplify import Bounds, constant_difference, limits, prove, simplify, split_by_variables
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.ir.stmt import BlockRealize, For, IterKind, LoopKind, PrimFunc, Seq, Stmt
@@ -32,22 +32,22 @@ from relay2relax.tir.schedule.iteration import BlockKind, boxes, independent, pl
 from relay2relax.tir.schedule.positions import Box, Range, accesses, box_of
 from relay2relax.tir.schedule.tree import (
     Path,
-    beside,
     blocks_in,
     bounds_of,
     limit,
     loop_at,
     loops_in,
     loops_of,
-    meet,
     path_to_block,
     path_to_loop,
-    put,
     realize_at,
+    replaced_at,
     require_outermost,
     sequence,
+    shared_length,
     touched,
     without,
+    without_part,
 )
 
 # For axes of a block: where each begins, and how far it goes.
@@ -71,7 +71,7 @@ def compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops: bool = 
     require_temporary(func, buffer, name)
     axes = plain_axes(realize, only_store(realize))
     require_writes_all(func, path, buffer)
-    _require_unchanged(realize, [beside(between[0], realize), *between[1:]], common)
+    _require_unchanged(realize, [without_part(between[0], realize), *between[1:]], common)
     rest = without(func, path)
     loop_path = path_to_loop(rest, var)
     loop = loop_at(loop_path)
@@ -87,7 +87,7 @@ def compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops: bool = 
     nest = nest_over(realize.block, dict(zip(axes, needed, strict=True)), bounds, preserve_unit_loops)
     parts = loop.body.stmts if isinstance(loop.body, Seq) else (loop.body,)
     first = next(place for place, part in enumerate(parts) if buffer in touched([part])[0])
-    moved = put(rest, loop_path, replace(loop, body=inserted(loop.body, first, nest)))
+    moved = replaced_at(rest, loop_path, replace(loop, body=inserted(loop.body, first, nest)))
     require_parallel_loops_independent(moved, path_to_loop(moved, var))
     return moved
 
@@ -112,7 +112,7 @@ def reverse_compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops:
     made = read & touched([loop])[1] - written
     if not made:
         raise TIRError(f"the block {name} reads nothing that the loop {var.name} makes")
-    for place, stage in enumerate([*between[:-1], beside(between[-1], realize)]):
+    for place, stage in enumerate([*between[:-1], without_part(between[-1], realize)]):
         stage_read, stage_written = touched([stage])
         if stage_written & (read - made) or written & (stage_read | stage_written):
             raise TIRError(f"the block {name} cannot move before a stage that it depends on")
@@ -137,7 +137,7 @@ def reverse_compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops:
     nest = nest_over(realize.block, ranges, bounds_of(func, [*loops_of(loop_path), loop]), preserve_unit_loops)
     rest = without(func, path)
     loop_path = path_to_loop(rest, var)
-    moved = put(rest, loop_path, replace(loop_at(loop_path), body=sequence([loop_at(loop_path).body, nest])))
+    moved = replaced_at(rest, loop_path, replace(loop_at(loop_path), body=sequence([loop_at(loop_path).body, nest])))
     require_parallel_loops_independent(moved, path_to_loop(moved, var))
     return moved
 
@@ -148,7 +148,7 @@ def _between(first: Path, second: Path, earlier: str, later: str) -> tuple[tuple
     """
     require_outermost(first, earlier)
     require_outermost(second, later)
-    common = meet(first, second)
+    common = shared_length(first, second)
     if common in (len(first), len(second)):
         raise TIRError(f"{earlier} and {later} lie within each other")
     parent = first[common - 1]
@@ -240,7 +240,7 @@ def _solved(
     ``index`` is ``axis * step + window``, where the window is shorter than a step, or ``axis //
     size``.
     """
-    terms = None if loads(index) else parted(index, axes, bounds)
+    terms = None if loads(index) else split_by_variables(index, axes, bounds)
     if terms is None or not terms[0]:
         return None
     match terms[0], terms[1]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from relay2relax.tir.arith.simplify import Bounds, constant_difference, limits, parted, prove, simplify
+from relay2relax.tir.arith.simplify import Bounds, constant_difference, limits, prove, simplify, split_by_variables
 from relay2relax.tir.ir.expr import Buffer, BufferData, Call, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.ir.stmt import Allocate, BlockRealize, BufferStore, For, Let, Stmt
 from relay2relax.tir.ir.visit import (
@@ -55,7 +55,7 @@ class Accesses:
         return {**around, **{var: limit(extent) for var, extent in self.loops.items()}}
 
 
-def reached_otherwise(stmt: Stmt) -> set[Buffer]:
+def reached_indirectly(stmt: Stmt) -> set[Buffer]:
     """Return the buffers whose memory ``stmt`` reaches in other ways: by their address, or as
     another buffer.
     """
@@ -137,7 +137,7 @@ def _reach(index: PrimExpr, inner: Mapping[Var, PrimExpr], bounds: Bounds) -> tu
     """Return the smallest and the largest value of ``index`` while the loops ``inner`` run, None if
     not known.
     """
-    terms = None if loads(index) else parted(index, inner, bounds)
+    terms = None if loads(index) else split_by_variables(index, inner, bounds)
     if terms is None:
         return None
     low = high = terms[1]

@@ -48,13 +48,13 @@ from relay2relax.tir.schedule.tree import (
     nest_of,
     path_to_block,
     path_to_loop,
-    put,
     realize_at,
+    replaced_at,
     require_outermost,
     require_serial,
     sequence,
 )
-from relay2relax.tir.te.inline import renewed
+from relay2relax.tir.te.inline import copied_with_own_names
 
 
 def decompose_reduction(func: PrimFunc, name: str, var: Var) -> PrimFunc:
@@ -111,9 +111,9 @@ def decompose_reduction(func: PrimFunc, name: str, var: Var) -> PrimFunc:
             nest = For(fresh[loop.var], loop.extent, nest, kind)
     update = replace(block, name=f"{name}_update", init=None)
     reads = (*(r for r in update.writes if r not in update.reads), *update.reads)
-    new = put(func, path, replace(realize, block=replace(update, reads=reads)))
+    new = replaced_at(func, path, replace(realize, block=replace(update, reads=reads)))
     target = path_to_loop(new, var)
-    return put(new, target, sequence([nest, target[-1]]))
+    return replaced_at(new, target, sequence([nest, target[-1]]))
 
 
 def _true_as_none(condition: PrimExpr) -> PrimExpr | None:
@@ -186,7 +186,7 @@ def rfactor(func: PrimFunc, var: Var, factor_axis: int) -> tuple[PrimFunc, str]:
     last: Stmt = For(var, extent, BlockRealize(values, second, all_of(kept)))
     for loop in (one for one in reversed(loops) if one not in reducing):
         last = For(loop.var, loop.extent, last)
-    new = put(func, nest_path, sequence([nest, renewed(last, lambda same: same)]))
+    new = replaced_at(func, nest_path, sequence([nest, copied_with_own_names(last, lambda same: same)]))
     return replace(new, root_buffers=(*new.root_buffers, parts)), name
 
 

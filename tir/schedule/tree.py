@@ -78,7 +78,7 @@ def loops_of(path: Path) -> list[For]:
     return found
 
 
-def put(func: PrimFunc, path: Path, new: Stmt) -> PrimFunc:
+def replaced_at(func: PrimFunc, path: Path, new: Stmt) -> PrimFunc:
     """Return ``func`` with ``new`` at the end of ``path``; where the function came from is no
     longer said.
     """
@@ -101,7 +101,7 @@ def without(func: PrimFunc, path: Path) -> PrimFunc:
     for length in range(len(path) - 1, 0, -1):
         parent, child = path[length - 1], path[length]
         if isinstance(parent, Seq) and len(parent.stmts) > 1:
-            return put(func, path[:length], sequence(one for one in parent.stmts if one is not child))
+            return replaced_at(func, path[:length], sequence(one for one in parent.stmts if one is not child))
         if not isinstance(parent, (Seq, For)):
             break
     raise TIRError(f"nothing would be left of {func.name}")
@@ -203,9 +203,9 @@ def touched(stmts: Iterable[Stmt]) -> tuple[set[Buffer], set[Buffer]]:
     return read, written
 
 
-def beside(stmt: Stmt, part: Stmt) -> Stmt:
+def without_part(stmt: Stmt, part: Stmt) -> Stmt:
     """Return ``stmt`` with nothing in the place of ``part``."""
-    return Seq(()) if stmt is part else map_parts(stmt, lambda inner: beside(inner, part), lambda expr: expr)
+    return Seq(()) if stmt is part else map_parts(stmt, lambda inner: without_part(inner, part), lambda expr: expr)
 
 
 def stages(func: PrimFunc) -> Sequence[Stmt]:
@@ -218,7 +218,7 @@ def stage_of(path: Path) -> Stmt:
     return path[1] if isinstance(path[0], Seq) else path[0]
 
 
-def meet(first: Path, second: Path) -> int:
+def shared_length(first: Path, second: Path) -> int:
     """Return how many statements the two paths, which lead to different places, have in common."""
     common = 0
     while first[common] is second[common]:

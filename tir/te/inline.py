@@ -79,7 +79,7 @@ def with_scalars(func: PrimFunc, places: Collection[int]) -> PrimFunc:
     return func.with_params(params, buffer_map).with_body(body)
 
 
-def renewed(stmt: Stmt, block_name: Callable[[str], str]) -> Stmt:
+def copied_with_own_names(stmt: Stmt, block_name: Callable[[str], str]) -> Stmt:
     """Return ``stmt`` with variables and buffers of its own.
 
     ``block_name`` gives its blocks' names.

@@ -38,7 +38,7 @@ from relay2relax.tir.ir import expr as tir
 from relay2relax.tir.ir.expr import Buffer, PrimExpr
 from relay2relax.tir.ir.stmt import PrimFunc, Seq, Stmt
 from relay2relax.tir.ir.visit import free_variables
-from relay2relax.tir.te.inline import instantiate, renewed
+from relay2relax.tir.te.inline import copied_with_own_names, instantiate
 
 # What a variable of a fused function is made of: tensors, or the expression of a scalar.
 Buffers: TypeAlias = Union[Buffer, PrimExpr, tuple["Buffers", ...]]
@@ -112,7 +112,7 @@ def _merge(mod: IRModule, name: str, func: Function) -> _Merged | None:
                 tensors = [part for part in flat if isinstance(part, Buffer)]
                 numbers = [part for part in flat if not isinstance(part, Buffer)]
                 body, own = instantiate(called, tensors, results, [*numbers, *scalars])
-                whole = renewed(Seq(body), lambda hint: names.fresh(hint, "_"))
+                whole = copied_with_own_names(Seq(body), lambda hint: names.fresh(hint, "_"))
                 stages += whole.stmts if isinstance(whole, Seq) else (whole,)
                 temporaries += own
                 values[var] = results[0] if len(results) == 1 else tuple(results)

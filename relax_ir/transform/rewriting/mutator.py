@@ -70,7 +70,7 @@ class Mutator:
         if made.body is not func.body:
             found = self.inference.of(made.body)
             known = symbols.defined(param.info for param in func.params)
-            if symbols.says_more(found, func.ret) and symbols.used(found) <= known:
+            if symbols.is_narrower(found, func.ret) and symbols.used(found) <= known:
                 made = replace(made, ret=found)
         return made
 
@@ -110,7 +110,7 @@ class Mutator:
         if (infer or self.informed) and isinstance(binding, Binding):
             var = binding.var
             info = self.inference.of(binding.value)
-            if symbols.says_more(info, var.info):
+            if symbols.is_narrower(info, var.info):
                 self.values[var] = known = replace(var, info=info)
                 binding = replace(binding, var=known)
         self._pending.append(binding)

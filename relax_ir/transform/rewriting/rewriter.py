@@ -61,7 +61,7 @@ class Rewriter:
                 result = self.expr(func.body.body)
                 said = symbols.substitute(func.ret, self.extents)
                 found = self.builder.struct_info(result)
-                self.builder.emit_func_output(result, ret=None if symbols.says_more(found, said) else said)
+                self.builder.emit_func_output(result, ret=None if symbols.is_narrower(found, said) else said)
                 self.builder.end_function()
         return self.builder.get()
 
@@ -132,7 +132,7 @@ class Rewriter:
             return symbols.substitute(var.info, self.extents)
         if isinstance(value, (Var, TupleGetItem)):
             said = symbols.substitute(var.info, self.extents)
-            return said if symbols.says_more(said, self.builder.struct_info(value)) else None
+            return said if symbols.is_narrower(said, self.builder.struct_info(value)) else None
         return None
 
     def _nested(self, value: Expr) -> Expr:
