@@ -10,8 +10,8 @@ from doc_pages import ROOT
 
 
 def _script(stem: str) -> ModuleType:
-    name = f"docs_{stem}"
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{stem}.py")
+    name = f"tools_{stem}"
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{stem}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -22,8 +22,8 @@ def _script(stem: str) -> ModuleType:
 
 
 def test_command_line() -> None:
-    script = _script("command_line")
-    assert script.PAGE.read_text() == script.page(), "run python docs/command_line.py"
+    script = _script("command_page")
+    assert script.PAGE.read_text() == script.page(), "run python tools/command_page.py"
 
 
 def test_every_decision_is_in_the_list() -> None:
@@ -37,11 +37,11 @@ def test_every_decision_is_in_the_list() -> None:
 
 
 def test_picture_of_the_data_flow() -> None:
-    script = _script("pictures")
-    assert script.PICTURE.read_text() == script.picture(), "run python docs/pictures.py"
+    script = _script("architecture_picture")
+    assert script.PICTURE.read_text() == script.picture(), "run python tools/architecture_picture.py"
 
 
 def test_python_reference() -> None:
-    script = _script("python_reference")
+    script = _script("python_pages")
     written = {path: path.read_text() for path in script.FOLDER.glob("*.md")}
-    assert written == script.pages(), "run python docs/python_reference.py"
+    assert written == script.pages(), "run python tools/python_pages.py"

@@ -1,5 +1,5 @@
 """Write the pages of docs/reference/python/, which name the public names of each package:
-``python docs/python_reference.py``. mkdocstrings fills in what their docstrings say.
+``python tools/python_pages.py``. mkdocstrings fills in what their docstrings say.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-FOLDER = Path(__file__).parent / "reference" / "python"
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference" / "python"
 # Pages by name: what they are about, and their packages.
 PAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "relay_ir": ("Relay: programs as data, reading, writing, inference, building", ("relay_ir",)),

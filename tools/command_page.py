@@ -1,5 +1,5 @@
 """Write docs/reference/command-line.md, the page of all commands, from the command itself:
-``python docs/command_line.py``.
+``python tools/command_page.py``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from relay2relax.cli.app import app
 
-PAGE = Path(__file__).parent / "reference" / "command-line.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "command-line.md"
 HEAD = """# Command line
 
-Made from the command by `python docs/command_line.py`; a test keeps it up to date.
+Made from the command by `python tools/command_page.py`; a test keeps it up to date.
 
 Exit codes are 0 for success, 1 for an error in the input or a disagreement, and 2 for wrong usage.
 An error is printed without a traceback, with the line of the source that it is about.

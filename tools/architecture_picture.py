@@ -1,4 +1,5 @@
-"""Draw docs/assets/data-flow.svg, the picture of docs/architecture.md: ``python docs/pictures.py``.
+"""Draw docs/assets/data-flow.svg, the picture of docs/architecture.md:
+``python tools/architecture_picture.py``.
 
 Boxes bring their own light ground and dark letters, arrows and labels are of a middle grey: the
 picture is readable on a light page and on a dark one, and needs nothing from elsewhere.
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-PICTURE = Path(__file__).parent / "assets" / "data-flow.svg"
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "assets" / "data-flow.svg"
 WIDTH, HEIGHT = 480, 800
 _GREY = "#7d8590"
 _FILLS = {"data": "#fff3d6", "work": "#d7efe9", "side": "#e8e6f5"}
