@@ -220,8 +220,7 @@ class _Walk:
                 self.all_take(Kind.ANYTHING, args)
             case bc.ShapeFunction():
                 self.count(1, args)
-                self.takes(Kind.HEAP, args[0])
-                self.slots(*entry.slots.values(), *(slot for slot, _ in entry.results))
+                self.slots(args[0], *entry.slots.values(), *(slot for slot, _ in entry.results))
             case bc.OperatorCall(extents=extents):
                 self.all_take(Kind.ANYTHING, args)
                 if extents:
@@ -246,34 +245,41 @@ class _Walk:
                     raise ParseError("expected one shape heap, of a sensible size")
                 self.heap = numbers[0]
             case "match_shape":
-                rank = self.codes(numbers[1:], args[2], (EQUAL, STORE, IGNORE, EQUAL_SLOT), (STORE, EQUAL_SLOT))
+                rank = self.codes(args[1:3], numbers[1:], (EQUAL, STORE, IGNORE, EQUAL_SLOT), (STORE, EQUAL_SLOT))
                 if len(args) != 4 + 2 * rank:
                     raise ParseError("expected two numbers for each dimension, and a string")
                 self.takes(Kind.TEXT, args[-1])
             case "make_shape":
-                self.codes(numbers[1:], args[1], (VALUE, LOAD), (LOAD,))
+                self.codes(args[:2], numbers[1:], (VALUE, LOAD), (LOAD,))
             case "match_prim_value":
-                self.codes(numbers, bc.Immediate(1), (EQUAL, STORE, IGNORE, EQUAL_SLOT), (STORE, EQUAL_SLOT))
+                known = (EQUAL, STORE, IGNORE, EQUAL_SLOT)
+                self.codes((args[1], bc.Immediate(1)), numbers, known, (STORE, EQUAL_SLOT))
             case "make_prim_value":
-                self.codes(numbers, bc.Immediate(1), (VALUE, LOAD), (LOAD,))
+                self.codes((args[0], bc.Immediate(1)), numbers, (VALUE, LOAD), (LOAD,))
             case "copy":
                 return self.kind(args[0])
         return signature.result
 
-    def codes(self, numbers: Sequence[int], rank: bc.Arg, known: Sequence[int], of_heap: Sequence[int]) -> int:
+    def codes(
+        self, heap_and_rank: Sequence[bc.Arg], numbers: Sequence[int], known: Sequence[int], of_heap: Sequence[int]
+    ) -> int:
         """See that there are a code and an operand for each dimension, and that slots are on the
         heap; return the number of dimensions.
         """
+        heap, rank = heap_and_rank
         if not isinstance(rank, bc.Immediate) or len(numbers) != 2 * rank.value:
             raise ParseError(f"expected two numbers for each dimension, found {len(numbers)}")
         for code, operand in zip(numbers[::2], numbers[1::2], strict=True):
             if code not in known:
                 raise ParseError(f"there is no code {code}")
             if code in of_heap:
-                self.slots(operand)
+                self.slots(heap, operand)
         return rank.value
 
-    def slots(self, *slots: int) -> None:
+    def slots(self, heap: bc.Arg, *slots: int) -> None:
+        """See that ``slots`` are on the heap that the register ``heap`` holds."""
+        if self.kind(heap) is not Kind.HEAP:
+            raise ParseError("expected the shape heap, found nothing")
         if any(not 0 <= slot < self.heap for slot in slots):
             raise ParseError(f"expected slots of the shape heap below {self.heap}, found {max(slots)}")
 
