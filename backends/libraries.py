@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, TypeAlias
+from typing import Any, SupportsInt, TypeAlias
 
 import numpy as np
 
@@ -136,7 +136,7 @@ def _takes(call: Call, least: int) -> bool:
     return len(dtypes) == 1 and dtypes <= set(_DTYPES)
 
 
-def _pair(extents: Sequence[Any]) -> list[int]:
+def _pair(extents: Sequence[SupportsInt]) -> list[int]:
     found = [int(extent) for extent in extents]
     return found * 2 if len(found) == 1 else found
 

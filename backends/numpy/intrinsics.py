@@ -3,41 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from relay2relax.core.dtype import is_float
 
+# Arrays, or single elements of them, whose dtype is known when they are there.
+Elements: TypeAlias = npt.NDArray[Any]
 
-def _floor_divide(a: Any, b: Any) -> Any:
+
+def _floor_divide(a: Elements, b: Elements) -> Elements:
     return np.floor_divide(a, b)
 
 
-def _truncated_divide(a: Any, b: Any) -> Any:
+def _truncated_divide(a: Elements, b: Elements) -> Elements:
     quotient = np.floor_divide(np.abs(a), np.abs(b))
     return np.where((a < 0) != (b < 0), -quotient, quotient)
 
 
-def _truncated_modulo(a: Any, b: Any) -> Any:
-    return a - _truncated_divide(a, b) * b
+def _truncated_modulo(a: Elements, b: Elements) -> Elements:
+    left: Elements = a - _truncated_divide(a, b) * b
+    return left
 
 
-def _smaller(a: Any, b: Any) -> Any:
+def _smaller(a: Elements, b: Elements) -> Elements:
     # The definition is ``a < b ? a : b``; numpy's minimum differs where one operand is NaN.
     return np.where(a < b, a, b) if is_float(np.asarray(a).dtype.name) else np.minimum(a, b)
 
 
-def _larger(a: Any, b: Any) -> Any:
+def _larger(a: Elements, b: Elements) -> Elements:
     return np.where(a > b, a, b) if is_float(np.asarray(a).dtype.name) else np.maximum(a, b)
 
 
-def _different(a: Any, b: Any) -> Any:
+def _different(a: Elements, b: Elements) -> Elements:
     # TVM compares in an ordered way: a NaN is not different from anything.
     return (a < b) | (a > b) if is_float(np.asarray(a).dtype.name) else np.not_equal(a, b)
 
 
-BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+BINARY: Mapping[str, Callable[[Elements, Elements], Elements]] = {
     "+": np.add,
     "-": np.subtract,
     "*": np.multiply,
@@ -76,34 +81,38 @@ REDUCE: Mapping[str, np.ufunc] = {
 }
 
 
-def _rsqrt(x: Any) -> Any:
+def _rsqrt(x: Elements) -> Elements:
     return np.reciprocal(np.sqrt(x))
 
 
-def _sigmoid(x: Any) -> Any:
+def _sigmoid(x: Elements) -> Elements:
     one = x.dtype.type(1)
-    return one / (one + np.exp(-x))
+    found: Elements = one / (one + np.exp(-x))
+    return found
 
 
-def _erf(x: Any) -> Any:
+def _erf(x: Elements) -> Elements:
     from relay2relax.ops.registry.attributes import NoAttrs
     from relay2relax.ops.registry.table import relay_op
 
     record = relay_op("erf")
     assert record is not None
-    return record.numpy(NoAttrs(), np.asarray(x))
+    found: Elements = record.numpy(NoAttrs(), np.asarray(x))
+    return found
 
 
-def _exp10(x: Any) -> Any:
-    return np.power(x.dtype.type(10), x)
+def _exp10(x: Elements) -> Elements:
+    found: Elements = np.power(x.dtype.type(10), x)
+    return found
 
 
-def _population_count(x: Any) -> Any:
+def _population_count(x: Elements) -> Elements:
     bits = np.unpackbits(np.ascontiguousarray(x)[..., None].view(np.uint8), axis=-1)
-    return bits.sum(axis=-1, dtype=x.dtype)
+    found: Elements = bits.sum(axis=-1, dtype=x.dtype)
+    return found
 
 
-INTRINSICS: Mapping[str, Callable[..., Any]] = {
+INTRINSICS: Mapping[str, Callable[..., Elements]] = {
     "abs": np.abs,
     "acos": np.arccos,
     "acosh": np.arccosh,

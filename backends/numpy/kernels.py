@@ -18,7 +18,7 @@ from relay2relax.ops.registry.lower import Origin
 from relay2relax.tir.ir.stmt import PrimFunc
 
 
-def in_call_order(func: PrimFunc, run: Callable[..., Any]) -> Callable[..., Any]:
+def in_call_order(func: PrimFunc, run: Callable[..., object]) -> Callable[..., object]:
     """Return ``run``, which takes inputs, scalars and outputs of ``func``, as a function of its
     parameters in order.
     """
@@ -31,7 +31,7 @@ def in_call_order(func: PrimFunc, run: Callable[..., Any]) -> Callable[..., Any]
     return lambda *args: run(*[args[place] for place in order])
 
 
-def numpy_kernel(func: PrimFunc) -> Callable[..., Any]:
+def numpy_kernel(func: PrimFunc) -> Callable[..., object]:
     """Return a function of inputs, scalars and outputs that runs ``func``, and returns what that
     returns.
     """
@@ -45,14 +45,14 @@ def numpy_kernel(func: PrimFunc) -> Callable[..., Any]:
     origin = func.origin
     if not isinstance(origin, Origin):
 
-        def evaluate(*args: Any) -> Any:
+        def evaluate(*args: object) -> object:
             inputs, numbers, outputs = split(args)
             return evaluate_prim_func(func, inputs, outputs, numbers)
 
         return evaluate
     symbolic = bool(attribute_variables(origin.attrs)) or any(isinstance(a, tuple) for a in origin.args)
 
-    def run(*args: Any) -> None:
+    def run(*args: object) -> None:
         inputs, numbers, outputs = split(args)
         values = bind_call(func, (*inputs, *outputs), numbers) if symbolic else {}
         evaluate_call(origin, inputs, outputs, values)

@@ -232,7 +232,7 @@ class _Frame:
         self.outer: list[int] = []
         self.kept: set[int] = set()
 
-    def new(self, value: Any = None) -> int:
+    def new(self, value: object = None) -> int:
         self.code.template.append(value)
         return len(self.code.template) - 1
 
@@ -240,7 +240,7 @@ class _Frame:
         self.code.instructions.append(instruction)
         return len(self.code.instructions) - 1
 
-    def preload(self, expr: Expr, value: Any) -> int:
+    def preload(self, expr: Expr, value: object) -> int:
         """Let ``expr`` wait in the template, where it is there for every branch."""
         register = self.registers[expr] = self.new(value)
         self.kept.add(register)

@@ -36,7 +36,7 @@ _Sized: TypeAlias = tuple[OpDef, Any, tuple[Type, ...], Type]
 class NumpyKernels:
     """Every call is the record's ``numpy``."""
 
-    def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
+    def run(self, call: CallOperator, args: Sequence[Any]) -> object:
         """Return the value of ``call``; raises OpError for what Relay's inference lets pass and
         nobody can compute.
         """
@@ -85,7 +85,7 @@ class CKernels:
             for call, func in zip(new, funcs, strict=True):
                 self._compiled[call] = _Compiled(module, func.name)
 
-    def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
+    def run(self, call: CallOperator, args: Sequence[Any]) -> object:
         """Return the value of ``call``."""
         if call.op.passes_through:
             return args[0]
@@ -132,7 +132,7 @@ class SignatureKernels:
     def __init__(self) -> None:
         self.signatures: list[Signature] = []
 
-    def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
+    def run(self, call: CallOperator, args: Sequence[Any]) -> object:
         """Return the type of ``call``, tuples as Python tuples.
 
         Raises UnsupportedError where it depends on data.
@@ -172,7 +172,7 @@ def is_static(ty: Type) -> bool:
     return False
 
 
-def type_of(value: Any) -> Type:
+def type_of(value: object) -> Type:
     """Return the type of an array or a tuple of arrays; types stand for values of theirs."""
     match value:
         case np.ndarray() | np.generic():
@@ -184,7 +184,7 @@ def type_of(value: Any) -> Type:
     raise UnsupportedError(f"an operator cannot take {value!r}")
 
 
-def typed(value: Any) -> Any:
+def typed(value: object) -> object:
     """Return ``value`` with arrays replaced by their types, tuples kept: what ``SignatureKernels``
     runs on.
     """
@@ -221,7 +221,7 @@ def _closed(ty: Type, values: Mapping[Var, int]) -> Type:
     return TensorType(tuple(integer(as_prim(extent), values) for extent in ty.shape), ty.dtype)
 
 
-def _parts(ty: Type) -> Any:
+def _parts(ty: Type) -> object:
     return tuple(map(_parts, ty.fields)) if isinstance(ty, TupleType) else ty
 
 

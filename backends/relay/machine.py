@@ -43,7 +43,7 @@ Observer = Callable[[Expr, Any], None]
 class Kernels(Protocol):
     """How operator calls are computed."""
 
-    def run(self, call: CallOperator, args: Sequence[Any]) -> Any:
+    def run(self, call: CallOperator, args: Sequence[Any]) -> object:
         """Return the value of ``call`` for the values of its arguments."""
 
 
@@ -52,12 +52,12 @@ class Closure:
 
     __slots__ = ("captured", "code", "machine")
 
-    def __init__(self, machine: Machine, code: Code, captured: list[Any]) -> None:
+    def __init__(self, machine: Machine, code: Code, captured: list[object]) -> None:
         self.machine = machine
         self.code = code
         self.captured = captured
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         return self.machine.run(self, args)
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ class Machine:
                     code.template[register] = self._globals[callee]
         return self._globals[name]
 
-    def run(self, closure: Closure, args: Sequence[Any]) -> Any:
+    def run(self, closure: Closure, args: Sequence[object]) -> Any:
         """Return the result of calling ``closure``."""
         if len(args) != len(closure.code.params):
             given = f"{len(args)} were given"
@@ -116,7 +116,7 @@ class Machine:
         with np.errstate(all="ignore"):
             return self._run(closure, args)
 
-    def _run(self, closure: Closure, args: Sequence[Any]) -> Any:
+    def _run(self, closure: Closure, args: Sequence[object]) -> Any:
         observe = self.observe
         callers: list[_Caller] = []
         code, registers, at = closure.code, _enter(closure, args), 0
@@ -213,14 +213,14 @@ class Machine:
                 registers[one] = None
             at += 1
 
-    def _refused(self, call: CallOperator, values: Sequence[Any], problem: OpError) -> ExecutionError:
+    def _refused(self, call: CallOperator, values: Sequence[object], problem: OpError) -> ExecutionError:
         shapes = ", ".join(str(getattr(value, "shape", "a tuple")) for value in values)
         title = f"{call.op.name} cannot be computed for arguments of shapes {shapes}"
         where = self.mod.locations.get(call.expr)
         return ExecutionError(Diagnostic(title, where, label=problem.message), self.mod.source)
 
 
-def _enter(closure: Closure, args: Sequence[Any]) -> list[Any]:
+def _enter(closure: Closure, args: Sequence[object]) -> list[Any]:
     """Return the registers of a new frame."""
     code = closure.code
     registers = code.template.copy()

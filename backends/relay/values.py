@@ -16,7 +16,7 @@ class AdtValue:
     """A value of an algebraic data type: the constructor that made it, and its fields."""
 
     constructor: Constructor
-    fields: tuple[Any, ...] = ()
+    fields: tuple[object, ...] = ()
 
     def __repr__(self) -> str:
         return f"{self.constructor.name}({', '.join(map(repr, self.fields))})"

@@ -9,7 +9,6 @@ otherwise, as TVM's executors do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -24,8 +23,8 @@ from relay2relax.tir.ir.visit import subexpressions
 
 
 def bind_arguments(
-    function: str, parameters: Sequence[tuple[str, Type]], args: Sequence[Any], named: Mapping[str, Any]
-) -> list[Any]:
+    function: str, parameters: Sequence[tuple[str, Type]], args: Sequence[object], named: Mapping[str, object]
+) -> list[object]:
     """Return one value per parameter, as numpy arrays (tuples of them for tuple types).
 
     ``function`` is named in messages. A symbolic extent takes its value from the first argument
@@ -57,7 +56,7 @@ def bind_arguments(
     ]
 
 
-def convert(value: Any, ty: Type, what: str, extents: dict[Var, int]) -> Any:
+def convert(value: object, ty: Type, what: str, extents: dict[Var, int]) -> object:
     """Return ``value`` as a value of type ``ty``; ``extents`` collects what symbolic extents stand
     for.
 
@@ -81,7 +80,7 @@ def convert(value: Any, ty: Type, what: str, extents: dict[Var, int]) -> Any:
     return value
 
 
-def as_array(value: Any, dtype: str, what: str) -> Array:
+def as_array(value: object, dtype: str, what: str) -> Array:
     """Return ``value`` as a numpy array of ``dtype``, a view of the same memory where that is
     possible.
     """

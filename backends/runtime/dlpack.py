@@ -8,11 +8,14 @@ DLPack 1.0, ``include/dlpack/dlpack.h``.
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
+
+if TYPE_CHECKING:
+    from typing_extensions import CapsuleType
 
 _UNSIGNED, _BFLOAT = 1, 4
 # Where the tensor begins in what a capsule of that name holds, and where its dtype lies in it.
@@ -20,14 +23,14 @@ _TENSOR = {b"dltensor": 0, b"dltensor_versioned": 32}
 _DTYPE = 20
 
 
-class _Shared(np.ndarray[Any, Any]):
+class _Shared(np.ndarray[tuple[int, ...], np.dtype[np.generic]]):
     """An array of bfloat16 that other libraries can take through DLPack."""
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, **options: Any) -> CapsuleType:
         """Return the capsule of the array."""
         return _written_over(self.view(np.ndarray).view(np.uint16).__dlpack__(**options), _BFLOAT)
 
-    def __dlpack_device__(self) -> Any:
+    def __dlpack_device__(self) -> tuple[Literal[1], Literal[0]]:
         """Return where the memory is: with the processor."""
         return self.view(np.ndarray).view(np.uint16).__dlpack_device__()
 
@@ -35,27 +38,28 @@ class _Shared(np.ndarray[Any, Any]):
 class _Capsule:
     """What ``numpy.from_dlpack`` takes."""
 
-    def __init__(self, capsule: Any, device: Any) -> None:
+    def __init__(self, capsule: CapsuleType, device: tuple[int, int]) -> None:
         self.capsule = capsule
         self.device = device
 
-    def __dlpack__(self, **_options: Any) -> Any:
+    def __dlpack__(self, **_options: object) -> CapsuleType:
         return self.capsule
 
-    def __dlpack_device__(self) -> Any:
+    def __dlpack_device__(self) -> tuple[int, int]:
         return self.device
 
 
-def shared(array: Any) -> Any:
+def shared(array: object) -> object:
     """Return an array of bfloat16 as one that has ``__dlpack__``, the same memory.
 
     Other values as they are.
     """
-    is_bfloat = isinstance(array, np.ndarray) and array.dtype == numpy_dtype("bfloat16")
-    return array.view(_Shared) if is_bfloat else array
+    if isinstance(array, np.ndarray) and array.dtype == numpy_dtype("bfloat16"):
+        return array.view(_Shared)
+    return array
 
 
-def is_bfloat16(value: Any) -> bool:
+def is_bfloat16(value: object) -> bool:
     """Whether a tensor of another library is of bfloat16, by the name of its dtype."""
     return str(getattr(value, "dtype", "")).rpartition(".")[2] == "bfloat16"
 
@@ -70,7 +74,7 @@ def from_bfloat16(value: Any) -> Array:
     return found
 
 
-def _written_over(capsule: Any, code: int) -> Any:
+def _written_over(capsule: CapsuleType, code: int) -> CapsuleType:
     """Return ``capsule``, whose elements have 16 bits, with the number of another kind of
     elements.
     """

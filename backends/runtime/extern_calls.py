@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
 
 from relay2relax.backends.runtime.registry import find_func
 from relay2relax.core.dtype import numpy_dtype
@@ -98,7 +97,7 @@ def outside_statements(func: PrimFunc) -> frozenset[Stmt]:
     return frozenset(found)
 
 
-def call_outside(call: Call, args: Sequence[Any]) -> Any:
+def call_outside(call: Call, args: Sequence[object]) -> object:
     """Call the function that ``call`` names; raises ExecutionError where nobody registered it."""
     result = find_func(_name(call))(*args)
     if call.dtype in ("handle", "void"):

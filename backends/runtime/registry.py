@@ -7,13 +7,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from relay2relax.core.errors import ExecutionError
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
-_functions: dict[str, Callable[..., Any]] = {}
+_functions: dict[str, Callable[..., object]] = {}
 
 
 def register_func(name: str, override: bool = False) -> Callable[[F], F]:
@@ -33,12 +33,12 @@ def register_func(name: str, override: bool = False) -> Callable[[F], F]:
     return register
 
 
-def registered(name: str) -> Callable[..., Any] | None:
+def registered(name: str) -> Callable[..., object] | None:
     """Return the function registered as ``name``, None where there is none."""
     return _functions.get(name)
 
 
-def find_func(name: str) -> Callable[..., Any]:
+def find_func(name: str) -> Callable[..., object]:
     """Return the function registered as ``name``, TVM's of that name, or the one that it means in
     another library.
 
@@ -70,14 +70,14 @@ def missing_functions(names: Sequence[str]) -> ExecutionError:
     return ExecutionError(problem)
 
 
-def _found(name: str) -> Callable[..., Any] | None:
+def _found(name: str) -> Callable[..., object] | None:
     from relay2relax.backends.libraries import library_function
     from relay2relax.backends.runtime.runtime_functions import RUNTIME_FUNCTIONS
 
     return _functions.get(name) or RUNTIME_FUNCTIONS.get(name) or library_function(name)
 
 
-def _call(name: str, function: Callable[..., Any], *args: Any) -> Any:
+def _call(name: str, function: Callable[..., object], *args: object) -> object:
     try:
         return function(*args)
     except TypeError as error:
@@ -96,7 +96,7 @@ def _note(error: Exception, name: str) -> None:
         error.add_note(f"raised by {name}, which the program calls")
 
 
-def _takes(function: Callable[..., Any], args: Sequence[Any]) -> bool:
+def _takes(function: Callable[..., object], args: Sequence[object]) -> bool:
     try:
         inspect.signature(function).bind(*args)
     except TypeError:

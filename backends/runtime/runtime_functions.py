@@ -9,7 +9,6 @@ programs call, write into the arrays that they are given behind their inputs. So
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -62,7 +61,7 @@ def shape_to_tensor(shape: ShapeTuple) -> Array:
     return np.array(shape, np.int64)
 
 
-def assert_op(condition: Any, message: str = "", *values: Any) -> tuple[()]:
+def assert_op(condition: object, message: str = "", *values: object) -> tuple[()]:
     """Raise ExecutionError unless ``condition`` holds; ``values`` are put into the message."""
     if not bool(np.asarray(condition)):
         text = message.format(*values) if message else ", ".join(map(str, values))
@@ -70,7 +69,7 @@ def assert_op(condition: Any, message: str = "", *values: Any) -> tuple[()]:
     return ()
 
 
-def print_values(form: str, *values: Any) -> tuple[()]:
+def print_values(form: str, *values: object) -> tuple[()]:
     """Print ``values``, in the form that is given."""
     print(form.format(*map(str, values)) if form else " ".join(map(str, values)))
     return ()
@@ -88,23 +87,24 @@ def nonzero(data: Array) -> Array:
     return np.asarray(op.numpy(op.attrs(), data))
 
 
-def unique(data: Array, *options: Any) -> Any:
+def unique(data: Array, *options: object) -> object:
     """Return the value of R.unique."""
     op = _kernel("unique")
     return op.numpy(op.attrs(*options), data)
 
 
-def _sorting(name: str, descending: bool, data: Array, axis: int, **attrs: Any) -> Any:
+def _sorting(name: str, descending: bool, data: Array, axis: int, **attrs: object) -> Array:
     op = _kernel(name)
-    return op.numpy(op.attrs(axis=axis, descending=descending, **attrs), data)
+    found: Array = op.numpy(op.attrs(axis=axis, descending=descending, **attrs), data)
+    return found
 
 
-def sort_along(data: Array, result: Any, axis: int, ascending: bool) -> None:
+def sort_along(data: Array, result: Array, axis: int, ascending: bool) -> None:
     """Write ``data``, sorted along ``axis``, to ``result``."""
     result[...] = _sorting("sort", not ascending, data, axis)
 
 
-def argsort_along(data: Array, result: Any, axis: int, ascending: bool) -> None:
+def argsort_along(data: Array, result: Array, axis: int, ascending: bool) -> None:
     """Write the places of the sorted elements along ``axis`` to ``result``, in its dtype.
 
     Equal ones keep order.
@@ -112,7 +112,7 @@ def argsort_along(data: Array, result: Any, axis: int, ascending: bool) -> None:
     result[...] = _sorting("argsort", not ascending, data, axis, dtype="int64")
 
 
-def argsort_first(data: Array, counts: Array, result: Any, axis: int, ascending: bool) -> None:
+def argsort_first(data: Array, counts: Array, result: Array, axis: int, ascending: bool) -> None:
     """As ``argsort_along``, of the first ``counts`` elements of each line.
 
     Those behind them stay where they are.
@@ -123,7 +123,7 @@ def argsort_first(data: Array, counts: Array, result: Any, axis: int, ascending:
         argsort_along(lines[line][:count], target[line][: lines[line][:count].size], 0, ascending)
 
 
-def topk_along(data: Array, *rest: Any) -> None:
+def topk_along(data: Array, *rest: object) -> None:
     """Write the ``k`` first of the sorted elements, their places, or both.
 
     ``rest`` is results, k, axis, form, order.
@@ -131,15 +131,18 @@ def topk_along(data: Array, *rest: Any) -> None:
     All elements are written where ``k`` is below 1.
     """
     *results, k, axis, form, ascending = rest
+    assert isinstance(k, int)
+    assert isinstance(axis, int)
     op = _kernel("topk")
     count = data.shape[axis] if k < 1 else k
     attrs = op.attrs(k=count, axis=axis, ret_type=form, largest=not ascending, dtype="int64")
     found = op.numpy(attrs, data)
     for result, value in zip(results, found if isinstance(found, tuple) else (found,), strict=True):
+        assert isinstance(result, np.ndarray)
         result[...] = value
 
 
-RUNTIME_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+RUNTIME_FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "relax.run.assert_op": assert_op,
     "relax.run.nonzero": nonzero,
     "relax.run.print": print_values,

@@ -32,7 +32,7 @@ import numpy as np
 from relay2relax.backends.c.codegen.program import Entry
 from relay2relax.backends.c.loaded_module import CompiledModule
 from relay2relax.backends.c.toolchain import cache_folder, content_key, find_compiler
-from relay2relax.backends.vm.bytecode import FunctionEntry, Kernel, OperatorCall
+from relay2relax.backends.vm.bytecode import FunctionEntry, Kernel, OperatorCall, Pooled
 from relay2relax.backends.vm.executable import Executable
 from relay2relax.core import IMPORTED
 from relay2relax.core.dtype import Array
@@ -74,10 +74,10 @@ class Place:
             return None
         if not isinstance(build, _Build):
             return None
-        path = self.path.with_name(build.object)
+        path = self.path.with_name(build.library)
         if not path.exists():
             return None
-        weights = {buffer: self.arrays[number] for buffer, number in build.weights}
+        weights = {buffer: self.arrays[number] for buffer, number in build.weights if number is not None}
         native = CompiledModule(path, build.entries, weights)
         return Executable(build.functions, build.constants, "c", native, weights)
 
@@ -109,11 +109,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _Build:
-    object: str
-    functions: tuple[Any, ...]
-    constants: tuple[Any, ...]
+    library: str
+    functions: tuple[FunctionEntry, ...]
+    constants: tuple[Pooled, ...]
     entries: Mapping[str, Entry]
-    weights: tuple[tuple[Buffer, Any], ...]
+    weights: tuple[tuple[Buffer, int | None], ...]
 
 
 class _Pickler(pickle.Pickler):
@@ -123,7 +123,7 @@ class _Pickler(pickle.Pickler):
         super().__init__(stream, pickle.HIGHEST_PROTOCOL)
         self._numbers = numbers
 
-    def persistent_id(self, value: Any) -> int | None:
+    def persistent_id(self, value: object) -> int | None:
         return self._numbers[id(value)] if isinstance(value, np.ndarray) else None
 
 
@@ -135,7 +135,7 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, number: int) -> Array:
         return self._arrays[number]
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> object:
         if module.split(".")[0] == _PACKAGE:
             found = super().find_class(module, name)
             if isinstance(found, type) and (is_dataclass(found) or issubclass(found, (Enum, str, tuple))):
