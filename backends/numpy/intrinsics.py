@@ -97,7 +97,8 @@ def _erf(x: Elements) -> Elements:
 
     record = relay_op("erf")
     assert record is not None
-    found: Elements = record.numpy(NoAttrs(), np.asarray(x))
+    found = record.numpy(NoAttrs(), np.asarray(x))
+    assert isinstance(found, np.ndarray)
     return found
 
 

@@ -95,7 +95,8 @@ def unique(data: Array, *options: object) -> object:
 
 def _sorting(name: str, descending: bool, data: Array, axis: int, **attrs: object) -> Array:
     op = _kernel(name)
-    found: Array = op.numpy(op.attrs(axis=axis, descending=descending, **attrs), data)
+    found = op.numpy(op.attrs(axis=axis, descending=descending, **attrs), data)
+    assert isinstance(found, np.ndarray)
     return found
 
 
