@@ -1,0 +1,80 @@
+"""What things are called in the C text of one stage, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from relay2relax.backends.c.codegen.positions import Unrolled
+from relay2relax.backends.c.dtypes import c_type
+from relay2relax.tir.ir.expr import (
+    Buffer,
+    Var,
+)
+
+
+class Names:
+    """The names of buffers and variables in one C function, made by position.
+
+    ``buffers`` and ``scalars`` are those that the function is given; ``local`` are its own buffers,
+    ``registers`` the extents of those that are vector variables. ``naturals`` are variables that
+    are never negative.
+    """
+
+    def __init__(
+        self, extents: Iterable[Var], memory: Callable[[Buffer], Buffer], begin: Callable[[Buffer], int]
+    ) -> None:
+        self.memory = memory
+        self.begin = begin
+        self.begins: dict[Buffer, int] = {}
+        self.naturals = set(extents)
+        self.unrolled = Unrolled()
+        self.buffers: dict[Buffer, str] = {}
+        self.scalars: dict[Var, str] = {}
+        self.written: set[Buffer] = set()
+        self.variables: dict[Var, str] = {}
+        self.local: dict[Buffer, str] = {}
+        self.registers: dict[Buffer, tuple[int, ...]] = {}
+        self._count = 0
+
+    def parameters(self) -> str:
+        """Return the parameters of the function."""
+        return ", ".join(self.declared(restrict=True)) or "void"
+
+    def declared(self, restrict: bool) -> list[str]:
+        """Return the declarations of the buffers and variables that are given to the function."""
+        found = []
+        for buffer, name in self.buffers.items():
+            const = "" if buffer in self.written else "const "
+            found.append(f"{const}{c_type(buffer.dtype)}*{' restrict' if restrict else ''} {name}")
+        return found + [f"{c_type(var.dtype)} {name}" for var, name in self.scalars.items()]
+
+    def fresh(self, prefix: str) -> str:
+        """Return a new name."""
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def base(self, buffer: Buffer) -> str:
+        """Return the name of the memory in which a buffer lies."""
+        found = self.local.get(buffer)
+        if found is None:
+            memory = self.memory(buffer)
+            found = self.buffers.setdefault(memory, f"b{len(self.buffers)}")
+            begin = self.begin(buffer)
+            first = self.begins.setdefault(memory, begin)
+            # All that a stage reads of one memory begins at one place.
+            assert first == begin
+        return found
+
+    def named(self, var: Var, prefix: str) -> str:
+        """Give ``var`` a new name and return it."""
+        if var in self.variables:
+            self.unrolled.forget()
+        self.variables[var] = self.fresh(prefix)
+        return self.variables[var]
+
+    def variable(self, var: Var) -> str:
+        """Return the name of a variable; the function is given what nothing defines."""
+        found = self.variables.get(var) or self.scalars.get(var)
+        if found is None:
+            found = self.scalars[var] = f"n{len(self.scalars)}"
+        return found
