@@ -2,8 +2,8 @@
 
 What arrives here holds no blocks any more: loops, stores, local buffers. Loops say how they run; a
 vectorised loop of a sum of products becomes vector arithmetic, any other one an ordinary loop that
-the compiler may vectorise. Names in C are made here, by position; no name of a program reaches the
-text.
+the compiler may vectorise. ``expression_writer.py`` writes what they compute. Names in C are made
+by position (``names.py``); no name of a program reaches the text.
 """
 
 from __future__ import annotations
