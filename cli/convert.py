@@ -146,7 +146,7 @@ def _transformed(
     """Return what the scheduled ``main`` takes in the place of ``values``: some as they are, the
     others packed.
     """
-    inputs = {param.name for param in main.params[: main.attrs["num_input"]]}
+    inputs = {param.name for param in main.params[: main.num_input]}
     packed = [p.name for p in module["main"].params if p.name in values and p.name not in inputs]
     arrays = {name: value for name, value in values.items() if name in inputs}
     arrays |= backends.transform_params(relax, [values[name] for name in packed])

@@ -78,7 +78,7 @@ def transform_params(module: rx.IRModule, weights: Sequence[Array]) -> dict[str,
     alone = {var: f for var, f in module.functions.items() if var is ahead or not isinstance(f, rx.Function)}
     only = DeadCodeElimination()(rx.IRModule(alone))
     made = VirtualMachine(build(only, target="numpy"))[ahead.name](tuple(weights))
-    return {param.name: value for param, value in zip(main.params[main.attrs["num_input"] :], made, strict=True)}
+    return {param.name: value for param, value in zip(main.params[main.num_input :], made, strict=True)}
 
 
 def _this_machine() -> Machine:

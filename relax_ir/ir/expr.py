@@ -210,9 +210,15 @@ class Function:
     params: tuple[Var, ...]
     body: SeqExpr
     ret: StructInfo
-    attrs: Mapping[str, Any] = field(default_factory=dict)
+    attrs: Mapping[str, object] = field(default_factory=dict)
     pure: bool = True
     private: bool = False
+
+    @property
+    def num_input(self) -> int:
+        """How many of the parameters, from the first on, are inputs; those behind are weights."""
+        said = self.attrs.get("num_input")
+        return said if isinstance(said, int) else len(self.params)
 
 
 Expr: TypeAlias = Union[
@@ -229,7 +235,7 @@ class IRModule:
     """
 
     functions: Mapping[GlobalVar, Function | PrimFunc]
-    attrs: Mapping[str, Any] = field(default_factory=dict)
+    attrs: Mapping[str, object] = field(default_factory=dict)
     global_infos: Mapping[str, tuple[GlobalInfo, ...]] = field(default_factory=dict)
 
     @cached_property

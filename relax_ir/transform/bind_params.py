@@ -105,7 +105,8 @@ class _Binder(Rewriter):
             if reason := symbols.mismatch(expected, actual) or _other_number(expected, actual):
                 raise BindParamsError(f"the value of parameter {param.name!r} has {reason}")
         if isinstance(attrs.get("num_input"), int):
-            attrs["num_input"] -= sum(param in self.bound for param in func.params[: attrs["num_input"]])
+            inputs = func.params[: func.num_input]
+            attrs["num_input"] = func.num_input - sum(param in self.bound for param in inputs)
         self.values.update(self.bound)
         kept = [param for param in func.params if param not in self.bound]
         if self.extents:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
 from relay2relax.core.source import SourceRange, SourceText
@@ -48,7 +47,7 @@ class IRModule:
 
     functions: Mapping[GlobalVar, Function] = field(default_factory=dict)
     type_definitions: Mapping[GlobalTypeVar, TypeData] = field(default_factory=dict)
-    attrs: Mapping[str, Any] = field(default_factory=dict)
+    attrs: Mapping[str, object] = field(default_factory=dict)
     types: Mapping[Expr, Type] = field(default_factory=dict, repr=False)
     source: SourceText | None = field(default=None, repr=False)
     locations: Mapping[Expr, SourceRange] = field(default_factory=dict, repr=False)

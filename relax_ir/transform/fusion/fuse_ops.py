@@ -90,7 +90,7 @@ class _Fuser(Mutator):
 
     def function(self, var: GlobalVar, func: Function) -> Function:
         # Parameters behind the inputs are weights, which a tuple may hold together.
-        self.weights = set(func.params[func.attrs.get("num_input", len(func.params)) :])
+        self.weights = set(func.params[func.num_input :])
         return func if func.attrs.get("Primitive") else super().function(var, func)
 
     def block(self, block: BindingBlock) -> None:
