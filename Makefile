@@ -91,46 +91,6 @@ house: $(VENV)/.check
 profile-import: $(VENV)/.installed  ## Set up, then measure the import of all public packages.
 	$(BIN)/python tools/profile_import.py
 
-bench: $(VENV)/.installed
-	$(PIP) install --editable ".[$(BENCH_EXTRAS)]"
-	touch $@
-
-$(VENV)/.docs: $(VENV)/.installed
-	$(PIP) install --editable ".[docs]"
-	touch $@
-
-dev: $(VENV)/.test $(VENV)/.check  ## Set up what the other targets need, and the hooks of pre-commit.
-	git rev-parse --git-dir > /dev/null 2>&1 && $(BIN)/pre-commit install || true
-
-demo: $(VENV)/.installed  ## Set up, then convert the dynamic-batch MLP both ways, run it everywhere and compare.
-	$(BIN)/relay2relax demo
-
-# Sets are ordered alike in every run; `test-random` orders them by its seed.
-test: $(VENV)/.test  ## Set up, then pass a sample of the tests, in five minutes on two cores.
-	PYTHONHASHSEED=0 $(BIN)/pytest -n 2 $(PYTEST_ARGS)
-
-test-all: $(VENV)/.test  ## Set up, then pass all tests.
-	PYTHONHASHSEED=0 RELAY2RELAX_SWEEP=all $(BIN)/pytest -n 2 $(PYTEST_ARGS)
-
-test-random: $(VENV)/.test  ## Set up, then pass the tests that draw examples, on other ones (SEED=… repeats a run).
-	@echo "drawn from seed $(SEED); the same again: make test-random SEED=$(SEED)"
-	PYTHONHASHSEED=$(SEED) $(BIN)/pytest -n 2 -m "hypothesis or drawn" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
-
-test-tvm: test-tvm-0.25 test-tvm-0.26 test-tvm-0.27  ## Run the scripts of every recorded model in TVM 0.25, 0.26 and 0.27.
-
-test-tvm-%: pyproject.toml $(SOURCES)
-	test -d $(VENV)-tvm-$* || $(PYTHON) -m venv $(VENV)-tvm-$*
-	rm -rf build
-	$(VENV)-tvm-$*/bin/python -m pip --quiet install ".[test]" $(TVM_$*)
-	$(VENV)-tvm-$*/bin/pytest -n 2 tests/translator tests/backends/test_scheduled.py -k apache_tvm
-
-# The tools look at the installed package: at the root, the folders would be mistaken for top-level packages.
-check: $(VENV)/.check  ## Set up, then lint, check types and the direction of imports.
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	cd $(VENV) && bin/lint-imports --config ../pyproject.toml
-	cd $(VENV) && bin/mypy --config-file ../pyproject.toml -p relay2relax
-
 bench: $(VENV)/.bench  ## Set up, then measure stages, translation, memory and speed against peers; writes docs/benchmarks.md.
 	$(BIN)/python benchmarks/run.py --page docs/benchmarks.md
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import re
 import sys
 import tokenize
 from collections.abc import Iterator
@@ -28,12 +29,25 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "relay2relax"
 NOT_INSTALLED = ("tests", "benchmarks", "examples", "docs", "tools")
 
-# What the house allows.
 MOST_FILES = 20
 MOST_LINES = 60
-MOST_LONG_FUNCTIONS = 5
-MOST_ANY = 8.0
 MOST_COLUMNS = 100
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much the house allows in all."""
+
+    crowded: int = 0
+    circles: int = 0
+    long_functions: int = 5
+    any_rate: float = 8.0
+    long_prose: int = 0
+
+
+AIM = Limits()
+# What is allowed until the aim is reached: never more than there was, so lower it where there is less.
+RATCHET = Limits(any_rate=11.5)
 # Cases are data and decisions a numbered log; neither are rooms.
 DATA_FOLDERS = ("cases", "decisions")
 
@@ -135,6 +149,35 @@ def measure(path: Path, text: str, tree: ast.Module, into: Report) -> None:
             into.long_prose.append(f"{where}:{number}")
 
 
+# What a reader does not read: the target of a link, and an address.
+_TARGET = re.compile(r"\]\([^)]*\)|<?https?://\S+")
+
+
+def long_markdown(path: Path) -> Iterator[str]:
+    """Yield the places of lines of a page that are too long, but for tables, links and programs."""
+    program = False
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.lstrip().startswith(("```", "~~~")):
+            program = not program
+        elif not program and not line.lstrip().startswith(("|", "<")) and len(_TARGET.sub("", line)) > MOST_COLUMNS:
+            yield f"{path.relative_to(ROOT).as_posix()}:{number}"
+
+
+def outside_prose() -> list[str]:
+    """Return the places of prose that is too long in pages, tests, scripts and tools."""
+    scripts = [path for top in NOT_INSTALLED for path in sorted((ROOT / top).rglob("*.py"))]
+    found = []
+    for path in scripts:
+        text = path.read_text(encoding="utf-8")
+        lines = text.splitlines()
+        where = path.relative_to(ROOT).as_posix()
+        numbers = sorted(set(prose_lines(text, ast.parse(text))))
+        found += [f"{where}:{number}" for number in numbers if len(lines[number - 1]) > MOST_COLUMNS]
+    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))):
+        found += long_markdown(page)
+    return found
+
+
 def crowded(folders: list[str]) -> list[str]:
     """Return the folders that show more files than a room may."""
     found = []
@@ -174,12 +217,35 @@ def main() -> int:
             groups = ["circle: " + " ".join(group) for group in one.circles]
             print(*groups, *one.long_functions, *one.any_uses, *one.long_prose, sep="\n")
     print(*(f"more than {MOST_FILES} files: {one}" for one in full), sep="\n")
+    outside = outside_prose()
+    if given.details:
+        print(*outside, sep="\n")
     total = sum(one.lines for one in reports.values())
-    any_rate = 1000 * sum(len(one.any_uses) for one in reports.values()) / max(total, 1)
-    long_functions = sum(len(one.long_functions) for one in reports.values())
-    print(f"in all: {any_rate:.1f} Any per thousand lines, {long_functions} functions over {MOST_LINES} lines")
-    broken = full or any(one.circles or one.long_prose for one in reports.values())
-    return int(bool(broken) or any_rate > MOST_ANY or long_functions > MOST_LONG_FUNCTIONS)
+    found = Limits(
+        len(full),
+        sum(len(one.circles) for one in reports.values()),
+        sum(len(one.long_functions) for one in reports.values()),
+        round(1000 * sum(len(one.any_uses) for one in reports.values()) / max(total, 1), 1),
+        sum(len(one.long_prose) for one in reports.values()) + len(outside),
+    )
+    return verdict(found)
+
+
+def verdict(found: Limits) -> int:
+    """Print what was found beside what is allowed; return 1 where it is more."""
+    broken = False
+    words = {
+        "crowded": f"folders with more than {MOST_FILES} files",
+        "circles": "import circles",
+        "long_functions": f"functions over {MOST_LINES} lines",
+        "any_rate": "Any per thousand lines",
+        "long_prose": f"lines of prose over {MOST_COLUMNS} columns, pages and tests as well",
+    }
+    for name, what in words.items():
+        count, allowed, aim = (getattr(one, name) for one in (found, RATCHET, AIM))
+        broken |= count > allowed
+        print(f"{count:>8} {what}; allowed {allowed}{f', the aim is {aim}' if aim != allowed else ''}")
+    return int(broken)
 
 
 if __name__ == "__main__":
