@@ -19,17 +19,20 @@ class ConstantEvaluator(relay_ir.ExprMutator):
     def visit_call(self, call: relay_ir.Call) -> relay_ir.Expr:
         """Return the value of a call whose arguments, once visited themselves, are constants."""
         visited = super().visit_call(call)
-        constant = call.args and all(isinstance(arg, relay_ir.Constant) for arg in visited.args)
-        if not isinstance(call.op, relay_ir.Op) or not constant:
+        if not isinstance(visited, relay_ir.Call) or not isinstance(call.op, relay_ir.Op):
             return visited
-        mod = relay_ir.IRModule({relay_ir.GlobalVar("main"): relay_ir.Function([], visited)})
+        if not call.args or not all(isinstance(arg, relay_ir.Constant) for arg in visited.args):
+            return visited
+        mod = relay_ir.IRModule({relay_ir.GlobalVar("main"): relay_ir.Function((), visited)})
         value = backends.create_executor("debug", mod).evaluate()()
         return relay_ir.const(value) if isinstance(value, np.ndarray) else visited
 
 
 def evaluate_constants(function: relay_ir.Function, mod: relay_ir.IRModule) -> relay_ir.Function:
     """Return ``function`` with its constants evaluated."""
-    return ConstantEvaluator().visit(function)
+    evaluated = ConstantEvaluator().visit(function)
+    assert isinstance(evaluated, relay_ir.Function)
+    return evaluated
 
 
 def main() -> None:
@@ -39,7 +42,7 @@ def main() -> None:
     weight = relay_ir.op.transpose(relay_ir.const(np.arange(6, dtype="float32").reshape(2, 3)), axes=[1, 0])
     body = relay_ir.op.nn.dense(x * scale, relay_ir.op.transpose(weight, axes=[1, 0]), units=2)
     mod = relay_ir.Module({})
-    mod["main"] = relay_ir.Function([x], body)
+    mod["main"] = relay_ir.Function((x,), body)
     print(mod)
 
     folding = transform.FunctionPass(evaluate_constants, name="ConstantEvaluator")

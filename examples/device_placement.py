@@ -32,7 +32,9 @@ def schedule_conv2d_on_gpu(
     machine.
     """
     schedule = ScheduleConv2d(relay_ir.gpu(0), elsewhere)
-    return relay_ir.infer_type(relay_ir.IRModule({relay_ir.GlobalVar("main"): schedule.visit(mod["main"])}))
+    main = schedule.visit(mod["main"])
+    assert isinstance(main, relay_ir.Function)
+    return relay_ir.infer_type(relay_ir.IRModule({relay_ir.GlobalVar("main"): main}))
 
 
 def main() -> None:

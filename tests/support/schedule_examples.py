@@ -16,7 +16,7 @@ from relay2relax.tir.schedule import Schedule
 random = np.random.default_rng(0)
 
 
-def dense(rows: object = 7, inner: int = 10, columns: int = 9) -> PrimFunc:
+def dense(rows: int | PrimExpr = 7, inner: int = 10, columns: int = 9) -> PrimFunc:
     """relu(x @ w + b), the bias and the relu as stages of their own."""
     x = te.placeholder((rows, inner), "float32", "x")
     w, b = te.placeholder((inner, columns), "float32", "w"), te.placeholder((columns,), "float32", "b")
@@ -31,7 +31,7 @@ def convolution() -> PrimFunc:
     """A padded 3x3 convolution with stride 2 and a relu."""
     x, w = te.placeholder((1, 3, 7, 7), "float32", "x"), te.placeholder((4, 3, 3, 3), "float32", "w")
 
-    def padded(n: Var, c: Var, h: Var, v: Var) -> object:
+    def padded(n: Var, c: Var, h: Var, v: Var) -> PrimExpr:
         inside = binary("and", binary("and", h >= 1, h < 8), binary("and", v >= 1, v < 8))
         return call("if_then_else", inside, x[n, c, h - 1, v - 1], const(0, "float32"), dtype="float32")
 
@@ -75,14 +75,14 @@ def on_numpy(func: PrimFunc, inputs: list[np.ndarray], rows: int = 7) -> np.ndar
     return result
 
 
-def matmul(rows: object = 32, columns: int = 32, inner: int = 32) -> PrimFunc:
+def matmul(rows: int | PrimExpr = 32, columns: int = 32, inner: int = 32) -> PrimFunc:
     a, b = te.placeholder((rows, inner), "float32", "a"), te.placeholder((inner, columns), "float32", "b")
     k = te.reduce_axis(inner, "k")
     product = te.compute((rows, columns), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), "c")
     return te.create_prim_func([a, b], [product], "matmul")
 
 
-def softmax(rows: object = 5) -> PrimFunc:
+def softmax(rows: int | PrimExpr = 5) -> PrimFunc:
     """Four stages, of which two are reductions along rows."""
     x = te.placeholder((rows, 12), "float32", "x")
     k, m = te.reduce_axis(12, "k"), te.reduce_axis(12, "m")
@@ -93,7 +93,7 @@ def softmax(rows: object = 5) -> PrimFunc:
     return te.create_prim_func([x], [out], "softmax")
 
 
-def chain(rows: object = 9) -> PrimFunc:
+def chain(rows: int | PrimExpr = 9) -> PrimFunc:
     """Elementwise stages, of which one turns the matrix around."""
     x, y = te.placeholder((rows, 10), "float32", "x"), te.placeholder((10, rows), "float32", "y")
     double = te.compute((rows, 10), lambda i, j: x[i, j] * const(2, "float32"), "double")
