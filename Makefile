@@ -83,7 +83,7 @@ imports: $(VENV)/tree
 	cd $(VENV)/tree && PYTHONPATH=. ../bin/lint-imports --config ../../pyproject.toml
 
 types: $(VENV)/tree
-	cd $(VENV)/tree && MYPYPATH=.:scripts ../bin/mypy --config-file ../../pyproject.toml relay2relax tests scripts
+	cd $(VENV)/tree && MYPYPATH=.:scripts ../bin/mypy --config-file ../../pyproject.toml --explicit-package-bases relay2relax tests scripts
 
 house: $(VENV)/.check
 	$(BIN)/python tools/house.py

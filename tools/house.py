@@ -46,7 +46,7 @@ class Limits:
 
 
 AIM = Limits()
-# What is allowed until the aim is reached: never more than there was, so lower it where there is less.
+# What is allowed until the aim is reached: never more than there was.
 RATCHET = Limits(any_rate=11.5)
 # Cases are data and decisions a numbered log; neither are rooms.
 DATA_FOLDERS = ("cases", "decisions")
