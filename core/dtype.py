@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import tensor_programs
 
 Array = npt.NDArray[np.generic]
+# An array that is computed with: what its elements do, only its dtype says when it runs.
+Numbers = npt.NDArray[Any]
 
 _FORM = re.compile(r"(?P<kind>int|uint|float|bfloat|bool|handle)(?P<bits>\d{0,4})(?:x(?P<lanes>\d{1,5}))?\Z")
 _CODES = {"int": 0, "uint": 1, "float": 2, "handle": 3, "bfloat": 4}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.dtype import Array, Numbers, numpy_dtype, of_array
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.registry.record import OpError
 from relay2relax.ops.registry.types import TensorType
@@ -115,7 +115,7 @@ def _numpy_places(attrs: Any, n: int, m: int, start: float, end: float) -> Any:
     return coordinate(mode, x, wide, narrow, first, last, lambda product: product)
 
 
-def _numpy_nearest(attrs: Any, n: int, m: int, places: Any) -> Any:
+def _numpy_nearest(attrs: Any, n: int, m: int, places: Numbers) -> Numbers:
     """Return the index of the nearest element for each place."""
     growth = _upscale(attrs, n, m)
     if growth:
@@ -182,7 +182,7 @@ def resize_numpy(attrs: Any, data: Array, size: Sequence[int], roi: Sequence[tup
     extents = [data.shape[axis] for axis in axes]
     with np.errstate(all="ignore"):
         places = [_numpy_places(attrs, n, m, *ends) for n, m, ends in zip(extents, size, roi, strict=True)]
-        value: Any = data
+        value: Numbers = data
         if attrs.method == "nearest_neighbor":
             for axis, n, m, place in zip(axes, extents, size, places, strict=True):
                 value = np.take(value, _numpy_nearest(attrs, n, m, place), axis=axis)

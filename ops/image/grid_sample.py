@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float
+from relay2relax.core.dtype import Array, Numbers, is_float
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.registry.attributes import Bool, InlineString, OptionalBool, OptionalIndexExprArray, String
@@ -69,7 +69,7 @@ class RelaxAffineGridAttrs:
 _CUBIC_ALPHA = -0.75
 
 
-def grid_sample_type(attrs: Any, data: Type, grid: Type) -> TensorType:
+def grid_sample_type(attrs: GridSampleAttrs | RelaxGridSampleAttrs, data: Type, grid: Type) -> TensorType:
     """Return batch and channels of the data with the extents of the grid."""
     x, points = tensor(data), tensor(grid, 1)
     if attrs.layout not in ("NCHW", "NCDHW"):
@@ -112,7 +112,7 @@ def _cubic_weights(part: Any) -> list[Any]:
     return [far(part + 1.0), near(part), near(1.0 - part), far(2.0 - part)]
 
 
-def _numpy_bounded(attrs: Any, place: Any, extent: int) -> Any:
+def _numpy_bounded(attrs: Any, place: Numbers, extent: int) -> Numbers:
     """Return ``place`` (floating) moved inside as the padding mode says."""
     if attrs.padding_mode == "zeros":
         return place
@@ -214,7 +214,9 @@ def _corner_weight(corner: Sequence[int], part: Sequence[PrimExpr]) -> PrimExpr:
     return weight
 
 
-def grid_sample_compute(attrs: Any, out: TensorType, data: te.Tensor, grid: te.Tensor) -> te.Tensor:
+def grid_sample_compute(
+    attrs: GridSampleAttrs | RelaxGridSampleAttrs, out: TensorType, data: te.Tensor, grid: te.Tensor
+) -> te.Tensor:
     """Return the places of all points, once for all channels, then the interpolated elements."""
     rank = data.rank - 2
     _check_sampling(attrs, rank, static(grid.shape[1]))

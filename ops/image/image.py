@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.dtype import Array, Numbers, numpy_dtype, of_array
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, both_sides, check_positions, integers, pad_array, padded
@@ -95,8 +95,8 @@ def crop_numpy(attrs: CropAndResizeAttrs, data: Array, boxes: Array, box_indices
     if len(boxes) and 0 in x.shape[:3]:
         raise OpError(f"there is nothing to crop from images of shape {show(data.shape)}", 0)
     size = integers(attrs.crop_size or (), "crop_size")
-    corners: Any = boxes.astype(np.float32)
-    places: list[Any] = []
+    corners: Numbers = boxes.astype(np.float32)
+    places: list[Numbers] = []
     for axis, count in enumerate(size):
         wide = np.array([x.shape[1 + axis]], np.float32)
         index, total = np.arange(count, dtype=np.float32), np.array([count], np.float32)

@@ -244,7 +244,9 @@ def dyn_resize_numpy(attrs: Resize2DAttrs, data: Array, size: Array, roi: Array)
     return resize_numpy(attrs, data, [int(one) for one in size], ends)
 
 
-def dyn_resize_compute(attrs: Any, out: TensorType, data: te.Tensor, size: te.Tensor, roi: te.Tensor) -> te.Tensor:
+def dyn_resize_compute(
+    attrs: Resize2DAttrs, out: TensorType, data: te.Tensor, size: te.Tensor, roi: te.Tensor
+) -> te.Tensor:
     """Return the image in the size of ``out``."""
     if any(is_any(extent) for extent in out.shape):
         raise OpError("the size of the result is not known", 1)

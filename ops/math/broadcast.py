@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float, is_unsigned, numpy_dtype, of_array
+from relay2relax.core.dtype import Array, Numbers, is_float, is_unsigned, numpy_dtype, of_array
 from relay2relax.ops.common.conversion import convert_element
 from relay2relax.ops.common.formula import Kit, X, definition, kernel
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, NOT_LOWERED, ONLY_BOOL, OPEN
@@ -162,14 +162,14 @@ def _product_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     return binary("and" if a.dtype == "bool" else "*", a, b)
 
 
-def _truncated_quotient(a: Array, b: Array) -> Any:
+def _truncated_quotient(a: Array, b: Array) -> Numbers:
     """Divide integers towards zero: what remains after ``fmod`` divides exactly."""
     if is_float(of_array(a)):
         return np.trunc(np.divide(a, b))
     return np.floor_divide(np.subtract(a, np.fmod(a, b)), b)
 
 
-def _quotient(a: Array, b: Array) -> Any:
+def _quotient(a: Array, b: Array) -> Numbers:
     return np.divide(a, b) if is_float(of_array(a)) else _truncated_quotient(a, b)
 
 
@@ -185,7 +185,7 @@ def _remainder_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     return in_single("fmod", "bfloat16")(a, b) if is_float(a.dtype) else binary("truncmod", a, b)
 
 
-def _floor_quotient(a: Array, b: Array) -> Any:
+def _floor_quotient(a: Array, b: Array) -> Numbers:
     return np.floor(np.divide(a, b)) if is_float(of_array(a)) else np.floor_divide(a, b)
 
 
@@ -195,7 +195,7 @@ def _floor_quotient_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     return binary("truncdiv" if is_unsigned(a.dtype) else "//", a, b)
 
 
-def _floor_remainder(a: Array, b: Array) -> Any:
+def _floor_remainder(a: Array, b: Array) -> Numbers:
     return a - np.floor(np.divide(a, b)) * b if is_float(of_array(a)) else np.mod(a, b)
 
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.shapes import broadcast, tensors
 from relay2relax.ops.registry.attributes import String
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
@@ -99,7 +98,7 @@ def einsum_type(attrs: EinsumAttrs, data: Type) -> Type:
     return TensorType(tuple(extents[name] for name in labelled.result), found[0].dtype)
 
 
-def einsum_numpy(attrs: EinsumAttrs, data: tuple[Any, ...]) -> Array:
+def einsum_numpy(attrs: EinsumAttrs, data: tuple[Numbers, ...]) -> Array:
     """Return the sums of products."""
     equation = attrs.equation.replace(" ", "")
     return np.asarray(np.einsum(equation, *data, dtype=data[0].dtype, optimize=len(data) > 1), data[0].dtype)

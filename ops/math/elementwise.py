@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float, is_int, is_unsigned, numpy_dtype, of_array
+from relay2relax.core.dtype import Array, Numbers, is_float, is_int, is_unsigned, numpy_dtype, of_array
 from relay2relax.ops.common import erf
 from relay2relax.ops.common.conversion import BY_WAY_OF, convert, convert_element
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, X, number
@@ -185,7 +185,7 @@ def _round_relax(e: Emit[V], attrs: NoAttrs, data: V) -> V:
     return e.call("where", half, away, e.call("round", data))
 
 
-def _logical_not(x: Array) -> Any:
+def _logical_not(x: Array) -> Numbers:
     return np.logical_not(x)
 
 
@@ -213,7 +213,7 @@ def _bitwise_not_element(x: PrimExpr) -> PrimExpr:
 _FOLDED = ("uint32", "uint64")
 
 
-def _negative(x: Array) -> Any:
+def _negative(x: Array) -> Numbers:
     return np.zeros_like(x) if of_array(x) in _FOLDED else np.negative(x)
 
 

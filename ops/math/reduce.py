@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar, Union
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float, of_array
+from relay2relax.core.dtype import Array, Numbers, is_float, of_array
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, ONLY_FLOAT_MEANS
 from relay2relax.ops.common.shapes import extent_value, normal_axes, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Bool, OptionalInteger, OptionalIntegerArray
@@ -295,7 +295,7 @@ def _counted(count: int, dtype: str) -> int:
     return count
 
 
-def mean_numpy(attrs: ReduceAttrs | RelaxReduceAttrs, data: Any) -> Array:
+def mean_numpy(attrs: ReduceAttrs | RelaxReduceAttrs, data: Numbers) -> Array:
     """Return the sum divided by the count.
 
     Integers divide towards zero, half precision sums in float32.
@@ -479,7 +479,9 @@ def arg_records(name: str, largest: bool, doc: str) -> tuple[OpDef, OpDef]:
     def relax_numpy(attrs: RelaxArgReduceAttrs, data: Array) -> Array:
         return _arg_numpy(attrs, data, largest, np.int64)
 
-    def compute(attrs: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
+    def compute(
+        attrs: ArgReduceAttrs | ReduceAttrs | RelaxArgReduceAttrs, out: TensorType, data: te.Tensor
+    ) -> te.Tensor:
         return _arg_compute(attrs, out, data, largest)
 
     in_relay = OpDef(
@@ -518,7 +520,7 @@ def variance_type(attrs: VarianceAttrs, data: Type, mean: Type) -> Type:
     return TensorType(reduced_shape(found.shape, reduced_axes(attrs, found.rank), attrs.keepdims), found.dtype)
 
 
-def variance_numpy(attrs: VarianceAttrs, data: Any, mean: Any) -> Array:
+def variance_numpy(attrs: VarianceAttrs, data: Numbers, mean: Numbers) -> Array:
     """Return the mean of the squared distances from ``mean``."""
     axes = reduced_axes(attrs, data.ndim)
     count = int(np.prod([data.shape[axis] for axis in axes])) - int(attrs.unbiased)

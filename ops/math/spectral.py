@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float, of_array
+from relay2relax.core.dtype import Array, Numbers, is_float, of_array
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import Bool, Int, OptionalBool
 from relay2relax.ops.registry.record import OpDef, OpError
@@ -132,7 +132,7 @@ def _frequencies(attrs: StftAttrs) -> int:
     return attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft
 
 
-def stft_numpy(attrs: StftAttrs, data: Array, window: Any) -> Array:
+def stft_numpy(attrs: StftAttrs, data: Array, window: Numbers) -> Array:
     """Return the transform of each frame, weighted by the window."""
     length = attrs.win_length
     frames = np.lib.stride_tricks.sliding_window_view(data, attrs.n_fft, axis=-1)

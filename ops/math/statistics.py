@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float
+from relay2relax.core.dtype import Array, Numbers, is_float
 from relay2relax.ops.common.limits import ONLY_FLOAT_MEANS
 from relay2relax.ops.common.order import order_compute, order_numpy
 from relay2relax.ops.common.shapes import normal_axis, tensor
@@ -41,7 +41,7 @@ def spread_type(attrs: RelaxReduceAttrs, data: Type) -> Type:
     return reduce_type(attrs, found)
 
 
-def variance_numpy(attrs: RelaxReduceAttrs, data: Any) -> Array:
+def variance_numpy(attrs: RelaxReduceAttrs, data: Numbers) -> Array:
     """Return the mean of the squared distances from the mean."""
     with np.errstate(all="ignore"):
         distance = data - mean_numpy(replace(attrs, keepdims=True), data)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.dtype import Array, Numbers, of_array
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, X, definition, kernel, number
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, shapes_of, unless_float
 from relay2relax.ops.common.shapes import any_type, check_float, floating, normal_axis, tensor
@@ -60,14 +60,14 @@ def softmax_type(attrs: SoftmaxAttrs, data: Type) -> TensorType:
     return x
 
 
-def softmax_numpy(attrs: SoftmaxAttrs, data: Any) -> Array:
+def softmax_numpy(attrs: SoftmaxAttrs, data: Numbers) -> Array:
     """Return ``exp(data - max) / sum``."""
     check_float("softmax", of_array(data))
     powers = np.exp(data - _top(attrs, data))
     return np.asarray(powers / np.sum(powers, axis=attrs.axis, keepdims=True))
 
 
-def log_softmax_numpy(attrs: SoftmaxAttrs, data: Any) -> Array:
+def log_softmax_numpy(attrs: SoftmaxAttrs, data: Numbers) -> Array:
     """Return ``data - max - log(sum(exp(data - max)))``."""
     check_float("log_softmax", of_array(data))
     shifted = data - _top(attrs, data)

@@ -9,11 +9,11 @@ Source of the semantics: TVM 0.27, ``_te_attention`` of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float
+from relay2relax.core.dtype import Array, Numbers, is_float
 from relay2relax.ops.common.shapes import broadcast, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Kind, OptionalInteger
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
@@ -61,7 +61,7 @@ def attention_type(attrs: AttentionAttrs, query: Type, key: Type, value: Type, *
     return TensorType((*q.shape[:3], v.shape[3]), q.dtype)
 
 
-def attention_numpy(attrs: AttentionAttrs, query: Any, key: Any, value: Any, *bias: Any) -> Array:
+def attention_numpy(attrs: AttentionAttrs, query: Numbers, key: Numbers, value: Numbers, *bias: Numbers) -> Array:
     """Return the values of all places, each weighted by how well its key fits the query."""
     number = query.dtype.type
     scores = np.asarray(np.matmul(query.transpose(0, 2, 1, 3), key.transpose(0, 2, 3, 1)), query.dtype)

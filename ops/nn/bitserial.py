@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, bits, is_int, numpy_dtype
+from relay2relax.core.dtype import Array, Numbers, bits, is_int, numpy_dtype
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import check_positions, integers
 from relay2relax.ops.nn.convolution import conv_compute, conv_numpy
@@ -106,7 +106,7 @@ def bitpack_type(attrs: BitPackAttrs, data: Type) -> TensorType:
 def bitpack_numpy(attrs: BitPackAttrs, data: Array) -> Array:
     """Return the words."""
     word, dtype = _word(attrs.pack_type), numpy_dtype(attrs.pack_type)
-    x: Any = np.moveaxis(data, attrs.pack_axis, -1)
+    x: Numbers = np.moveaxis(data, attrs.pack_axis, -1)
     x = x.reshape((*x.shape[:-1], x.shape[-1] // word, word))
     places = np.left_shift(np.ones(word, dtype), np.arange(word - 1, -1, -1).astype(dtype))
     planes = [np.sum(((x >> b) & 1).astype(dtype) * places, axis=-1, dtype=dtype) for b in range(attrs.bits)]
@@ -275,7 +275,7 @@ def bitserial_dense_type(attrs: BinaryDenseAttrs, data: Type, weight: Type) -> T
     return TensorType((*x.shape[:-1], attrs.units), attrs.out_dtype or x.dtype)
 
 
-def bitserial_dense_numpy(attrs: BinaryDenseAttrs, data: Any, weight: Any) -> Array:
+def bitserial_dense_numpy(attrs: BinaryDenseAttrs, data: Numbers, weight: Numbers) -> Array:
     """Return the product of the values that the bits stand for."""
     dtype = numpy_dtype(attrs.out_dtype) if attrs.out_dtype else data.dtype
     if _is_packed(weight.ndim, 2, weight.shape):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.dtype import Array, Numbers, numpy_dtype
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, check_positions, pad_array, windows_of
 from relay2relax.ops.nn.convolution_rules import (
@@ -117,8 +117,8 @@ def conv_numpy(attrs: ConvAttrs, data: Array, weight: Array) -> Array:
     """
     call = read_call(attrs)
     dtype = numpy_dtype(attrs.out_dtype) if attrs.out_dtype else data.dtype
-    x: Any = call.data.to_order(data, call.data_order).astype(dtype, copy=False)
-    w: Any = call.kernel.to_order(weight, call.kernel_order).astype(dtype, copy=False)
+    x: Numbers = call.data.to_order(data, call.data_order).astype(dtype, copy=False)
+    w: Numbers = call.kernel.to_order(weight, call.kernel_order).astype(dtype, copy=False)
     if attrs.channels is not None and _multiplies(call, x.shape[1], w.shape):
         w = w.reshape((-1, 1, *w.shape[2:]))
     windows = call.windows(w.shape[2:])

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import product as cartesian
-from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.dtype import Array, Numbers, numpy_dtype
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, pad_array, per_axis
@@ -117,8 +116,8 @@ def conv_transpose_numpy(attrs: ConvTransposeAttrs, data: Array, weight: Array) 
     """
     call = read_call(attrs)
     dtype = numpy_dtype(attrs.out_dtype) if attrs.out_dtype else data.dtype
-    x: Any = call.data.to_order(data, call.data_order).astype(dtype, copy=False)
-    w: Any = call.kernel.to_order(weight, call.kernel_order).astype(dtype, copy=False)
+    x: Numbers = call.data.to_order(data, call.data_order).astype(dtype, copy=False)
+    w: Numbers = call.kernel.to_order(weight, call.kernel_order).astype(dtype, copy=False)
     (n, c, *spatial), (outputs, _, *kernel), groups = x.shape, w.shape, call.groups
     windows = call.windows(kernel)
     extra = _output_padding(attrs, call)

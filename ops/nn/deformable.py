@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float, numpy_dtype
+from relay2relax.core.dtype import Array, Numbers, is_float, numpy_dtype
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import both_sides, check_positions, pad_array, padded
@@ -141,9 +141,9 @@ def deformable_numpy(attrs: DeformableConv2DAttrs, data: Array, offset: Array, w
     """
     conv = read_call(attrs)
     dtype = numpy_dtype(attrs.out_dtype) if attrs.out_dtype else data.dtype
-    x: Any = conv.data.to_order(data, conv.data_order)
-    shifts: Any = conv.data.to_order(offset, conv.data_order)
-    w: Any = conv.kernel.to_order(weight, conv.kernel_order).astype(dtype, copy=False)
+    x: Numbers = conv.data.to_order(data, conv.data_order)
+    shifts: Numbers = conv.data.to_order(offset, conv.data_order)
+    w: Numbers = conv.kernel.to_order(weight, conv.kernel_order).astype(dtype, copy=False)
     (n, c, height, width), (outputs, _, *kernel) = x.shape, w.shape
     rows, columns = shifts.shape[2:]
     parts, groups = attrs.deformable_groups, attrs.groups
@@ -289,9 +289,9 @@ def correlation_numpy(attrs: CorrelationAttrs, data1: Array, data2: Array) -> Ar
     out = correlation_type(attrs, TensorType(data1.shape), TensorType(data2.shape))
     shape = [int(static(extent) or 0) for extent in out.shape]
     first, second = (pad_array(x, shifts.before, shifts.after, 0) for x in (data1, data2))
-    result: Any = np.zeros(shape, data1.dtype)
+    result: Numbers = np.zeros(shape, data1.dtype)
 
-    def under(x: Array, row: int, column: int) -> Any:
+    def under(x: Array, row: int, column: int) -> Numbers:
         ends = [start + (size - 1) * attrs.stride1 + 1 for start, size in zip((row, column), shape[2:], strict=True)]
         return x[:, :, row : ends[0] : attrs.stride1, column : ends[1] : attrs.stride1]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.dtype import Array, Numbers, of_array
 from relay2relax.ops.common.limits import ONLY_FLOAT32_AND_16
 from relay2relax.ops.common.narrow_floats import in_single
 from relay2relax.ops.common.shapes import any_type, check_float, floating, normal_axes, normal_axis, tensor
@@ -176,7 +176,7 @@ def feature_norm_operands(attrs: NormAttrs, types: tuple[Type | None, ...]) -> t
     return (data, *(vector if one is None else one for one in types[1:]))
 
 
-def feature_norm_numpy(attrs: NormAttrs, data: Any, gamma: Array, beta: Array) -> Array:
+def feature_norm_numpy(attrs: NormAttrs, data: Numbers, gamma: Array, beta: Array) -> Array:
     """Return ``(data - mean) / sqrt(var + epsilon) * gamma + beta``."""
     found = _statistics(attrs, data.ndim, of_array(data))
     channel, axes, x = found.channel, found.axes, data
@@ -283,7 +283,7 @@ def l2_normalize_type(attrs: L2NormalizeAttrs, data: Type) -> TensorType:
     return x
 
 
-def l2_normalize_numpy(attrs: L2NormalizeAttrs, data: Any) -> Array:
+def l2_normalize_numpy(attrs: L2NormalizeAttrs, data: Numbers) -> Array:
     """Return ``data / sqrt(max(sum of squares, eps))``."""
     check_float("l2_normalize", of_array(data))
     squares = np.sum(np.square(data), axis=_vector_axes(attrs, data.ndim), keepdims=True, dtype=data.dtype)
@@ -337,7 +337,7 @@ def rms_norm_type(attrs: RMSNormAttrs, data: Type, weight: Type) -> TensorType:
     return x
 
 
-def rms_norm_numpy(attrs: RMSNormAttrs, data: Any, weight: Any) -> Array:
+def rms_norm_numpy(attrs: RMSNormAttrs, data: Numbers, weight: Numbers) -> Array:
     """Return ``data / sqrt(mean of squares + epsilon) * weight``; half precision is computed in
     float32.
     """
@@ -378,7 +378,7 @@ def lrn_type(attrs: LRNAttrs, data: Type) -> TensorType:
     return x
 
 
-def lrn_numpy(attrs: LRNAttrs, data: Any) -> Array:
+def lrn_numpy(attrs: LRNAttrs, data: Numbers) -> Array:
     """Return ``data / (bias + alpha / size * sum of neighbouring squares) ** beta``."""
     axis, half, dtype = attrs.axis % data.ndim, attrs.size // 2, data.dtype
     squares = np.moveaxis(np.square(data), axis, -1)

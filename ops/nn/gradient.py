@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.dtype import Array, Numbers, numpy_dtype, of_array
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, integers, pad_array, padded, windows_of
@@ -85,14 +85,14 @@ def max_pool_grad_numpy(attrs: MaxPool2DAttrs, out_grad: Array, data: Array) -> 
     """Return the gradient at the first largest element of each window."""
     _check_grad(attrs, out_grad.shape, data.shape, of_array(data))
     axes, windows, x = _image(attrs, data)
-    grad: Any = np.moveaxis(out_grad, axes, (-2, -1))
+    grad: Numbers = np.moveaxis(out_grad, axes, (-2, -1))
     after = [max(w.after, w.reach(n, e)) for w, n, e in zip(windows, grad.shape[-2:], x.shape[-2:], strict=True)]
     wide = np.ascontiguousarray(pad_array(x, [w.before for w in windows], after, lowest(of_array(data))))
     under = windows_of(wide, windows, grad.shape[-2:])
     first = np.argmax(under.reshape((*under.shape[:-2], math.prod(under.shape[-2:]))), axis=-1)
     zero = grad.dtype.type(0)
 
-    def share(tap: tuple[int, ...]) -> Any:
+    def share(tap: tuple[int, ...]) -> Numbers:
         return np.where(first == tap[0] * windows[1].kernel + tap[1], grad, zero)
 
     return np.asarray(np.moveaxis(_scatter(x.shape, windows, share, data.dtype), (-2, -1), axes), data.dtype)
@@ -112,7 +112,7 @@ def avg_pool_grad_numpy(attrs: AvgPool2DAttrs, out_grad: Array, data: Array) -> 
     """Return, for each element, the gradients of its windows divided by what counts under them."""
     _check_grad(attrs, out_grad.shape, data.shape, of_array(data))
     axes, windows, x = _image(attrs, data)
-    grad: Any = np.moveaxis(out_grad, axes, (-2, -1))
+    grad: Numbers = np.moveaxis(out_grad, axes, (-2, -1))
     share = grad / _counts(attrs, windows, grad.shape[-2:], x.shape[-2:]).astype(grad.dtype)
     result = _scatter(x.shape, windows, lambda tap: share, data.dtype)
     return np.asarray(np.moveaxis(result, (-2, -1), axes), data.dtype)
@@ -283,8 +283,8 @@ def backward_weight_numpy(attrs: Conv2DAttrs, grad: Array, data: Array) -> Array
     """Return, tap by tap, the products of the gradient and what the tap lies on."""
     conv = read_call(_weight_layouts(attrs))
     dtype = numpy_dtype(attrs.out_dtype) if attrs.out_dtype else grad.dtype
-    g: Any = conv.out.to_order(grad, conv.data_order).astype(dtype, copy=False)
-    x: Any = conv.data.to_order(data, conv.data_order).astype(dtype, copy=False)
+    g: Numbers = conv.out.to_order(grad, conv.data_order).astype(dtype, copy=False)
+    x: Numbers = conv.data.to_order(data, conv.data_order).astype(dtype, copy=False)
     kernel = integers(attrs.kernel_size or (), "kernel_size")
     windows, groups = conv.windows(kernel), conv.groups
     (n, outputs, *places), channels = g.shape, x.shape[1]

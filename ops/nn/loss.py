@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float, is_int
+from relay2relax.core.dtype import Array, Numbers, is_float, is_int
 from relay2relax.ops.common.shapes import extent_value, tensor
 from relay2relax.ops.registry.attributes import InlineString, Int, NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
@@ -65,7 +65,7 @@ def nll_loss_relay_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, w
     return TensorType(wanted.shape if attrs.reduction == "none" else (), x.dtype)
 
 
-def nll_loss_numpy(attrs: NLLLossAttrs, predictions: Any, targets: Array, weights: Array) -> Array:
+def nll_loss_numpy(attrs: NLLLossAttrs, predictions: Numbers, targets: Array, weights: Array) -> Array:
     """Return ``-weights[t] * predictions[…, t, …]``; the mean is over the weights that count."""
     axis = class_axis(predictions.ndim)
     counts = targets != attrs.ignore_index
@@ -129,7 +129,7 @@ def relax_nll_loss_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, *
     )
 
 
-def relax_nll_loss_numpy(attrs: NLLLossAttrs, predictions: Any, targets: Array, *weights: Array) -> Array:
+def relax_nll_loss_numpy(attrs: NLLLossAttrs, predictions: Numbers, targets: Array, *weights: Array) -> Array:
     """Return the loss with the weights, or with ones."""
     ones = np.ones(predictions.shape[class_axis(predictions.ndim)], predictions.dtype)
     return nll_loss_numpy(attrs, predictions, targets, *(weights or (ones,)))
@@ -185,7 +185,7 @@ def cross_entropy_operands(attrs: NoAttrs, types: tuple[Type | None, ...]) -> tu
 def cross_entropy(name: str, logarithm: bool, doc: str, in_relax: bool) -> OpDef:
     """Return the record of ``-sum(f(x) * y) / batch``, where ``f`` is the logarithm or nothing."""
 
-    def numpy(attrs: NoAttrs, x: Any, y: Any) -> Array:
+    def numpy(attrs: NoAttrs, x: Numbers, y: Numbers) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(x) if logarithm else x
             batch = x.shape[0] if x.ndim > 1 else 1

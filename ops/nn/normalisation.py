@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.dtype import Array, Numbers, of_array
 from relay2relax.ops.common.limits import ONLY_FLOAT32_AND_16, of_dtype
 from relay2relax.ops.common.shapes import floating, normal_axes, normal_axis, tensor
 from relay2relax.ops.registry.attributes import Bool, Double, Int, IntegerArray
@@ -104,7 +104,7 @@ def _vector(type_: Type, name: str, extents: Sequence[Extent], dtype: str, argum
     return found
 
 
-def _along(vector: Array, axes: Sequence[int], rank: int) -> Any:
+def _along(vector: Array, axes: Sequence[int], rank: int) -> Numbers:
     """Return ``vector``, whose dimensions are ``axes``, with extents of 1 for all others."""
     return np.expand_dims(vector, tuple(d for d in range(rank) if d not in axes))
 
@@ -151,7 +151,12 @@ def batch_norm_operands(attrs: BatchNormAttrs, types: tuple[Type | None, ...]) -
 
 
 def batch_norm_numpy(
-    attrs: BatchNormAttrs | RelaxBatchNormAttrs, data: Any, gamma: Any, beta: Any, mean: Any, var: Any
+    attrs: BatchNormAttrs | RelaxBatchNormAttrs,
+    data: Numbers,
+    gamma: Numbers,
+    beta: Numbers,
+    mean: Numbers,
+    var: Numbers,
 ) -> tuple[Array, Array, Array]:
     """Return ``(data - mean) * gamma / sqrt(var + epsilon) + beta`` and the statistics to keep."""
     axis = attrs.axis % data.ndim
@@ -253,7 +258,7 @@ def _layer_type(axes: Sequence[int], data: Type, gamma: Type, beta: Type) -> Ten
     return x
 
 
-def _layer_numpy(axes: Sequence[int], epsilon: float, data: Any, gamma: Array | None, beta: Array | None) -> Array:
+def _layer_numpy(axes: Sequence[int], epsilon: float, data: Numbers, gamma: Array | None, beta: Array | None) -> Array:
     found = normal_axes(axes, data.ndim)
     wide = np.dtype(np.float32) if data.dtype.itemsize < 4 else data.dtype
     centred = data - np.mean(data, axis=found, keepdims=True, dtype=wide)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.dtype import Array, Numbers, numpy_dtype, of_array
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import check_positions, integers
@@ -224,10 +224,10 @@ def dense_pack_type(attrs: DensePackAttrs, data: Type, weight: Type) -> TensorTy
     return TensorType((x.shape[0], units), attrs.out_dtype or x.dtype)
 
 
-def dense_pack_numpy(attrs: DensePackAttrs, data: Any, weight: Array) -> Array:
+def dense_pack_numpy(attrs: DensePackAttrs, data: Numbers, weight: Array) -> Array:
     """Return ``data @ weight.T``."""
     dtype = numpy_dtype(attrs.out_dtype) if attrs.out_dtype else data.dtype
-    plain: Any = _units(attrs, TensorType(weight.shape))[1].to_order(weight, "NC")
+    plain: Numbers = _units(attrs, TensorType(weight.shape))[1].to_order(weight, "NC")
     return np.asarray(data.astype(dtype, copy=False) @ plain.astype(dtype, copy=False).T, dtype)
 
 

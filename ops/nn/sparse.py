@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
@@ -138,7 +138,7 @@ def sparse_dense_type(attrs: SparseDenseAttrs, dense: Type, data: Type, indices:
     return TensorType((count, x.shape[0]) if attrs.sparse_lhs else (x.shape[0], count), x.dtype)
 
 
-def sparse_dense_numpy(attrs: SparseDenseAttrs, dense: Any, data: Any, indices: Array, indptr: Array) -> Array:
+def sparse_dense_numpy(attrs: SparseDenseAttrs, dense: Numbers, data: Numbers, indices: Array, indptr: Array) -> Array:
     """Return ``dense @ sparse.T``, or ``sparse @ dense.T``."""
     matrix = _dense(data, indices, indptr, dense.shape[1]).astype(dense.dtype, copy=False)
     return np.asarray(matrix @ dense.T if attrs.sparse_lhs else dense @ matrix.T, dense.dtype)
@@ -192,7 +192,9 @@ def sparse_conv2d_type(attrs: SparseConv2DAttrs, dense: Type, data: Type, indice
     return TensorType((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype)
 
 
-def sparse_conv2d_numpy(attrs: SparseConv2DAttrs, dense: Any, data: Any, indices: Array, indptr: Array) -> Array:
+def sparse_conv2d_numpy(
+    attrs: SparseConv2DAttrs, dense: Numbers, data: Numbers, indices: Array, indptr: Array
+) -> Array:
     """Return the product of the matrix and the channels of each place."""
     _check_window(attrs)
     axis = 3 if _channels_last(attrs) else 1
@@ -238,7 +240,7 @@ def sparse_add_type(attrs: NoAttrs, dense: Type, data: Type, indices: Type, indp
     return x
 
 
-def sparse_add_numpy(attrs: NoAttrs, dense: Any, data: Any, indices: Array, indptr: Array) -> Array:
+def sparse_add_numpy(attrs: NoAttrs, dense: Numbers, data: Numbers, indices: Array, indptr: Array) -> Array:
     """Return the sum of both matrices."""
     return np.asarray(dense + _dense(data, indices, indptr, dense.shape[1]))
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.common.stmt_builders import nested, seq, store
@@ -73,7 +72,7 @@ def _enough(predictions: Type, weights: tuple[Type, ...]) -> tuple[Type, ...]:
 
 
 def nll_loss_backward_numpy(
-    attrs: NLLLossAttrs, output_grad: Any, predictions: Any, targets: Array, *weights: Array
+    attrs: NLLLossAttrs, output_grad: Numbers, predictions: Numbers, targets: Array, *weights: Array
 ) -> Array:
     """Return ``-weights[t] * output_grad`` at the wanted classes, 0 elsewhere.
 
@@ -145,12 +144,12 @@ def take_backward_type(attrs: TakeBackwardAttrs, output_grad: Type, x: Type, ind
     return data
 
 
-def take_backward_numpy(attrs: TakeBackwardAttrs, output_grad: Array, x: Array, indices: Any) -> Array:
+def take_backward_numpy(attrs: TakeBackwardAttrs, output_grad: Array, x: Array, indices: Numbers) -> Array:
     """Return zeros to which the gradient of each taken slice is added.
 
     Places outside are moved to the border.
     """
-    result: Any = np.zeros(x.shape, x.dtype)
+    result: Numbers = np.zeros(x.shape, x.dtype)
     lines = result.reshape(-1) if attrs.axis is None else np.moveaxis(result, normal_axis(attrs.axis, x.ndim), 0)
     grad = output_grad
     if attrs.axis is not None:

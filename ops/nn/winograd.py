@@ -15,11 +15,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.dtype import Array, Numbers, numpy_dtype
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, check_positions, integers, pad_array, windows_of
 from relay2relax.ops.nn.convolution_rules import ConvCall, extents_in, read_call
@@ -172,7 +172,7 @@ def _kernel(attrs: ConvWinogradWeightTransformAttrs, weight: Type, rank: int) ->
     return x, _axes(attrs.tile_size, integers(x.shape[2:], "the kernel's extents"))
 
 
-def _along(matrix: Array, x: Any, axis: int) -> Any:
+def _along(matrix: Array, x: Numbers, axis: int) -> Numbers:
     """Return ``matrix @ x`` along an axis of ``x``."""
     return np.moveaxis(np.tensordot(matrix.astype(x.dtype), x, axes=(1, axis)), 0, axis)
 
@@ -212,7 +212,7 @@ def _weight_transform(name: str, rank: int) -> OpDef:
 
     def numpy(attrs: ConvWinogradWeightTransformAttrs, weight: Array) -> Array:
         _, axes = _kernel(attrs, TensorType(weight.shape), rank)
-        x: Any = weight
+        x: Numbers = weight
         for d, axis in enumerate(axes, 2):
             if axis.tile:
                 x = _along(axis.matrices[2], x, d)
@@ -291,8 +291,8 @@ def winograd_numpy(attrs: WinogradAttrs, data: Array, weight: Array) -> Array:
     """Return the convolution, tile by tile."""
     conv, axes = _read(attrs)
     dtype = numpy_dtype(attrs.out_dtype) if attrs.out_dtype else data.dtype
-    x: Any = conv.data.to_order(data, conv.data_order).astype(dtype, copy=False)
-    w: Any = weight.astype(dtype, copy=False)
+    x: Numbers = conv.data.to_order(data, conv.data_order).astype(dtype, copy=False)
+    w: Numbers = weight.astype(dtype, copy=False)
     if not _weight_order(attrs, conv, axes, x.shape[1], weight.shape):
         w = w.swapaxes(-1, -2)
     rank, (n, _, *spatial) = len(axes), x.shape
@@ -304,14 +304,14 @@ def winograd_numpy(attrs: WinogradAttrs, data: Array, weight: Array) -> Array:
         for count, axis, e, b in zip(tiles, axes, spatial, conv.before, strict=True)
     ]
     x = pad_array(x, conv.before, after, 0)
-    under: Any = windows_of(np.ascontiguousarray(x), [Window(axis.taps, axis.step) for axis in axes], tiles)
+    under: Numbers = windows_of(np.ascontiguousarray(x), [Window(axis.taps, axis.step) for axis in axes], tiles)
     # (N, C, *tiles, *taps) -> (*taps, C, N * tiles)
     under = under.transpose((*(d + rank for d in _order(axes)), 1, 0, *range(2, 2 + rank)))
     moved = [axes[d - 2] for d in _order(axes)]
     for d, axis in enumerate(moved):
         if axis.tile:
             under = _along(axis.matrices[1].T, under, d)
-    product: Any = np.matmul(w, under.reshape((*under.shape[: rank + 1], n * math.prod(tiles))))
+    product: Numbers = np.matmul(w, under.reshape((*under.shape[: rank + 1], n * math.prod(tiles))))
     # (*taps, O, N * tiles)
     for d, axis in enumerate(moved):
         product = _along(axis.matrices[0].T if axis.tile else np.ones((1, axis.taps)), product, d)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.conversion import convert
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
 from relay2relax.ops.common.shapes import tensor
@@ -104,7 +104,7 @@ def quantize_type(attrs: QuantizeAttrs, data: Type, scale: Type, zero: Type) -> 
     return TensorType(found.shape, attrs.out_dtype)
 
 
-def quantize_numpy(attrs: QuantizeAttrs, data: Array, scale: Any, zero: Any) -> Array:
+def quantize_numpy(attrs: QuantizeAttrs, data: Array, scale: Numbers, zero: Numbers) -> Array:
     """Return the nearest integers."""
     scale, zero = (spread(one, data.ndim, attrs.axis) for one in (scale, zero))
     return quantised(ARRAYS, data, scale, zero, attrs.out_dtype)
@@ -166,7 +166,7 @@ def _narrowed(k: Kit[X], value: X, dtype: str) -> X:
     return k.cast(k.binary("maximum", held, k.const(-largest, "float32")), dtype)
 
 
-def dequantize_numpy(attrs: DequantizeAttrs, data: Array, scale: Any, zero: Any) -> Array:
+def dequantize_numpy(attrs: DequantizeAttrs, data: Array, scale: Numbers, zero: Numbers) -> Array:
     """Return the real values."""
     scale, zero = (spread(one, data.ndim, attrs.axis) for one in (scale, zero))
     return _narrowed(ARRAYS, dequantised(ARRAYS, data, scale, zero), attrs.out_dtype)
@@ -226,7 +226,7 @@ def _rounding(attrs: RequantizeAttrs) -> tuple[str, str]:
 
 
 def requantize_numpy(
-    attrs: RequantizeAttrs, data: Array, scale: Any, zero: Any, out_scale: Any, out_zero: Any
+    attrs: RequantizeAttrs, data: Array, scale: Numbers, zero: Numbers, out_scale: Numbers, out_zero: Numbers
 ) -> Array:
     """Return the integers of the other scale."""
     rounding, dtype = _rounding(attrs)
@@ -309,7 +309,7 @@ def _moved(k: Kit[X], q: X, zero: X, factor: Factor[X], out_zero: X, dtype: str)
 
 
 def concatenate_qnn_numpy(
-    attrs: ConcatenateAttrs, data: tuple[Array, ...], scales: Any, zeros: Any, so: Any, zo: Any
+    attrs: ConcatenateAttrs, data: tuple[Array, ...], scales: Numbers, zeros: Numbers, so: Numbers, zo: Numbers
 ) -> Array:
     """Return the parts in the scale of the result, joined."""
     parts = tuple(

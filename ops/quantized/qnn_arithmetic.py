@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
 from relay2relax.ops.common.shapes import operand_indices, tensor
 from relay2relax.ops.math.broadcast import arithmetic_type
@@ -93,9 +93,17 @@ def _combined(k: Kit[X], name: str, left: X, right: X, zero: X, dtype: str) -> X
 
 def _sum_numpy(name: str) -> Callable[..., Array]:
     def numpy(
-        attrs: BroadcastAttrs, lhs: Array, rhs: Array, sl: Any, zl: Any, sr: Any, zr: Any, so: Any, zo: Any
+        attrs: BroadcastAttrs,
+        lhs: Array,
+        rhs: Array,
+        sl: Numbers,
+        zl: Numbers,
+        sr: Numbers,
+        zr: Numbers,
+        so: Numbers,
+        zo: Numbers,
     ) -> Array:
-        def moved(data: Array, scale: Any, zero: Any, axis: int) -> Array:
+        def moved(data: Array, scale: Numbers, zero: Numbers, axis: int) -> Array:
             scale, zero = (spread(one, data.ndim, axis) for one in (scale, zero))
             return requantised(ARRAYS, data, zero, fixed_point(ratio_of(scale, so)), zo)
 
@@ -176,7 +184,15 @@ def _product(k: Kit[X], a: X, za: X, b: X, zb: X) -> X:
 
 
 def mul_numpy(
-    attrs: BroadcastAttrs, lhs: Array, rhs: Array, sl: Any, zl: Any, sr: Any, zr: Any, so: Any, zo: Any
+    attrs: BroadcastAttrs,
+    lhs: Array,
+    rhs: Array,
+    sl: Numbers,
+    zl: Numbers,
+    sr: Numbers,
+    zr: Numbers,
+    so: Numbers,
+    zo: Numbers,
 ) -> Array:
     """Return the product in the scale of the result."""
     axis = _shared_axis(attrs, (np.ndim(sl), np.ndim(sr)), max(lhs.ndim, rhs.ndim))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.nn.activation import LeakyReluAttrs, SoftmaxAttrs
@@ -75,7 +75,7 @@ def _formula(k: Kit[Any], function: Function, q: Any, s: Any, z: Any, so: Any, z
 def function_record(name: str, function: Function, doc: str) -> OpDef:
     """Return the record of the quantised form of ``function``."""
 
-    def numpy(attrs: NoAttrs, data: Array, s: Any, z: Any, so: Any, zo: Any) -> Array:
+    def numpy(attrs: NoAttrs, data: Array, s: Numbers, z: Numbers, so: Numbers, zo: Numbers) -> Array:
         with np.errstate(all="ignore"):
             return np.asarray(_formula(ARRAYS, function, data, s, z, so, zo, data.dtype.name))
 
@@ -124,7 +124,7 @@ def _slopes(k: Kit[X], alpha: float) -> tuple[Factor[X], Factor[X]]:
     return factors[0], factors[1]
 
 
-def leaky_relu_numpy(attrs: LeakyReluAttrs, data: Array, s: Any, z: Any, so: Any, zo: Any) -> Array:
+def leaky_relu_numpy(attrs: LeakyReluAttrs, data: Array, s: Numbers, z: Numbers, so: Numbers, zo: Numbers) -> Array:
     """Return the result in the scale of the output."""
     factor = fixed_point(ratio_of(s, so))
     return _leaky(ARRAYS, data, z, factor, zo, _slopes(ARRAYS, attrs.alpha), data.dtype.name)
@@ -173,7 +173,7 @@ def _unit(k: Kit[X], scale: X) -> X:
     return k.cast(rounded(k, k.binary("divide", k.const(1, "float32"), scale), "float32"), "int32")
 
 
-def softmax_numpy(attrs: SoftmaxAttrs, data: Array, s: Any, z: Any, so: Any, zo: Any) -> Array:
+def softmax_numpy(attrs: SoftmaxAttrs, data: Array, s: Numbers, z: Numbers, so: Numbers, zo: Numbers) -> Array:
     """Return the result by shifts and sums of int32: ``exp(x)`` is 2 to the power of 1.4375 x, in
     straight pieces.
     """

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.dtype import Array, Numbers, numpy_dtype
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, RelaxValues
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
@@ -85,7 +85,7 @@ class _Product:
         return record
 
 
-def _shifted(weight: Array, zero: Any, axis: int) -> Array:
+def _shifted(weight: Array, zero: Numbers, axis: int) -> Array:
     return subtract(ARRAYS, weight.astype(np.int32), spread(zero, weight.ndim, axis))
 
 
@@ -109,7 +109,7 @@ def _product_record(name: str, product: _Product, attrs_class: type, doc: str, s
         product.check(attrs, data, weight, zx, zw, sx, sw)
         return product.record.infer(attrs, data, weight)
 
-    def numpy(attrs: Any, data: Array, weight: Array, zx: Any, zw: Any, sx: Any, sw: Any) -> Array:
+    def numpy(attrs: Any, data: Array, weight: Array, zx: Numbers, zw: Numbers, sx: Numbers, sw: Numbers) -> Array:
         x = subtract(ARRAYS, data.astype(np.int32), np.reshape(zx, ()))
         return _exactly(product.record, attrs, x, _shifted(weight, zw, product.axis(attrs)))
 
@@ -239,7 +239,9 @@ def dense_pack_type(
     return TensorType((found.shape[0], mul(packed.shape[0], packed.shape[2])), attrs.out_dtype)
 
 
-def dense_pack_numpy(attrs: DensePackAttrs, data: Array, weight: Array, zx: Any, zw: Any, sx: Any, sw: Any) -> Array:
+def dense_pack_numpy(
+    attrs: DensePackAttrs, data: Array, weight: Array, zx: Numbers, zw: Numbers, sx: Numbers, sw: Numbers
+) -> Array:
     """Return the product with the unpacked weight."""
     unpacked = parse_layout(attrs.weight_layout, "NC").to_order(weight, "NC")
     plain = DenseAttrs(units=None, out_dtype=attrs.out_dtype)
@@ -280,7 +282,7 @@ def avg_pool2d_type(
     return _POOL.record.infer(attrs, data)
 
 
-def avg_pool2d_numpy(attrs: AvgPool2DAttrs, data: Array, s: Any, z: Any, so: Any, zo: Any) -> Array:
+def avg_pool2d_numpy(attrs: AvgPool2DAttrs, data: Array, s: Numbers, z: Numbers, so: Numbers, zo: Numbers) -> Array:
     """Return the averages of the requantised data, truncated."""
     moved = requantised(ARRAYS, data, z, fixed_point(ratio_of(s, so)), zo)
     return saturated(ARRAYS, np.asarray(_POOL.record.numpy(attrs, moved)), data.dtype.name)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float, is_int, numpy_dtype, of_array
+from relay2relax.core.dtype import Array, Numbers, is_float, is_int, numpy_dtype, of_array
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.registry.attributes import DType, Int
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
@@ -102,7 +102,7 @@ def _chosen(parameter: te.Tensor, at: tuple[PrimExpr, ...], axis: int) -> PrimEx
     return parameter[at[axis % len(at)]]
 
 
-def quantize_numpy(attrs: QuantizeAttrs, data: Any, scale: Any, zero_point: Any) -> Array:
+def quantize_numpy(attrs: QuantizeAttrs, data: Numbers, scale: Numbers, zero_point: Numbers) -> Array:
     """Return ``round(data / scale) + zero_point``, kept inside of ``out_dtype``; halves go to the
     even neighbour.
     """
@@ -130,7 +130,7 @@ def quantize_compute(
     return te.compute(out.shape, element, "quantized")
 
 
-def dequantize_numpy(attrs: DequantizeAttrs, data: Any, scale: Any, zero_point: Any) -> Array:
+def dequantize_numpy(attrs: DequantizeAttrs, data: Numbers, scale: Numbers, zero_point: Numbers) -> Array:
     """Return ``scale * (data - zero_point)``, computed in float32."""
     wide = np.dtype(np.float32 if is_float(of_array(data)) else np.int32)
     with np.errstate(all="ignore"):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.quantized.arithmetic import channel_axis, check_scalar, limits, one_of, rounded, spread
@@ -86,7 +86,7 @@ class _Formula(Protocol):
 
 
 def _record(name: str, formula: _Formula, attrs_class: type, inputs: tuple[str, ...], doc: str) -> OpDef:
-    def numpy(attrs: Any, data: Array, code: Any, scale: Any, zero: Any) -> Array:
+    def numpy(attrs: Any, data: Array, code: Numbers, scale: Numbers, zero: Numbers) -> Array:
         scale, zero = (spread(one, data.ndim, attrs.axis) for one in (scale, zero))
         with np.errstate(all="ignore"):
             return np.asarray(formula(ARRAYS, data, np.reshape(code, ()), scale, zero, data.dtype.name))
@@ -139,7 +139,7 @@ def _annotated(k: Kit[X], attrs: AnnotatedQuantizeAttrs, x: X, scale: X, low: X,
     return k.binary("multiply", rounded(k, held, "float32"), scale)
 
 
-def annotated_numpy(attrs: AnnotatedQuantizeAttrs, data: Array, scale: Any, low: Any, high: Any) -> Array:
+def annotated_numpy(attrs: AnnotatedQuantizeAttrs, data: Array, scale: Numbers, low: Numbers, high: Numbers) -> Array:
     """Return the values that quantised numbers could stand for."""
     return _annotated(ARRAYS, attrs, data, scale, low, high)
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import (
@@ -124,7 +124,7 @@ def reshape_tensor_type(attrs: ReshapeTensorAttrs, data: Type, shape: Type) -> T
     return TensorType(attrs.newshape, tensor(data).dtype)
 
 
-def reshape_tensor_numpy(attrs: ReshapeTensorAttrs, data: Array, shape: Any) -> Array:
+def reshape_tensor_numpy(attrs: ReshapeTensorAttrs, data: Array, shape: Numbers) -> Array:
     """Return the same elements in the shape that ``shape`` holds."""
     return data.reshape([int(extent) for extent in shape])
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common import threefry
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.threefry import KEY
@@ -135,13 +135,13 @@ def _units(key: Array, shape: Sequence[int], dtype: str) -> tuple[Array, Any]:
     return later, threefry.unit(words, dtype).reshape(shape)
 
 
-def uniform_numpy(attrs: UniformAttrs, key: Array, low: Any, high: Any) -> tuple[Array, Array]:
+def uniform_numpy(attrs: UniformAttrs, key: Array, low: Numbers, high: Numbers) -> tuple[Array, Array]:
     """Return the next key and numbers from [low, high)."""
     later, numbers = _units(key, attrs.out_shape, attrs.out_dtype)
     return later, np.asarray(numbers * (high - low) + low)
 
 
-def normal_numpy(attrs: NormalAttrs, key: Array, mean: Any, scale: Any) -> tuple[Array, Array]:
+def normal_numpy(attrs: NormalAttrs, key: Array, mean: Numbers, scale: Numbers) -> tuple[Array, Array]:
     """Return the next key and normal numbers, by the transform of Box and Muller on two uniform
     ones each.
     """

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_int
+from relay2relax.core.dtype import Array, Numbers, is_int
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, seq, store, when
@@ -109,7 +108,7 @@ def invert_permutation_type(attrs: NoAttrs, data: Type) -> Type:
     return found
 
 
-def invert_permutation_numpy(attrs: NoAttrs, data: Any) -> Array:
+def invert_permutation_numpy(attrs: NoAttrs, data: Numbers) -> Array:
     """Return where each number stands."""
     result: Array = np.zeros_like(data)
     inside = (data >= 0) & (data < data.size)

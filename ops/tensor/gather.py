@@ -98,7 +98,7 @@ def open_grid(shape: Sequence[int], rank: int) -> list[Array]:
 # gather
 
 
-def gather_type(attrs: Any, data: Type, indices: Type) -> Type:
+def gather_type(attrs: GatherAttrs | RelaxGatherElementsAttrs, data: Type, indices: Type) -> Type:
     """Return the shape of ``indices`` with the dtype of ``data``."""
     found, places = tensor(data), integer_places(indices, 1)
     if attrs.axis is None:
@@ -112,7 +112,7 @@ def gather_type(attrs: Any, data: Type, indices: Type) -> Type:
     return TensorType(places.shape, found.dtype)
 
 
-def gather_relay_type(attrs: Any, data: Type, indices: Type) -> Type:
+def gather_relay_type(attrs: GatherAttrs, data: Type, indices: Type) -> Type:
     """Return the type; TVM's inference wants signed indices."""
     if is_unsigned(tensor(indices, 1).dtype):
         raise OpError(f"places are signed integers, these are {tensor(indices, 1).dtype}", 1)
@@ -208,7 +208,7 @@ def gather_nd_relax_type(attrs: RelaxGatherNDAttrs, data: Type, indices: Type) -
     return relax_gather_nd_type(attrs, data, indices)
 
 
-def gather_nd_numpy(attrs: Any, data: Array, indices: Array) -> Array:
+def gather_nd_numpy(attrs: GatherNDAttrs | RelaxGatherNDAttrs, data: Array, indices: Array) -> Array:
     """Return the elements, or slices, at the places that the columns of ``indices`` name."""
     rows = indices if isinstance(attrs, GatherNDAttrs) else np.moveaxis(indices, -1, 0)
     batch = attrs.batch_dims
@@ -219,7 +219,9 @@ def gather_nd_numpy(attrs: Any, data: Array, indices: Array) -> Array:
     return np.asarray(data[tuple(grid)])
 
 
-def gather_nd_compute(attrs: Any, out: TensorType, data: te.Tensor, indices: te.Tensor) -> te.Tensor:
+def gather_nd_compute(
+    attrs: GatherNDAttrs | RelaxGatherNDAttrs, out: TensorType, data: te.Tensor, indices: te.Tensor
+) -> te.Tensor:
     """Return the element at the place that a column of ``indices`` names."""
     first = isinstance(attrs, GatherNDAttrs)
     lines, batch = indices.rank - 1, attrs.batch_dims

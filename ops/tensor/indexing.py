@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_int
+from relay2relax.core.dtype import Array, Numbers, is_int
 from relay2relax.ops.common.limits import dtype_of
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import check_float, normal_axes, normal_axis, tensor
@@ -145,7 +145,7 @@ def relax_take_type(attrs: RelaxTakeAttrs, data: Type, indices: Type) -> Type:
     return take_type(attrs, data, indices)
 
 
-def _take_nan(attrs: Any, data: Array, indices: Any) -> Array:
+def _take_nan(attrs: Any, data: Array, indices: Numbers) -> Array:
     axis = normal_axis(attrs.axis or 0, data.ndim)
     extent = data.shape[axis]
     outside = (indices < 0) | (indices >= extent)
@@ -154,7 +154,7 @@ def _take_nan(attrs: Any, data: Array, indices: Any) -> Array:
     return np.asarray(np.where(mask, np.array(np.nan, data.dtype), taken), data.dtype)
 
 
-def take_numpy(attrs: Any, data: Array, indices: Any) -> Array:
+def take_numpy(attrs: RelaxTakeAttrs | TakeAttrs, data: Array, indices: Numbers) -> Array:
     """Return the chosen elements.
 
     ``clip`` and ``fast`` move a place outside to the border, ``wrap`` counts on.
@@ -181,7 +181,7 @@ def take_numpy(attrs: Any, data: Array, indices: Any) -> Array:
     return np.asarray(taken.reshape((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :])))
 
 
-def take_compute(attrs: Any, out: TensorType, data: te.Tensor, indices: te.Tensor) -> te.Tensor:
+def take_compute(attrs: RelaxTakeAttrs | TakeAttrs, out: TensorType, data: te.Tensor, indices: te.Tensor) -> te.Tensor:
     """Return each element from the place that its index names.
 
     Places outside are moved in, also in mode ``fast``.
@@ -273,7 +273,7 @@ def relax_strided_slice_type(attrs: RelaxStridedSliceAttrs, data: Type) -> Type:
     return strided_slice_type(attrs, data)
 
 
-def strided_slice_numpy(attrs: Any, data: Array) -> Array:
+def strided_slice_numpy(attrs: RelaxStridedSliceAttrs | StridedSliceAttrs, data: Array) -> Array:
     """Return a view."""
     places = [slice(None)] * data.ndim
     for one in _slices(attrs, data.shape):
@@ -284,7 +284,9 @@ def strided_slice_numpy(attrs: Any, data: Array) -> Array:
     return data[tuple(places)]
 
 
-def strided_slice_compute(attrs: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
+def strided_slice_compute(
+    attrs: RelaxStridedSliceAttrs | StridedSliceAttrs, out: TensorType, data: te.Tensor
+) -> te.Tensor:
     """Return each element from its place along the slices."""
     slices = {one.axis: one for one in _slices(attrs, data.shape)}
 

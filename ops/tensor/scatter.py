@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float, of_array
+from relay2relax.core.dtype import Array, Numbers, is_float, of_array
 from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.limits import NO_BOOL, shapes_of
 from relay2relax.ops.common.shapes import normal_axis, tensor
@@ -89,7 +89,7 @@ def _scattered(data: Type, indices: Type, updates: Type) -> tuple[TensorType, Te
     return tensor(data), integer_places(indices, 1), tensor(updates, 2)
 
 
-def _put(result: Any, where: tuple[Any, ...], values: Array, mode: str) -> None:
+def _put(result: Numbers, where: tuple[Numbers, ...], values: Array, mode: str) -> None:
     """Combine ``values`` into ``result`` at ``where``, one after the other where a place is met
     again.
     """
@@ -263,7 +263,7 @@ def _check_updates(count: Extent, lines: int, data_rank: int, updates_rank: int)
         )
 
 
-def scatter_nd_numpy(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
+def scatter_nd_numpy(attrs: RelaxScatterNDAttrs | ScatterNDAttrs, data: Array, indices: Array, updates: Array) -> Array:
     """Return the data with each update, an element or a slice, put to the place that a column of
     indices names.
     """
@@ -285,7 +285,11 @@ def scatter_nd_numpy(attrs: Any, data: Array, indices: Array, updates: Array) ->
 
 
 def scatter_nd_compute(
-    attrs: Any, out: TensorType, data: te.Tensor, indices: te.Tensor, updates: te.Tensor
+    attrs: RelaxScatterNDAttrs | ScatterNDAttrs,
+    out: TensorType,
+    data: te.Tensor,
+    indices: te.Tensor,
+    updates: te.Tensor,
 ) -> te.Tensor:
     """Return a copy of the data, then the updates, place by place."""
     mode, first = _nd_form(attrs)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.dtype import Array, Numbers, numpy_dtype
 from relay2relax.ops.common.order import order_compute, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, repeat_while, rows, seq, store, when
@@ -68,8 +67,8 @@ def searchsorted_type(attrs: SearchSortedAttrs, sorted_sequence: Type, values: T
 def searchsorted_numpy(attrs: SearchSortedAttrs, sorted_sequence: Array, values: Array) -> Array:
     """Return the places by a binary search of all values at once."""
     extent = sorted_sequence.shape[-1]
-    low: Any = np.zeros(values.shape, np.int64)
-    high: Any = np.full(values.shape, extent, np.int64)
+    low: Numbers = np.zeros(values.shape, np.int64)
+    high: Numbers = np.full(values.shape, extent, np.int64)
     for _ in range(extent.bit_length()):
         middle = (low + high) // 2
         inside = np.minimum(middle, max(extent - 1, 0))
@@ -82,7 +81,9 @@ def searchsorted_numpy(attrs: SearchSortedAttrs, sorted_sequence: Array, values:
     return np.asarray(low, numpy_dtype(attrs.dtype))
 
 
-def searchsorted_compute(attrs: Any, out: TensorType, sequence: te.Tensor, values: te.Tensor) -> te.Tensor:
+def searchsorted_compute(
+    attrs: BucketizeAttrs | SearchSortedAttrs, out: TensorType, sequence: te.Tensor, values: te.Tensor
+) -> te.Tensor:
     """Return the places by a binary search for each value."""
     extent = sequence.shape[-1]
 

@@ -152,20 +152,20 @@ def _ascending(attrs: Any) -> bool:
     return not attrs.descending if hasattr(attrs, "descending") else not attrs.largest
 
 
-def sort_type(attrs: Any, data: Type) -> Type:
+def sort_type(attrs: ArgsortAttrs | RelaxSortAttrs, data: Type) -> Type:
     """Return the type of the data."""
     found = tensor(data)
     normal_axis(attrs.axis, found.rank)
     return found
 
 
-def sort_numpy(attrs: Any, data: Array) -> Array:
+def sort_numpy(attrs: ArgsortAttrs | RelaxSortAttrs, data: Array) -> Array:
     """Return the elements in order."""
     order = order_numpy(data, attrs.axis, _ascending(attrs))
     return np.take_along_axis(data, order, attrs.axis)
 
 
-def sort_compute(attrs: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
+def sort_compute(attrs: ArgsortAttrs | RelaxSortAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the elements in the order of :func:`order_compute`."""
     axis = normal_axis(attrs.axis, data.rank)
     return sorted_compute(data, order_compute(data, axis, _ascending(attrs)), axis, out.shape)
@@ -183,7 +183,7 @@ def argsort_relay_type(attrs: ArgsortAttrs, data: Type) -> Type:
     return TensorType(tensor(data).shape, _index_dtype(attrs))
 
 
-def argsort_type(attrs: Any, data: Type) -> Type:
+def argsort_type(attrs: ArgsortAttrs | RelaxArgsortAttrs, data: Type) -> Type:
     """Return the shape of the data with indices of ``dtype``."""
     found = tensor(data)
     normal_axis(attrs.axis, found.rank)
@@ -196,12 +196,12 @@ def _index_dtype(attrs: Any) -> str:
     return str(attrs.dtype)
 
 
-def argsort_numpy(attrs: Any, data: Array) -> Array:
+def argsort_numpy(attrs: ArgsortAttrs | RelaxArgsortAttrs, data: Array) -> Array:
     """Return the indices in order."""
     return np.asarray(order_numpy(data, attrs.axis, _ascending(attrs)), numpy_dtype(attrs.dtype))
 
 
-def argsort_compute(attrs: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
+def argsort_compute(attrs: ArgsortAttrs | RelaxArgsortAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return the order itself."""
     axis = normal_axis(attrs.axis, data.rank)
     return indices_compute(order_compute(data, axis, _ascending(attrs)), out.shape, out.dtype)
@@ -272,7 +272,7 @@ def topk_numpy(attrs: Any, data: Array, *given: Array) -> Any:
     return indices if attrs.ret_type == "indices" else (values, indices)
 
 
-def topk_compute(attrs: Any, out: Type, data: te.Tensor, *k: te.Tensor) -> Tensors:
+def topk_compute(attrs: RelaxTopkAttrs | TopkAttrs, out: Type, data: te.Tensor, *k: te.Tensor) -> Tensors:
     """Return the first of the sorted axis, as many as ``out`` has."""
     axis = normal_axis(attrs.axis, data.rank)
     first = tensor(out.fields[0] if isinstance(out, TupleType) else out)

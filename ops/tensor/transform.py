@@ -275,7 +275,7 @@ def _new_axes(attrs: Any, rank: int) -> tuple[int, ...]:
     return tuple(range(first, first + attrs.num_newaxis))
 
 
-def expand_dims_type(attrs: Any, data: Type) -> Type:
+def expand_dims_type(attrs: ExpandDimsAttrs | RelaxExpandDimsAttrs, data: Type) -> Type:
     """Return the shape with an extent of 1 at each new axis."""
     found = tensor(data)
     new = _new_axes(attrs, found.rank)
@@ -284,12 +284,12 @@ def expand_dims_type(attrs: Any, data: Type) -> Type:
     return TensorType(shape, found.dtype)
 
 
-def expand_dims_numpy(attrs: Any, data: Array) -> Array:
+def expand_dims_numpy(attrs: ExpandDimsAttrs | RelaxExpandDimsAttrs, data: Array) -> Array:
     """Return the view with the new axes."""
     return np.expand_dims(data, _new_axes(attrs, data.ndim))
 
 
-def expand_dims_compute(attrs: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
+def expand_dims_compute(attrs: ExpandDimsAttrs | RelaxExpandDimsAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
     """Return each element, whatever the index of the new axes."""
     new = _new_axes(attrs, data.rank)
     return moved(out, data, lambda *i: (v for axis, v in enumerate(i) if axis not in new), "expand_dims")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.dtype import Array, Numbers, of_array
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, Double, IndexExprArray, Integer
@@ -177,7 +177,7 @@ def transform_numpy(
     attrs: MultiBoxTransformLocAttrs, cls_prob: Array, loc_pred: Array, anchor: Array
 ) -> tuple[Array, Array]:
     """Return the rows of the boxes that have a class, in their order; the other rows are 0."""
-    scores: Any = cls_prob
+    scores: Numbers = cls_prob
     first = 0 if attrs.keep_background else 1
     batch, _, count = scores.shape
     name = np.argmax(scores[:, first:], axis=1) + first
@@ -185,9 +185,9 @@ def transform_numpy(
     # A score of -1 or less is below any that a class starts from.
     name = np.where((score > -1) & ~((name > 0) & (score < np.float32(attrs.threshold))), name, 0)
     score = np.maximum(score, scores.dtype.type(-1))
-    v: Any = np.array(numbers(attrs.variances, "variances"), loc_pred.dtype)
-    p: Any = loc_pred.reshape(batch, count, 4)
-    corners: Any = anchor[0]
+    v: Numbers = np.array(numbers(attrs.variances, "variances"), loc_pred.dtype)
+    p: Numbers = loc_pred.reshape(batch, count, 4)
+    corners: Numbers = anchor[0]
     low, high = corners[:, :2], corners[:, 2:]
     size, half = high - low, loc_pred.dtype.type(0.5)
     middle = p[:, :, :2] * v[:2] * size + (low + high) * half

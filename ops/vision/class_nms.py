@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
@@ -106,7 +106,7 @@ def all_class_numpy(
     return pairs, values, np.array([len(found) for found in chosen], np.int64)
 
 
-def _numpy_class(boxes: Any, scores: Any, most: int, threshold: Any, least: Any) -> list[int]:
+def _numpy_class(boxes: Numbers, scores: Numbers, most: int, threshold: Numbers, least: Numbers) -> list[int]:
     """Return the boxes of one class that are chosen."""
     order = order_numpy(scores, 0, False)
     order = order[: int(np.count_nonzero(scores > least))]
@@ -304,7 +304,7 @@ def regular_numpy(
     for image in range(batch):
         chosen: list[tuple[int, int]] = []
         for name in range(attrs.num_classes):
-            one: Any = scores[image, :, name + background]
+            one: Numbers = scores[image, :, name + background]
             chosen += [(box, name) for box in _numpy_regular(attrs, boxes[image], one)]
         pairs = np.array(chosen, np.int64).reshape(-1, 2)
         each = scores[image, pairs[:, 0], pairs[:, 1] + background]
@@ -315,7 +315,7 @@ def regular_numpy(
     return found, names, values, numbers
 
 
-def _numpy_regular(attrs: RegularNonMaximumSuppressionAttrs, boxes: Any, scores: Any) -> list[int]:
+def _numpy_regular(attrs: RegularNonMaximumSuppressionAttrs, boxes: Numbers, scores: Numbers) -> list[int]:
     """Return the boxes of one class that are chosen."""
     order = order_numpy(scores, 0, False)
     order = order[scores[order] >= np.float32(attrs.score_threshold)]

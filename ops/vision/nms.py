@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
@@ -108,7 +108,7 @@ def only(buffer: Buffer) -> PrimExpr:
     return buffer[(0,) * len(buffer.shape)]
 
 
-def number(array: Array) -> Any:
+def number(array: Array) -> Numbers:
     """Return the only element of an array; raises OpError where it has several."""
     if array.size != 1:
         raise OpError(f"a number is expected, this has shape {show(array.shape)}")
@@ -132,12 +132,14 @@ def valid_counts_type(attrs: object, data: Type, score_threshold: Type) -> Tuple
     return TupleType((TensorType(x.shape[:1], "int32"), x, TensorType(x.shape[:2], "int32")))
 
 
-def valid_counts_numpy(attrs: Any, data: Array, score_threshold: Array) -> tuple[Array, ...]:
+def valid_counts_numpy(
+    attrs: GetValidCountsAttrs | RelaxGetValidCountsAttrs, data: Array, score_threshold: Array
+) -> tuple[Array, ...]:
     """Return the boxes whose score is above the threshold, and whose class is not negative, in
     their order.
     """
-    x: Any = data
-    valid: Any = x[:, :, attrs.score_index] > number(score_threshold)
+    x: Numbers = data
+    valid: Numbers = x[:, :, attrs.score_index] > number(score_threshold)
     if attrs.id_index >= 0:
         valid = valid & (x[:, :, attrs.id_index] >= 0)
     order = np.argsort(~valid, axis=1, kind="stable")
@@ -308,7 +310,7 @@ def _suppressed(attrs: NonMaximumSuppressionAttrs, boxes: Any, most: int, thresh
     return gone
 
 
-def _numpy_indices(places: Any, indices: Array) -> tuple[Array, Array]:
+def _numpy_indices(places: Numbers, indices: Array) -> tuple[Array, Array]:
     """Return the outer names of the boxes at ``places``, moved to the front, and how many there
     are.
     """
@@ -320,7 +322,7 @@ def _numpy_indices(places: Any, indices: Array) -> tuple[Array, Array]:
     return np.where(kept, np.take_along_axis(named, order, 1), -1).astype(np.int32), counts[:, None]
 
 
-def _numpy_to_front(boxes: Any) -> Array:
+def _numpy_to_front(boxes: Numbers) -> Array:
     valid = boxes[:, :, 0] >= 0
     order = np.argsort(~valid, axis=1, kind="stable")
     kept = np.arange(boxes.shape[1]) < valid.sum(axis=1)[:, None]

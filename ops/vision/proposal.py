@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
@@ -96,17 +96,17 @@ def proposal_numpy(attrs: ProposalAttrs, cls_prob: Array, bbox_pred: Array, im_i
     result = np.zeros((batch * post, 5), cls_prob.dtype)
     shift_x = (np.arange(width) * attrs.feature_stride).astype(cls_prob.dtype)[None, :, None]
     shift_y = (np.arange(height) * attrs.feature_stride).astype(cls_prob.dtype)[:, None, None]
-    base: Any = np.array(anchors, cls_prob.dtype)
+    base: Numbers = np.array(anchors, cls_prob.dtype)
     anchor = [base[:, d] + (shift_y if d % 2 else shift_x) for d in range(4)]
     for image in range(batch):
-        delta: Any = bbox_pred[image].reshape(count, 4, height, width).transpose(1, 2, 3, 0)
+        delta: Numbers = bbox_pred[image].reshape(count, 4, height, width).transpose(1, 2, 3, 0)
         high, wide, scale = im_info[image]
         corners = _regressed(attrs, anchor, delta, np.exp)
         boxes = np.stack(
             [np.maximum(np.minimum(c, (high if d % 2 else wide) - kind(1)), kind(0)) for d, c in enumerate(corners)],
             axis=-1,
         )
-        score: Any = np.array(cls_prob[image, count:].transpose(1, 2, 0))
+        score: Numbers = np.array(cls_prob[image, count:].transpose(1, 2, 0))
         stride = kind(attrs.feature_stride)
         score[int(high / stride) :], score[:, int(wide / stride) :] = -1, -1
         least = scale * kind(attrs.rpn_min_size)

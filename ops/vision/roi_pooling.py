@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, Union
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, bind, local, loop, rows, seq, store, when
@@ -78,7 +78,9 @@ class RelaxROIPoolAttrs(ROIPoolAttrs):
 AlignAttrs: TypeAlias = Union[ROIAlignAttrs, RelaxROIAlignAttrs]
 
 
-def pooled_type(attrs: Any, data: Type, rois: Type) -> TensorType:
+def pooled_type(
+    attrs: ROIAlignAttrs | ROIPoolAttrs | RelaxROIAlignAttrs | RelaxROIPoolAttrs, data: Type, rois: Type
+) -> TensorType:
     """Return a small image for each region, in the layout of the data."""
     x, regions = tensor(data), tensor(rois, 1)
     layout = parse_layout(attrs.layout, "NCHW")
@@ -123,7 +125,7 @@ def align_numpy(attrs: AlignAttrs, data: Array, rois: Array) -> Array:
     """Return mean or maximum of the samples of each bin, which are interpolated."""
     _align_check(attrs)
     layout = parse_layout(attrs.layout, "NCHW")
-    x: Any = layout.to_order(data, "NCHW")
+    x: Numbers = layout.to_order(data, "NCHW")
     _check_images(data.shape, len(rois))
     size, extents = integers(attrs.pooled_size, "pooled_size"), x.shape[2:]
     result = np.zeros((len(rois), x.shape[1], *size), data.dtype)
