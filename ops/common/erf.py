@@ -6,11 +6,9 @@ W. J. Cody, "Rational Chebyshev approximations for the error function", Mathemat
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 
 # erf(x) = x * A(x^2) / B(x^2) for |x| <= 0.46875; coefficients from the highest power down.
 _NUMERATOR_SMALL = (
@@ -32,7 +30,7 @@ _DENOMINATOR_MIDDLE = (
 _SATURATED = 5.93
 
 
-def _polynomial(coefficients: tuple[float, ...], x: Any) -> Any:
+def _polynomial(coefficients: tuple[float, ...], x: Numbers) -> Numbers:
     result = np.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:
         np.multiply(result, x, out=result)

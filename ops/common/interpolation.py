@@ -112,7 +112,7 @@ def _numpy_places(attrs: Any, n: int, m: int, start: float, end: float) -> Any:
         return np.zeros(m, np.float32)
     # Arrays: older versions of numpy take a float32 scalar and a Python number to float64.
     wide, narrow, first, last = (np.array([one], np.float32) for one in (n, m, start, end))
-    return coordinate(mode, x, wide, narrow, first, last, lambda product: product)
+    return np.asarray(coordinate(mode, x, wide, narrow, first, last, lambda product: product))
 
 
 def _numpy_nearest(attrs: Any, n: int, m: int, places: Numbers) -> Numbers:
@@ -161,7 +161,7 @@ def _numpy_axis(attrs: Any, x: Any, axis: int, places: Any) -> Any:
 
     if attrs.method == "linear":
         share = part.reshape(along)
-        return element(0) * (np.float32(1) - share) + element(1) * share
+        return np.asarray(element(0) * (np.float32(1) - share) + element(1) * share)
     alpha = np.array([attrs.cubic_alpha], np.float32)
     weights = [_cubic(abs(part - np.float32(k)), alpha, np.where) for k in range(-1, 3)]
     if attrs.cubic_exclude:
@@ -172,7 +172,7 @@ def _numpy_axis(attrs: Any, x: Any, axis: int, places: Any) -> Any:
         whole = weights[0] + weights[1] + weights[2] + weights[3]
         weights = [w / whole for w in weights]
     terms = [element(k) * w.reshape(along) for k, w in zip(range(-1, 3), weights, strict=True)]
-    return terms[0] + terms[1] + terms[2] + terms[3]
+    return np.asarray(terms[0] + terms[1] + terms[2] + terms[3])
 
 
 def resize_numpy(attrs: Any, data: Array, size: Sequence[int], roi: Sequence[tuple[float, float]]) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float, of_array
+from relay2relax.core.dtype import Array, Numbers, is_float, of_array
 from relay2relax.ops.common.narrow_floats import floating_test
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, repeat_while, rows, seq, store, when
 from relay2relax.tir import te
@@ -16,14 +16,14 @@ from relay2relax.tir.ir.expr import Buffer, Not, PrimExpr, Select, binary, cast,
 from relay2relax.tir.ir.stmt import Stmt
 
 
-def order_numpy(data: Array, axis: int, ascending: bool) -> Any:
+def order_numpy(data: Array, axis: int, ascending: bool) -> Numbers:
     """Return the indices (int64) that sort ``data`` along ``axis``."""
     keys = data.astype(np.float32) if of_array(data) == "bfloat16" else data
     if ascending:
         return np.argsort(keys, axis=axis, kind="stable")
     # Backwards over the reversed axis equal keys keep their order.
     backwards = np.argsort(np.flip(keys, axis), axis=axis, kind="stable")
-    return data.shape[axis] - 1 - np.flip(backwards, axis)
+    return np.asarray(data.shape[axis] - 1 - np.flip(backwards, axis))
 
 
 def before(a: PrimExpr, b: PrimExpr, ascending: bool) -> PrimExpr:

@@ -48,12 +48,12 @@ _UNCHANGED = frozenset({"cast", "cast_like", "copy"})
 _OF_TYPES = frozenset({"shape_of", "ndarray_size"})
 
 
-def constant_numbers(data: Any) -> Numbers | None:
+def constant_numbers(data: Numbers) -> Numbers | None:
     """Return the elements of a constant that can be a shape, None for other data."""
     return data.astype(object) if data.size <= _LONGEST and data.dtype.kind in "iu" else None
 
 
-def numbers_of(op: OpDef, attrs: Any, args: Sequence[Any], types: Callable[[int], Type]) -> Numbers | None:
+def numbers_of(op: OpDef, attrs: Any, args: Sequence[Numbers], types: Callable[[int], Type]) -> Numbers | None:
     """Return what a call of ``op`` gives, where that is told beforehand, else None.
 
     ``args`` are what its arguments hold (None: unknown; a tuple: that of each field), ``types``
@@ -98,7 +98,7 @@ def _computed(name: str | None, op: OpDef, attrs: Any, args: Sequence[Numbers]) 
     return None
 
 
-def settled(op: OpDef, attrs: Any, args: Sequence[Any]) -> tuple[OpDef, Any, tuple[int, ...]] | None:
+def settled(op: OpDef, attrs: Any, args: Sequence[Numbers]) -> tuple[OpDef, Any, tuple[int, ...]] | None:
     """Return the call that ``op`` is once its computed inputs are known: an operator, attributes,
     which inputs stay.
 
@@ -115,13 +115,13 @@ def _known(value: Any) -> bool:
     return all(map(_known, value)) if isinstance(value, tuple) else value is not None
 
 
-def _plain(values: Numbers) -> Any:
+def _plain(values: Numbers) -> Numbers:
     """Return numbers as an array of integers, None where one is symbolic."""
     found = [static(one) for one in values.reshape(-1)]
     return None if None in found else np.array(found, np.int64).reshape(values.shape)
 
 
-def _array(value: Any) -> Numbers:
+def _array(value: Numbers) -> Numbers:
     if isinstance(value, np.ndarray):
         return value.astype(object)
     result: Shape | Extent = value

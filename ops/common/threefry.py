@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.registry.types import TensorType
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, ceildiv, floordiv, mul
@@ -35,11 +35,11 @@ Words = Iterable[Any]
 # On arrays
 
 
-def _rotated(x: Any, by: int) -> Any:
-    return (x << np.uint64(by)) | (x >> np.uint64(64 - by))
+def _rotated(x: Numbers, by: int) -> Numbers:
+    return np.asarray((x << np.uint64(by)) | (x >> np.uint64(64 - by)))
 
 
-def hashed(key: Words, counter: Words) -> list[Any]:
+def hashed(key: Words, counter: Words) -> list[Numbers]:
     """Return the four words that ``counter`` gives under ``key``; each word an array (or scalar) of
     uint64.
     """
@@ -62,7 +62,7 @@ def hashed(key: Words, counter: Words) -> list[Any]:
     return state
 
 
-def _halved(high: Any, low: Any) -> tuple[Any, Any]:
+def _halved(high: Numbers, low: Numbers) -> tuple[Numbers, Numbers]:
     """Return the path position shifted right by one; one bit at most is set."""
     one = np.uint64(1)
     if high == one:
@@ -258,12 +258,12 @@ def unit_compute(words: te.Tensor, dtype: str) -> Callable[[PrimExpr], PrimExpr]
     return number
 
 
-def unit(words: Array, dtype: str) -> Any:
+def unit(words: Array, dtype: str) -> Numbers:
     """Return the numbers in [0, 1) that ``words`` give: their high fraction bits.
 
     The low half only for float32.
     """
     if dtype == "float64":
-        return (words >> np.uint64(12)).astype(np.float64) * 2.0**-52
+        return np.asarray((words >> np.uint64(12)).astype(np.float64) * 2.0**-52)
     low = (words & np.uint64(0xFFFFFFFF)) >> np.uint64(9)
-    return low.astype(np.float32) * np.float32(2.0**-23)
+    return np.asarray(low.astype(np.float32) * np.float32(2.0**-23))

@@ -81,7 +81,7 @@ def grid_sample_type(attrs: GridSampleAttrs | RelaxGridSampleAttrs, data: Type, 
     return TensorType((*x.shape[:2], *points.shape[2:]), x.dtype)
 
 
-def _check_sampling(attrs: Any, rank: int, coordinates: int | None) -> None:
+def _check_sampling(attrs: GridSampleAttrs | RelaxGridSampleAttrs, rank: int, coordinates: int | None) -> None:
     """Raise OpError where nothing can be sampled, which Relay's types do not tell."""
     if coordinates not in (rank, None):
         raise OpError(f"a grid of shape (batch, {rank}, …) is expected, this has {coordinates} coordinates", 1)
@@ -92,7 +92,7 @@ def _check_sampling(attrs: Any, rank: int, coordinates: int | None) -> None:
         raise OpError(f"padding_mode is {attrs.padding_mode!r}; it may be 'zeros', 'border' or 'reflection'")
 
 
-def _unnormalised(attrs: Any, point: Any, extent: Any) -> Any:
+def _unnormalised(attrs: GridSampleAttrs | RelaxAffineGridAttrs | RelaxGridSampleAttrs, point: Any, extent: Any) -> Any:
     """Return the place that ``point`` (-1 … 1) means on an axis; for arrays and for expressions."""
     if attrs.align_corners:
         return (point + 1.0) * (extent - 1.0) / 2.0
@@ -112,7 +112,7 @@ def _cubic_weights(part: Any) -> list[Any]:
     return [far(part + 1.0), near(part), near(1.0 - part), far(2.0 - part)]
 
 
-def _numpy_bounded(attrs: Any, place: Numbers, extent: int) -> Numbers:
+def _numpy_bounded(attrs: GridSampleAttrs | RelaxGridSampleAttrs, place: Numbers, extent: int) -> Numbers:
     """Return ``place`` (floating) moved inside as the padding mode says."""
     if attrs.padding_mode == "zeros":
         return place
@@ -146,7 +146,7 @@ def grid_sample_numpy(attrs: Any, data: Array, grid: Array) -> Array:
             inside &= (index >= 0) & (index < extent)
             clipped.append(np.clip(index, 0, extent - 1))
         place = (batch, *clipped)
-        return np.where(inside[..., None], x[place], data.dtype.type(0))
+        return np.asarray(np.where(inside[..., None], x[place], data.dtype.type(0)))
 
     with np.errstate(all="ignore"):
         # The grid names the last axis first.
@@ -186,7 +186,7 @@ def _numpy_bicubic(attrs: Any, places: list[Any], extents: Sequence[int], elemen
     return np.moveaxis(np.asarray(value, data.dtype), -1, 1)
 
 
-def _bounded(attrs: Any, place: PrimExpr, extent: PrimExpr) -> PrimExpr:
+def _bounded(attrs: GridSampleAttrs | RelaxGridSampleAttrs, place: PrimExpr, extent: PrimExpr) -> PrimExpr:
     """Return ``place`` (floating) moved inside as the padding mode says."""
     if attrs.padding_mode == "zeros":
         return place

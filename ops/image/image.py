@@ -129,7 +129,7 @@ def inside_of(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
     return maximum(minimum(index, extent - 1), 0)
 
 
-def _half_away(place: Any) -> Any:
+def _half_away(place: Numbers) -> Numbers:
     low = np.floor(place)
     return (low + (place - low >= 0.5)).astype(np.int64)
 

@@ -103,7 +103,7 @@ def resize_type(attrs: Any, data: Type, size: Sequence[Extent]) -> TensorType:
     return TensorType(tuple(shape), attrs.out_dtype or x.dtype)
 
 
-def given_size(attrs: Any, rank: int) -> tuple[Extent, ...]:
+def given_size(attrs: Resize1DAttrs | Resize2DAttrs | Resize3DAttrs, rank: int) -> tuple[Extent, ...]:
     """Return the size among the attributes.
 
     Raises OpError where it is missing or has another length.

@@ -182,7 +182,9 @@ def _dynamic(name: str, attrs_class: type, letters: str) -> OpDef:
     inputs.
     """
 
-    def infer(attrs: Any, data: Type, *scales: Type) -> Type:
+    def infer(
+        attrs: Resize2DAttrs | Resize3DAttrs | UpSampling3DAttrs | UpSamplingAttrs, data: Type, *scales: Type
+    ) -> Type:
         found = tensor(data)
         for argument, one in enumerate(scales, 1):
             if tensor(one, argument).rank:
@@ -201,7 +203,7 @@ def _dynamic(name: str, attrs_class: type, letters: str) -> OpDef:
 
     inputs = ("data", *(f"scale_{letter.lower()}" for letter in letters))
 
-    def axes(attrs: Any) -> list[int]:
+    def axes(attrs: Resize2DAttrs | Resize3DAttrs | UpSampling3DAttrs | UpSamplingAttrs) -> list[int]:
         layout = parse_layout(attrs.layout, "NC" + letters)
         return [layout.position(letter) for letter in letters]
 

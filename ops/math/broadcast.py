@@ -205,16 +205,16 @@ def _floor_remainder_element(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     return binary("truncmod" if is_unsigned(a.dtype) else "%", a, b)
 
 
-def _larger(a: Any, b: Any) -> Any:
+def _larger(a: Numbers, b: Numbers) -> Numbers:
     # ``a > b ? a : b``: a NaN on the left gives the right operand, one on the right itself.
     return np.where(a > b, a, b) if is_float(of_array(a)) else np.maximum(a, b)
 
 
-def _smaller(a: Any, b: Any) -> Any:
+def _smaller(a: Numbers, b: Numbers) -> Numbers:
     return np.where(a < b, a, b) if is_float(of_array(a)) else np.minimum(a, b)
 
 
-def _different(a: Any, b: Any) -> Any:
+def _different(a: Numbers, b: Numbers) -> Numbers:
     return (a < b) | (a > b) if is_float(of_array(a)) else np.not_equal(a, b)
 
 
@@ -336,11 +336,11 @@ ewise_fma = OpDef(
 )
 
 
-def _comparison(name: str, op: BinaryOp, function: Callable[..., Any], doc: str) -> OpDef:
+def _comparison(name: str, op: BinaryOp, function: Callable[..., Numbers], doc: str) -> OpDef:
     return binary_operator(name, function, _primitive(op), doc, infer=comparison_type, limits=(NO_BOOL,))
 
 
-def _connective(name: str, op: BinaryOp, function: Callable[..., Any], doc: str) -> OpDef:
+def _connective(name: str, op: BinaryOp, function: Callable[..., Numbers], doc: str) -> OpDef:
     from dataclasses import replace
 
     record = binary_operator(name, function, _logical(op), doc, limits=(ONLY_BOOL,))

@@ -75,7 +75,7 @@ def bool_type(attrs: object, data: Type) -> Type:
 
 def unary(
     name: str,
-    function: Callable[..., Any],
+    function: Callable[..., Numbers],
     body: str | Callable[[PrimExpr], PrimExpr],
     doc: str,
     *,
@@ -130,22 +130,22 @@ def _on_floats(name: str) -> Callable[[PrimExpr], PrimExpr]:
     return lambda x: call(name, x) if is_float(x.dtype) else x
 
 
-def _keeping_integers(function: Callable[..., Any]) -> Callable[[Array], Any]:
+def _keeping_integers(function: Callable[..., Numbers]) -> Callable[[Array], Any]:
     return lambda x: function(x) if is_float(of_array(x)) else x
 
 
-def _sigmoid(x: Any) -> Any:
+def _sigmoid(x: Numbers) -> Numbers:
     result = np.exp(np.negative(x), out=np.empty_like(x))
     np.add(result, x.dtype.type(1), out=result)
-    return np.divide(x.dtype.type(1), result, out=result)
+    return np.asarray(np.divide(x.dtype.type(1), result, out=result))
 
 
-def _rsqrt(x: Any) -> Any:
-    return x.dtype.type(1) / np.sqrt(x)
+def _rsqrt(x: Numbers) -> Numbers:
+    return np.asarray(x.dtype.type(1) / np.sqrt(x))
 
 
-def _sign(x: Any) -> Any:
-    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+def _sign(x: Numbers) -> Numbers:
+    return np.asarray((x > 0).astype(x.dtype) - (x < 0).astype(x.dtype))
 
 
 def _sign_element(x: PrimExpr) -> PrimExpr:

@@ -9,7 +9,7 @@ int32. Source of the semantics: TVM 0.18, ``src/relay/op/tensor/reduce.cc`` and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar, Union
 
@@ -250,8 +250,8 @@ def _sum(data: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
     return np.sum(data, axis=axes, dtype=data.dtype, keepdims=keepdims)
 
 
-def _prod(data: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    return np.prod(data, axis=axes, dtype=data.dtype, keepdims=keepdims)
+def _prod(data: Numbers, axes: tuple[int, ...], keepdims: bool) -> Numbers:
+    return np.asarray(np.prod(data, axis=axes, dtype=data.dtype, keepdims=keepdims))
 
 
 def _limit(value: PrimExpr, dtype: np.dtype[Any]) -> Any:
@@ -267,19 +267,19 @@ def extreme(function: np.ufunc, data: Array, axes: tuple[int, ...], keepdims: bo
     """
     found = function.reduce(data, axis=axes, keepdims=keepdims, initial=initial)
     if not is_float(of_array(data)) or any(data.shape[axis] == 0 for axis in axes):
-        return found
+        return np.asarray(found)
     last = data[tuple(slice(-1, None) if axis in axes else slice(None) for axis in range(data.ndim))]
     last = last if keepdims else np.squeeze(last, axes)
     return np.where(np.isnan(last), last, found)
 
 
-def _max(data: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _max(data: Array, axes: tuple[int, ...], keepdims: bool) -> Numbers:
     # The identity of the reduction is the lowest finite number, as in TVM.
-    return extreme(np.fmax, data, axes, keepdims, _limit(min_value(of_array(data)), data.dtype))
+    return np.asarray(extreme(np.fmax, data, axes, keepdims, _limit(min_value(of_array(data)), data.dtype)))
 
 
-def _min(data: Array, axes: tuple[int, ...], keepdims: bool) -> Any:
-    return extreme(np.fmin, data, axes, keepdims, _limit(max_value(of_array(data)), data.dtype))
+def _min(data: Array, axes: tuple[int, ...], keepdims: bool) -> Numbers:
+    return np.asarray(extreme(np.fmin, data, axes, keepdims, _limit(max_value(of_array(data)), data.dtype)))
 
 
 # Mean
@@ -365,7 +365,7 @@ def extremum_relax(name: str) -> Expanded:
     """R.max and R.min cannot be compiled for bool."""
     regular, flags = reduce_relax(name), flag_relax(name)
 
-    def expand(e: Emit[V], attrs: ReduceAttrs, data: V) -> Any:
+    def expand(e: Emit[V], attrs: ReduceAttrs, data: V) -> V:
         form = flags if tensor(e.type_of(data)).dtype == "bool" else regular
         return form.expand(e, attrs, data)
 
@@ -421,7 +421,7 @@ def _arg_compute(attrs: Any, out: TensorType, data: te.Tensor, largest: bool) ->
     else:
         edge = min_value(dtype) if largest else max_value(dtype)
 
-    def combine(x: Any, y: Any) -> tuple[PrimExpr, PrimExpr]:
+    def combine(x: Sequence[PrimExpr], y: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr]:
         better = y[1] > x[1] if largest else y[1] < x[1]
         tie = logical_and(y[1].equal(x[1]), y[0] > x[0] if last else y[0] < x[0])
         take = binary("or", better, tie)

@@ -7,8 +7,8 @@ Source of the semantics: TVM 0.18, ``python/tvm/topi/signal.py``.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def _turn(step: PrimExpr, count: PrimExpr, dtype: str) -> tuple[PrimExpr, PrimEx
     return call("cos", angle), call("sin", angle)
 
 
-def _sum_pairs(x: Any, y: Any) -> tuple[PrimExpr, PrimExpr]:
+def _sum_pairs(x: Sequence[PrimExpr], y: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr]:
     return x[0] + y[0], x[1] + y[1]
 
 

@@ -22,7 +22,7 @@ from relay2relax.ops.math.reduce import (
     reduced_axes,
     reduced_shape,
 )
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp, Tensors
+from relay2relax.ops.registry.record import Definition, Kernel, OpDef, OpError, SameOp, Tensors, TypeRule
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir import te
@@ -134,7 +134,7 @@ def _flattened(data: te.Tensor) -> te.Tensor:
     return te.compute((count,), element, "flattened")
 
 
-def _statistic(script: Script, infer: Any, numpy: Any, compute: Any, doc: str) -> OpDef:
+def _statistic(script: Script, infer: TypeRule, numpy: Kernel, compute: Definition, doc: str) -> OpDef:
     return OpDef(
         doc=doc,
         source=SOURCE,

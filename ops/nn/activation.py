@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -74,9 +73,9 @@ def log_softmax_numpy(attrs: SoftmaxAttrs, data: Numbers) -> Array:
     return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=attrs.axis, keepdims=True)))
 
 
-def _top(attrs: SoftmaxAttrs, data: Any) -> Any:
+def _top(attrs: SoftmaxAttrs, data: Numbers) -> Numbers:
     # An empty axis has no largest element; nothing is made of it.
-    return np.max(data, axis=attrs.axis, keepdims=True, initial=data.dtype.type(-np.inf))
+    return np.asarray(np.max(data, axis=attrs.axis, keepdims=True, initial=data.dtype.type(-np.inf)))
 
 
 def _reduced(

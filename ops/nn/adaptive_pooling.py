@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float, of_array
+from relay2relax.core.dtype import Array, Numbers, is_float, of_array
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.math.reduce import ReduceAttrs, extremum_relax
 from relay2relax.ops.nn.pooling import divided, image_of, lowest, pool_layout, quotient, with_extents
@@ -95,7 +95,7 @@ def adaptive_pool_relay_type(attrs: AdaptivePoolAttrs, data: Type) -> TensorType
     return TensorType(with_extents(x.shape, axes, _sizes(attrs, [x.shape[a] for a in axes], False)), x.dtype)
 
 
-def _over_windows(attrs: AdaptivePoolAttrs, data: Array, reduce: Callable[..., Any]) -> tuple[Array, Array]:
+def _over_windows(attrs: AdaptivePoolAttrs, data: Array, reduce: Callable[..., Numbers]) -> tuple[Array, Array]:
     """Return ``reduce(elements, axis=, where=)`` of each window, axis by axis, and how many
     elements each has.
     """

@@ -134,7 +134,7 @@ def bitpack_compute(attrs: BitPackAttrs, out: TensorType, data: te.Tensor) -> te
 
 def _activation(x: Any, count: int, dtype: Any) -> Any:
     """Return the lowest bits of data as a number."""
-    return (x & x.dtype.type((1 << count) - 1)).astype(dtype)
+    return np.asarray((x & x.dtype.type((1 << count) - 1)).astype(dtype))
 
 
 def _weight(x: Any, count: int, unipolar: bool, dtype: Any) -> Any:
@@ -143,7 +143,7 @@ def _weight(x: Any, count: int, unipolar: bool, dtype: Any) -> Any:
     return (2 * value - ((1 << count) - 1) if unipolar else value).astype(dtype)
 
 
-def _unpacked(x: Any, pack_axis: int, bit_axis: int) -> Any:
+def _unpacked(x: Numbers, pack_axis: int, bit_axis: int) -> Numbers:
     """Return the numbers whose bits are in words: ``bit_axis`` counts them, ``pack_axis`` is
     multiplied by the word.
     """

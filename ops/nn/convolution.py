@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product as cartesian
-from typing import Any
 
 import numpy as np
 
@@ -128,7 +127,7 @@ def conv_numpy(attrs: ConvAttrs, data: Array, weight: Array) -> Array:
     return call.out.from_order(convolve(x, w, windows, out, call.groups), call.data_order)
 
 
-def _depthwise(x: Any, w: Any, windows: Sequence[Window], out: tuple[int, ...], groups: int) -> Array:
+def _depthwise(x: Numbers, w: Numbers, windows: Sequence[Window], out: tuple[int, ...], groups: int) -> Array:
     """Each of ``groups`` input channels gives ``multiplier`` output channels: products summed tap
     by tap.
     """
@@ -143,7 +142,7 @@ def _depthwise(x: Any, w: Any, windows: Sequence[Window], out: tuple[int, ...], 
     return result.reshape((n, groups * multiplier, *out))
 
 
-def _by_matrix(x: Any, w: Any, windows: Sequence[Window], out: tuple[int, ...], groups: int) -> Array:
+def _by_matrix(x: Numbers, w: Numbers, windows: Sequence[Window], out: tuple[int, ...], groups: int) -> Array:
     """A matrix product: rows are output channels, columns the windows' contents."""
     n, rank = x.shape[0], len(windows)
     outputs = w.shape[0] // groups

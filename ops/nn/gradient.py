@@ -30,7 +30,7 @@ from relay2relax.ops.nn.pooling import (
     quotient,
     windows_in,
 )
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.record import Definition, Emit, Expanded, Kernel, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
@@ -41,7 +41,7 @@ from relay2relax.tir.ir.intrinsics import min_value
 PoolAttrs = MaxPool2DAttrs | AvgPool2DAttrs
 
 
-def _pool(attrs: Any) -> Any:
+def _pool(attrs: AvgPool2DAttrs | Conv2DAttrs | MaxPool2DAttrs) -> Any:
     """Return the attributes with a dilation of 1 where none is given: TVM leaves it empty."""
     return attrs if attrs.dilation else replace(attrs, dilation=(1, 1))
 
@@ -98,14 +98,14 @@ def max_pool_grad_numpy(attrs: MaxPool2DAttrs, out_grad: Array, data: Array) -> 
     return np.asarray(np.moveaxis(_scatter(x.shape, windows, share, data.dtype), (-2, -1), axes), data.dtype)
 
 
-def _counts(attrs: AvgPool2DAttrs, windows: Sequence[Window], sizes: Sequence[int], extents: Sequence[int]) -> Any:
+def _counts(attrs: AvgPool2DAttrs, windows: Sequence[Window], sizes: Sequence[int], extents: Sequence[int]) -> Numbers:
     """Return how many elements count under each window."""
     found = []
     for window, out, extent in zip(windows, sizes, extents, strict=True):
         low, high = (-window.before, extent + window.after) if attrs.count_include_pad else (0, extent)
         at = np.arange(out)[:, None] * window.stride - window.before + np.arange(window.kernel) * window.dilation
         found.append(np.count_nonzero((at >= low) & (at < high), axis=1))
-    return np.maximum(found[0][:, None] * found[1], 1)
+    return np.asarray(np.maximum(found[0][:, None] * found[1], 1))
 
 
 def avg_pool_grad_numpy(attrs: AvgPool2DAttrs, out_grad: Array, data: Array) -> Array:
@@ -163,7 +163,7 @@ def max_pool_grad_compute(attrs: MaxPool2DAttrs, out: TensorType, out_grad: te.T
     x = padded(data, before, after, min_value(data.dtype))
     taps = [te.reduce_axis(w.kernel, f"r{d}") for d, w in enumerate(windows)]
 
-    def combine(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
+    def combine(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr]:
         better = binary("or", b[1] > a[1], logical_and(b[1].equal(a[1]), b[0] < a[0]))
         return Select(better, b[0], a[0]), Select(better, b[1], a[1])
 
@@ -209,7 +209,7 @@ def avg_pool_grad_compute(attrs: AvgPool2DAttrs, out: TensorType, out_grad: te.T
     return te.compute(data.shape, element, "avg_pool2d_grad")
 
 
-def _pool_grad(name: str, attrs_class: type[PoolAttrs], numpy: Any, compute: Any, doc: str) -> OpDef:
+def _pool_grad(name: str, attrs_class: type[PoolAttrs], numpy: Kernel, compute: Definition, doc: str) -> OpDef:
     """Return the record of the gradient of ``name``; Relax's ignores dilation, and counts windows
     in another way.
     """

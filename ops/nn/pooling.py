@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float, of_array
+from relay2relax.core.dtype import Array, Numbers, is_float, of_array
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import (
@@ -271,7 +271,7 @@ def avg_pool_numpy(attrs: AvgPoolAttrs, data: Array) -> Array:
     return divided(total, np.maximum(count, 1))
 
 
-def divided(total: Any, count: Any) -> Array:
+def divided(total: Numbers, count: Numbers) -> Array:
     """Return the quotient in the dtype of ``total``; integers round towards zero."""
     if is_float(of_array(total)):
         return np.asarray(total / count.astype(total.dtype))

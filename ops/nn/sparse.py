@@ -78,7 +78,7 @@ def _dense(values: Any, indices: Array, indptr: Array, columns: int) -> Any:
     grid = np.zeros((count, -(-columns // wide), high, wide), values.dtype)
     places: Any = (np.repeat(np.arange(count), np.diff(indptr)), indices)
     np.add.at(grid, places, blocks)
-    return grid.swapaxes(1, 2).reshape((count * high, grid.shape[1] * wide))[:, :columns]
+    return np.asarray(grid.swapaxes(1, 2).reshape((count * high, grid.shape[1] * wide))[:, :columns])
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.formula import Kit, X
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.record import Emit, OpError, V
@@ -215,7 +215,7 @@ def check_parameter(value: Type, dtype: str, channels: Extent | None, argument: 
         raise OpError(f"{show(found.shape)} parameters for {show((channels,))} channels", argument)
 
 
-def spread(parameter: Any, rank: int, axis: int) -> Array:
+def spread(parameter: Numbers, rank: int, axis: int) -> Array:
     """Return a parameter in a shape that broadcasts along ``axis`` of a tensor of ``rank``."""
     array = np.asarray(parameter)
     if array.ndim == 0 or array.size == 1:

@@ -41,7 +41,7 @@ class DequantizeAttrs:
     axis: Int = -1
 
 
-def _parameters_fit(attrs: Any, data: TensorType, scale: Type, zero_point: Type) -> None:
+def _parameters_fit(attrs: DequantizeAttrs | QuantizeAttrs, data: TensorType, scale: Type, zero_point: Type) -> None:
     for index, given in ((1, scale), (2, zero_point)):
         found = tensor(given, index)
         if _is_single(found.shape):

@@ -86,7 +86,9 @@ class _Formula(Protocol):
 
 
 def _record(name: str, formula: _Formula, attrs_class: type, inputs: tuple[str, ...], doc: str) -> OpDef:
-    def numpy(attrs: Any, data: Array, code: Numbers, scale: Numbers, zero: Numbers) -> Array:
+    def numpy(
+        attrs: DequantizeAttrs | SimulatedQuantizeAttrs, data: Array, code: Numbers, scale: Numbers, zero: Numbers
+    ) -> Array:
         scale, zero = (spread(one, data.ndim, attrs.axis) for one in (scale, zero))
         with np.errstate(all="ignore"):
             return np.asarray(formula(ARRAYS, data, np.reshape(code, ()), scale, zero, data.dtype.name))

@@ -170,7 +170,12 @@ def _given(value: Any, name: str) -> Any:
     return value
 
 
-def _under_kernel(attrs: Any, data: TensorType, kernel: Any, dilation: tuple[Extent, ...]) -> Shape:
+def _under_kernel(
+    attrs: EthosuConv2DAttrs | EthosuDepthwiseConv2DAttrs | EthosuPoolingAttrs,
+    data: TensorType,
+    kernel: Any,
+    dilation: tuple[Extent, ...],
+) -> Shape:
     """Return the shape of what a kernel gives, the input made twice as large first where
     ``upscale`` says so.
     """

@@ -10,7 +10,7 @@ src/relay/op/memory/memory.cc, src/relay/op/vm/vm.cc, src/relay/op/call/call.cc.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from relay2relax.ops.registry.attributes import (
     OptionalIndexExprArray,
     VirtualDevice,
 )
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, TypeRule, V
 from relay2relax.ops.registry.refusal import Refusal
 from relay2relax.ops.registry.types import NamedType, TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.create import shape_of
@@ -170,7 +170,9 @@ def call_lowered_type(attrs: CallLoweredAttrs, function: Type, arguments: Type) 
     return callee.ret_type
 
 
-def _lowered(name: str, doc: str, inputs: tuple[str, ...], infer: Any, attrs: type, source: str, why: str) -> OpDef:
+def _lowered(
+    name: str, doc: str, inputs: tuple[str, ...], infer: TypeRule, attrs: type, source: str, why: str
+) -> OpDef:
     """Return the record of an operator that is typed, but not run."""
     return OpDef(
         relay=name,

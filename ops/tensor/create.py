@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_float, numpy_dtype
+from relay2relax.core.dtype import Array, Numbers, is_float, numpy_dtype
 from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.shapes import any_type, extent_value, tensor
 from relay2relax.ops.math.elementwise import identity_type
@@ -283,7 +283,7 @@ def arange_operands(attrs: ArangeAttrs, types: tuple[Type | None, ...]) -> tuple
     return (TensorType((), attrs.dtype),) * 3
 
 
-def _steps(start: Any, step: Any, count: int, dtype: str) -> Array:
+def _steps(start: Numbers, step: Numbers, count: int, dtype: str) -> Array:
     kind = numpy_dtype(dtype)
     with np.errstate(all="ignore"):
         return np.asarray(np.asarray(start, kind) + np.arange(count).astype(kind) * np.asarray(step, kind), kind)

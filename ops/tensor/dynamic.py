@@ -22,7 +22,18 @@ from relay2relax.ops.common.reshape_rules import new_shape
 from relay2relax.ops.common.shapes import normal_axes, normal_axis, tensor
 from relay2relax.ops.registry import table
 from relay2relax.ops.registry.attributes import Int, NoAttrs
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.record import (
+    Definition,
+    Emit,
+    Expanded,
+    Extents,
+    Kernel,
+    OpDef,
+    OpError,
+    SameOp,
+    TypeRule,
+    V,
+)
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.ops.tensor import dynamic_kernels as kernels
@@ -308,7 +319,7 @@ def tensor_to_shape_type(attrs: NoAttrs, data: Type) -> Any:
     return (ANY,) * _length(data, 0, "the vector")
 
 
-def _no_program(*unused: Any) -> Any:
+def _no_program(*unused: object) -> Any:
     raise UnsupportedError("R.tensor_to_shape: no tensor program gives a shape")
 
 
@@ -316,7 +327,14 @@ def _no_program(*unused: Any) -> Any:
 
 
 def dynamic_operator(
-    name: str, doc: str, inputs: tuple[str, ...], infer: Any, numpy: Any, extents: Any, compute: Any, **rest: Any
+    name: str,
+    doc: str,
+    inputs: tuple[str, ...],
+    infer: TypeRule,
+    numpy: Kernel,
+    extents: Extents,
+    compute: Definition,
+    **rest: Any,
 ) -> OpDef:
     """Return the record of ``dyn.<name>``: what ``name`` has as attributes are inputs."""
     return OpDef(

@@ -15,7 +15,7 @@ from relay2relax.core.dtype import is_float
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, seq, store, when
-from relay2relax.ops.registry.types import TupleType, Type
+from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import is_any, static
 from relay2relax.tir.ir.expr import (
@@ -100,7 +100,7 @@ def once(value: PrimExpr, name: str) -> PrimExpr:
     return stage[ZERO]
 
 
-def reshape_extents(attrs: Any, out: Any, data: te.Tensor, newshape: te.Tensor) -> te.Tensor:
+def reshape_extents(attrs: Any, out: TensorType, data: te.Tensor, newshape: te.Tensor) -> te.Tensor:
     """Return what the codes 0, -1, -2 (one extent) and -3 stand for.
 
     Others, and -4, make another rank.
@@ -133,12 +133,12 @@ def reshape_extents(attrs: Any, out: Any, data: te.Tensor, newshape: te.Tensor) 
     return vector([pick(one.equal(-1), inferred, one) for one in found])
 
 
-def flat_compute(attrs: object, out: Any, data: te.Tensor, *unused: te.Tensor) -> te.Tensor:
+def flat_compute(attrs: object, out: TensorType, data: te.Tensor, *unused: te.Tensor) -> te.Tensor:
     """Return each element from its place in row-major order."""
     return te.compute(out.shape, lambda *i: data[tuple(reshaped_index(data.shape, out.shape, i))], name="T_reshape")
 
 
-def broadcast_compute(attrs: object, out: Any, data: te.Tensor, *unused: te.Tensor) -> te.Tensor:
+def broadcast_compute(attrs: object, out: TensorType, data: te.Tensor, *unused: te.Tensor) -> te.Tensor:
     """Return the element that is repeated; an axis of extent 1 may be repeated along."""
     offset = out.rank - data.rank
 
@@ -152,7 +152,7 @@ def broadcast_compute(attrs: object, out: Any, data: te.Tensor, *unused: te.Tens
 # tile
 
 
-def tile_extents(attrs: object, out: Any, data: te.Tensor, reps: te.Tensor) -> te.Tensor:
+def tile_extents(attrs: object, out: TensorType, data: te.Tensor, reps: te.Tensor) -> te.Tensor:
     """Return the products of extents and repetitions, both aligned on the right."""
     counts = numbers(reps)
     rank = max(data.rank, len(counts))
@@ -161,7 +161,7 @@ def tile_extents(attrs: object, out: Any, data: te.Tensor, reps: te.Tensor) -> t
     return vector([extent * count for extent, count in zip(shape, counts, strict=True)])
 
 
-def tile_compute(attrs: object, out: Any, data: te.Tensor, reps: te.Tensor) -> te.Tensor:
+def tile_compute(attrs: object, out: TensorType, data: te.Tensor, reps: te.Tensor) -> te.Tensor:
     """Return each element from its place within one repetition."""
     offset = out.rank - data.rank
 
@@ -203,12 +203,12 @@ def _slices(
     return found
 
 
-def strided_slice_extents(attrs: Any, out: Any, *inputs: te.Tensor) -> te.Tensor:
+def strided_slice_extents(attrs: Any, out: TensorType, *inputs: te.Tensor) -> te.Tensor:
     """Return how many elements each slice has."""
     return vector([count for _, _, count in _slices(attrs, *inputs)])
 
 
-def strided_slice_compute(attrs: Any, out: Any, data: te.Tensor, *inputs: te.Tensor) -> te.Tensor:
+def strided_slice_compute(attrs: Any, out: TensorType, data: te.Tensor, *inputs: te.Tensor) -> te.Tensor:
     """Return each element from its place in the slice."""
     slices = _slices(attrs, data, *inputs)
 
@@ -223,7 +223,7 @@ def strided_slice_compute(attrs: Any, out: Any, data: te.Tensor, *inputs: te.Ten
 # squeeze, expand_dims
 
 
-def squeeze_extents(attrs: object, out: Any, data: te.Tensor, axes: te.Tensor) -> te.Tensor:
+def squeeze_extents(attrs: object, out: TensorType, data: te.Tensor, axes: te.Tensor) -> te.Tensor:
     """Return the extents of the axes that stay."""
     given = numbers(axes)
     found: list[PrimExpr] = [ZERO] * tensor(out).rank
@@ -236,7 +236,7 @@ def squeeze_extents(attrs: object, out: Any, data: te.Tensor, axes: te.Tensor) -
     return vector(found)
 
 
-def expand_dims_extents(attrs: Any, out: Any, data: te.Tensor, axis: te.Tensor) -> te.Tensor:
+def expand_dims_extents(attrs: Any, out: TensorType, data: te.Tensor, axis: te.Tensor) -> te.Tensor:
     """Return the extents with the new ones, 1, between them."""
     first, count = number(axis), attrs.num_newaxis
     first = pick(first < 0, first + (data.rank + 1), first)
@@ -251,13 +251,15 @@ def expand_dims_extents(attrs: Any, out: Any, data: te.Tensor, axis: te.Tensor) 
 # nn.pad
 
 
-def pad_extents(attrs: object, out: Any, data: te.Tensor, pad_width: te.Tensor, pad_value: te.Tensor) -> te.Tensor:
+def pad_extents(
+    attrs: object, out: TensorType, data: te.Tensor, pad_width: te.Tensor, pad_value: te.Tensor
+) -> te.Tensor:
     """Return the extents with what is added before and after."""
     widths = numbers(pad_width)
     return vector([extent + widths[2 * d] + widths[2 * d + 1] for d, extent in enumerate(data.shape)])
 
 
-def pad_compute(attrs: Any, out: Any, data: te.Tensor, pad_width: te.Tensor, pad_value: te.Tensor) -> te.Tensor:
+def pad_compute(attrs: Any, out: TensorType, data: te.Tensor, pad_width: te.Tensor, pad_value: te.Tensor) -> te.Tensor:
     """Return the data with its border.
 
     One that mirrors mirrors what is left where widths are negative.
@@ -293,7 +295,7 @@ def scaled_extents(axes: Callable[[Any], Sequence[int]]) -> Callable[..., te.Ten
     halves to even.
     """
 
-    def extents(attrs: Any, out: Any, data: te.Tensor, *scales: te.Tensor) -> te.Tensor:
+    def extents(attrs: Any, out: TensorType, data: te.Tensor, *scales: te.Tensor) -> te.Tensor:
         found = []
         for axis, scale in sorted(zip(axes(attrs), scales, strict=True), key=lambda pair: pair[0]):
             exact = cast("float64", data.shape[axis]) * cast("float64", scale[()])
@@ -310,7 +312,7 @@ def scaled_extents(axes: Callable[[Any], Sequence[int]]) -> Callable[..., te.Ten
 # arange
 
 
-def arange_extents(attrs: object, out: Any, start: te.Tensor, stop: te.Tensor, step: te.Tensor) -> te.Tensor:
+def arange_extents(attrs: object, out: TensorType, start: te.Tensor, stop: te.Tensor, step: te.Tensor) -> te.Tensor:
     """Return ``ceil((stop - start) / step)``, not below 0."""
     exact = "float64" if is_float(start.dtype) else "int64"
     first, last, by = (cast(exact, one[()]) for one in (start, stop, step))
@@ -336,7 +338,7 @@ def topk_extents(attrs: Any, out: Any, data: te.Tensor, k: te.Tensor) -> te.Tens
 # argwhere
 
 
-def counted_extents(attrs: object, out: Any, condition: te.Tensor) -> te.Tensor:
+def counted_extents(attrs: object, out: TensorType, condition: te.Tensor) -> te.Tensor:
     """Return how many elements are not 0."""
 
     def count(i: PrimExpr) -> PrimExpr:
@@ -350,7 +352,7 @@ def _is_set(value: PrimExpr) -> PrimExpr:
     return value if value.dtype == "bool" else binary("!=", value, cast(value.dtype, IntImm(0)))
 
 
-def argwhere_compute(attrs: object, out: Any, condition: te.Tensor) -> te.Tensor:
+def argwhere_compute(attrs: object, out: TensorType, condition: te.Tensor) -> te.Tensor:
     """Return the coordinates of the elements that are not 0, found one after the other."""
 
     def build(sources: Sequence[Buffer], targets: Sequence[Buffer]) -> Stmt:
@@ -371,7 +373,7 @@ def argwhere_compute(attrs: object, out: Any, condition: te.Tensor) -> te.Tensor
 
 
 def fill_rows_extents(
-    attrs: object, out: Any, indices: te.Tensor, values: te.Tensor, dense_shape: te.Tensor, default: te.Tensor
+    attrs: object, out: TensorType, indices: te.Tensor, values: te.Tensor, dense_shape: te.Tensor, default: te.Tensor
 ) -> te.Tensor:
     """Return the number of elements with those that are added, twice, and the number of rows."""
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_int, is_unsigned
+from relay2relax.core.dtype import Array, Numbers, is_int, is_unsigned
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Integer, NoAttrs, OptionalInteger
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
@@ -82,7 +82,7 @@ def _inside(place: PrimExpr, extent: Extent) -> PrimExpr:
     return maximum(minimum(cast("int64", place), as_prim(extent) - 1), IntImm(0))
 
 
-def _clipped(places: Any, extent: int) -> Any:
+def _clipped(places: Numbers, extent: int) -> Numbers:
     if places.dtype.kind == "u":
         places = places.astype(np.int64)
     return np.clip(places, 0, max(extent - 1, 0))

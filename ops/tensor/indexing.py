@@ -145,7 +145,7 @@ def relax_take_type(attrs: RelaxTakeAttrs, data: Type, indices: Type) -> Type:
     return take_type(attrs, data, indices)
 
 
-def _take_nan(attrs: Any, data: Array, indices: Numbers) -> Array:
+def _take_nan(attrs: RelaxTakeAttrs | TakeAttrs, data: Array, indices: Numbers) -> Array:
     axis = normal_axis(attrs.axis or 0, data.ndim)
     extent = data.shape[axis]
     outside = (indices < 0) | (indices >= extent)
@@ -212,7 +212,9 @@ def take_compute(attrs: RelaxTakeAttrs | TakeAttrs, out: TensorType, data: te.Te
     return moved(out, data, place, "take")
 
 
-def _take_nan_compute(attrs: Any, out: TensorType, data: te.Tensor, indices: te.Tensor) -> te.Tensor:
+def _take_nan_compute(
+    attrs: RelaxTakeAttrs | TakeAttrs, out: TensorType, data: te.Tensor, indices: te.Tensor
+) -> te.Tensor:
     axis = normal_axis(attrs.axis or 0, data.rank)
     end = axis + indices.rank
 
@@ -244,7 +246,7 @@ def take_relax(e: Emit[V], attrs: TakeAttrs, data: V, indices: V) -> V:
 # Slices
 
 
-def _slices(attrs: Any, shape: Shape) -> tuple[AxisSlice, ...]:
+def _slices(attrs: RelaxStridedSliceAttrs | StridedSliceAttrs, shape: Shape) -> tuple[AxisSlice, ...]:
     """Return what is taken of each sliced axis of a tensor of ``shape``."""
     if attrs.begin is None or attrs.end is None:
         raise OpError("begin or end is null; a slice with computed places is dyn.strided_slice", 0)

@@ -102,7 +102,7 @@ def _put(result: Numbers, where: tuple[Numbers, ...], values: Array, mode: str) 
             _put_means(result, where, values)
 
 
-def _put_means(result: Any, where: tuple[Any, ...], values: Any) -> None:
+def _put_means(result: Numbers, where: tuple[Numbers, ...], values: Numbers) -> None:
     shape = np.broadcast_shapes(*(one.shape for one in where))
     flat = np.ravel_multi_index([np.broadcast_to(one, shape) for one in where], result.shape).reshape(-1)
     new = values.reshape(-1)

@@ -24,7 +24,7 @@ from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.dynamic_kernels import topk_extents
 from relay2relax.tir import te
-from relay2relax.tir.extent import ANY, Shape, equal, static
+from relay2relax.tir.extent import ANY, Extent, Shape, equal, static
 from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, binary, cast, logical_and, maximum, minimum
 from relay2relax.tir.ir.stmt import Stmt
 
@@ -133,12 +133,12 @@ def first_compute(data: te.Tensor, axis: int, ascending: bool, count: int) -> te
     return te.extern([shape], ["int64"], [data], build, "first")[0]
 
 
-def sorted_compute(data: te.Tensor, order: te.Tensor, axis: int, shape: Any) -> te.Tensor:
+def sorted_compute(data: te.Tensor, order: te.Tensor, axis: int, shape: Sequence[Extent]) -> te.Tensor:
     """Return the elements of ``data`` in ``order``, as many as ``shape`` has."""
     return te.compute(shape, lambda *i: data(*i[:axis], order[i], *i[axis + 1 :]), "sorted")
 
 
-def indices_compute(order: te.Tensor, shape: Any, dtype: str) -> te.Tensor:
+def indices_compute(order: te.Tensor, shape: Sequence[Extent], dtype: str) -> te.Tensor:
     """Return the indices themselves in ``dtype``."""
     return te.compute(shape, lambda *i: cast(dtype, order[i]), "indices")
 
@@ -190,7 +190,7 @@ def argsort_type(attrs: ArgsortAttrs | RelaxArgsortAttrs, data: Type) -> Type:
     return TensorType(found.shape, _index_dtype(attrs))
 
 
-def _index_dtype(attrs: Any) -> str:
+def _index_dtype(attrs: ArgsortAttrs | RelaxArgsortAttrs | RelaxTopkAttrs | TopkAttrs) -> str:
     if not attrs.dtype:
         raise OpError("dtype is not given: the indices have no type")
     return str(attrs.dtype)
@@ -238,7 +238,7 @@ def relax_topk_type(attrs: RelaxTopkAttrs, data: Type) -> Type:
     return topk_type(attrs if extent is None or attrs.k <= extent else replace(attrs, k=extent), data)
 
 
-def topk_type(attrs: Any, data: Type, *k: Type) -> Type:
+def topk_type(attrs: RelaxTopkAttrs | TopkAttrs, data: Type, *k: Type) -> Type:
     """Return values, indices or both, ``k`` along the axis; ``?`` where ``k`` is an input."""
     found = tensor(data)
     axis = normal_axis(attrs.axis, found.rank)

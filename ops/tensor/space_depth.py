@@ -24,7 +24,7 @@ from relay2relax.ops.registry.attributes import (
     Int,
     IntegerArray,
 )
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.record import Definition, Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
@@ -223,7 +223,7 @@ def space_to_depth_compute(attrs: SubPixelAttrs, out: TensorType, data: te.Tenso
     return te.compute(out.shape, element, "space_to_depth")
 
 
-def _sub_pixel(name: str, parts: Any, compute: Any, doc: str) -> OpDef:
+def _sub_pixel(name: str, parts: Any, compute: Definition, doc: str) -> OpDef:
     def infer(attrs: SubPixelAttrs, data: Type) -> TensorType:
         return TensorType(parts(attrs, data).shape, tensor(data).dtype)
 
@@ -231,7 +231,7 @@ def _sub_pixel(name: str, parts: Any, compute: Any, doc: str) -> OpDef:
         result: Array = parts(attrs, TensorType(data.shape)).numpy(data)
         return result
 
-    def relax(e: Emit[V], attrs: SubPixelAttrs, data: V) -> Any:
+    def relax(e: Emit[V], attrs: SubPixelAttrs, data: V) -> V:
         found: _Parts = parts(attrs, e.type_of(data))
         if found.is_empty:
             return e.as_tir(record, attrs, (data,), "Relax's operators take no empty tensors here")

@@ -133,7 +133,7 @@ def reshape_numpy(attrs: ReshapeAttrs, data: Array) -> Array:
     return data.reshape(static_shape(new_shape(data.shape, attrs.newshape, attrs.allowzero)))
 
 
-def reshape_compute(attrs: object, out: TensorType, data: te.Tensor, *unused: Any) -> te.Tensor:
+def reshape_compute(attrs: object, out: TensorType, data: te.Tensor, *unused: object) -> te.Tensor:
     """Return each element from its place in row-major order."""
     return moved(out, data, lambda *i: reshaped_index(data.shape, out.shape, i), "reshape")
 
@@ -323,7 +323,7 @@ def broadcast_to_numpy(attrs: InitOpAttrs, data: Array) -> Array:
     return np.broadcast_to(data, static_shape(given_shape(attrs)))
 
 
-def broadcast_compute(attrs: object, out: TensorType, data: te.Tensor, *unused: Any) -> te.Tensor:
+def broadcast_compute(attrs: object, out: TensorType, data: te.Tensor, *unused: object) -> te.Tensor:
     """Return each element from its place before the broadcast."""
     return moved(out, data, lambda *i: operand_indices(data.shape, out.shape, i), "broadcast_to")
 

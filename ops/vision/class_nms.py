@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.vision.nms import SOURCE, boxes_type, number, numpy_overlap, only, overlap
 from relay2relax.tir import te
-from relay2relax.tir.extent import as_prim, equal, mul, product, sub
+from relay2relax.tir.extent import Extent, as_prim, equal, mul, product, sub
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, PrimLike, Select, cast, const, logical_and, maximum, minimum
 from relay2relax.tir.ir.stmt import Stmt
 
@@ -219,7 +218,7 @@ def all_class_compute(
         )
 
     fields = [tensor(one) for one in out.fields]
-    shapes: list[Any] = [*(one.shape for one in fields), *[scores.shape] * 4, scores.shape[:2]]
+    shapes: list[Sequence[Extent]] = [*(one.shape for one in fields), *[scores.shape] * 4, scores.shape[:2]]
     dtypes = [*(one.dtype for one in fields), "int64", "int64", scores.dtype, "int64", "int64"]
     given = [boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold]
     return te.extern(shapes, dtypes, given, build, "all_class_nms")[: len(fields)]
@@ -330,7 +329,7 @@ def _numpy_regular(attrs: RegularNonMaximumSuppressionAttrs, boxes: Numbers, sco
     return kept
 
 
-def _numpy_ratio(box: Any, others: Any) -> Any:
+def _numpy_ratio(box: Numbers, others: Numbers) -> Numbers:
     """Return the overlap of ``box`` with each of ``others``; corners are in order, or the box has
     no area.
     """
@@ -340,7 +339,7 @@ def _numpy_ratio(box: Any, others: Any) -> Any:
     sides = np.maximum(sides, others.dtype.type(0))
     both = sides[:, 0] * sides[:, 1]
     with np.errstate(all="ignore"):
-        return np.where((areas > 0) & (area > 0), both / (area + areas - both), others.dtype.type(0))
+        return np.asarray(np.where((areas > 0) & (area > 0), both / (area + areas - both), others.dtype.type(0)))
 
 
 def _ratio(a: list[PrimExpr], b: list[PrimExpr]) -> PrimExpr:
@@ -463,7 +462,7 @@ def regular_compute(
 
     fields = [tensor(one) for one in out.fields]
     each, all_ = (batch, count), (batch, mul(classes, count))
-    shapes: list[Any] = [*(one.shape for one in fields), *[each] * 3, *[all_] * 5]
+    shapes: list[Sequence[Extent]] = [*(one.shape for one in fields), *[each] * 3, *[all_] * 5]
     scratch = ["int64", "int64", "int32", "int64", "int64", scores.dtype, "int64", "int64"]
     dtypes = [*(one.dtype for one in fields), *scratch]
     return te.extern(shapes, dtypes, [boxes, scores], build, "regular_nms")[: len(fields)]

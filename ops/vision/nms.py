@@ -22,7 +22,7 @@ from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Same
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
-from relay2relax.tir.extent import static
+from relay2relax.tir.extent import Extent, static
 from relay2relax.tir.ir.expr import (
     Buffer,
     PrimExpr,
@@ -79,7 +79,7 @@ class NonMaximumSuppressionAttrs:
 # Overlap. A box is 4 coordinates: two opposite corners, one axis after the other.
 
 
-def numpy_overlap(box: Any, others: Any) -> Any:
+def numpy_overlap(box: Numbers, others: Numbers) -> Numbers:
     """Return the overlap of ``box`` (4) with each of ``others`` (n, 4)."""
     low, high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
     lows, highs = np.minimum(others[:, :2], others[:, 2:]), np.maximum(others[:, :2], others[:, 2:])
@@ -88,7 +88,7 @@ def numpy_overlap(box: Any, others: Any) -> Any:
     span, spans = high - low, highs - lows
     either = span[0] * span[1] + spans[:, 0] * spans[:, 1] - area
     with np.errstate(all="ignore"):
-        return np.where(either <= 0, others.dtype.type(0), area / either)
+        return np.asarray(np.where(either <= 0, others.dtype.type(0), area / either))
 
 
 def overlap(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> PrimExpr:
@@ -151,7 +151,10 @@ def valid_counts_numpy(
 
 
 def valid_counts_compute(
-    attrs: Any, out: TupleType, data: te.Tensor, score_threshold: te.Tensor
+    attrs: GetValidCountsAttrs | NonMaximumSuppressionAttrs | RelaxGetValidCountsAttrs,
+    out: TupleType,
+    data: te.Tensor,
+    score_threshold: te.Tensor,
 ) -> tuple[te.Tensor, ...]:
     """Return the boxes that count, written one after the other."""
     batch, anchors, length = data.shape
@@ -285,7 +288,7 @@ def _check_names(attrs: NonMaximumSuppressionAttrs, rank: int) -> None:
         raise OpError(f"an index for each box is expected, this has {rank} dimensions", 2)
 
 
-def _suppressed(attrs: NonMaximumSuppressionAttrs, boxes: Any, most: int, threshold: Any) -> list[int]:
+def _suppressed(attrs: NonMaximumSuppressionAttrs, boxes: Numbers, most: int, threshold: Numbers) -> list[int]:
     """Return the rows of sorted ``boxes`` that are suppressed, or more than ``most``."""
     gone: list[int] = []
     kept: list[int] = []
@@ -476,7 +479,7 @@ def suppression_compute(
 
     fields = [tensor(one) for one in out.fields] if isinstance(out, TupleType) else [tensor(out)]
     places = data.shape[:2]
-    shapes: list[Any] = [*(one.shape for one in fields), data.shape, places, places, places]
+    shapes: list[Sequence[Extent]] = [*(one.shape for one in fields), data.shape, places, places, places]
     dtypes = [*(one.dtype for one in fields), data.dtype, "int32", "int64", "int64"]
     given = [data, valid_count, indices, max_output_size, iou_threshold]
     found = te.extern(shapes, dtypes, given, build, "non_max_suppression")

@@ -21,7 +21,7 @@ from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.ops.vision.boxes import numbers
 from relay2relax.tir import te
-from relay2relax.tir.extent import as_prim, equal, mul, static
+from relay2relax.tir.extent import Extent, as_prim, equal, mul, static
 from relay2relax.tir.ir.expr import Buffer, FloatImm, PrimExpr, Select, binary, cast, const, maximum, minimum
 from relay2relax.tir.ir.intrinsics import call
 from relay2relax.tir.ir.stmt import Stmt
@@ -123,7 +123,7 @@ def proposal_numpy(attrs: ProposalAttrs, cls_prob: Array, bbox_pred: Array, im_i
     return result
 
 
-def _apart(boxes: Any, threshold: Any) -> Any:
+def _apart(boxes: Numbers, threshold: Numbers) -> Numbers:
     """Return the boxes that none before them overlaps."""
     alive = np.ones(len(boxes), np.bool_)
     one = boxes.dtype.type(1)
@@ -281,7 +281,7 @@ def proposal_compute(
         return rows((batch,), inputs, outputs, image, "image")
 
     each = (batch, total)
-    shapes: list[Any] = [out.shape, (batch, total, 5), each, each, each, each]
+    shapes: list[Sequence[Extent]] = [out.shape, (batch, total, 5), each, each, each, each]
     dtypes = [out.dtype, cls_prob.dtype, "int64", "int64", "int32", "int64"]
     return te.extern(shapes, dtypes, [cls_prob, bbox_pred, im_info], build, "proposal")[0]
 

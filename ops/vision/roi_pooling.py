@@ -153,12 +153,12 @@ def align_numpy(attrs: AlignAttrs, data: Array, rois: Array) -> Array:
     return layout.from_order(result, "NCHW")
 
 
-def _between(image: Any, places: Any, axis: int) -> Any:
+def _between(image: Numbers, places: Numbers, axis: int) -> Numbers:
     """Return ``image`` interpolated at ``places`` of an axis, all of them inside."""
     low = np.floor(places).astype(np.int64)
     high = np.minimum(low + 1, image.shape[axis] - 1)
     part = (places - low).astype(image.dtype).reshape((-1,) + (1,) * (image.ndim - axis - 1))
-    return np.take(image, low, axis) * (1 - part) + np.take(image, high, axis) * part
+    return np.asarray(np.take(image, low, axis) * (1 - part) + np.take(image, high, axis) * part)
 
 
 @dataclass(frozen=True, slots=True)
