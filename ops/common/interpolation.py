@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -36,7 +36,32 @@ _EPSILON = 1e-5
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 
-def spatial_axes(attrs: Any, data: TensorType, rank: int) -> tuple[int, ...]:
+class Resizing(Protocol):
+    """What the attributes of every resizing operator say."""
+
+    @property
+    def layout(self) -> str: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def coordinate_transformation_mode(self) -> str: ...
+    @property
+    def rounding_method(self) -> str: ...
+    @property
+    def cubic_alpha(self) -> float: ...
+    @property
+    def cubic_exclude(self) -> int: ...
+    @property
+    def extrapolation_value(self) -> float: ...
+    @property
+    def out_dtype(self) -> str: ...
+
+
+# What coordinates are computed of: arrays, or elements of tensor programs.
+N = TypeVar("N", Numbers, PrimExpr)
+
+
+def spatial_axes(attrs: Resizing, data: TensorType, rank: int) -> tuple[int, ...]:
     """Return the positions of the axes that are resized."""
     layout: Layout = parse_layout(attrs.layout, "NC" + SPATIAL[rank])
     if any(axis.factor and axis.letter in SPATIAL[rank] for axis in layout.axes):
@@ -46,7 +71,7 @@ def spatial_axes(attrs: Any, data: TensorType, rank: int) -> tuple[int, ...]:
     return tuple(layout.position(letter) for letter in SPATIAL[rank])
 
 
-def _check(attrs: Any, rank: int) -> None:
+def _check(attrs: Resizing, rank: int) -> None:
     """Raise OpError for a method or mode that does not exist."""
     for value, known, what in (
         (attrs.method, METHODS, "method"),
@@ -61,7 +86,7 @@ def _check(attrs: Any, rank: int) -> None:
 # well.
 
 
-def coordinate(mode: str, x: Any, n: Any, m: Any, start: Any, end: Any, rounded: Callable[[Any], Any]) -> Any:
+def coordinate(mode: str, x: N, n: N, m: N, start: N, end: N, rounded: Callable[[N], N]) -> N:
     """Return the place of element ``x`` of ``m`` in a source of extent ``n``.
 
     ``rounded`` keeps a product as it is in float32, apart from the sum that it is part of.
@@ -78,7 +103,7 @@ def coordinate(mode: str, x: Any, n: Any, m: Any, start: Any, end: Any, rounded:
     return rounded((x + 0.5) * (n / m)) - 0.5
 
 
-def _cubic(distance: Any, alpha: Any, choose: Callable[[Any, Any, Any], Any]) -> Any:
+def _cubic(distance: N, alpha: N, choose: Callable[[N, N, N], N]) -> N:
     """Return the weight of an element at a distance of at most 2."""
     square = distance * distance
     cube = square * distance
@@ -87,14 +112,14 @@ def _cubic(distance: Any, alpha: Any, choose: Callable[[Any, Any, Any], Any]) ->
     return choose(distance <= 1.0, near, far)
 
 
-def _check_extent(attrs: Any, n: int | None, m: int | None) -> None:
+def _check_extent(attrs: Resizing, n: int | None, m: int | None) -> None:
     if n == 0 and m != 0:
         raise OpError("an axis without elements has nothing to resize", 0)
     if m == 1 and attrs.coordinate_transformation_mode in ("align_corners", "tf_crop_and_resize"):
         raise OpError(f"{attrs.coordinate_transformation_mode} gives an extent of 1 no place: it divides by 0")
 
 
-def _upscale(attrs: Any, n: int | None, m: int | None) -> int:
+def _upscale(attrs: Resizing, n: int | None, m: int | None) -> int:
     """Return by how much an axis grows where its nearest elements are found by an integer division,
     else 0.
     """
@@ -105,7 +130,7 @@ def _upscale(attrs: Any, n: int | None, m: int | None) -> int:
 # Values
 
 
-def _numpy_places(attrs: Any, n: int, m: int, start: float, end: float) -> Any:
+def _numpy_places(attrs: Resizing, n: int, m: int, start: float, end: float) -> Numbers:
     _check_extent(attrs, n, m)
     mode, x = attrs.coordinate_transformation_mode, np.arange(m, dtype=np.float32)
     if mode == "pytorch_half_pixel" and m == 1:
@@ -115,7 +140,7 @@ def _numpy_places(attrs: Any, n: int, m: int, start: float, end: float) -> Any:
     return np.asarray(coordinate(mode, x, wide, narrow, first, last, lambda product: product))
 
 
-def _numpy_nearest(attrs: Any, n: int, m: int, places: Numbers) -> Numbers:
+def _numpy_nearest(attrs: Resizing, n: int, m: int, places: Numbers) -> Numbers:
     """Return the index of the nearest element for each place."""
     growth = _upscale(attrs, n, m)
     if growth:
@@ -136,19 +161,19 @@ def _numpy_nearest(attrs: Any, n: int, m: int, places: Numbers) -> Numbers:
     return np.clip(found.astype(np.int64), 0, n - 1)
 
 
-def halves_to_even(attrs: Any) -> bool:
+def halves_to_even(attrs: Resizing) -> bool:
     """Whether places half way between two elements go to the even one, as R.image.resize2d has
     it.
     """
     return bool(getattr(attrs, "even", False))
 
 
-def rounds(attrs: Any) -> bool:
+def rounds(attrs: Resizing) -> bool:
     """Whether nearest places are rounded where nothing else is said."""
     return bool(attrs.rounding_method == "round" or attrs.coordinate_transformation_mode == "align_corners")
 
 
-def _numpy_axis(attrs: Any, x: Any, axis: int, places: Any) -> Any:
+def _numpy_axis(attrs: Resizing, x: Numbers, axis: int, places: Numbers) -> Any:
     """Return ``x`` (float32) interpolated at ``places`` of ``axis``."""
     n = x.shape[axis]
     low = np.floor(places)
@@ -156,7 +181,7 @@ def _numpy_axis(attrs: Any, x: Any, axis: int, places: Any) -> Any:
     first = low.astype(np.int64)
     along = (-1,) + (1,) * (x.ndim - axis - 1)
 
-    def element(offset: int) -> Any:
+    def element(offset: int) -> Numbers:
         return np.take(x, np.clip(first + offset, 0, n - 1), axis=axis)
 
     if attrs.method == "linear":
@@ -175,7 +200,7 @@ def _numpy_axis(attrs: Any, x: Any, axis: int, places: Any) -> Any:
     return np.asarray(terms[0] + terms[1] + terms[2] + terms[3])
 
 
-def resize_numpy(attrs: Any, data: Array, size: Sequence[int], roi: Sequence[tuple[float, float]]) -> Array:
+def resize_numpy(attrs: Resizing, data: Array, size: Sequence[int], roi: Sequence[tuple[float, float]]) -> Array:
     """Return the resized image."""
     _check(attrs, len(size))
     axes = spatial_axes(attrs, TensorType(data.shape, of_array(data)), len(size))
@@ -219,7 +244,7 @@ def _rounded(product: PrimExpr) -> PrimExpr:
     return maximum(product, min_value("float32"))
 
 
-def _line(attrs: Any, axis: int, n: PrimExpr, m: PrimExpr, start: PrimExpr, end: PrimExpr) -> _Line:
+def _line(attrs: Resizing, axis: int, n: PrimExpr, m: PrimExpr, start: PrimExpr, end: PrimExpr) -> _Line:
     _check_extent(attrs, static(n), static(m))
     mode = attrs.coordinate_transformation_mode
 
@@ -233,7 +258,7 @@ def _line(attrs: Any, axis: int, n: PrimExpr, m: PrimExpr, start: PrimExpr, end:
     return _Line(axis, n, m, te.compute((m,), place, "place"))
 
 
-def _nearest(attrs: Any, line: _Line) -> Callable[[PrimExpr], PrimExpr]:
+def _nearest(attrs: Resizing, line: _Line) -> Callable[[PrimExpr], PrimExpr]:
     """Return the function from an index of the result to that of the source."""
     growth = _upscale(attrs, static(line.n), static(line.m))
     if growth:
@@ -265,7 +290,7 @@ def _inside(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
     return maximum(minimum(index, extent - 1), IntImm(0, "int64"))
 
 
-def _interpolated(attrs: Any, x: te.Tensor, line: _Line) -> te.Tensor:
+def _interpolated(attrs: Resizing, x: te.Tensor, line: _Line) -> te.Tensor:
     """Return ``x`` with one axis interpolated; in float32."""
     places, axis = line.places, line.axis
     first = te.compute((line.m,), lambda i: cast("int64", call("floor", places[i])), "first")
@@ -306,7 +331,9 @@ def _interpolated(attrs: Any, x: te.Tensor, line: _Line) -> te.Tensor:
     return te.compute(shape, cubic, "resized")
 
 
-def resize_compute(attrs: Any, out: TensorType, data: te.Tensor, roi: Sequence[tuple[PrimExpr, PrimExpr]]) -> te.Tensor:
+def resize_compute(
+    attrs: Resizing, out: TensorType, data: te.Tensor, roi: Sequence[tuple[PrimExpr, PrimExpr]]
+) -> te.Tensor:
     """Return tables of places for each axis, and the image interpolated axis by axis, the last one
     first.
     """

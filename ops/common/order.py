@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -40,7 +39,13 @@ def before(a: PrimExpr, b: PrimExpr, ascending: bool) -> PrimExpr:
     return binary("or", a < b, logical_and(Not(is_nan(a)), is_nan(b)))
 
 
-def merge_sort(order: Buffer, scratch: Buffer, place: Any, extent: PrimExpr, precedes: Any) -> Stmt:
+def merge_sort(
+    order: Buffer,
+    scratch: Buffer,
+    place: Callable[[PrimExpr], tuple[PrimExpr, ...]],
+    extent: PrimExpr,
+    precedes: Callable[[PrimExpr, PrimExpr], PrimExpr],
+) -> Stmt:
     """Return the statements that fill ``order`` with the indices [0, extent) of a row, sorted.
 
     ``place(i)`` is where entry ``i`` of the row lies in both buffers; ``precedes(a, b)`` says

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float
+from relay2relax.ops.common.interpolation import N
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.registry.attributes import Bool, InlineString, OptionalBool, OptionalIndexExprArray, String
@@ -92,21 +93,21 @@ def _check_sampling(attrs: GridSampleAttrs | RelaxGridSampleAttrs, rank: int, co
         raise OpError(f"padding_mode is {attrs.padding_mode!r}; it may be 'zeros', 'border' or 'reflection'")
 
 
-def _unnormalised(attrs: GridSampleAttrs | RelaxAffineGridAttrs | RelaxGridSampleAttrs, point: Any, extent: Any) -> Any:
+def _unnormalised(attrs: GridSampleAttrs | RelaxGridSampleAttrs, point: N, extent: N) -> N:
     """Return the place that ``point`` (-1 … 1) means on an axis; for arrays and for expressions."""
     if attrs.align_corners:
         return (point + 1.0) * (extent - 1.0) / 2.0
     return (point + 1.0) * extent / 2.0 - 0.5
 
 
-def _cubic_weights(part: Any) -> list[Any]:
+def _cubic_weights(part: N) -> list[N]:
     """Return the weights of the 4 elements around a place that lies ``part`` behind the second."""
     a = _CUBIC_ALPHA
 
-    def near(d: Any) -> Any:
+    def near(d: N) -> N:
         return ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0
 
-    def far(d: Any) -> Any:
+    def far(d: N) -> N:
         return ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a
 
     return [far(part + 1.0), near(part), near(1.0 - part), far(2.0 - part)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias, Union
 
 from relay2relax.core.dtype import Array
 from relay2relax.ops.common.interpolation import SPATIAL, constants, resize_compute, resize_numpy, rounds, spatial_axes
@@ -93,7 +93,10 @@ class RelaxResize3DAttrs(RelaxResize2DAttrs):
     rounding_method: InlineString = ""
 
 
-def resize_type(attrs: Any, data: Type, size: Sequence[Extent]) -> TensorType:
+ResizeAttrs: TypeAlias = Union[Resize1DAttrs, RelaxResize2DAttrs]
+
+
+def resize_type(attrs: ResizeAttrs, data: Type, size: Sequence[Extent]) -> TensorType:
     """Return the data's type with the spatial extents ``size``."""
     x = tensor(data)
     axes = spatial_axes(attrs, x, len(size))
@@ -103,7 +106,7 @@ def resize_type(attrs: Any, data: Type, size: Sequence[Extent]) -> TensorType:
     return TensorType(tuple(shape), attrs.out_dtype or x.dtype)
 
 
-def given_size(attrs: Resize1DAttrs | Resize2DAttrs | Resize3DAttrs, rank: int) -> tuple[Extent, ...]:
+def given_size(attrs: Resize1DAttrs, rank: int) -> tuple[Extent, ...]:
     """Return the size among the attributes.
 
     Raises OpError where it is missing or has another length.
@@ -114,7 +117,7 @@ def given_size(attrs: Resize1DAttrs | Resize2DAttrs | Resize3DAttrs, rank: int) 
     return tuple(attrs.size)
 
 
-def region(attrs: Any, rank: int) -> list[tuple[float, float]]:
+def region(attrs: ResizeAttrs, rank: int) -> list[tuple[float, float]]:
     """Return start and end of each spatial axis, 0 where none are given.
 
     Raises OpError for another number of them.
@@ -132,14 +135,14 @@ def region(attrs: Any, rank: int) -> list[tuple[float, float]]:
 # Relax
 
 
-def _rounding(attrs: Any) -> str:
+def _rounding(attrs: ResizeAttrs) -> str:
     """Return Relax's word for Relay's rounding: its "round" takes halves to the even neighbour."""
     if attrs.rounding_method in ("", "round"):
         return "round_prefer_ceil" if rounds(attrs) else "floor"
     return str(attrs.rounding_method)
 
 
-def _resize_relax(e: Emit[V], record: OpDef, attrs: Any, data: V) -> V:
+def _resize_relax(e: Emit[V], record: OpDef, attrs: Resize1DAttrs, data: V) -> V:
     """R.image has the size as an argument, and neither split layouts nor extents of 1 without a
     place.
     """
@@ -191,14 +194,14 @@ def _line_relax(e: Emit[V], attrs: Resize1DAttrs, data: V) -> V:
 def _record(rank: int, attrs_class: type, form: Callable[[Emit[Any], Any, Any], Any]) -> OpDef:
     """Return the record of ``image.resize<rank>d``."""
 
-    def infer(attrs: Any, data: Type) -> TensorType:
+    def infer(attrs: Resize1DAttrs, data: Type) -> TensorType:
         return resize_type(attrs, data, given_size(attrs, rank))
 
-    def numpy(attrs: Any, data: Array) -> Array:
+    def numpy(attrs: Resize1DAttrs, data: Array) -> Array:
         size = [static(one) or 0 for one in given_size(attrs, rank)]
         return resize_numpy(attrs, data, size, region(attrs, rank))
 
-    def compute(attrs: Any, out: TensorType, data: te.Tensor) -> te.Tensor:
+    def compute(attrs: Resize1DAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:
         return resize_compute(attrs, out, data, constants(region(attrs, rank)))
 
     return OpDef(

@@ -8,7 +8,7 @@ Source of the semantics: TVM 0.18 src/relay/qnn/op and python/tvm/relay/qnn/op/l
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -54,21 +54,24 @@ def function_type(attrs: object, data: Type, scale: Type, zero: Type, out_scale:
 # Functions of real numbers
 
 
-Function = Callable[[Kit[Any], Any], Any]
+class Function(Protocol):
+    """A function of float32 in the words of a kit."""
+
+    def __call__(self, k: Kit[X], x: X, /) -> X: ...
 
 
 def _named(name: str) -> Function:
     return lambda k, x: k.unary(name, x)
 
 
-def _hardswish(k: Kit[Any], x: Any) -> Any:
+def _hardswish(k: Kit[X], x: X) -> X:
     """Return ``x * clip(x + 3, 0, 6) / 6``."""
     moved = k.binary("add", x, k.const(3, "float32"))
     held = k.binary("maximum", k.binary("minimum", moved, k.const(6, "float32")), k.const(0, "float32"))
     return k.binary("divide", k.binary("multiply", x, held), k.const(6, "float32"))
 
 
-def _formula(k: Kit[Any], function: Function, q: Any, s: Any, z: Any, so: Any, zo: Any, dtype: str) -> Any:
+def _formula(k: Kit[X], function: Function, q: X, s: X, z: X, so: X, zo: X, dtype: str) -> X:
     return quantised(k, function(k, dequantised(k, q, s, z)), so, zo, dtype)
 
 

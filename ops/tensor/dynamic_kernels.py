@@ -88,7 +88,7 @@ def given_extents(place: int) -> Callable[..., te.Tensor]:
 def filled_compute(value: int) -> Callable[..., te.Tensor]:
     """Return the facet of an operator that gives one number everywhere."""
 
-    def compute(attrs: object, out: Any, *unused: te.Tensor) -> te.Tensor:
+    def compute(attrs: object, out: TensorType, *unused: te.Tensor) -> te.Tensor:
         return te.compute(out.shape, lambda *i: cast(out.dtype, IntImm(value)), name="T_fill")
 
     return compute
@@ -327,7 +327,7 @@ def arange_extents(attrs: object, out: TensorType, start: te.Tensor, stop: te.Te
 # dyn.topk
 
 
-def topk_extents(attrs: Any, out: Any, data: te.Tensor, k: te.Tensor) -> te.Tensor:
+def topk_extents(attrs: Any, out: Type, data: te.Tensor, k: te.Tensor) -> te.Tensor:
     """Return ``k``, or all there are where it is below 1; there are never more."""
     extent = data.shape[attrs.axis % data.rank]
     given = number(k)
@@ -398,7 +398,7 @@ def fill_rows_extents(
 
 
 def fill_rows_compute(
-    attrs: object, out: Any, indices: te.Tensor, values: te.Tensor, dense_shape: te.Tensor, default: te.Tensor
+    attrs: object, out: TupleType, indices: te.Tensor, values: te.Tensor, dense_shape: te.Tensor, default: te.Tensor
 ) -> tuple[te.Tensor, ...]:
     """Return the elements row by row, a default one in a row that has none, and which rows these
     are.
