@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -173,7 +173,7 @@ def rounds(attrs: Resizing) -> bool:
     return bool(attrs.rounding_method == "round" or attrs.coordinate_transformation_mode == "align_corners")
 
 
-def _numpy_axis(attrs: Resizing, x: Numbers, axis: int, places: Numbers) -> Any:
+def _numpy_axis(attrs: Resizing, x: Numbers, axis: int, places: Numbers) -> Numbers:
     """Return ``x`` (float32) interpolated at ``places`` of ``axis``."""
     n = x.shape[axis]
     low = np.floor(places)

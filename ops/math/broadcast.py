@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -91,7 +90,7 @@ def relay_rule(infer: Callable[..., Type]) -> Callable[..., Type]:
 
 def binary_operator(
     name: str,
-    function: Callable[[Array, Array], Any],
+    function: Callable[[Array, Array], Numbers],
     body: Callable[[PrimExpr, PrimExpr], PrimExpr],
     doc: str,
     *,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from relay2relax.ops.common.narrow_floats import elementary, floating_test
 from relay2relax.ops.common.shapes import any_type, check_float, tensor
 from relay2relax.ops.common.shapes import floating as floats_only
 from relay2relax.ops.registry.attributes import Bool, DType, Int, IntegerArray, NoAttrs
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, V
+from relay2relax.ops.registry.record import Emit, Expand, Expanded, OpDef, OpError, RelaxForm, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
@@ -130,7 +129,7 @@ def _on_floats(name: str) -> Callable[[PrimExpr], PrimExpr]:
     return lambda x: call(name, x) if is_float(x.dtype) else x
 
 
-def _keeping_integers(function: Callable[..., Numbers]) -> Callable[[Array], Any]:
+def _keeping_integers(function: Callable[..., Numbers]) -> Callable[[Array], Numbers]:
     return lambda x: function(x) if is_float(of_array(x)) else x
 
 
@@ -223,7 +222,7 @@ def _negative_element(x: PrimExpr) -> PrimExpr:
     return binary("-", const(0, x.dtype), x) if is_int(x.dtype) else x * const(-1, x.dtype)
 
 
-def _logarithm(base: float) -> Callable[..., Any]:
+def _logarithm(base: float) -> Expand:
     def expand(e: Emit[V], attrs: NoAttrs, data: V) -> V:
         dtype = tensor(e.type_of(data)).dtype
         return e.call("divide", e.call("log", data), e.const(float(np.log(base)), dtype))

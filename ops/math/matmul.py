@@ -9,7 +9,6 @@ to which operands are converted first.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -100,10 +99,10 @@ def _matmul_compute(
     def element(*indices: PrimExpr) -> PrimExpr:
         kept = len(indices) - rows - columns
         batch, target = indices[:kept], out.shape[:kept]
-        left: list[Any] = [axis.var]
+        left: list[PrimExpr] = [axis.var]
         if rows:
             left = [axis.var, indices[kept]] if transpose_a else [indices[kept], axis.var]
-        right: list[Any] = [axis.var]
+        right: list[PrimExpr] = [axis.var]
         if columns:
             right = [indices[-1], axis.var] if transpose_b else [axis.var, indices[-1]]
         at_a = (*operand_indices(a.shape[:-2], target, batch), *left)

@@ -141,7 +141,7 @@ def reduced_element(
     return element
 
 
-def _relax_axes(e: Emit[V], attrs: Any, data: V) -> list[int]:
+def _relax_axes(e: Emit[V], attrs: ReducingAttrs, data: V) -> list[int]:
     rank = tensor(e.type_of(data)).rank
     return list(reduced_axes(attrs, rank))
 
@@ -158,7 +158,7 @@ def reduce_relax(name: str) -> Expanded:
 
 def reducer(
     name: str,
-    function: Callable[[Array, tuple[int, ...], bool], Any],
+    function: Callable[[Array, tuple[int, ...], bool], Numbers],
     body: Callable[[PrimExpr, tuple[te.ReduceAxis, ...]], PrimExpr],
     doc: str,
     relax: Expanded | None = None,
@@ -394,7 +394,9 @@ def relax_arg_type(attrs: RelaxArgReduceAttrs, data: Type) -> Type:
     return TensorType(shape, "int64")
 
 
-def _arg_numpy(attrs: Any, data: Array, largest: bool, dtype: Any) -> Array:
+def _arg_numpy(
+    attrs: ArgReduceAttrs | RelaxArgReduceAttrs, data: Array, largest: bool, dtype: type[np.generic]
+) -> Array:
     axes = reduced_axes(attrs, data.ndim)
     kept = tuple(axis for axis in range(data.ndim) if axis not in axes)
     # The place of an element is counted over all reduced axes together.

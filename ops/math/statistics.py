@@ -6,7 +6,6 @@ Source of the semantics: TVM 0.27, ``python/tvm/relax/transform/legalize_ops/sta
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from relay2relax.ops.math.reduce import (
     reduced_axes,
     reduced_shape,
 )
-from relay2relax.ops.registry.record import Definition, Kernel, OpDef, OpError, SameOp, Tensors, TypeRule
+from relay2relax.ops.registry.record import Definition, Kernel, OpDef, OpError, SameOp, Tensors, TypeRule, Value
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir import te
@@ -87,7 +86,7 @@ def median_type(attrs: RelaxReduceAttrs, data: Type) -> Type:
     return value if _median_axis(attrs, found.rank) is None else TupleType((value, TensorType(shape, "int64")))
 
 
-def median_numpy(attrs: RelaxReduceAttrs, data: Array) -> Any:
+def median_numpy(attrs: RelaxReduceAttrs, data: Array) -> Value:
     """Return the middle element in ascending order, the lower one of two, and where it is."""
     axis = _median_axis(attrs, data.ndim)
     rows = data.reshape(-1) if axis is None else data

@@ -8,7 +8,7 @@ computed here as ordinary products of those values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -198,7 +198,7 @@ def _weights(x: te.Tensor, count: int, unipolar: bool, dtype: str, packed: tuple
     return _made(shape, unpacked)
 
 
-def _made(shape: Sequence[Extent], element: Any) -> te.Tensor:
+def _made(shape: Sequence[Extent], element: Callable[..., PrimExpr]) -> te.Tensor:
     return te.compute(shape, element, "values_of_weight")
 
 

@@ -269,14 +269,14 @@ def kernel_extents(kernel: Shape) -> tuple[int, ...]:
     return tuple(extent for extent in found if extent is not None)
 
 
-def places_under(tap: Sequence[int], windows: Sequence[Window], count: Sequence[int]) -> Any:
+def places_under(tap: Sequence[int], windows: Sequence[Window], count: Sequence[int]) -> tuple[slice, ...]:
     """Return the index, into an array with two leading axes, of the elements under one tap of all
     windows.
     """
     return (slice(None), slice(None), *(w.places(k, n) for k, w, n in zip(tap, windows, count, strict=True)))
 
 
-def tap_of(tap: Sequence[int]) -> Any:
+def tap_of(tap: Sequence[int]) -> tuple[slice | int, ...]:
     """Return the index of one tap of a kernel with two leading axes."""
     return (slice(None), slice(None), *tap)
 
@@ -291,7 +291,7 @@ def pad_spatial(data: te.Tensor, call: ConvCall, before: Sequence[int], after: S
     return padded(data, first, last, const(0, data.dtype))
 
 
-def attributes(attrs: Any, *omit: str, **changes: Any) -> dict[str, Any]:
+def attributes(attrs: ConvolutionAttrs, *omit: str, **changes: object) -> dict[str, Any]:
     """Return the attributes by name, some left out and some changed."""
     return {f.name: getattr(attrs, f.name) for f in attr_fields(attrs.__class__) if f.name not in omit} | changes
 

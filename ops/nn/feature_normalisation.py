@@ -7,8 +7,8 @@ gamma and beta: where Relay turns these off they get ones or zeros.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from relay2relax.ops.common.shapes import any_type, check_float, floating, norma
 from relay2relax.ops.common.windows import padded
 from relay2relax.ops.nn.normalisation import relay_epsilon
 from relay2relax.ops.registry.attributes import Bool, Double, Int, IntegerArray
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.record import Emit, Expand, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
@@ -209,7 +209,7 @@ def feature_norm_compute(
     shape = [groups if d == channel and groups is not None else data.shape[d] for d in kept]
     count = product((size, *(data.shape[d] for d in axes)))
 
-    def mean_of(body: Any, name: str) -> te.Tensor:
+    def mean_of(body: Callable[..., PrimExpr], name: str) -> te.Tensor:
         def total(*at: PrimExpr) -> PrimExpr:
             loops = {d: te.reduce_axis(data.shape[d], f"k{d}") for d in axes}
             index = {**dict(zip(kept, at, strict=True)), **{d: loop.var for d, loop in loops.items()}}
@@ -455,7 +455,7 @@ def _relax_record(script: Script, attrs: type, doc: str) -> OpDef:
     )
 
 
-def _relay_record(name: str, attrs: type, relax: Any, doc: str, relation: str) -> OpDef:
+def _relay_record(name: str, attrs: type, relax: Expand, doc: str, relation: str) -> OpDef:
     return OpDef(
         relay=f"nn.{name}",
         doc=doc,

@@ -8,7 +8,7 @@ that of the gradient, ``kernel_layout`` that of the data, ``out_layout`` that of
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product as cartesian
 from typing import Any
@@ -131,7 +131,7 @@ class _Covering:
         self.loops = [te.reduce_axis(-(-w.span // w.stride), f"w{d}") for d, w in enumerate(self.windows)]
         self.grad = grad
 
-    def sum(self, at: Sequence[PrimExpr], value: Any) -> PrimExpr:
+    def sum(self, at: Sequence[PrimExpr], value: Callable[..., PrimExpr]) -> PrimExpr:
         """Return the sum of ``value(window's index, taps that the element lies under)`` over the
         windows.
         """

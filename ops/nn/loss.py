@@ -5,7 +5,6 @@ wanted.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -109,7 +108,7 @@ def nll_loss_compute(
     return te.compute((), lambda: total[()] / factors[()], "nll_loss")
 
 
-def _fields(attrs: NLLLossAttrs) -> dict[str, Any]:
+def _fields(attrs: NLLLossAttrs) -> dict[str, object]:
     return {"reduction": attrs.reduction, "ignore_index": attrs.ignore_index}
 
 

@@ -8,9 +8,8 @@ arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -216,7 +215,7 @@ def batch_norm_compute(
     return te.compute(data.shape, element, "batch_norm"), kept_mean, kept_var
 
 
-def _mean(data: te.Tensor, axes: Sequence[int], body: Any, name: str) -> te.Tensor:
+def _mean(data: te.Tensor, axes: Sequence[int], body: Callable[..., PrimExpr], name: str) -> te.Tensor:
     """Return the mean over ``axes`` of ``body(element, place)``, where ``place`` indexes the axes
     that stay.
     """

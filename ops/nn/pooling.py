@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -218,7 +218,7 @@ def _pool_type(attrs: PoolAttrs, data: Type, least: int | None = 1) -> TensorTyp
 
 
 def _over_windows(
-    attrs: PoolAttrs, data: Array, value: float, combine: Callable[..., Any]
+    attrs: PoolAttrs, data: Array, value: float, combine: Callable[..., Numbers]
 ) -> tuple[Array, list[tuple[int, int, Window]]]:
     """Reduce each window of ``data`` padded by ``value``; return also (axis, windows, window) of
     each spatial axis.
@@ -232,7 +232,7 @@ def _over_windows(
         out = int(static(window.positions(extent, attrs.ceil_mode)) or 0)
         after = max(window.after, window.reach(out, extent))
         x = np.moveaxis(pad_array(np.moveaxis(x, axis, -1), [window.before], [after], value), -1, axis)
-        index: list[Any] = [slice(None)] * x.ndim
+        index: list[slice] = [slice(None)] * x.ndim
         index[axis] = window.places(0, out)
         result = np.array(x[tuple(index)])
         for tap in range(1, window.kernel):
@@ -362,7 +362,7 @@ def max_pool_relax(e: Emit[V], record: OpDef, attrs: MaxPoolAttrs, data: V) -> V
     return e.call(record.name, data, **pool_arguments(attrs))
 
 
-def pool_arguments(attrs: PoolAttrs) -> dict[str, Any]:
+def pool_arguments(attrs: PoolAttrs) -> dict[str, object]:
     """Return the attributes as Relax needs them: ``ceil_mode`` as end padding."""
     windows = windows_in(attrs)
     extra = [w.stride - 1 if attrs.ceil_mode else 0 for w in windows]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,7 @@ from relay2relax.ops.quantized.arithmetic import (
 )
 from relay2relax.ops.quantized.qnn import SOURCE, channels_of, place_of
 from relay2relax.ops.registry.attributes import Int, NoAttrs
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.record import Emit, Expand, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.ir.expr import PrimExpr, const
@@ -146,7 +145,7 @@ def _sum_compute(name: str) -> Callable[..., te.Tensor]:
     return compute
 
 
-def _sum_relax(name: str) -> Callable[..., Any]:
+def _sum_relax(name: str) -> Expand:
     def expand(e: Emit[V], attrs: BroadcastAttrs, lhs: V, rhs: V, sl: V, zl: V, sr: V, zr: V, so: V, zo: V) -> V:
         known = constants(e, sl, sr, so)
         if known is None:

@@ -8,7 +8,7 @@ Source of the semantics: TVM 0.18 src/relay/qnn/op and python/tvm/relay/qnn/op/l
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -91,7 +91,7 @@ def function_record(name: str, function: Function, doc: str) -> OpDef:
             f"T_qnn_{name}",
         )
 
-    def expand(e: Emit[V], attrs: NoAttrs, data: V, s: V, z: V, so: V, zo: V) -> Any:
+    def expand(e: Emit[V], attrs: NoAttrs, data: V, s: V, z: V, so: V, zo: V) -> V:
         return _formula(RelaxValues(e), function, data, s, z, so, zo, tensor(e.type_of(data)).dtype)
 
     return OpDef(
@@ -204,7 +204,7 @@ def softmax_compute(
     axis = attrs.axis % data.rank
     outer = (*data.shape[:axis], *data.shape[axis + 1 :])
 
-    def over(source: Callable[..., PrimExpr], reduce: Callable[..., Any], name: str) -> te.Tensor:
+    def over(source: Callable[..., PrimExpr], reduce: Callable[..., PrimExpr], name: str) -> te.Tensor:
         k = te.reduce_axis(data.shape[axis], "k")
         return te.compute(outer, lambda *i: reduce(source(*i[:axis], k.var, *i[axis:]), k), name)
 

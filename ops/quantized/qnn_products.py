@@ -314,7 +314,7 @@ def avg_pool2d_relax(e: Emit[V], attrs: AvgPool2DAttrs, data: V, s: V, z: V, so:
     return saturated(k, average, tensor(e.type_of(data)).dtype)
 
 
-def _no_check(*args: Any) -> None:
+def _no_check(*args: object) -> None:
     """Pooling has one input."""
 
 

@@ -6,8 +6,8 @@ Source of the semantics: TVM 0.27, ``python/tvm/relax/transform/legalize_ops/qdq
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from relay2relax.ops.registry.record import OpDef, OpError, SameOp
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.extent import equal, static
+from relay2relax.tir.extent import Extent, equal, static
 from relay2relax.tir.ir.expr import FloatImm, IntImm, PrimExpr, cast, const, maximum, minimum
 from relay2relax.tir.ir.intrinsics import call, max_value, min_value
 
@@ -52,7 +52,7 @@ def _parameters_fit(attrs: DequantizeAttrs | QuantizeAttrs, data: TensorType, sc
             raise OpError(f"there are {found.shape[0]} parameters for axis {attrs.axis} of {list(data.shape)}", index)
 
 
-def _is_single(shape: Any) -> bool:
+def _is_single(shape: Sequence[Extent]) -> bool:
     return all(static(extent) == 1 for extent in shape)
 
 

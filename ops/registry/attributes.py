@@ -91,7 +91,7 @@ class AttrField:
 
     name: str
     kind: str
-    default: Any
+    default: object
     optional: bool = False
 
     @property
@@ -114,7 +114,7 @@ def _attr_fields(cls: type) -> tuple[AttrField, ...]:
     )
 
 
-def _kind(hint: Any) -> str:
+def _kind(hint: object) -> str:
     if get_origin(hint) is Annotated:
         for extra in get_args(hint)[1:]:
             if isinstance(extra, Kind):

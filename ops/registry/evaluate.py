@@ -12,14 +12,14 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.ops.registry.lower import Origin
-from relay2relax.ops.registry.record import OpDef, OpError
+from relay2relax.ops.registry.record import A, OpDef, OpError
 from relay2relax.ops.registry.types import TensorType, TupleType, show
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.extent import as_prim
 from relay2relax.tir.ir.expr import FloatImm, PrimExpr, Var
 
 
-def kernel_value(op: OpDef, attrs: Any, args: Sequence[Any]) -> Any:
+def kernel_value(op: OpDef[A], attrs: A, args: Sequence[Any]) -> Any:
     """Return the value of a call of arrays, by the record's numpy kernel.
 
     Raises OpError for arguments that the kernel cannot take: Relay's rules look less closely at
@@ -33,7 +33,7 @@ def kernel_value(op: OpDef, attrs: Any, args: Sequence[Any]) -> Any:
         raise OpError(f"{op.name} cannot be computed of {given}: {error}") from error
 
 
-def _described(arg: Any) -> str:
+def _described(arg: object) -> str:
     if isinstance(arg, np.ndarray):
         return f"{of_array(arg)}{show(arg.shape)}"
     return f"({', '.join(map(_described, arg))})" if isinstance(arg, tuple) else str(arg)

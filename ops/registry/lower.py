@@ -11,7 +11,7 @@ from typing import Any
 
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.registry.attributes import attr_fields
-from relay2relax.ops.registry.record import OpDef
+from relay2relax.ops.registry.record import A, OpDef
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, as_prim, is_any
@@ -31,7 +31,7 @@ class Origin(FuncOrigin):
     args: tuple[Type | Shape, ...]
 
 
-def lower_call(op: OpDef, attrs: Any, args: Sequence[Type | Shape], out: Type, name: str) -> PrimFunc:
+def lower_call(op: OpDef[A], attrs: A, args: Sequence[Type | Shape], out: Type, name: str) -> PrimFunc:
     """Return the PrimFunc ``name`` that computes one call of ``op``.
 
     Parameters of the PrimFunc: the tensors among ``args`` (tuples flattened), then the tensors of
@@ -47,7 +47,7 @@ def lower_call(op: OpDef, attrs: Any, args: Sequence[Type | Shape], out: Type, n
     return replace(func, attrs={**func.attrs, **describe(op, attrs)})
 
 
-def lower_extents(op: OpDef, attrs: Any, args: Sequence[Type | Shape], out: Type, name: str) -> PrimFunc:
+def lower_extents(op: OpDef[A], attrs: A, args: Sequence[Type | Shape], out: Type, name: str) -> PrimFunc:
     """Return the PrimFunc ``name`` that computes the extents which ``out``, the result of a call,
     leaves unknown.
 
@@ -109,7 +109,7 @@ def _placeholders(op: OpDef, args: Sequence[Type | Shape]) -> tuple[list[te.Tens
     return inputs, [placeholder(arg, hint) for arg, hint in zip(args, names, strict=True)]
 
 
-def describe(op: OpDef, attrs: Any) -> dict[str, Any]:
+def describe(op: OpDef[A], attrs: A) -> dict[str, Any]:
     """Return operator name and attributes as plain values.
 
     Attributes that are null are left out.
@@ -119,7 +119,7 @@ def describe(op: OpDef, attrs: Any) -> dict[str, Any]:
     return {"op_name": op.name, **({"op_attrs": plain} if plain else {})}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     match value:
         case tuple():
             return [_plain(one) for one in value]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from relay2relax.core.errors import UnsupportedError
 
@@ -26,5 +26,5 @@ class Refusal:
     name: str
     reason: str
 
-    def __call__(self, *args: Any) -> NoReturn:
+    def __call__(self, *args: object) -> NoReturn:
         raise UnsupportedError(f"{self.name} cannot be run: {self.reason}")

@@ -78,7 +78,7 @@ def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -
     return [visit(name, type_) for name, type_ in params]
 
 
-def _check_dims(params: Iterable[tuple[str, Type]], dims: Mapping[str, Any]) -> None:
+def _check_dims(params: Iterable[tuple[str, Type]], dims: Mapping[str, object]) -> None:
     """Raise Relay2RelaxError where ``dims`` names no tensor, or is not made of names."""
     known: dict[str, Type] = {}
 

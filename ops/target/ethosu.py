@@ -8,7 +8,7 @@ Source of the types: TVM 0.18 src/relay/op/contrib/ethosu.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,7 +173,7 @@ def _given(value: Any, name: str) -> Any:
 def _under_kernel(
     attrs: EthosuConv2DAttrs | EthosuDepthwiseConv2DAttrs | EthosuPoolingAttrs,
     data: TensorType,
-    kernel: Any,
+    kernel: Sequence[Extent],
     dilation: tuple[Extent, ...],
 ) -> Shape:
     """Return the shape of what a kernel gives, the input made twice as large first where

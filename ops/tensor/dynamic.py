@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -319,7 +319,7 @@ def tensor_to_shape_type(attrs: NoAttrs, data: Type) -> Any:
     return (ANY,) * _length(data, 0, "the vector")
 
 
-def _no_program(*unused: object) -> Any:
+def _no_program(*unused: object) -> NoReturn:
     raise UnsupportedError("R.tensor_to_shape: no tensor program gives a shape")
 
 

@@ -79,7 +79,7 @@ class RelaxOneHotAttrs:
     axis: Int = -1
 
 
-def _extent(value: Any, name: str) -> Extent:
+def _extent(value: Extent, name: str) -> Extent:
     if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)) or isinstance(value, FloatImm):
         raise OpError(f"`{name}` is an integer, this is {value!r}")
     return canonical(value)
@@ -109,7 +109,7 @@ def eye_like_type(attrs: EyeLikeAttrs, data: Type) -> TensorType:
     return TensorType(found.shape, attrs.dtype or found.dtype)
 
 
-def _eye(out: TensorType, k: Any) -> te.Tensor:
+def _eye(out: TensorType, k: Extent) -> te.Tensor:
     diagonal, one, zero = as_prim(_extent(k, "k")), const(1, out.dtype), const(0, out.dtype)
     return te.compute(out.shape, lambda i, j: Select((j - i).equal(diagonal), one, zero), "T_eye")
 

@@ -21,7 +21,7 @@ from relay2relax.ops.registry.attributes import (
     Integer,
     Sections,
 )
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Tensors, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Tensors, V, Value
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.create import static_shape
@@ -285,7 +285,7 @@ def relax_split_type(attrs: SplitAttrs, data: Type) -> Type:
     return TupleType(parts) if len(parts) > 1 else parts[0]
 
 
-def relax_split_numpy(attrs: SplitAttrs, data: Array) -> Any:
+def relax_split_numpy(attrs: SplitAttrs, data: Array) -> Value:
     """Return a view for each part, or the data where there is one."""
     axis = normal_axis(attrs.axis, data.ndim)
     cuts = [static_shape(cut) for cut in _relax_cuts(attrs, data.shape[axis])]

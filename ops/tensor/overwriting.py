@@ -7,7 +7,7 @@ elements are repeated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,14 +113,14 @@ def index_put_compute(
     return te.extern([out.shape], [out.dtype], [data, *indices, values], build, "T_index_put")[0]
 
 
-def _named_places(values: Sequence[PrimExpr], body: Any, named: tuple[PrimExpr, ...] = ()) -> Stmt:
+def _named_places(values: Sequence[PrimExpr], body: Callable[..., Stmt], named: tuple[PrimExpr, ...] = ()) -> Stmt:
     if not values:
         result: Stmt = body(*named)
         return result
     return let(values[0], lambda v: _named_places(values[1:], body, (*named, v)), "place")
 
 
-def _each(extents: Sequence[Extent], body: Any, at: tuple[PrimExpr, ...] = ()) -> Stmt:
+def _each(extents: Sequence[Extent], body: Callable[..., Stmt], at: tuple[PrimExpr, ...] = ()) -> Stmt:
     """Return the loops around ``body(i, j, …)``."""
     if not extents:
         result: Stmt = body(*at)

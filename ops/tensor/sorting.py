@@ -19,7 +19,7 @@ from relay2relax.ops.common.order import before, order_compute, order_numpy, sor
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, repeat_while, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, DType, InlineString, Int, OptionalInteger
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Tensors, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Settled, Tensors, V, Value
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.dynamic_kernels import topk_extents
@@ -257,7 +257,7 @@ def topk_type(attrs: RelaxTopkAttrs | TopkAttrs, data: Type, *k: Type) -> Type:
     return indices if attrs.ret_type == "indices" else TupleType((values, indices))
 
 
-def topk_numpy(attrs: Any, data: Array, *given: Array) -> Any:
+def topk_numpy(attrs: Any, data: Array, *given: Array) -> Value:
     """Return the first ``k`` of the sorted axis. Raises OpError where the axis is shorter."""
     k = int(given[0].reshape(())) if given else attrs.k
     extent = data.shape[attrs.axis]
@@ -317,7 +317,7 @@ def dyn_topk_relax(e: Emit[V], attrs: TopkAttrs, data: V, k: V) -> V:
     return topk_relax(e, replace(attrs, k=int(value.reshape(()))), data)
 
 
-def dyn_topk_settled(attrs: TopkAttrs, numbers: tuple[Shape | None, ...]) -> tuple[OpDef, Any, tuple[int, ...]] | None:
+def dyn_topk_settled(attrs: TopkAttrs, numbers: tuple[Shape | None, ...]) -> Settled | None:
     """A ``k`` that is known beforehand is one among the attributes."""
     given = numbers[1]
     k = static(given[0]) if given is not None and len(given) == 1 else None

@@ -6,9 +6,8 @@ and Relax do just that, a tensor expression computes where an element comes from
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -223,7 +222,7 @@ def space_to_depth_compute(attrs: SubPixelAttrs, out: TensorType, data: te.Tenso
     return te.compute(out.shape, element, "space_to_depth")
 
 
-def _sub_pixel(name: str, parts: Any, compute: Definition, doc: str) -> OpDef:
+def _sub_pixel(name: str, parts: Callable[..., _Parts], compute: Definition, doc: str) -> OpDef:
     def infer(attrs: SubPixelAttrs, data: Type) -> TensorType:
         return TensorType(parts(attrs, data).shape, tensor(data).dtype)
 

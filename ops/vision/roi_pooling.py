@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, Union
+from typing import TypeAlias, Union
 
 import numpy as np
 
@@ -108,7 +108,7 @@ def _least(attrs: AlignAttrs) -> float | None:
     return None if isinstance(attrs, RelaxROIAlignAttrs) and attrs.aligned else 1.0
 
 
-def _image(roi: Any, batch: int) -> int:
+def _image(roi: Numbers, batch: int) -> int:
     """Return the image of a region.
 
     TVM reads whatever lies beyond the images, here the last one is meant.
@@ -306,7 +306,7 @@ def pool_numpy(attrs: ROIPoolAttrs, data: Array, rois: Array) -> Array:
     return result
 
 
-def _half_away(value: Any) -> int:
+def _half_away(value: float) -> int:
     """Return the nearest integer, halves away from zero."""
     return int(math.copysign(math.floor(abs(float(value)) + 0.5), float(value)))
 
