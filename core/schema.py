@@ -145,7 +145,7 @@ def _refuse(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a number of JSON")
 
 
-def _repeated(document: Any) -> Path:
+def _repeated(document: object) -> Path:
     """Return the path to the first key that stands twice in its object."""
     stack: list[tuple[Path, Any]] = [((), document)]
     while stack:
@@ -170,7 +170,7 @@ def _at(path: Sequence[str | int]) -> str:
     return " at $" + "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path) if path else ""
 
 
-def _path(value: object, form: Any, written: str) -> Path:
+def _path(value: object, form: object, written: str) -> Path:
     """Return a path that msgspec wrote, which has ``[...]`` for a key of a map, with that key."""
     path: Path = ()
     for name, index, _ in _STEP.findall(written):
@@ -178,7 +178,7 @@ def _path(value: object, form: Any, written: str) -> Path:
     return path
 
 
-def _key_at_fault(value: object, form: Any, path: Path) -> str:
+def _key_at_fault(value: object, form: object, path: Path) -> str:
     """Return the first key of the map at ``path`` whose value is not of the form it should have."""
     keys = list(_inside(value, path))
     while len(keys) > 1:

@@ -356,7 +356,7 @@ class ScriptSource:
                 return float(value) if isinstance(value, str) and "float" in (self.dotted(func) or "") else value
         raise self.problem(node, "this is no literal", "expected a number, a string, a list or a dictionary")
 
-    def _computed(self, left: Any, op: ast.operator, right: Any, node: ast.AST) -> int | float:
+    def _computed(self, left: object, op: ast.operator, right: object, node: ast.AST) -> int | float:
         """Return ``1.0 / 3.0`` and its like."""
         if not all(isinstance(one, (int, float)) and abs(one) < _LARGEST for one in (left, right)):
             raise self.problem(node, "only numbers can be computed with", "expected numbers")

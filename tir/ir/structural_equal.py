@@ -8,7 +8,6 @@ blocks do not count, nor where a function came from.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
 
 from relay2relax.tir.ir.expr import (
     Binary,
@@ -135,13 +134,13 @@ class _Writer:
                 self.expr(one.begin)
                 self.expr(one.extent)
 
-    def notes(self, notes: Mapping[str, Any]) -> None:
+    def notes(self, notes: Mapping[str, object]) -> None:
         self.out.append(len(notes))
         for name in sorted(notes):
             self.out.append(name)
             self.note(notes[name])
 
-    def note(self, value: Any) -> None:
+    def note(self, value: object) -> None:
         """Write an attribute's value; entries of a dictionary are in the order of their keys."""
         match value:
             case Mapping():

@@ -321,7 +321,7 @@ def map_block(
         buffer, region = buffers.get(match.buffer, match.buffer), map_region(match.region, change_expr, buffers)
         return match if buffer is match.buffer and region is match.region else MatchBuffer(buffer, region)
 
-    def change_note(value: Any) -> Any:
+    def change_note(value: object) -> Any:
         """Replace buffers, of which annotations may hold lists."""
         match value:
             case Buffer():
