@@ -23,6 +23,12 @@ Made from the command by `python tools/command_page.py`; a test keeps it up to d
 Exit codes are 0 for success, 1 for an error in the input or a disagreement, and 2 for wrong usage.
 An error is printed without a traceback, with the line of the source that it is about.
 `relay2relax --version` shows the version, and `relay2relax COMMAND --help` what stands here.
+
+| variable of the environment | what it says |
+|---|---|
+| `RELAY2RELAX_THREADS` | how many threads compiled programs use; by default as many as there are processors |
+| `RELAY2RELAX_CACHE` | the folder of the build cache |
+| `CC` | the C compiler |
 """
 
 
@@ -39,7 +45,9 @@ def _section(command: Callable[..., Any]) -> Iterator[str]:
         one.name: (*_split(hints[one.name]), one.default) for one in inspect.signature(command).parameters.values()
     }
     arguments = [(info, default) for _, info, default in params.values() if isinstance(info, ArgumentInfo)]
-    options = [(key, *rest) for key, rest in params.items() if isinstance(rest[1], OptionInfo)]
+    options = [
+        (key, kind, info, default) for key, (kind, info, default) in params.items() if isinstance(info, OptionInfo)
+    ]
     yield f"## {name}"
     yield ""
     yield textwrap.fill(" ".join((command.__doc__ or "").split()), 100, break_on_hyphens=False)

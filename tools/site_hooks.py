@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import re
 import shutil
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -33,15 +35,27 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead links to pages of the root to where the site has them."""
+    """Lead links to pages of the root to where the site has them, and name what packages offer."""
     for name, there in _FROM_ROOT.items():
         markdown = re.sub(rf"\]\(((?:\.\./)*)\.\./{re.escape(name)}", rf"](\1{there}", markdown)
-    return markdown
+    return re.sub(r"^::: ([\w.]+)$", lambda match: _with_members(match[1]), markdown, flags=re.M)
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Leave out the roles that docstrings put before names, ``:class:`` and its like."""
     return re.sub(r":(?:class|data|func|meth|mod):(<code>)~?", r"\1", html)
+
+
+def _with_members(package: str) -> str:
+    """Return what mkdocstrings is told of a package: its public names, which are loaded when first
+    used and therefore not in its source.
+    """
+    module = import_module(package)
+    names = getattr(module, "__all__", None) or [
+        name for name, value in vars(module).items() if getattr(value, "__module__", "") == package
+    ]
+    shown = sorted(n for n in names if not n.startswith("_") and not isinstance(getattr(module, n), ModuleType))
+    return f"::: {package}\n    options:\n      members: [{', '.join(shown)}]"
 
 
 def _listed(entries: list[Any]) -> list[Any]:

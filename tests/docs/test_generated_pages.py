@@ -39,9 +39,3 @@ def test_every_decision_is_in_the_list() -> None:
 def test_picture_of_the_data_flow() -> None:
     script = _script("architecture_picture")
     assert script.PICTURE.read_text() == script.picture(), "run python tools/architecture_picture.py"
-
-
-def test_python_reference() -> None:
-    script = _script("python_pages")
-    written = {path: path.read_text() for path in script.FOLDER.glob("*.md")}
-    assert written == script.pages(), "run python tools/python_pages.py"
