@@ -1,9 +1,9 @@
 """Execution: Relay executors, the Relax virtual machine, and the backends that run tensor programs.
 
 ``create_executor`` runs Relay modules, ``build`` and ``VirtualMachine`` run Relax modules; both on
-numpy (``numpy_tir.py`` and the operators' own kernels), on generated C (``c/``) or in an installed
+numpy (``numpy/tir.py`` and the operators' own kernels), on generated C (``c/``) or in an installed
 apache-tvm (``tvm/``). ``export_c`` writes a Relax module as a C library; ``libraries`` lets
-OpenBLAS or PyTorch compute what they can.
+OpenBLAS or PyTorch compute what they can. Begin reading with ``targets.py``.
 """
 
 from typing import TYPE_CHECKING

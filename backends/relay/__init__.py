@@ -1,1 +1,1 @@
-"""The Relay executors."""
+"""The Relay executors: begin reading with ``executor.py``, then ``code.py`` and ``machine.py``."""

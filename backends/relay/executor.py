@@ -2,7 +2,7 @@
 **params)``.
 
 The kinds are TVM's ``debug``, ``graph`` and ``vm``. All run the same code on the same machine
-(``relay_code.py``, ``relay_machine.py``). ``graph`` admits only first-order dataflow, which TVM's
+(``code.py``, ``machine.py``). ``graph`` admits only first-order dataflow, which TVM's
 graph executor would run, and says of everything else why it cannot; ``vm`` compiles the whole
 module beforehand; its code can be shown and kept in a file.
 """

@@ -110,9 +110,7 @@ class Machine:
 
     def run(self, closure: Closure, args: Sequence[object]) -> Any:
         """Return the result of calling ``closure``."""
-        if len(args) != len(closure.code.params):
-            given = f"{len(args)} were given"
-            raise ExecutionError(f"{closure.code.name} takes {len(closure.code.params)} arguments, {given}")
+        _called(closure, args)
         with np.errstate(all="ignore"):
             return self._run(closure, args)
 
@@ -123,24 +121,14 @@ class Machine:
         while True:
             instruction = code.instructions[at]
             match instruction:
-                case CallOperator(target, _, _, inputs, expr):
-                    values = [registers[one] for one in inputs]
-                    try:
-                        value = registers[target] = self.kernels.run(instruction, values)
-                    except OpError as problem:
-                        raise self._refused(instruction, values, problem) from problem
-                    if observe is not None:
-                        observe(expr, value)
-                    # A local name would keep the operands alive past their release.
-                    del values, value
-                case MakeTuple(target, inputs, expr):
-                    registers[target] = tuple([registers[one] for one in inputs])
+                case CallOperator(target, expr=expr):
+                    registers[target] = self._operated(instruction, registers)
                     if observe is not None:
                         observe(expr, registers[target])
-                case Project(target, source, index, expr):
-                    registers[target] = registers[source][index]
+                case MakeTuple() | Project() | Move() | MakeRef() | ReadRef() | WriteRef():
+                    registers[instruction.target] = _computed(instruction, registers)
                     if observe is not None:
-                        observe(expr, registers[target])
+                        observe(instruction.expr, registers[instruction.target])
                 case CallFunction(target, callee, inputs, expr, tail):
                     function = registers[callee]
                     arguments = [registers[one] for one in inputs]
@@ -149,69 +137,60 @@ class Machine:
                         if observe is not None:
                             observe(expr, registers[target])
                     else:
+                        entered = _enter(_called(function, arguments), arguments)
                         for one in code.released[at]:
                             registers[one] = None
                         # The frame of a call in tail position has nothing left to do.
                         if not tail or observe is not None:
                             callers.append(_Caller(registers, code, at + 1, target, expr))
-                        code, registers, at = function.code, _enter(function, arguments), 0
-                        del arguments
+                        code, registers, at = function.code, entered, 0
+                        del arguments, entered
                         continue
                 case Return(source):
                     result = registers[source]
                     if not callers:
                         return result
-                    registers, code, at, target, expr = callers.pop()
+                    registers, code, at, target, called = callers.pop()
                     registers[target] = result
                     if observe is not None:
-                        observe(expr, result)
+                        observe(called, result)
                     del result
                     continue
-                case Move(target, source, expr):
-                    registers[target] = registers[source]
-                    if observe is not None:
-                        observe(expr, registers[target])
-                case JumpUnless(source, to):
-                    if not registers[source]:
+                case JumpUnless(source, to) | JumpUnlessMade(source, _, to):
+                    if not _holds(instruction, registers[source]):
                         at = to
                         continue
                 case Jump(to):
                     at = to
                     continue
-                case MakeClosure(target, inner, captured):
-                    made = Closure(self, inner, [registers[one] for one in captured])
-                    registers[target] = made
-                    # A recursive function has captured its own register, before the closure was in
-                    # it.
-                    made.captured = [made if one == target else registers[one] for one in captured]
-                case JumpUnlessMade(source, constructor, to):
-                    if not registers[source].constructor.same_as(constructor):
-                        at = to
-                        continue
+                case MakeClosure(target):
+                    registers[target] = self._closure(instruction, registers)
                 case Field(target, source, index):
-                    whole = registers[source]
-                    registers[target] = (whole.fields if isinstance(whole, AdtValue) else whole)[index]
-                case MakeRef(target, source, expr):
-                    registers[target] = RefValue(registers[source])
-                    if observe is not None:
-                        observe(expr, registers[target])
-                case ReadRef(target, source, expr):
-                    registers[target] = registers[source].value
-                    if observe is not None:
-                        observe(expr, registers[target])
-                case WriteRef(target, source, written, expr):
-                    registers[source].value = registers[written]
-                    registers[target] = ()
-                    if observe is not None:
-                        observe(expr, ())
+                    registers[target] = _field(registers[source], index)
                 case Fail(source, expr):
-                    title = f"no clause of this match fits {registers[source]!r}"
-                    raise ExecutionError(Diagnostic(title, self.mod.locations.get(expr)), self.mod.source)
+                    raise self._unmatched(registers[source], expr)
                 case _:
                     assert_never(instruction)
             for one in code.released[at]:
                 registers[one] = None
             at += 1
+
+    def _closure(self, instruction: MakeClosure, registers: list[Any]) -> Closure:
+        made = Closure(self, instruction.code, [registers[one] for one in instruction.captured])
+        # A recursive function has captured its own register, before the closure was in it.
+        made.captured = [made if one == instruction.target else registers[one] for one in instruction.captured]
+        return made
+
+    def _operated(self, call: CallOperator, registers: list[Any]) -> object:
+        values = [registers[one] for one in call.args]
+        try:
+            return self.kernels.run(call, values)
+        except OpError as problem:
+            raise self._refused(call, values, problem) from problem
+
+    def _unmatched(self, value: object, expr: Expr) -> ExecutionError:
+        title = f"no clause of this match fits {value!r}"
+        return ExecutionError(Diagnostic(title, self.mod.locations.get(expr)), self.mod.source)
 
     def _refused(self, call: CallOperator, values: Sequence[object], problem: OpError) -> ExecutionError:
         shapes = ", ".join(str(getattr(value, "shape", "a tuple")) for value in values)
@@ -229,3 +208,58 @@ def _enter(closure: Closure, args: Sequence[object]) -> list[Any]:
     for register, value in zip(code.params, args, strict=True):
         registers[register] = value
     return registers
+
+
+def _computed(instruction: MakeTuple | Project | Move | MakeRef | ReadRef | WriteRef, registers: list[Any]) -> object:
+    """Return the value of an instruction that only moves values about."""
+    match instruction:
+        case MakeTuple(_, inputs):
+            return tuple([registers[one] for one in inputs])
+        case Project(_, source, index):
+            return _field(registers[source], index)
+        case Move(_, source):
+            return registers[source]
+        case MakeRef(_, source):
+            return RefValue(registers[source])
+        case ReadRef(_, source):
+            return _cell(registers[source]).value
+        case WriteRef(_, source, written):
+            _cell(registers[source]).value = registers[written]
+            return ()
+
+
+# Code that was compiled has the types it was compiled with; that of a file may be anything.
+
+
+def _called(function: object, args: Sequence[object]) -> Closure:
+    if not isinstance(function, Closure):
+        raise ExecutionError(f"{type(function).__name__} was called, which is not a function")
+    if len(args) != len(function.code.params):
+        given = f"{len(args)} were given"
+        raise ExecutionError(f"{function.code.name} takes {len(function.code.params)} arguments, {given}")
+    return function
+
+
+def _field(whole: object, index: int) -> object:
+    fields = whole.fields if isinstance(whole, AdtValue) else whole
+    if not isinstance(fields, (tuple, list)) or index >= len(fields):
+        raise ExecutionError(f"{type(whole).__name__} has no field {index}")
+    return fields[index]
+
+
+def _cell(value: object) -> RefValue:
+    if not isinstance(value, RefValue):
+        raise ExecutionError(f"{type(value).__name__} is not a reference")
+    return value
+
+
+def _holds(jump: JumpUnless | JumpUnlessMade, value: object) -> bool:
+    """Whether what a jump asks of ``value`` holds, so that it is not taken."""
+    if isinstance(jump, JumpUnlessMade):
+        if not isinstance(value, AdtValue):
+            raise ExecutionError(f"{type(value).__name__} is not a value of an algebraic data type")
+        return value.constructor.same_as(jump.constructor)
+    try:
+        return bool(value)
+    except ValueError as problem:
+        raise ExecutionError(f"a condition is a tensor without dimensions: {problem}") from problem

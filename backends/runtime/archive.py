@@ -17,8 +17,9 @@ import math
 import os
 import struct
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -36,6 +37,9 @@ class _Tensor(Form, frozen=True):
 class _Table(Form, frozen=True):
     tensors: tuple[_Tensor, ...]
 
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 _MARK = b"R2RXEXE\n"
 _LENGTH = struct.Struct("<Q")
@@ -137,3 +141,19 @@ def _tensor(path: str | os.PathLike[str], number: int, entry: _Tensor, elements:
         return np.frombuffer(elements, dtype, count, entry.offset).reshape(entry.shape)
     except ValueError as problem:
         raise ParseError(f"{where}: {lies}: {problem}") from problem
+
+
+def read_at(place: str, read: Callable[[S], T], value: S) -> T:
+    """Return what ``read`` makes of ``value``; its ParseError gets the place in the header."""
+    try:
+        return read(value)
+    except ParseError as problem:
+        title = problem.diagnostics[0].title
+        joined, inner = title.rpartition(" at $")[::2] if " at $" in title else (title, "")
+        raise ParseError(f"{joined} at {place}{inner}") from problem
+
+
+def each_at(place: str, read: Callable[[S], T], values: Iterable[S]) -> Iterable[T]:
+    """Yield what ``read`` makes of the items of the list at ``place``."""
+    for number, one in enumerate(values):
+        yield read_at(f"{place}[{number}]", read, one)

@@ -2,7 +2,7 @@
 threads.
 
 Runs of ``call_tir`` are put together and fused, every stage is scheduled
-(``backends/c/schedule.py``), and each stage becomes a PrimFunc again, called by ``call_tir``.
+(``c/schedule/schedule.py``), and each stage becomes a PrimFunc again, called by ``call_tir``.
 Stages that write one tensor together stay together; equal PrimFuncs are shared. What depends on
 constants alone is computed here, once; what depends on weights that are parameters becomes a
 function of its own. What is printed is plain TVMScript, which apache-tvm builds with its default

@@ -7,11 +7,9 @@ processor that the file is read on.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TypeVar
 
-from relay2relax.backends.runtime.archive import read_archive
+from relay2relax.backends.runtime.archive import each_at, read_archive, read_at
 from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.backends.vm import bytecode as bc
 from relay2relax.backends.vm import function_spec as spec
@@ -30,8 +28,6 @@ from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Buffer
 from relay2relax.tir.ir.stmt import PrimFunc
 
-S = TypeVar("S")
-T = TypeVar("T")
 # Dtypes of scalars that no array has, and the one that stands for any.
 _NO_ARRAYS = ("handle", "void")
 
@@ -59,22 +55,22 @@ class _Reader:
         self.header = header
         self.tensors = tensors
         self.names = [one.name for one in header.functions]
-        self.values = _at("$.variables", ValueReader, header.variables)
+        self.values = read_at("$.variables", ValueReader, header.variables)
         self.weights: dict[Buffer, Array] = {}
         self.programs: dict[str, PrimFunc] = {}
         if header.script:
-            module = _at("$.script", parse, header.script)
+            module = read_at("$.script", parse, header.script)
             self.programs = {var.name: one for var, one in module.functions.items() if isinstance(one, PrimFunc)}
 
     def program(self) -> bc.Program:
-        constants = tuple(_each("$.constants", self.constant, self.header.constants))
-        functions = tuple(_each("$.functions", self.entry, self.header.functions))
+        constants = tuple(each_at("$.constants", self.constant, self.header.constants))
+        functions = tuple(each_at("$.functions", self.entry, self.header.functions))
         if len(set(self.names)) != len(self.names):
             raise ParseError("two functions of the table have one name at $.functions")
         verifier = Verifier(functions, constants)
         for number, function in enumerate(functions):
             if isinstance(function, bc.VMFunction):
-                _at(f"$.functions[{number}]", verifier.verify, function)
+                read_at(f"$.functions[{number}]", verifier.verify, function)
         return bc.Program(functions, constants, self.header.target, self.weights)
 
     def constant(self, constant: f.Constant) -> bc.Pooled:
@@ -115,7 +111,7 @@ class _Reader:
             case f.Function():
                 parameters = tuple(spec.Parameter(one.name, _form(one.form)) for one in entry.parameters)
                 known = spec.FunctionSpec(parameters, _checks(entry.checks), _kernel(entry.kernel))
-                code = tuple(_each("$.code", self.instruction, entry.code))
+                code = tuple(each_at("$.code", self.instruction, entry.code))
                 return bc.VMFunction(entry.name, known, code, entry.registers)
 
     def operator_kernel(self, entry: f.OperatorKernel) -> PrimFunc:
@@ -209,19 +205,3 @@ def _below(number: int, limit: int, what: str) -> int:
     if number >= limit:
         raise ParseError(f"expected {what} below {limit}, found {number}")
     return number
-
-
-def _at(place: str, read: Callable[[S], T], value: S) -> T:
-    """Return what ``read`` makes of ``value``; its ParseError gets the place in the header."""
-    try:
-        return read(value)
-    except ParseError as problem:
-        title = problem.diagnostics[0].title
-        joined, inner = title.rpartition(" at $")[::2] if " at $" in title else (title, "")
-        raise ParseError(f"{joined} at {place}{inner}") from problem
-
-
-def _each(place: str, read: Callable[[S], T], values: Iterable[S]) -> Iterable[T]:
-    """Yield what ``read`` makes of the items of the list at ``place``."""
-    for number, one in enumerate(values):
-        yield _at(f"{place}[{number}]", read, one)
