@@ -62,7 +62,9 @@ def from_json(text: str) -> MSCGraph:
         raise ParseError(f"{document.EXTRA!r}: expected version {document.VERSION}, found {head.version}")
     try:
         if head.script is None:
-            graph = _Reader(read_value(written, document.RelayDocument, _WHAT)).graph()
+            program = read_value(written, document.RelayDocument, _WHAT)
+            del written  # else it would stay in memory while the graph is made
+            graph = _Reader(program).graph()
         else:
             graph = _relax_graph(read_value(written, document.RelaxDocument, _WHAT))
         check_well_formed(graph)
