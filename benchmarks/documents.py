@@ -77,6 +77,7 @@ def reader(form: typing.Any) -> Callable[[typing.Any], object]:
         return lambda value: _of(value, form)
     hints = typing.get_type_hints(form)
     readers = [(field.name, reader(hints[field.name])) for field in fields(form)]
+    assert isinstance(form, type)
     make: Callable[..., object] = form
 
     def record(value: typing.Any) -> object:
