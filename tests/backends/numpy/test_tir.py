@@ -124,7 +124,7 @@ def test_reduction_of_pairs_takes_the_first_of_equal_values() -> None:
         left = binary("or", a[1] > b[1], binary("and", a[1].equal(b[1]), a[0] < b[0]))
         return Select(left, a[0], b[0]), Select(left, a[1], b[1])
 
-    results = te.compute(
+    results = te.compute_several(
         (4,),
         lambda i: te.Reduce(
             combine, (IntImm(-1, "int32"), IntImm(-(2**31), "int32")), (cast("int32", k.var), x[i, k]), (k,)
