@@ -152,9 +152,9 @@ def check(text: str) -> bool:
 
 def timed(text: str) -> float:
     """Return how long :func:`check` takes."""
-    start = time.perf_counter()
+    start = time.process_time()
     check(text)
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def run(inputs: int, seed: int = 0) -> None:
