@@ -104,7 +104,7 @@ format: $(VENV)/.check  ## Format the sources.
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.docs  ## Set up, then build the documentation as a site in site/; broken links fail.
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 golden: $(VENV)/.test  ## Rewrite golden text files; review the difference.
 	RELAY2RELAX_SWEEP=all $(BIN)/pytest --update-golden $(PYTEST_ARGS)
