@@ -68,7 +68,7 @@ test-tvm: test-tvm-0.25 test-tvm-0.26 test-tvm-0.27  ## Run the scripts of every
 test-tvm-%: pyproject.toml setup.py
 	test -d $(VENV)-tvm-$* || $(PYTHON) -m venv $(VENV)-tvm-$*
 	$(VENV)-tvm-$*/bin/python -m pip --quiet install --editable ".[test]" $(TVM_$*)
-	RELAY2RELAX_SWEEP=all $(VENV)-tvm-$*/bin/pytest -n 2 tests/translator tests/backends/scheduled/test_scheduled.py -k apache_tvm
+	$(VENV)-tvm-$*/bin/pytest -n 2 tests/translator tests/backends/scheduled/test_scheduled.py -k apache_tvm
 
 check: $(VENV)/.check house imports types profile-import  ## Set up, then lint, check types, imports, limits and start-up.
 	$(BIN)/ruff check .
@@ -104,7 +104,7 @@ format: $(VENV)/.check  ## Format the sources.
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.docs  ## Set up, then build the documentation as a site in site/; broken links fail.
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict --quiet
 
 golden: $(VENV)/.test  ## Rewrite golden text files; review the difference.
 	RELAY2RELAX_SWEEP=all $(BIN)/pytest --update-golden $(PYTEST_ARGS)

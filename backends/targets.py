@@ -13,6 +13,7 @@ from relay2relax.backends.vm.executable import Executable
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import running, translating
 from relay2relax.relax_ir.inference.sharding import require_one_device
 from relay2relax.relax_ir.ir.expr import IRModule
 from relay2relax.relax_ir.transform import FoldConstant
@@ -53,7 +54,7 @@ def build(module: IRModule, target: str = "numpy") -> AnyExecutable:
             from relay2relax.backends import tvm
 
             return tvm.build(module)
-    raise UnsupportedError(f"there is no target {target!r}; there are: {', '.join(TARGETS)}")
+    raise UnsupportedError(f"there is no target {target!r}; there are: {', '.join(TARGETS)}", kind=translating.CHOICE)
 
 
 def _evaluate(func: PrimFunc, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -62,5 +63,7 @@ def _evaluate(func: PrimFunc, inputs: Sequence[Array], outputs: Sequence[Array])
     One that calls functions by name waits until they are asked for.
     """
     if outside_names(func):
-        raise UnsupportedError(f"{func.name} calls functions that are looked up when it runs")
+        raise UnsupportedError(
+            f"{func.name} calls functions that are looked up when it runs", kind=running.NOT_ON_BACKEND
+        )
     evaluate_prim_func(func, inputs, outputs)

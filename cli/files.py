@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from relay2relax.core import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors.table import files
 from relay2relax.core.output import write_all
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def parse_dims(options: list[str]) -> dict[str, tuple[str | None, ...]]:
     for option in options:
         name, equals, text = option.partition("=")
         if not equals or not name:
-            raise Relay2RelaxError(f"--dims {option!r}: expected NAME=DIM,DIM,… such as data=batch,_,_,_")
+            raise Relay2RelaxError(
+                f"--dims {option!r}: expected NAME=DIM,DIM,… such as data=batch,_,_,_", kind=files.OPTION
+            )
         dims[name] = tuple(None if part.strip() in ("", "_") else part.strip() for part in text.split(","))
     return dims

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import files
 
 # The module that a pass takes and returns: Relay's or Relax's.
 M = TypeVar("M")
@@ -83,9 +84,13 @@ class PassContext:
     def __post_init__(self) -> None:
         for name, value in self.config.items():
             if name not in CONFIGS:
-                raise Relay2RelaxError(f"no pass has an option {name!r}; there are: {', '.join(CONFIGS)}")
+                raise Relay2RelaxError(
+                    f"no pass has an option {name!r}; there are: {', '.join(CONFIGS)}", kind=files.OPTION
+                )
             if not isinstance(value, CONFIGS[name]):
-                raise Relay2RelaxError(f"the option {name!r} is {value!r}, expected {CONFIGS[name].__name__}")
+                raise Relay2RelaxError(
+                    f"the option {name!r} is {value!r}, expected {CONFIGS[name].__name__}", kind=files.OPTION
+                )
 
     @staticmethod
     def current() -> PassContext:

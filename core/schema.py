@@ -37,6 +37,7 @@ from msgspec import field
 from typing_extensions import dataclass_transform
 
 from relay2relax.core.errors import ParseError
+from relay2relax.core.errors.table import reading
 
 __all__ = ["Extent", "Form", "OpenExtent", "field", "parse_json", "read_json", "read_value", "to_plain"]
 
@@ -85,10 +86,10 @@ def read_value(value: object, form: type[T], what: str) -> T:
         said, _, written = str(error).partition(" - at `$")
         path = _path(value, form, written.rstrip("`"))
     except RecursionError:
-        raise ParseError(f"{what} is nested too deeply") from None
+        raise ParseError(f"{what} is nested too deeply", kind=reading.JSON_DOCUMENT) from None
     for pattern, ours in _WORDS:
         said = pattern.sub(ours, said)
-    raise ParseError(f"{what}: {said}{_at(path)}")
+    raise ParseError(f"{what}: {said}{_at(path)}", kind=reading.JSON_DOCUMENT)
 
 
 def to_plain(value: object) -> Any:
@@ -106,14 +107,16 @@ def parse_json(content: str | bytes, what: str) -> Any:
         return json.loads(content, object_pairs_hook=_object, parse_float=_finite, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise ParseError(f"{what} is not a JSON document ({place}): {error.msg}") from None
+        raise ParseError(f"{what} is not a JSON document ({place}): {error.msg}", kind=reading.JSON_DOCUMENT) from None
     except RecursionError:
-        raise ParseError(f"{what} is not a JSON document: it is nested too deeply") from None
+        raise ParseError(
+            f"{what} is not a JSON document: it is nested too deeply", kind=reading.JSON_DOCUMENT
+        ) from None
     except _RepeatedKeyError:
         *path, name = _repeated(json.loads(content, object_pairs_hook=_Pairs))
-        raise ParseError(f"{what}: the key {name!r} stands twice{_at(path)}") from None
+        raise ParseError(f"{what}: the key {name!r} stands twice{_at(path)}", kind=reading.JSON_DOCUMENT) from None
     except ValueError as error:
-        raise ParseError(f"{what} is not a JSON document: {error}") from None
+        raise ParseError(f"{what} is not a JSON document: {error}", kind=reading.JSON_DOCUMENT) from None
 
 
 # --- what JSON leaves open ------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from relay2relax.core.errors import Diagnostic, ParseError
+from relay2relax.core.errors import Diagnostic, ErrorKind, ParseError
+from relay2relax.core.errors.table import script
 from relay2relax.core.source import SourceRange, SourceText
 
 # The namespaces under all names that they had: ``I`` of modules, ``R`` of Relax, ``T`` of tensor
@@ -143,9 +144,9 @@ class ScriptSource:
         except SyntaxError as error:
             raise ParseError(self._syntax(error), self.text) from error
         except ValueError as error:
-            raise ParseError(Diagnostic(f"the text is no script: {error}")) from error
+            raise ParseError(Diagnostic(f"the text is no script: {error}", kind=script.MALFORMED)) from error
         except (RecursionError, MemoryError) as error:
-            raise ParseError(Diagnostic("the script is nested too deep")) from error
+            raise ParseError(Diagnostic("the script is nested too deep", kind=script.MALFORMED)) from error
         self.functions = {node.name: node for node in _statements(self.tree) if isinstance(node, ast.FunctionDef)}
         # What a module is called by its own functions.
         self.modules = {"cls", *(node.name for node in self.tree.body if isinstance(node, ast.ClassDef))}
@@ -161,7 +162,7 @@ class ScriptSource:
         line, column = error.lineno or 1, error.offset or 1
         end = error.end_offset if error.end_lineno == line and error.end_offset else column + 1
         where = SourceRange(self.text.name, line, column, line, max(end, column + 1))
-        return Diagnostic("the script is not Python", where, error.msg or "invalid syntax")
+        return Diagnostic("the script is not Python", where, error.msg or "invalid syntax", kind=script.NOT_PYTHON)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         module = node.module if isinstance(node, ast.ImportFrom) else None
@@ -193,7 +194,7 @@ class ScriptSource:
 
         It is not reported again.
         """
-        return FollowsError(Diagnostic(f"`{name}` is mistaken"))
+        return FollowsError(Diagnostic(f"`{name}` is mistaken", kind=script.MALFORMED))
 
     def put_down(self, problem: ScriptProblem, where: SourceRange | None = None) -> None:
         """Add a mistake to the list, unless it follows from one that is there or is there
@@ -216,10 +217,16 @@ class ScriptSource:
         return offset + 1 if text.isascii() else len(text.encode()[:offset].decode(errors="ignore")) + 1
 
     def problem(
-        self, node: ast.AST, title: str, label: str = "", help: str = "", notes: Iterable[str] = ()
+        self,
+        node: ast.AST,
+        title: str,
+        label: str = "",
+        help: str = "",
+        notes: Iterable[str] = (),
+        kind: ErrorKind = script.MALFORMED,
     ) -> ScriptProblem:
         """Return a mistake at ``node``, to be raised."""
-        return ScriptProblem(Diagnostic(title, self.where(node), label, tuple(notes), help))
+        return ScriptProblem(Diagnostic(title, self.where(node), label, tuple(notes), help, kind))
 
     def undefined(self, node: ast.AST, name: str, known: Iterable[str], what: str = "name") -> ScriptProblem:
         """Return the mistake of a name that nothing defines, with the known name that is most like
@@ -227,7 +234,8 @@ class ScriptSource:
         """
         close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
         return self.problem(node, f"the {what} `{name}` is not defined", "not defined here",
-                            help=f"did you mean `{close[0]}`?" if close else "")  # fmt: skip
+                            help=f"did you mean `{close[0]}`?" if close else "",
+                            kind=script.OPERATOR if what in ("operator", "function") else script.NAME)  # fmt: skip
 
     def finish(self) -> None:
         """Raise ParseError with all mistakes found, where there are any."""
@@ -266,11 +274,18 @@ class ScriptSource:
         given = node.args
         for other in (given.vararg, given.kwarg, *given.kwonlyargs, *given.defaults):
             if other is not None:
-                raise self.problem(other, f"{what} has plain parameters only", "expected name: type")
+                raise self.problem(
+                    other, f"{what} has plain parameters only", "expected name: type", kind=script.ARGUMENTS
+                )
         names: set[str] = set()
         for one in (*given.posonlyargs, *given.args):
             if one.arg in names:
-                raise self.problem(one, f"the parameter `{one.arg}` is named twice", "a name of another parameter")
+                raise self.problem(
+                    one,
+                    f"the parameter `{one.arg}` is named twice",
+                    "a name of another parameter",
+                    kind=script.ARGUMENTS,
+                )
             names.add(one.arg)
         return [*given.posonlyargs, *given.args]
 
@@ -280,7 +295,7 @@ class ScriptSource:
         """
         for key in new:
             if key in known:
-                raise self.problem(node, f"the attribute {key!r} is given twice", "given before")
+                raise self.problem(node, f"the attribute {key!r} is given twice", "given before", kind=script.ARGUMENTS)
         known.update(new)
 
     def dotted(self, node: ast.AST) -> str | None:
@@ -390,13 +405,19 @@ class ScriptSource:
         """
         title = f"`{self.dotted(call.func)}` has no such argument"
         if len(call.args) > len(names):
-            raise self.problem(call.args[len(names)], title, f"expected {', '.join(names) or 'no arguments'}")
+            raise self.problem(
+                call.args[len(names)], title, f"expected {', '.join(names) or 'no arguments'}", kind=script.ARGUMENTS
+            )
         given = dict(zip(names, call.args, strict=False))
         for keyword in call.keywords:
             if keyword.arg is None or keyword.arg not in names:
-                raise self.problem(keyword, title, f"expected {', '.join(names) or 'no arguments'}")
+                raise self.problem(
+                    keyword, title, f"expected {', '.join(names) or 'no arguments'}", kind=script.ARGUMENTS
+                )
             if keyword.arg in given:
-                raise self.problem(keyword, f"the argument `{keyword.arg}` is given twice", "given before")
+                raise self.problem(
+                    keyword, f"the argument `{keyword.arg}` is given twice", "given before", kind=script.ARGUMENTS
+                )
             given[keyword.arg] = keyword.value
         return given
 
@@ -404,7 +425,9 @@ class ScriptSource:
         """Raise ScriptProblem for the first of ``names`` that is not among the arguments."""
         for name in names:
             if name not in given:
-                raise self.problem(node, f"the argument `{name}` is missing", f"expected `{name}`")
+                raise self.problem(
+                    node, f"the argument `{name}` is missing", f"expected `{name}`", kind=script.ARGUMENTS
+                )
 
     def needed(self, node: ast.AST, given: Mapping[str, ast.expr], name: str) -> ast.expr:
         """Return the argument ``name`` out of those that are ``given``."""
@@ -414,5 +437,7 @@ class ScriptSource:
     def only(self, node: ast.Call, what: str) -> ast.expr:
         """Return the one argument of a call that takes ``what``."""
         if len(node.args) != 1:
-            raise self.problem(node, f"`{self.dotted(node.func)}` takes {what}", f"expected {what}")
+            raise self.problem(
+                node, f"`{self.dotted(node.func)}` takes {what}", f"expected {what}", kind=script.ARGUMENTS
+            )
         return node.args[0]

@@ -18,6 +18,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, from_code, numpy_dtype, of_array, to_code
 from relay2relax.core.errors import ParseError
+from relay2relax.core.errors.table import reading
 
 MAGIC = 0xDD5E40F096B4A13F
 _HEAD = struct.Struct("<QQiiiBBH")
@@ -35,21 +36,30 @@ def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tup
     """
     if offset + _HEAD.size > len(buffer):
         raise ParseError(
-            f"tensor at byte {offset}: expected {_HEAD.size} bytes of header, found {len(buffer) - offset}"
+            f"tensor at byte {offset}: expected {_HEAD.size} bytes of header, found {len(buffer) - offset}",
+            kind=reading.PARAMETERS,
         )
     magic, _, device, _, rank, code, width, lanes = _HEAD.unpack_from(buffer, offset)
     if magic != MAGIC:
-        raise ParseError(f"tensor at byte {offset}: expected the mark {MAGIC:#x}, found {magic:#x}")
+        raise ParseError(
+            f"tensor at byte {offset}: expected the mark {MAGIC:#x}, found {magic:#x}", kind=reading.PARAMETERS
+        )
     if device != _CPU:
-        raise ParseError(f"tensor at byte {offset}: expected device type {_CPU} (CPU), found {device}")
+        raise ParseError(
+            f"tensor at byte {offset}: expected device type {_CPU} (CPU), found {device}", kind=reading.PARAMETERS
+        )
     if not 0 <= rank <= _MAX_RANK:
-        raise ParseError(f"tensor at byte {offset}: expected a rank of 0 to {_MAX_RANK}, found {rank}")
+        raise ParseError(
+            f"tensor at byte {offset}: expected a rank of 0 to {_MAX_RANK}, found {rank}", kind=reading.PARAMETERS
+        )
     start = offset + _HEAD.size + 8 * rank + 8
     if start > len(buffer):
-        raise ParseError(f"tensor at byte {offset}: the file ends inside the shape")
+        raise ParseError(f"tensor at byte {offset}: the file ends inside the shape", kind=reading.PARAMETERS)
     *shape, size = struct.unpack_from(f"<{rank + 1}q", buffer, offset + _HEAD.size)
     if any(extent < 0 for extent in shape):
-        raise ParseError(f"tensor at byte {offset}: shape {tuple(shape)} has a negative extent")
+        raise ParseError(
+            f"tensor at byte {offset}: shape {tuple(shape)} has a negative extent", kind=reading.PARAMETERS
+        )
     name = from_code(code, width, lanes, today)
     dtype = numpy_dtype(name)
     count = math.prod(shape)
@@ -59,10 +69,15 @@ def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tup
         return np.broadcast_to(np.zeros((), np.bool_), shape), start
     if size != count * dtype.itemsize:
         raise ParseError(
-            f"tensor at byte {offset}: {tuple(shape)} of {name} takes {count * dtype.itemsize} bytes, stated are {size}"
+            f"tensor at byte {offset}: {tuple(shape)} of {name} takes {count * dtype.itemsize} bytes, "
+            f"stated are {size}",
+            kind=reading.PARAMETERS,
         )
     if start + size > len(buffer):
-        raise ParseError(f"tensor at byte {offset}: expected {size} bytes of elements, found {len(buffer) - start}")
+        raise ParseError(
+            f"tensor at byte {offset}: expected {size} bytes of elements, found {len(buffer) - start}",
+            kind=reading.PARAMETERS,
+        )
     return view(buffer, start, tuple(shape), dtype, f"tensor at byte {offset}"), start + size
 
 
@@ -77,7 +92,7 @@ def view(buffer: memoryview, start: int, shape: tuple[int, ...], dtype: np.dtype
             return np.empty(shape, dtype)
         array = np.frombuffer(buffer, dtype, count, start).reshape(shape)
     except (ValueError, MemoryError) as error:
-        raise ParseError(f"{what}: no array has the shape {shape}: {error}") from None
+        raise ParseError(f"{what}: no array has the shape {shape}: {error}", kind=reading.PARAMETERS) from None
     array.flags.writeable = False
     return array
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ParseError
+from relay2relax.core.errors.table import reading
 from relay2relax.core.schema import Extent, Form, parse_json, read_value
 from relay2relax.core.tensor_blob import view
 
@@ -74,13 +75,17 @@ def read_safetensors(buffer: memoryview) -> dict[str, Array]:
 
 def _view(buffer: memoryview, start: int, name: str, entry: _Tensor) -> Array:
     if entry.dtype not in _DTYPES:
-        raise ParseError(f"tensor {name!r} has the dtype {entry.dtype}; arrays have none like it")
+        raise ParseError(
+            f"tensor {name!r} has the dtype {entry.dtype}; arrays have none like it", kind=reading.PARAMETERS
+        )
     dtype = numpy_dtype(_DTYPES[entry.dtype])
     wanted = math.prod(entry.shape) * dtype.itemsize
     begin, end = entry.data_offsets
     if not begin <= end <= len(buffer) - start or end - begin != wanted:
         size = f"{entry.shape} of {_DTYPES[entry.dtype]} takes {wanted} bytes"
-        raise ParseError(f"tensor {name!r}: {size}, stated are {begin} to {end} of {len(buffer) - start}")
+        raise ParseError(
+            f"tensor {name!r}: {size}, stated are {begin} to {end} of {len(buffer) - start}", kind=reading.PARAMETERS
+        )
     return view(buffer, start + begin, entry.shape, dtype, f"tensor {name!r}")
 
 
@@ -108,12 +113,12 @@ def read_npz(buffer: memoryview) -> dict[str, Array]:
             for member in archive.infolist():
                 name = member.filename.removesuffix(".npy")
                 if name in found:
-                    raise ParseError(f"the npz file has two arrays {name!r}")
+                    raise ParseError(f"the npz file has two arrays {name!r}", kind=reading.PARAMETERS)
                 with archive.open(member) as stream:
                     found[name] = _read_array(stream, name, member.file_size)
     # An archive that is encrypted or packed in a way that Python does not know raises the last two.
     except (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, RuntimeError, NotImplementedError) as error:
-        raise ParseError(f"the npz file is damaged: {error}") from error
+        raise ParseError(f"the npz file is damaged: {error}", kind=reading.PARAMETERS) from error
     return found
 
 
@@ -123,23 +128,27 @@ def _read_array(stream: IO[bytes], name: str, size: int) -> Array:
     begin = stream.read(len(_NPY) + 2)
     length_of = _NPY_LENGTHS.get(begin[-2]) if begin.startswith(_NPY) and len(begin) == len(_NPY) + 2 else None
     if length_of is None:
-        raise ParseError(f"{what} does not begin as a file of numpy does")
+        raise ParseError(f"{what} does not begin as a file of numpy does", kind=reading.PARAMETERS)
     packed = stream.read(struct.calcsize(length_of))
     length = struct.unpack(length_of, packed)[0] if len(packed) == struct.calcsize(length_of) else size
     text = stream.read(min(length, _LONGEST_HEADER))
     if len(text) < length:
-        raise ParseError(f"{what}: its header has {length} bytes, found {len(text)}")
+        raise ParseError(f"{what}: its header has {length} bytes, found {len(text)}", kind=reading.PARAMETERS)
     header = _parse_header(text, what)
     try:
         dtype = np.dtype(header.descr)
     except TypeError:
-        raise ParseError(f"{what} has no dtype {header.descr!r}") from None
+        raise ParseError(f"{what} has no dtype {header.descr!r}", kind=reading.PARAMETERS) from None
     if dtype.kind not in "biuf":
-        raise ParseError(f"{what} has the dtype {dtype}; npz files keep neither bfloat16 nor float8")
+        raise ParseError(
+            f"{what} has the dtype {dtype}; npz files keep neither bfloat16 nor float8", kind=reading.PARAMETERS
+        )
     wanted = math.prod(header.shape) * dtype.itemsize
     stated = size - len(begin) - len(packed) - length
     if stated != wanted:
-        raise ParseError(f"{what}: {header.shape} of {dtype} takes {wanted} bytes, stated are {stated}")
+        raise ParseError(
+            f"{what}: {header.shape} of {dtype} takes {wanted} bytes, stated are {stated}", kind=reading.PARAMETERS
+        )
     shape = header.shape[::-1] if header.fortran_order else header.shape
     array = view(memoryview(stream.read()), 0, shape, dtype, what)
     return array.T if header.fortran_order else array
@@ -149,5 +158,5 @@ def _parse_header(text: bytes, what: str) -> _Header:
     try:
         header = ast.literal_eval(text.decode().strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise ParseError(f"the header of {what} is damaged: {error}") from None
+        raise ParseError(f"the header of {what} is damaged: {error}", kind=reading.PARAMETERS) from None
     return read_value(header, _Header, f"the header of {what}")

@@ -9,7 +9,7 @@ import shutil
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -20,14 +20,10 @@ ROOT = Path(__file__).resolve().parent.parent
 _FROM_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
 
 
-def on_startup(command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
-    """Lay out the sources before mkdocstrings looks for them."""
-    _lay_out(ROOT / "build" / "docs" / "relay2relax")
-
-
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """List the pages of folders in the navigation."""
+    """List the pages of folders in the navigation, and show the API's reader the sources."""
     config.nav = _listed(config.nav or [])
+    _lay_out(ROOT / "build" / "docs" / "relay2relax")
     return config
 
 

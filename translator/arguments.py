@@ -11,6 +11,7 @@ import numpy as np
 
 from relay2relax.core import Relay2RelaxError
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
+from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relay_ir import Call, IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes
@@ -40,7 +41,7 @@ def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed
     unknown = sorted(set(given) - {p.name for p in params})
     if unknown:
         names = ", ".join(p.name for p in params[:8]) + (", …" if len(params) > 8 else "")
-        raise Relay2RelaxError(f"main has no parameter {unknown[0]!r}; it has: {names}")
+        raise Relay2RelaxError(f"main has no parameter {unknown[0]!r}; it has: {names}", kind=running.ARGUMENT)
     calls = (node for node in nodes(mod["main"].body) if isinstance(node, Call))
     weights = {arg for call in calls for arg in call.args[1:]}
     return [given[p.name] if p.name in given else _random(mod.types[p], p.name, seed, p in weights) for p in params]
@@ -54,7 +55,9 @@ def _random(type_: Type, name: str, seed: int, is_weight: bool) -> Argument:
             found = [DEFAULT_EXTENT if is_any(e) else static(e) for e in extents]
             shape = [extent for extent in found if extent is not None]
             if len(shape) != len(found):
-                raise Relay2RelaxError(f"parameter {name!r} has a symbolic extent; give its value")
+                raise Relay2RelaxError(
+                    f"parameter {name!r} has a symbolic extent; give its value", kind=running.ARGUMENT
+                )
             rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
             target = numpy_dtype(dtype)
             if not is_float(dtype):
@@ -64,7 +67,7 @@ def _random(type_: Type, name: str, seed: int, is_weight: bool) -> Argument:
             scaled = is_weight and len(shape) > 1 and 0 not in shape
             deviation = math.sqrt(max(shape) / math.prod(shape)) if scaled else 0.1
             return (rng.standard_normal(shape) * deviation).astype(target)
-    raise Relay2RelaxError(f"parameter {name!r} is no tensor; give its value")
+    raise Relay2RelaxError(f"parameter {name!r} is no tensor; give its value", kind=running.ARGUMENT)
 
 
 def flatten(value: object) -> list[Array]:

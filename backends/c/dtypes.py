@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import running
 
 # Dtypes that are stored as their bits, and computed with as floats that are rounded after every
 # operation.
@@ -34,7 +35,9 @@ def c_type(dtype: str) -> str:
     """
     found = C_TYPES.get(dtype)
     if found is None:
-        raise UnsupportedError(f"the C backend has no {dtype}; convert to float32 or use the numpy backend")
+        raise UnsupportedError(
+            f"the C backend has no {dtype}; convert to float32 or use the numpy backend", kind=running.NOT_ON_BACKEND
+        )
     return found
 
 

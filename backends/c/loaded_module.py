@@ -24,6 +24,7 @@ from relay2relax.backends.numpy.binding import bind_call
 from relay2relax.backends.threads import thread_count
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors.table import running
 from relay2relax.tir.arith.evaluate import extent_function, integer
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, Var
 from relay2relax.tir.ir.stmt import PrimFunc
@@ -63,7 +64,7 @@ class CompiledModule:
     def function(self, name: str) -> tuple[Entry, Any]:
         """Return what is known of the function ``name``, and its C entry."""
         if name not in self.entries:
-            raise ExecutionError(f"the compiled module has no function {name!r}")
+            raise ExecutionError(f"the compiled module has no function {name!r}", kind=running.NO_FUNCTION)
         return self.entries[name], self._functions[name]
 
     @contextmanager

@@ -11,6 +11,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors.table import running
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.ir.expr import Var
 from relay2relax.tir.ir.stmt import PrimFunc
@@ -25,22 +26,26 @@ def bind_call(func: PrimFunc, arrays: Sequence[Array], scalars: Sequence[float] 
     """
     buffers = func.buffers
     if len(arrays) != len(buffers):
-        raise ExecutionError(f"{func.name} takes {len(buffers)} arrays, {len(arrays)} were given")
+        raise ExecutionError(
+            f"{func.name} takes {len(buffers)} arrays, {len(arrays)} were given", kind=running.ARGUMENT
+        )
     values: dict[Var, Any] = {}
     parameters = [p for p in func.params if p not in func.buffer_map]
     if len(scalars) != len(parameters):
-        raise ExecutionError(f"{func.name} takes {len(parameters)} scalars, {len(scalars)} were given")
+        raise ExecutionError(
+            f"{func.name} takes {len(parameters)} scalars, {len(scalars)} were given", kind=running.ARGUMENT
+        )
     for parameter, scalar in zip(parameters, scalars, strict=True):
         as_given = is_float(parameter.dtype) or parameter.dtype == "handle"
         values[parameter] = scalar if as_given else int(scalar)
     for buffer, array in zip(buffers, arrays, strict=True):
         what, rank = f"{func.name}: argument {buffer.name!r}", len(buffer.shape)
         if not isinstance(array, (np.ndarray, np.generic)):
-            raise ExecutionError(f"{what} is {type(array).__name__}, expected a tensor")
+            raise ExecutionError(f"{what} is {type(array).__name__}, expected a tensor", kind=running.ARGUMENT)
         if array.dtype != numpy_dtype(buffer.dtype):
-            raise ExecutionError(f"{what} has dtype {array.dtype}, expected {buffer.dtype}")
+            raise ExecutionError(f"{what} has dtype {array.dtype}, expected {buffer.dtype}", kind=running.ARGUMENT)
         if array.ndim != rank:
-            raise ExecutionError(f"{what} has {array.ndim} dimensions, expected {rank}")
+            raise ExecutionError(f"{what} has {array.ndim} dimensions, expected {rank}", kind=running.ARGUMENT)
         for extent, actual in zip(buffer.shape, array.shape, strict=True):
             if isinstance(extent, Var):
                 values.setdefault(extent, int(actual))
@@ -49,5 +54,5 @@ def bind_call(func: PrimFunc, arrays: Sequence[Array], scalars: Sequence[float] 
             expected = integer(extent, values)
             if expected != actual:
                 what = f"{func.name}: dimension {dimension} of argument {buffer.name!r}"
-                raise ExecutionError(f"{what} is {actual}, expected {expected}")
+                raise ExecutionError(f"{what} is {actual}, expected {expected}", kind=running.ARGUMENT)
     return values

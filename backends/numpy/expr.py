@@ -20,6 +20,7 @@ from relay2relax.backends.numpy.intrinsics import BINARY, INTRINSICS
 from relay2relax.backends.runtime.extern_calls import call_outside, is_outside, math_call
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ExecutionError, UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.tir.ir.expr import (
     Binary,
     Buffer,
@@ -149,12 +150,16 @@ class Grid:
             case Call() if is_outside(expr):
                 return call_outside(expr, [self.argument(arg) for arg in expr.args[1:]])
             case Call(name):
-                raise UnsupportedError(f"numpy has no evaluation of the intrinsic T.{name}")
+                raise UnsupportedError(
+                    f"numpy has no evaluation of the intrinsic T.{name}", kind=running.NOT_ON_BACKEND
+                )
             case FunctionCall(name):
-                raise UnsupportedError(f"numpy does not call Module.{name}, another function of the module")
+                raise UnsupportedError(
+                    f"numpy does not call Module.{name}, another function of the module", kind=running.NOT_ON_BACKEND
+                )
             case BufferLoad(buffer, indices):
                 return self.load(buffer, indices)
-        raise UnsupportedError(f"numpy cannot evaluate {type(expr).__name__}")
+        raise UnsupportedError(f"numpy cannot evaluate {type(expr).__name__}", kind=running.NOT_ON_BACKEND)
 
     def argument(self, expr: PrimExpr) -> Any:
         """Return what a function outside of the program is given for ``expr``; arrays share the

@@ -21,6 +21,7 @@ from typing_extensions import assert_never
 
 from relay2relax.backends.relay.scope import hoisted_nodes
 from relay2relax.core.errors import ExecutionError, UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.ir.expr import (
@@ -386,7 +387,9 @@ class _Compiler:
                 case Var(name):
                     raise ExecutionError(f"variable `%{name}` is not bound where @{self.name} uses it")
                 case Op(name):
-                    raise UnsupportedError(f"the operator {name} is used as a value; wrap it in a function")
+                    raise UnsupportedError(
+                        f"the operator {name} is used as a value; wrap it in a function", kind=running.NOT_ON_BACKEND
+                    )
                 case _:
                     assert_never(expr)
 
@@ -426,7 +429,7 @@ class _Compiler:
             case Call(Op(name), args, attrs):
                 op = relay_op(name)
                 if op is None:
-                    raise UnsupportedError(f"no operator {name} is known")
+                    raise UnsupportedError(f"no operator {name} is known", kind=running.NOT_ON_BACKEND)
                 frame.emit(CallOperator(target, op, attrs, tuple(map(read, args)), expr))
             case Call(callee, args):
                 frame.emit(CallFunction(target, read(callee), tuple(map(read, args)), expr))

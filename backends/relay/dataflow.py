@@ -7,6 +7,7 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 
 from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.ir.expr import (
     Call,
@@ -53,7 +54,12 @@ def check_dataflow(mod: IRModule, entry: GlobalVar) -> None:
     if problems:
         advice = "use the debug executor, which runs the whole language"
         found = [
-            Diagnostic(f"the graph executor cannot run {what}", mod.locations.get(expr), help=advice)
+            Diagnostic(
+                f"the graph executor cannot run {what}",
+                mod.locations.get(expr),
+                help=advice,
+                kind=running.NOT_ON_BACKEND,
+            )
             for expr, what in problems.items()
         ]
         raise UnsupportedError(found, mod.source)

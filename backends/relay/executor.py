@@ -31,6 +31,7 @@ from relay2relax.backends.relay.machine import Closure, Machine, Observer
 from relay2relax.backends.runtime.arguments import bind_arguments
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import running, translating
 from relay2relax.ops.registry.types import Type
 from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.module import IRModule
@@ -48,7 +49,9 @@ def create_executor(kind: str, mod: IRModule, backend: str = "numpy") -> Executo
     with functions that are no Relay, and for what "vm" cannot compile.
     """
     if kind not in KINDS:
-        raise UnsupportedError(f"there is no executor {kind!r} for Relay; expected one of {', '.join(KINDS)}")
+        raise UnsupportedError(
+            f"there is no executor {kind!r} for Relay; expected one of {', '.join(KINDS)}", kind=translating.CHOICE
+        )
     _check_backend(backend)
     mod.refuse_opaque("the executors run Relay only; use the program from before it was lowered")
     typed_mod = mod if mod.types else infer_type(mod, declare_results=True)
@@ -70,7 +73,9 @@ def load_executor(path: str | os.PathLike[str], backend: str = "numpy") -> Execu
 def _check_backend(backend: str) -> None:
     if backend not in BACKENDS:
         expected = ", ".join(BACKENDS)
-        raise UnsupportedError(f"the Relay executors have no backend {backend!r}; expected one of {expected}")
+        raise UnsupportedError(
+            f"the Relay executors have no backend {backend!r}; expected one of {expected}", kind=translating.CHOICE
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,9 @@ class Executor:
         cannot run it, CompilerError where "c" finds no compiler.
         """
         if self.executable is not None and observe is not None:
-            raise UnsupportedError("the vm executor does not show the values of nodes; use the debug executor")
+            raise UnsupportedError(
+                "the vm executor does not show the values of nodes; use the debug executor", kind=running.NOT_ON_BACKEND
+            )
         var = self.mod.get_global_var(entry)
         types = self.mod.types
         if self.kind == "graph":

@@ -15,6 +15,7 @@ from relay2relax.backends.c import CompiledModule, compile_prim_funcs
 from relay2relax.backends.relay.code import CallOperator
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.ops.common.shapes import any_type
 from relay2relax.ops.registry.evaluate import kernel_value
 from relay2relax.ops.registry.lower import lower_call, lower_extents, unknown_extents, with_extents
@@ -143,7 +144,7 @@ class SignatureKernels:
         self.signatures.append((call.op, call.attrs, types))
         result = call.op.infer(call.attrs, *types)
         if not is_static(result):
-            raise UnsupportedError(f"the shape of {call.op.name}'s result depends on data")
+            raise UnsupportedError(f"the shape of {call.op.name}'s result depends on data", kind=running.NOT_ON_BACKEND)
         return _parts(result)
 
 
@@ -181,7 +182,7 @@ def type_of(value: object) -> Type:
             return TupleType(tuple(map(type_of, value)))
         case Type():
             return value
-    raise UnsupportedError(f"an operator cannot take {value!r}")
+    raise UnsupportedError(f"an operator cannot take {value!r}", kind=running.NOT_ON_BACKEND)
 
 
 def typed(value: object) -> object:

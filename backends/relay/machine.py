@@ -33,6 +33,7 @@ from relay2relax.backends.relay.code import (
 )
 from relay2relax.backends.relay.values import AdtValue, RefValue
 from relay2relax.core.errors import Diagnostic, ExecutionError
+from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.record import OpError
 from relay2relax.relay_ir.ir.expr import Constructor, Expr
 from relay2relax.relay_ir.ir.module import IRModule
@@ -236,7 +237,9 @@ def _called(function: object, args: Sequence[object]) -> Closure:
         raise ExecutionError(f"{type(function).__name__} was called, which is not a function")
     if len(args) != len(function.code.params):
         given = f"{len(args)} were given"
-        raise ExecutionError(f"{function.code.name} takes {len(function.code.params)} arguments, {given}")
+        raise ExecutionError(
+            f"{function.code.name} takes {len(function.code.params)} arguments, {given}", kind=running.ARGUMENT
+        )
     return function
 
 

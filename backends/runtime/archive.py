@@ -25,6 +25,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
+from relay2relax.core.errors.table import running
 from relay2relax.core.schema import Extent, Form, parse_json, read_value
 
 
@@ -99,18 +100,23 @@ def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple
         raise FileError(f"cannot read {path}: {error.strerror}") from error
     begin = _BEGIN
     if bytes(content[: len(_MARK)]) != _MARK or len(content) < begin + _LENGTH.size:
-        raise ParseError(f"{path} is no executable: it does not begin with {_MARK!r}")
+        raise ParseError(f"{path} is no executable: it does not begin with {_MARK!r}", kind=running.SAVED_FILE)
     if hashlib.sha256(content[begin:]).digest() != bytes(content[len(_MARK) : begin]):
-        raise ParseError(f"{path} is damaged: its content does not have the checksum that it states")
+        raise ParseError(
+            f"{path} is damaged: its content does not have the checksum that it states", kind=running.SAVED_FILE
+        )
     (size,) = _LENGTH.unpack_from(content, begin)
     first = begin + _LENGTH.size + size
     header = parse_json(bytes(content[begin + _LENGTH.size : first]), f"{path}: its header")
     if not isinstance(header, dict) or header.get("format") != kind:
         found = header.get("format") if isinstance(header, dict) else header
-        raise ParseError(f"{path} is of format {str(found)[:40]!r}, expected {kind!r}")
+        raise ParseError(f"{path} is of format {str(found)[:40]!r}, expected {kind!r}", kind=running.SAVED_FILE)
     if type(header.get("version")) is not int or header["version"] != version:
         found = str(header.get("version"))[:40]
-        raise ParseError(f"{path} has version {found}, expected {version}: build the module again, and save it")
+        raise ParseError(
+            f"{path} has version {found}, expected {version}: build the module again, and save it",
+            kind=running.SAVED_FILE,
+        )
     rest = {key: value for key, value in header.items() if key not in ("format", "version", "tensors")}
     table = read_value({"tensors": header.get("tensors")}, _Table, str(path))
     return rest, [_tensor(path, number, entry, content[first:]) for number, entry in enumerate(table.tensors)]
@@ -132,15 +138,15 @@ def _tensor(path: str | os.PathLike[str], number: int, entry: _Tensor, elements:
     try:
         dtype = numpy_dtype(entry.dtype)
     except Relay2RelaxError as problem:
-        raise ParseError(f"{where}: {problem.diagnostics[0].title}") from problem
+        raise ParseError(f"{where}: {problem.diagnostics[0].title}", kind=running.SAVED_FILE) from problem
     count = math.prod(entry.shape)
     lies = f"a tensor of shape {list(entry.shape)} at {entry.offset} does not lie in the file"
     if entry.offset % _ALIGNMENT or entry.offset + count * dtype.itemsize > len(elements):
-        raise ParseError(f"{where}: {lies}")
+        raise ParseError(f"{where}: {lies}", kind=running.SAVED_FILE)
     try:
         return np.frombuffer(elements, dtype, count, entry.offset).reshape(entry.shape)
     except ValueError as problem:
-        raise ParseError(f"{where}: {lies}: {problem}") from problem
+        raise ParseError(f"{where}: {lies}: {problem}", kind=running.SAVED_FILE) from problem
 
 
 def read_at(place: str, read: Callable[[S], T], value: S) -> T:
@@ -150,7 +156,7 @@ def read_at(place: str, read: Callable[[S], T], value: S) -> T:
     except ParseError as problem:
         title = problem.diagnostics[0].title
         joined, inner = title.rpartition(" at $")[::2] if " at $" in title else (title, "")
-        raise ParseError(f"{joined} at {place}{inner}") from problem
+        raise ParseError(f"{joined} at {place}{inner}", kind=running.SAVED_FILE) from problem
 
 
 def each_at(place: str, read: Callable[[S], T], values: Iterable[S]) -> Iterable[T]:

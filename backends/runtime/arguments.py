@@ -15,6 +15,7 @@ import numpy as np
 from relay2relax.backends.runtime.dlpack import from_bfloat16, is_bfloat16
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.extent import Extent, is_any, static
@@ -34,20 +35,24 @@ def bind_arguments(
     names = [name for name, _ in parameters]
     if len(args) > len(parameters):
         takes = f"{len(parameters)} arguments" + (f" ({', '.join(names)})" if 0 < len(names) <= 12 else "")
-        raise ExecutionError(f"{function} takes {takes}, {len(args)} were given by position")
+        raise ExecutionError(f"{function} takes {takes}, {len(args)} were given by position", kind=running.ARGUMENT)
     rest = names[len(args) :]
     for name in named:
         if name not in rest:
             if name in names:
-                raise ExecutionError(f"{function}: argument `{name}` is given by position and by name")
+                raise ExecutionError(
+                    f"{function}: argument `{name}` is given by position and by name", kind=running.ARGUMENT
+                )
             known = ", ".join(rest[:12]) or "none"
-            raise ExecutionError(f"{function} has no parameter `{name}`; not given yet: {known}")
+            raise ExecutionError(f"{function} has no parameter `{name}`; not given yet: {known}", kind=running.ARGUMENT)
         if rest.count(name) > 1:
-            raise ExecutionError(f"{function} has several parameters called `{name}`; give them by position")
+            raise ExecutionError(
+                f"{function} has several parameters called `{name}`; give them by position", kind=running.ARGUMENT
+            )
     missing = [name for name in rest if name not in named]
     if missing:
         shown = ", ".join(f"`{name}`" for name in missing[:12]) + (" …" if len(missing) > 12 else "")
-        raise ExecutionError(f"{function}: missing arguments: {shown}")
+        raise ExecutionError(f"{function}: missing arguments: {shown}", kind=running.ARGUMENT)
     given = [*args, *(named[name] for name in rest)]
     extents: dict[Var, int] = {}
     return [
@@ -70,9 +75,11 @@ def convert(value: object, ty: Type, what: str, extents: dict[Var, int]) -> obje
             return array
         case TupleType(fields):
             if not isinstance(value, (tuple, list)):
-                raise ExecutionError(f"{what} is {type(value).__name__}, expected a tuple of {len(fields)}")
+                raise ExecutionError(
+                    f"{what} is {type(value).__name__}, expected a tuple of {len(fields)}", kind=running.ARGUMENT
+                )
             if len(value) != len(fields):
-                raise ExecutionError(f"{what} has {len(value)} fields, expected {len(fields)}")
+                raise ExecutionError(f"{what} has {len(value)} fields, expected {len(fields)}", kind=running.ARGUMENT)
             return tuple(
                 convert(one, field, f"{what}, field {i}", extents)
                 for i, (one, field) in enumerate(zip(value, fields, strict=True))
@@ -93,16 +100,20 @@ def as_array(value: object, dtype: str, what: str) -> Array:
                 value = from_bfloat16(value) if is_bfloat16(value) else np.from_dlpack(value)
             except (BufferError, RuntimeError, TypeError, ValueError) as problem:
                 if not hasattr(value, "__array__"):
-                    raise ExecutionError(f"{what} cannot be read as an array: {problem}") from problem
+                    raise ExecutionError(
+                        f"{what} cannot be read as an array: {problem}", kind=running.ARGUMENT
+                    ) from problem
         try:
             value = np.asarray(value)
         except (RuntimeError, TypeError, ValueError) as problem:
-            raise ExecutionError(f"{what} cannot be read as an array: {problem}") from problem
+            raise ExecutionError(f"{what} cannot be read as an array: {problem}", kind=running.ARGUMENT) from problem
     array: Array = value
     if array.dtype == wanted:
         return array
     if array.dtype.kind in "OSUMm" or array.dtype.names is not None:
-        raise ExecutionError(f"{what} has dtype {array.dtype}, expected numbers of dtype {dtype}")
+        raise ExecutionError(
+            f"{what} has dtype {array.dtype}, expected numbers of dtype {dtype}", kind=running.ARGUMENT
+        )
     with np.errstate(all="ignore"):
         return array.astype(wanted)
 
@@ -123,7 +134,9 @@ def _check_shape(shape: tuple[int, ...], ty: TensorType, what: str, extents: dic
     if problem:
         known = ", ".join(f"{var} = {value}" for var, value in extents.items())
         note = f" (with {known})" if known else ""
-        raise ExecutionError(f"{what} has shape {shape_text(shape)}, expected {shape_text(ty.shape)}{note}")
+        raise ExecutionError(
+            f"{what} has shape {shape_text(shape)}, expected {shape_text(ty.shape)}{note}", kind=running.ARGUMENT
+        )
 
 
 def _value(extent: Extent, extents: Mapping[Var, int]) -> int | None:

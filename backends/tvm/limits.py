@@ -6,6 +6,7 @@ The facts are in ``relax_ir``.
 from __future__ import annotations
 
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.relax_ir.inference.infer import Inference, argument_type
 from relay2relax.relax_ir.inference.op_signatures import ForeignOp
@@ -41,7 +42,7 @@ class _Limited(Rewriter):
         why = _limit(Inference(), value)
         match value:
             case Call(ForeignOp() as op) if why:
-                raise UnsupportedError(f"R.{op.name} has no record to lower it by: {why}")
+                raise UnsupportedError(f"R.{op.name} has no record to lower it by: {why}", kind=running.NOT_ON_BACKEND)
             case Call(OpDef(passes_through=True), (arg,)) if why:
                 return arg
             case Call(OpDef() as op, args, attrs, span) if why:

@@ -12,6 +12,7 @@ from relay2relax.backends.runtime.registry import registered
 from relay2relax.backends.runtime.virtual_machine import Instrument
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError, UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.types import Type
 from relay2relax.relax_ir.ir.expr import Call, CallDPSPacked, ExternFunc, Function, IRModule
 from relay2relax.relax_ir.ir.struct_info import (
@@ -59,7 +60,7 @@ class TvmMachine:
         functions = {var.name: (var, f) for var, f in self._module.functions.items() if isinstance(f, Function)}
         if name not in functions:
             known = ", ".join(functions) or "none"
-            raise ExecutionError(f"the module has no function {name!r}; it has: {known}")
+            raise ExecutionError(f"the module has no function {name!r}; it has: {known}", kind=running.NO_FUNCTION)
         var, func = functions[name]
         if self._loaded is None:
             _lend_functions(self._module)
@@ -72,7 +73,10 @@ class TvmMachine:
 
     def set_instrument(self, instrument: Instrument | None) -> None:
         """Raise UnsupportedError: TVM's machine has an instrument of its own."""
-        raise UnsupportedError("on target tvm the machine of apache-tvm runs; it has a set_instrument of its own")
+        raise UnsupportedError(
+            "on target tvm the machine of apache-tvm runs; it has a set_instrument of its own",
+            kind=running.NOT_ON_BACKEND,
+        )
 
 
 class TvmFunction:

@@ -159,12 +159,12 @@ def alloc_storage(_machine: object, size: ShapeTuple, _device: int, _dtype: Data
 
 def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: DataType) -> Array:
     """Return a tensor in ``storage``; raises ExecutionError where that is too small for it."""
+    if not isinstance(storage, np.ndarray):
+        raise ExecutionError(f"a tensor cannot lie in {type(storage).__name__}")
+    if not storage.flags.c_contiguous:
+        storage = np.ascontiguousarray(storage)  # An argument whose elements lie in another order.
     try:
-        if not storage.flags.c_contiguous:
-            storage = np.ascontiguousarray(storage)  # An argument whose elements lie in another order.
         placed: Array = np.ndarray(shape, numpy_dtype(dtype), storage, offset)
-    except AttributeError as error:
-        raise ExecutionError(f"a tensor cannot lie in {type(storage).__name__}") from error
     except (TypeError, ValueError) as error:
         raise ExecutionError(
             f"a tensor of {dtype}{tuple(shape)} does not lie {offset} bytes into {storage.nbytes} bytes of memory"

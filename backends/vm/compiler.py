@@ -39,6 +39,7 @@ from relay2relax.backends.vm.function_spec import FunctionSpec, OnlyKernel, Para
 from relay2relax.backends.vm.only_kernel import only_call
 from relay2relax.backends.vm.shape_heap import ShapeHeap
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.core.passes import Sequential
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.script import Script
@@ -337,7 +338,10 @@ class _FunctionCompiler:
                     self.null(register)
                 return VOID
             case AllocTensor():
-                raise UnsupportedError("R.builtin.alloc_tensor of a shape that is a variable cannot be compiled")
+                raise UnsupportedError(
+                    "R.builtin.alloc_tensor of a shape that is a variable cannot be compiled",
+                    kind=running.NOT_ON_BACKEND,
+                )
 
     # Bindings
 
@@ -440,7 +444,10 @@ class _FunctionCompiler:
                 return FunctionRef(index, self.module.names[index])
             case rx.ExternFunc(name):
                 return FunctionRef(self.module.packed(name), name)
-        raise UnsupportedError(f"{type(value).__name__} cannot stand where a value is used; normalise the module first")
+        raise UnsupportedError(
+            f"{type(value).__name__} cannot stand where a value is used; normalise the module first",
+            kind=running.NOT_ON_BACKEND,
+        )
 
     def register(self, value: rx.Expr) -> Register:
         """Return ``value`` in a register."""
@@ -500,7 +507,7 @@ class _FunctionCompiler:
             return self.scalar(value)
         if isinstance(value, (str, float)):
             return self.module.constant(value)
-        raise UnsupportedError(f"a packed function cannot be given {value!r}")
+        raise UnsupportedError(f"a packed function cannot be given {value!r}", kind=running.NOT_ON_BACKEND)
 
     def shape(self, extents: Sequence[Extent]) -> Arg:
         """Return a shape value: a constant, or made from the heap."""

@@ -24,6 +24,7 @@ from relay2relax.backends.vm.resolve import Callee, names_looked_up, resolve
 from relay2relax.backends.vm.steps import CLOSURE, Step, StepWriter
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors.table import running
 
 if TYPE_CHECKING:
     from relay2relax.backends.c.loaded_module import CompiledModule
@@ -90,7 +91,7 @@ class BytecodeMachine:
             if function is not None and function.name == name:
                 return self._entry_point(function)
         known = ", ".join(one.name for one in self._functions if one is not None) or "none"
-        raise ExecutionError(f"the executable has no function {name!r}; it has: {known}")
+        raise ExecutionError(f"the executable has no function {name!r}; it has: {known}", kind=running.NO_FUNCTION)
 
     def set_instrument(self, instrument: Instrument | None) -> None:
         """Let ``instrument`` see the calls of functions of the table; None takes it away."""
@@ -211,16 +212,22 @@ def _ordered(function: _Function, args: tuple[object, ...], named: Mapping[str, 
     names = ", ".join(params)
     if len(args) > len(params) or any(name not in rest for name in named):
         given = f"{len(args)} by position" + "".join(f", {name!r}" for name in named)
-        raise ExecutionError(f"{function.name} takes {len(params)} arguments ({names}); given: {given}")
+        raise ExecutionError(
+            f"{function.name} takes {len(params)} arguments ({names}); given: {given}", kind=running.ARGUMENT
+        )
     missing_ones = [name for name in rest if name not in named]
     if missing_ones:
-        raise ExecutionError(f"{function.name} ({names}): missing arguments: {', '.join(missing_ones)}")
+        raise ExecutionError(
+            f"{function.name} ({names}): missing arguments: {', '.join(missing_ones)}", kind=running.ARGUMENT
+        )
     return (*args, *(named[name] for name in rest))
 
 
 def _check_count(callee: _Function, given: Sequence[object]) -> None:
     if len(given) != len(callee.labels):
-        raise ExecutionError(f"{callee.name} takes {len(callee.labels)} arguments, {len(given)} were given")
+        raise ExecutionError(
+            f"{callee.name} takes {len(callee.labels)} arguments, {len(given)} were given", kind=running.ARGUMENT
+        )
 
 
 def _callee(given: list[object]) -> tuple[int, list[object]]:

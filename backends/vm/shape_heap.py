@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from relay2relax.backends.runtime.attribute_extents import attribute_extents, attribute_variables
 from relay2relax.core.dtype import is_int
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.relax_ir.inference.op_signatures import ForeignOp
 from relay2relax.relax_ir.inference.runtime_calls import is_unproved
 from relay2relax.relax_ir.ir import expr as rx
@@ -99,7 +100,10 @@ class ShapeHeap:
                 meet(extent)
         free = [var.name for expr in self._slots for var in variables(expr) if var not in known]
         if free:
-            raise UnsupportedError(f"nothing in the function tells the value of the symbolic extent {free[0]!r}")
+            raise UnsupportedError(
+                f"nothing in the function tells the value of the symbolic extent {free[0]!r}",
+                kind=running.NOT_ON_BACKEND,
+            )
 
     def results(self, where: object) -> tuple[tuple[int, PrimExpr], ...]:
         """Return the computed extents, with their slots, that are known from ``where`` on.
@@ -128,7 +132,9 @@ class ShapeHeap:
         if isinstance(extent, IntImm):
             return VALUE, extent.value
         if extent not in self._slots:
-            raise UnsupportedError(f"scalars of {extent.dtype} are not computed by the machine; pass a tensor")
+            raise UnsupportedError(
+                f"scalars of {extent.dtype} are not computed by the machine; pass a tensor", kind=running.NOT_ON_BACKEND
+            )
         return LOAD, self._slots[extent]
 
     def knows(self, shape: Sequence[Extent]) -> bool:

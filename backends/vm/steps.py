@@ -16,6 +16,7 @@ from relay2relax.backends.vm import bytecode as bc
 from relay2relax.backends.vm.builtins import INVOKE_CLOSURE, SPECIALISED, copy
 from relay2relax.backends.vm.resolve import Callee
 from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors.table import running
 
 CALL, ENTER, RETURN, GOTO, IF, TAIL = range(6)
 # The kind, what a CALL calls, the registers of its arguments, the register that is written or read,
@@ -94,7 +95,7 @@ class StepWriter:
         if isinstance(entry, bc.VMFunction):
             return ENTER, null_value, where, destination, call.function
         if target is None:
-            raise ExecutionError(f"the machine has no function {entry.name}")
+            raise ExecutionError(f"the machine has no function {entry.name}", kind=running.NO_FUNCTION)
         if self._instrument is not None:
             return CALL, _instrumented(self._instrument, entry.name, target), where, destination, 0
         if entry.name in SPECIALISED:

@@ -18,6 +18,7 @@ import numpy as np
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.errors.table import translating
 from relay2relax.core.walk import post_order
 from relay2relax.graph.check import check_well_formed
 from relay2relax.graph.kinds import NodeKind
@@ -110,7 +111,9 @@ def _info(type_: Type, what_: str) -> StructInfo:
     there is none.
     """
     if not _is_relax(type_):
-        raise UnsupportedError(f"{what_} has the type {type_text(type_)}; Relax has no such values")
+        raise UnsupportedError(
+            f"{what_} has the type {type_text(type_)}; Relax has no such values", kind=translating.NO_RELAX_FORM
+        )
     return from_type(type_)
 
 
@@ -261,7 +264,8 @@ class _Export:
         graph = closure.graph
         if graph.signature.inferred is None and graph.signature.ret_type is None:
             raise UnsupportedError(
-                f"node {node.name!r}: the type of the recursive function {closure.name} is not known"
+                f"node {node.name!r}: the type of the recursive function {closure.name} is not known",
+                kind=translating.NO_RELAX_FORM,
             )
         inputs = [graph.find_node(name) for name in graph.params]
         types, _ = widened(name_extents([(_hint(one), _parameter_type(graph, one)) for one in inputs]))
@@ -321,7 +325,8 @@ class _Export:
                 if frame.depth == _DEEPEST:
                     raise UnsupportedError(
                         f"node {node.name!r}: {callee.name} calls itself with values, or gives some, that Relax does "
-                        f"not have; unrolled, it does not end within {_DEEPEST} calls"
+                        f"not have; unrolled, it does not end within {_DEEPEST} calls",
+                        kind=translating.NO_RELAX_FORM,
                     )
                 values = dict(zip((*graph.params, *graph.captured), (*args, *captured), strict=True))
                 if itself:
@@ -335,7 +340,8 @@ class _Export:
                 frame.values[node.name] = Data(callee, tuple(args))
             case _:
                 raise UnsupportedError(
-                    f"node {node.name!r} calls a function that only the running program knows; not built yet"
+                    f"node {node.name!r} calls a function that only the running program knows; not built yet",
+                    kind=translating.NO_RELAX_FORM,
                 )
 
     def call_lifted(self, frame: _Frame, node: MSCJoint, callee: Lifted, args: Sequence[Value]) -> Value:
@@ -366,7 +372,8 @@ class _Export:
             kind = next(what(one) for one in results if is_known(one))
             raise UnsupportedError(
                 f"node {node.name!r}: a branch gives {kind}; Relax has no such values, and which branch is taken only "
-                "the running program knows"
+                "the running program knows",
+                kind=translating.NO_RELAX_FORM,
             )
         value = self.builder.emit(If(condition, *arms))
         frame.values[node.name] = self.settled(frame, node, value)
@@ -381,7 +388,7 @@ class _Export:
                 yield self.nodes(inner)
                 frame.values[node.name] = inner.result
                 return
-        raise UnsupportedError(f"node {node.name!r}: no clause matches {what(data)}")
+        raise UnsupportedError(f"node {node.name!r}: no clause matches {what(data)}", kind=translating.NO_RELAX_FORM)
 
     def bodies(self, frame: _Frame, node: MSCJoint) -> list[_Frame]:
         """Return frames for the graphs that ``node`` holds, with what they capture."""
@@ -460,7 +467,8 @@ class _Export:
         if not isinstance(cell, Cell) or (node.kind is NodeKind.REF_WRITE and cell.region is not frame.region):
             raise UnsupportedError(
                 f"node {node.name!r}: what a reference holds is known only when the program runs; "
-                "Relax has no references"
+                "Relax has no references",
+                kind=translating.NO_RELAX_FORM,
             )
         if node.kind is NodeKind.REF_READ:
             return cell.content
@@ -470,7 +478,9 @@ class _Export:
     def function_of_module(self, node: MSCJoint, name: str) -> Closure:
         if name not in self.globals:
             if name not in self.graphs:
-                raise UnsupportedError(f"node {node.name!r}: the module has no function @{name}")
+                raise UnsupportedError(
+                    f"node {node.name!r}: the module has no function @{name}", kind=translating.NO_RELAX_FORM
+                )
             self.globals[name] = Closure(self.graphs[name], name=name, recursive=name in self.recursive)
         return self.globals[name]
 
@@ -503,7 +513,10 @@ class _Export:
         """Return ``value`` as Relax has it; raises UnsupportedError where it has not."""
         if isinstance(value, (Closure, Lifted, Maker, Data, Fields, Cell)):
             where = f"node {node.name!r}" if node is not None else "a node"
-            raise UnsupportedError(f"{where} needs {what(value)} when the program runs; Relax has no such values")
+            raise UnsupportedError(
+                f"{where} needs {what(value)} when the program runs; Relax has no such values",
+                kind=translating.NO_RELAX_FORM,
+            )
         return value
 
     def weight(self, graph: MSCGraph, tensor: MSCTensor) -> Constant:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, Union
 
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import translating
 from relay2relax.graph.kinds import PatternKind
 from relay2relax.graph.model import GraphError, MSCGraph, Pattern
 from relay2relax.relax_ir import Expr as RelaxExpr
@@ -115,7 +116,10 @@ def changed(value: Value, change: Callable[[RelaxExpr], RelaxExpr]) -> Value:
         case Data(fields=fields) | Fields(fields=fields):
             return replace(value, fields=tuple(changed(one, change) for one in fields))
         case Cell():
-            raise UnsupportedError("a recursive function uses a reference from around itself; Relax has no references")
+            raise UnsupportedError(
+                "a recursive function uses a reference from around itself; Relax has no references",
+                kind=translating.NO_RELAX_FORM,
+            )
         case Maker():
             return value
     return change(value)
@@ -155,7 +159,8 @@ def bindings(pattern: Pattern, value: Value, project: Callable[[Value, int], Val
                     name = ".".join(one.constructor)
                     raise UnsupportedError(
                         f"whether a value was made by {name} is known only when the program runs; "
-                        "Relax has no data types"
+                        "Relax has no data types",
+                        kind=translating.NO_RELAX_FORM,
                     )
                 if (given.maker.data_type, given.maker.constructor) != one.constructor:
                     return None

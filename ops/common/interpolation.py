@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype, of_array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.registry.record import OpError
 from relay2relax.ops.registry.types import TensorType
@@ -65,9 +66,11 @@ def spatial_axes(attrs: Resizing, data: TensorType, rank: int) -> tuple[int, ...
     """Return the positions of the axes that are resized."""
     layout: Layout = parse_layout(attrs.layout, "NC" + SPATIAL[rank])
     if any(axis.factor and axis.letter in SPATIAL[rank] for axis in layout.axes):
-        raise OpError(f'an axis that is resized cannot be split; layout is "{attrs.layout}"')
+        raise OpError(f'an axis that is resized cannot be split; layout is "{attrs.layout}"', kind=operators.LAYOUT)
     if data.rank != layout.rank:
-        raise OpError(f"the data has {data.rank} dimensions, layout {attrs.layout} needs {layout.rank}", 0)
+        raise OpError(
+            f"the data has {data.rank} dimensions, layout {attrs.layout} needs {layout.rank}", 0, kind=operators.LAYOUT
+        )
     return tuple(layout.position(letter) for letter in SPATIAL[rank])
 
 
@@ -79,7 +82,7 @@ def _check(attrs: Resizing, rank: int) -> None:
         (attrs.rounding_method, ROUNDINGS, "rounding_method"),
     ):
         if value not in known:
-            raise OpError(f"{what} is {value!r}; it may be {', '.join(map(repr, known))}")
+            raise OpError(f"{what} is {value!r}; it may be {', '.join(map(repr, known))}", kind=operators.ATTRIBUTE)
 
 
 # Places. The same formulas serve numpy and tensor expressions: ``x`` is float32, ``n`` and ``m`` as
@@ -114,9 +117,12 @@ def _cubic(distance: N, alpha: N, choose: Callable[[N, N, N], N]) -> N:
 
 def _check_extent(attrs: Resizing, n: int | None, m: int | None) -> None:
     if n == 0 and m != 0:
-        raise OpError("an axis without elements has nothing to resize", 0)
+        raise OpError("an axis without elements has nothing to resize", 0, kind=operators.AXIS)
     if m == 1 and attrs.coordinate_transformation_mode in ("align_corners", "tf_crop_and_resize"):
-        raise OpError(f"{attrs.coordinate_transformation_mode} gives an extent of 1 no place: it divides by 0")
+        raise OpError(
+            f"{attrs.coordinate_transformation_mode} gives an extent of 1 no place: it divides by 0",
+            kind=operators.SHAPE,
+        )
 
 
 def _upscale(attrs: Resizing, n: int | None, m: int | None) -> int:

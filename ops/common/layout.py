@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.record import OpError
 from relay2relax.tir.extent import Extent, Shape, floordiv, mul, static
 from relay2relax.tir.ir.expr import PrimExpr
@@ -74,7 +75,9 @@ class Layout:
         for letter, extent in by_letter.items():
             size = static(extent)
             if size is not None and size % self.factor(letter):
-                raise OpError(f"layout {self.name} cannot split axis {letter} of {size} elements")
+                raise OpError(
+                    f"layout {self.name} cannot split axis {letter} of {size} elements", kind=operators.LAYOUT
+                )
         return tuple(axis.factor or floordiv(by_letter[axis.letter], self.factor(axis.letter)) for axis in self.axes)
 
     def to_order(self, array: Array, order: str) -> Array:
@@ -137,7 +140,10 @@ def parse_layout(name: str, letters: str) -> Layout:
     inner = [axis.letter for axis in axes if axis.factor]
     if end != len(name) or sorted(outer) != sorted(letters) or len(set(inner)) != len(inner):
         axes_text = ", ".join(letters)
-        raise OpError(f'layout "{name}" does not fit: expected the axes {axes_text}, each once, e.g. "{letters}"')
+        raise OpError(
+            f'layout "{name}" does not fit: expected the axes {axes_text}, each once, e.g. "{letters}"',
+            kind=operators.LAYOUT,
+        )
     if not set(inner) <= set(outer):
-        raise OpError(f'layout "{name}" splits an axis that it does not have')
+        raise OpError(f'layout "{name}" splits an axis that it does not have', kind=operators.LAYOUT)
     return Layout(name, tuple(axes))

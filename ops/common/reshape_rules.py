@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.record import OpError
 from relay2relax.ops.registry.types import show
 from relay2relax.tir.extent import ANY, Extent, Shape, equal, floordiv, is_any, mul, product, static
@@ -48,7 +49,9 @@ def new_shape(shape: Shape, newshape: Sequence[Extent], allowzero: bool = False)
     def take(count: int = 1) -> tuple[Extent, ...]:
         nonlocal source
         if source + count > len(shape):
-            raise OpError(f"newshape {show(newshape)} asks for more dimensions than {show(shape)} has", 0)
+            raise OpError(
+                f"newshape {show(newshape)} asks for more dimensions than {show(shape)} has", 0, kind=operators.RANK
+            )
         used_inputs.update(range(source, source + count))
         source += count
         return shape[source - count : source]
@@ -68,7 +71,7 @@ def new_shape(shape: Shape, newshape: Sequence[Extent], allowzero: bool = False)
             put(*take())
         elif code == -1:
             if inferred is not None:
-                raise OpError(f"newshape {show(newshape)} has more than one -1", 0)
+                raise OpError(f"newshape {show(newshape)} has more than one -1", 0, kind=operators.ATTRIBUTE)
             inferred = len(result)
             put(1)
             source += 1
@@ -78,11 +81,11 @@ def new_shape(shape: Shape, newshape: Sequence[Extent], allowzero: bool = False)
             put(product(take(2)))
         elif code == -4:
             if place + 2 > len(entries):
-                raise OpError(f"newshape {show(newshape)}: two extents follow a -4", 0)
+                raise OpError(f"newshape {show(newshape)}: two extents follow a -4", 0, kind=operators.ATTRIBUTE)
             put(*_split(take()[0], entries[place], entries[place + 1], newshape))
             place += 2
         else:
-            raise OpError(f"newshape {show(newshape)}: {code} has no meaning", 0)
+            raise OpError(f"newshape {show(newshape)}: {code} has no meaning", 0, kind=operators.ATTRIBUTE)
     if inferred is not None:
         left = [extent for i, extent in enumerate(shape) if i not in used_inputs]
         right = [extent for i, extent in enumerate(result) if i not in used_results]
@@ -99,12 +102,15 @@ def _check_count(shape: Shape, newshape: Sequence[Extent], result: Sequence[Exte
             f"newshape {show(newshape)} makes {show(result)} of {show(shape)}: "
             f"{show([after])[1:-1]} elements of {show([before])[1:-1]}",
             0,
+            kind=operators.ATTRIBUTE,
         )
 
 
 def _split(extent: Extent, first: Extent, second: Extent, newshape: Sequence[Extent]) -> tuple[Extent, Extent]:
     if static(first) == -1 and static(second) == -1:
-        raise OpError(f"newshape {show(newshape)}: only one of the extents after a -4 may be -1", 0)
+        raise OpError(
+            f"newshape {show(newshape)}: only one of the extents after a -4 may be -1", 0, kind=operators.ATTRIBUTE
+        )
     if static(first) == -1:
         return floordiv(extent, second), second
     if static(second) == -1:

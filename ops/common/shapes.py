@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from relay2relax.core.dtype import is_float
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.record import Emit, OpError, V
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir.extent import Extent, Shape, as_prim, ask, equal, is_any, maximum, static
@@ -21,7 +22,7 @@ def tensor(value: Type, argument: int = 0) -> TensorType:
     if isinstance(value, TensorType):
         return value
     what = f"a tuple of {len(value.fields)}" if isinstance(value, TupleType) else type(value).__name__
-    raise OpError(f"a tensor is expected, this is {what}", argument)
+    raise OpError(f"a tensor is expected, this is {what}", argument, kind=operators.DTYPE)
 
 
 def check_float(name: str, dtype: str) -> None:
@@ -29,7 +30,7 @@ def check_float(name: str, dtype: str) -> None:
     defined.
     """
     if not is_float(dtype):
-        raise OpError(f"{name} is defined for floating-point numbers, not for {dtype}", 0)
+        raise OpError(f"{name} is defined for floating-point numbers, not for {dtype}", 0, kind=operators.DTYPE)
 
 
 def floating(name: str, infer: Callable[..., Type]) -> Callable[..., Type]:
@@ -56,13 +57,15 @@ def tensors(value: Type, argument: int = 0) -> tuple[TensorType, ...]:
     Raises OpError where that is not what it is.
     """
     if not isinstance(value, TupleType):
-        raise OpError("a tuple of tensors is expected, this is one tensor", argument)
+        raise OpError("a tuple of tensors is expected, this is one tensor", argument, kind=operators.DTYPE)
     if not value.fields:
         raise OpError("the tuple has no tensors", argument)
     found = tuple(tensor(one, argument) for one in value.fields)
     for one in found[1:]:
         if one.dtype != found[0].dtype:
-            raise OpError(f"the tensors have element types {found[0].dtype} and {one.dtype}", argument)
+            raise OpError(
+                f"the tensors have element types {found[0].dtype} and {one.dtype}", argument, kind=operators.DTYPE
+            )
     return found
 
 
@@ -72,7 +75,7 @@ def normal_axis(axis: int, rank: int, name: str = "axis") -> int:
     Raises OpError where a tensor of ``rank`` has no such axis.
     """
     if not -rank <= axis < rank:
-        raise OpError(f"{name} {axis} is outside of a tensor of rank {rank}", 0)
+        raise OpError(f"{name} {axis} is outside of a tensor of rank {rank}", 0, kind=operators.AXIS)
     return axis % rank
 
 
@@ -83,7 +86,7 @@ def normal_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
     """
     found = tuple(normal_axis(axis, rank) for axis in axes)
     if len(set(found)) != len(found):
-        raise OpError(f"an axis is given twice: {list(axes)}", 0)
+        raise OpError(f"an axis is given twice: {list(axes)}", 0, kind=operators.AXIS)
     return found
 
 
@@ -114,7 +117,11 @@ def _meet(a: Extent, b: Extent, position: int, shapes: Sequence[Sequence[Extent]
     if first is not None and second is not None:
         if first != second:
             listed = " and ".join(show(shape) for shape in shapes)
-            raise OpError(f"shapes {listed} do not broadcast: {first} and {second} meet in dimension {position}", 1)
+            raise OpError(
+                f"shapes {listed} do not broadcast: {first} and {second} meet in dimension {position}",
+                1,
+                kind=operators.SHAPE,
+            )
         return a
     if a == b:
         return a

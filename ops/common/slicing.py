@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import normal_axes
 from relay2relax.ops.registry.record import OpError
 from relay2relax.tir.extent import ANY, Extent, Shape, add, ceildiv, is_any, maximum, minimum, static, sub
@@ -41,16 +42,16 @@ def axis_slices(
     exist, a stride of 0, and a static end before its begin.
     """
     if slice_mode not in ("end", "size"):
-        raise OpError(f"slice_mode is {slice_mode!r}; it may be 'end' or 'size'", 0)
+        raise OpError(f"slice_mode is {slice_mode!r}; it may be 'end' or 'size'", 0, kind=operators.ATTRIBUTE)
     count = max(len(begin), len(end))
     places = normal_axes(axes if axes is not None else range(count), len(shape))
     if count > len(places):
-        raise OpError(f"begin and end have {count} entries for {len(places)} axes", 0)
+        raise OpError(f"begin and end have {count} entries for {len(places)} axes", 0, kind=operators.AXIS)
     found = []
     for number, axis in enumerate(places):
         stride = static(strides[number]) if number < len(strides) and slice_mode == "end" else 1
         if not stride:
-            raise OpError(f"the stride of axis {axis} is {stride}; it is a number other than 0", 0)
+            raise OpError(f"the stride of axis {axis} is {stride}; it is a number other than 0", 0, kind=operators.AXIS)
         first = begin[number] if number < len(begin) else 0 if stride > 0 else _FAR
         last = end[number] if number < len(end) else _FAR if stride > 0 else 0
         if slice_mode == "size":
@@ -67,7 +68,11 @@ def _slice(axis: int, extent: Extent, begin: Extent, end: Extent, stride: int) -
     distance = sub(last, first) if stride > 0 else sub(first, last)
     known = static(distance)
     if known is not None and known < 0:
-        raise OpError(f"axis {axis}: the slice from {static(first)} to {static(last)} by {stride} runs backwards", 0)
+        raise OpError(
+            f"axis {axis}: the slice from {static(first)} to {static(last)} by {stride} runs backwards",
+            0,
+            kind=operators.AXIS,
+        )
     if known is None:
         first, distance = _open(extent, begin, end, first, last, stride)
     return AxisSlice(axis, first, stride, ceildiv(distance, abs(stride)))

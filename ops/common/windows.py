@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.record import OpError
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, add, floordiv, is_any, static
@@ -67,7 +68,7 @@ def integers(values: Sequence[Extent], what: str) -> tuple[int, ...]:
     """
     found = tuple(static(value) for value in values)
     if any(value is None for value in found):
-        raise OpError(f"{what} must be numbers, but is {list(values)}")
+        raise OpError(f"{what} must be numbers, but is {list(values)}", kind=operators.ATTRIBUTE)
     return tuple(value for value in found if value is not None)
 
 
@@ -80,9 +81,9 @@ def per_axis(values: Sequence[Extent], rank: int, what: str, least: int | None =
     if len(found) == 1:
         found = found * rank
     if len(found) != rank:
-        raise OpError(f"{what} needs {rank} values, but has {len(found)}: {list(found)}")
+        raise OpError(f"{what} needs {rank} values, but has {len(found)}: {list(found)}", kind=operators.ATTRIBUTE)
     if least is not None and min(found) < least:
-        raise OpError(f"{what} must be at least {least}, but is {list(found)}")
+        raise OpError(f"{what} must be at least {least}, but is {list(found)}", kind=operators.ATTRIBUTE)
     return found
 
 
@@ -99,7 +100,9 @@ def both_sides(padding: Sequence[Extent], rank: int) -> tuple[tuple[int, ...], t
         return found, found
     if len(found) == 2 * rank:
         return found[:rank], found[rank:]
-    raise OpError(f"padding needs 1, {rank} or {2 * rank} values, but has {len(found)}: {list(found)}")
+    raise OpError(
+        f"padding needs 1, {rank} or {2 * rank} values, but has {len(found)}: {list(found)}", kind=operators.ATTRIBUTE
+    )
 
 
 def pad_array(array: Array, before: Sequence[int], after: Sequence[int], value: float) -> Array:
@@ -175,4 +178,5 @@ def check_positions(positions: Sequence[Extent], extents: Sequence[Extent], wind
                 f"a window of {window.kernel} elements, {window.dilation} apart, does not fit into {extent} elements "
                 f"padded by {window.before} and {window.after}",
                 0,
+                kind=operators.SHAPE,
             )

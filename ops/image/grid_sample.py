@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.interpolation import N
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import integers
@@ -74,23 +75,37 @@ def grid_sample_type(attrs: GridSampleAttrs | RelaxGridSampleAttrs, data: Type, 
     """Return batch and channels of the data with the extents of the grid."""
     x, points = tensor(data), tensor(grid, 1)
     if attrs.layout not in ("NCHW", "NCDHW"):
-        raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW" or "NCDHW"')
+        raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW" or "NCDHW"', kind=operators.LAYOUT)
     if x.rank != len(attrs.layout):
-        raise OpError(f"the data has {x.rank} dimensions, layout {attrs.layout} needs {len(attrs.layout)}", 0)
+        raise OpError(
+            f"the data has {x.rank} dimensions, layout {attrs.layout} needs {len(attrs.layout)}",
+            0,
+            kind=operators.LAYOUT,
+        )
     if points.rank != x.rank:
-        raise OpError(f"the grid has {points.rank} dimensions, the data {x.rank}", 1)
+        raise OpError(f"the grid has {points.rank} dimensions, the data {x.rank}", 1, kind=operators.RANK)
     return TensorType((*x.shape[:2], *points.shape[2:]), x.dtype)
 
 
 def _check_sampling(attrs: GridSampleAttrs | RelaxGridSampleAttrs, rank: int, coordinates: int | None) -> None:
     """Raise OpError where nothing can be sampled, which Relay's types do not tell."""
     if coordinates not in (rank, None):
-        raise OpError(f"a grid of shape (batch, {rank}, …) is expected, this has {coordinates} coordinates", 1)
+        raise OpError(
+            f"a grid of shape (batch, {rank}, …) is expected, this has {coordinates} coordinates",
+            1,
+            kind=operators.SHAPE,
+        )
     methods = ("bilinear", "nearest", "bicubic") if rank == 2 else ("bilinear", "nearest")
     if attrs.method not in methods:
-        raise OpError(f"method is {attrs.method!r}; over {rank} axes it may be {', '.join(map(repr, methods))}")
+        raise OpError(
+            f"method is {attrs.method!r}; over {rank} axes it may be {', '.join(map(repr, methods))}",
+            kind=operators.AXIS,
+        )
     if attrs.padding_mode not in ("zeros", "border", "reflection"):
-        raise OpError(f"padding_mode is {attrs.padding_mode!r}; it may be 'zeros', 'border' or 'reflection'")
+        raise OpError(
+            f"padding_mode is {attrs.padding_mode!r}; it may be 'zeros', 'border' or 'reflection'",
+            kind=operators.ATTRIBUTE,
+        )
 
 
 def _unnormalised(attrs: GridSampleAttrs | RelaxGridSampleAttrs, point: N, extent: N) -> N:
@@ -293,7 +308,7 @@ _SPAN = 2.0 - 1e-7
 def affine_grid_type(attrs: AffineGridAttrs, data: Type) -> TensorType:
     """Return (batch, 2, height, width)."""
     if attrs.target_shape is None or len(attrs.target_shape) != 2:
-        raise OpError("target_shape needs 2 values")
+        raise OpError("target_shape needs 2 values", kind=operators.ATTRIBUTE)
     return affine_type(tensor(data), attrs.target_shape)
 
 
@@ -301,9 +316,13 @@ def affine_type(x: TensorType, size: Sequence[Extent]) -> TensorType:
     """Return (batch, coordinate, *size) of a batch of matrices; ``size`` has 2 or 3 extents."""
     rank = len(size)
     if rank not in (2, 3):
-        raise OpError(f"a grid has 2 or 3 dimensions, this has {rank}", 1)
+        raise OpError(f"a grid has 2 or 3 dimensions, this has {rank}", 1, kind=operators.RANK)
     if x.rank != 3 or equal(x.shape[1], rank) is False or equal(x.shape[2], rank + 1) is False:
-        raise OpError(f"matrices of shape (batch, {rank}, {rank + 1}) are expected, these are {show(x.shape)}", 0)
+        raise OpError(
+            f"matrices of shape (batch, {rank}, {rank + 1}) are expected, these are {show(x.shape)}",
+            0,
+            kind=operators.SHAPE,
+        )
     return TensorType((x.shape[0], rank, *size), x.dtype)
 
 

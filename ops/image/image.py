@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype, of_array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, both_sides, check_positions, integers, pad_array, padded
@@ -58,13 +59,17 @@ def crop_type(attrs: CropAndResizeAttrs, data: Type, boxes: Type, box_indices: T
     x, found, owners = tensor(data), tensor(boxes, 1), tensor(box_indices, 2)
     layout = parse_layout(attrs.layout, "NCHW")
     if layout.is_split or x.rank != 4:
-        raise OpError(f'an image of 4 dimensions in layout "NCHW" or "NHWC" is expected, this is {x!r}', 0)
+        raise OpError(
+            f'an image of 4 dimensions in layout "NCHW" or "NHWC" is expected, this is {x!r}', 0, kind=operators.LAYOUT
+        )
     if attrs.crop_size is None or len(attrs.crop_size) != 2:
-        raise OpError("crop_size needs 2 values")
+        raise OpError("crop_size needs 2 values", kind=operators.ATTRIBUTE)
     if found.rank != 2 or equal(found.shape[1], 4) is False:
-        raise OpError(f"boxes of shape (count, 4) are expected, these are {show(found.shape)}", 1)
+        raise OpError(f"boxes of shape (count, 4) are expected, these are {show(found.shape)}", 1, kind=operators.SHAPE)
     if owners.rank != 1:
-        raise OpError(f"one index for each box is expected, this has shape {show(owners.shape)}", 2)
+        raise OpError(
+            f"one index for each box is expected, this has shape {show(owners.shape)}", 2, kind=operators.SHAPE
+        )
     channels = x.shape[layout.position("C")]
     shape = layout.shape((found.shape[0], channels, *attrs.crop_size), "NCHW")
     return TensorType(shape, attrs.out_dtype or x.dtype)
@@ -84,7 +89,9 @@ def _crop_places(low: Any, high: Any, extent: Any, index: Any, count: Any, only:
 
 def _check_crop(attrs: CropAndResizeAttrs) -> None:
     if attrs.method not in ("bilinear", "nearest_neighbor"):
-        raise OpError(f"method is {attrs.method!r}; it may be 'bilinear' or 'nearest_neighbor'")
+        raise OpError(
+            f"method is {attrs.method!r}; it may be 'bilinear' or 'nearest_neighbor'", kind=operators.ATTRIBUTE
+        )
 
 
 def crop_numpy(attrs: CropAndResizeAttrs, data: Array, boxes: Array, box_indices: Array) -> Array:
@@ -93,7 +100,7 @@ def crop_numpy(attrs: CropAndResizeAttrs, data: Array, boxes: Array, box_indices
     layout = parse_layout(attrs.layout, "NCHW")
     x = layout.to_order(data, "NHWC")
     if len(boxes) and 0 in x.shape[:3]:
-        raise OpError(f"there is nothing to crop from images of shape {show(data.shape)}", 0)
+        raise OpError(f"there is nothing to crop from images of shape {show(data.shape)}", 0, kind=operators.SHAPE)
     size = integers(attrs.crop_size or (), "crop_size")
     corners: Numbers = boxes.astype(np.float32)
     places: list[Numbers] = []
@@ -202,7 +209,7 @@ def _dilation_windows(attrs: Dilation2DAttrs, kernel: Sequence[Extent]) -> tuple
     before, after = both_sides(attrs.padding, 2)
     strides, dilations = integers(attrs.strides, "strides"), integers(attrs.dilations, "dilations")
     if len(strides) < 2 or len(dilations) < 2 or min(strides[:2]) < 1 or min(dilations[:2]) < 1:
-        raise OpError("strides and dilations need 2 values of at least 1")
+        raise OpError("strides and dilations need 2 values of at least 1", kind=operators.ATTRIBUTE)
     sizes = integers(kernel, "the kernel's extents")
     return tuple(Window(*one) for one in zip(sizes, strides[:2], dilations[:2], before, after, strict=True))
 
@@ -216,11 +223,13 @@ def dilation_type(attrs: Dilation2DAttrs, data: Type, weight: Type) -> TensorTyp
     x, kernel = tensor(data), tensor(weight, 1)
     layout, kernel_layout = _dilation_layouts(attrs)
     if x.rank != layout.rank or kernel.rank != kernel_layout.rank:
-        raise OpError(f"data of {layout.rank} and weight of {kernel_layout.rank} dimensions are expected", 0)
+        raise OpError(
+            f"data of {layout.rank} and weight of {kernel_layout.rank} dimensions are expected", 0, kind=operators.RANK
+        )
     n, c, *extents = layout.extents(x.shape, "NCHW")
     channels, *sizes = kernel_layout.extents(kernel.shape, "IHW")
     if equal(c, channels) is False:
-        raise OpError(f"the data has {c} channels, the weight {channels}", 1)
+        raise OpError(f"the data has {c} channels, the weight {channels}", 1, kind=operators.SHAPE)
     windows = _dilation_windows(attrs, sizes)
     positions = [w.positions(e) for w, e in zip(windows, extents, strict=True)]
     check_positions(positions, extents, windows)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias, Union
 
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.interpolation import SPATIAL, constants, resize_compute, resize_numpy, rounds, spatial_axes
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
@@ -113,7 +114,7 @@ def given_size(attrs: Resize1DAttrs, rank: int) -> tuple[Extent, ...]:
     """
     if attrs.size is None or len(attrs.size) != rank:
         found = "null" if attrs.size is None else f"of length {len(attrs.size)}"
-        raise OpError(f"size needs {rank} values, but is {found}")
+        raise OpError(f"size needs {rank} values, but is {found}", kind=operators.ATTRIBUTE)
     return tuple(attrs.size)
 
 
@@ -125,7 +126,7 @@ def region(attrs: ResizeAttrs, rank: int) -> list[tuple[float, float]]:
     if attrs.roi is None:
         return [(0.0, 0.0)] * rank
     if len(attrs.roi) != 2 * rank:
-        raise OpError(f"roi needs {2 * rank} values, but has {len(attrs.roi)}")
+        raise OpError(f"roi needs {2 * rank} values, but has {len(attrs.roi)}", kind=operators.ATTRIBUTE)
     values = [float(one.value) for one in attrs.roi]
     # Three dimensions are listed from the last to the first.
     order = range(rank) if rank < 3 else reversed(range(rank))
@@ -252,7 +253,7 @@ def dyn_resize_compute(
 ) -> te.Tensor:
     """Return the image in the size of ``out``."""
     if any(is_any(extent) for extent in out.shape):
-        raise OpError("the size of the result is not known", 1)
+        raise OpError("the size of the result is not known", 1, kind=operators.ATTRIBUTE)
     if attrs.coordinate_transformation_mode != "tf_crop_and_resize":
         return resize_compute(attrs, out, data, constants([(0.0, 0.0)] * 2))
     ends = [(cast("float32", roi[axis]), cast("float32", roi[2 + axis])) for axis in range(2)]

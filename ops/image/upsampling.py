@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.image import resize
@@ -68,7 +69,7 @@ def scaled(extent: Extent, factor: float) -> Extent:
     Of an unknown extent, halves up.
     """
     if factor <= 0:
-        raise OpError(f"a scale must be positive, but is {factor}")
+        raise OpError(f"a scale must be positive, but is {factor}", kind=operators.ATTRIBUTE)
     if is_any(extent):
         return extent
     known = static(extent)
@@ -76,7 +77,10 @@ def scaled(extent: Extent, factor: float) -> Extent:
         return round(known * factor)
     ratio = Fraction(factor).limit_denominator(_DENOMINATOR)
     if float(ratio) != factor:
-        raise OpError(f"an extent that is not known cannot be scaled by {factor}: it is no simple fraction")
+        raise OpError(
+            f"an extent that is not known cannot be scaled by {factor}: it is no simple fraction",
+            kind=operators.ATTRIBUTE,
+        )
     if ratio.denominator == 1:
         return mul(extent, ratio.numerator)
     return floordiv(add(mul(extent, 2 * ratio.numerator), ratio.denominator), 2 * ratio.denominator)
@@ -91,9 +95,11 @@ def _resized(attrs: UpAttrs, shape: Shape) -> Resize2DAttrs | Resize3DAttrs:
     letters = _letters(attrs)
     layout = parse_layout(attrs.layout, "NC" + letters)
     if len(shape) != layout.rank:
-        raise OpError(f"the data has {len(shape)} dimensions, layout {attrs.layout} needs {layout.rank}", 0)
+        raise OpError(
+            f"the data has {len(shape)} dimensions, layout {attrs.layout} needs {layout.rank}", 0, kind=operators.LAYOUT
+        )
     if attrs.method not in _METHODS:
-        raise OpError(f'method is "{attrs.method}", expected one of {", ".join(_METHODS)}')
+        raise OpError(f'method is "{attrs.method}", expected one of {", ".join(_METHODS)}', kind=operators.SHAPE)
     factors = {"H": attrs.scale_h, "W": attrs.scale_w}
     if isinstance(attrs, UpSampling3DAttrs):
         factors["D"] = attrs.scale_d
@@ -131,7 +137,9 @@ def upsampling_relay_type(attrs: UpAttrs, data: Type) -> TensorType:
     x, letters = tensor(data), _letters(attrs)
     layout = parse_layout(attrs.layout, "NC" + letters)
     if x.rank != layout.rank:
-        raise OpError(f"the data has {x.rank} dimensions, layout {attrs.layout} needs {layout.rank}", 0)
+        raise OpError(
+            f"the data has {x.rank} dimensions, layout {attrs.layout} needs {layout.rank}", 0, kind=operators.LAYOUT
+        )
     shape = list(x.shape)
     for letter in letters:
         place = layout.position(letter)
@@ -188,10 +196,18 @@ def _dynamic(name: str, attrs_class: type, letters: str) -> OpDef:
         found = tensor(data)
         for argument, one in enumerate(scales, 1):
             if tensor(one, argument).rank:
-                raise OpError(f"a factor is one number, this tensor has rank {tensor(one, argument).rank}", argument)
+                raise OpError(
+                    f"a factor is one number, this tensor has rank {tensor(one, argument).rank}",
+                    argument,
+                    kind=operators.RANK,
+                )
         layout = parse_layout(attrs.layout, "NC" + letters)
         if layout.rank != found.rank:
-            raise OpError(f"the data has {found.rank} dimensions, layout {attrs.layout} needs {layout.rank}", 0)
+            raise OpError(
+                f"the data has {found.rank} dimensions, layout {attrs.layout} needs {layout.rank}",
+                0,
+                kind=operators.LAYOUT,
+            )
         shape = list(found.shape)
         for letter in letters:
             shape[layout.position(letter)] = ANY

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, is_unsigned, numpy_dtype, of_array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert_element
 from relay2relax.ops.common.formula import Kit, X, definition, kernel
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, NOT_LOWERED, ONLY_BOOL, OPEN
@@ -37,7 +38,9 @@ def arithmetic_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
     a, b = tensor(lhs, 0), tensor(rhs, 1)
     if a.dtype != b.dtype:
         raise OpError(
-            f"the operands have element types {a.dtype} and {b.dtype}; there is no conversion between them", 1
+            f"the operands have element types {a.dtype} and {b.dtype}; there is no conversion between them",
+            1,
+            kind=operators.DTYPE,
         )
     return TensorType(broadcast(a.shape, b.shape), a.dtype)
 
@@ -55,7 +58,9 @@ def matched(a: str, b: str) -> str:
     if a == b:
         return a
     if "bfloat16" in (a, b) or "bool" in (a, b):
-        raise OpError(f"the operands have element types {a} and {b}; there is no conversion between them", 1)
+        raise OpError(
+            f"the operands have element types {a} and {b}; there is no conversion between them", 1, kind=operators.DTYPE
+        )
     if is_float(a) != is_float(b):
         return a if is_float(a) else b
     wide = max(numpy_dtype(a).itemsize, numpy_dtype(b).itemsize) * 8
@@ -82,7 +87,11 @@ def relay_rule(infer: Callable[..., Type]) -> Callable[..., Type]:
             if 1 in (static(one), static(other)) or is_any(one) or is_any(other):
                 continue
             if (is_symbolic(one) or is_symbolic(other)) and not equal(one, other):
-                raise OpError(f"shapes {show(a)} and {show(b)} are not known to broadcast: {one} and {other} meet", 1)
+                raise OpError(
+                    f"shapes {show(a)} and {show(b)} are not known to broadcast: {one} and {other} meet",
+                    1,
+                    kind=operators.SHAPE,
+                )
         return result
 
     return relay_type
@@ -111,7 +120,7 @@ def binary_operator(
 
     def check(dtype: str) -> None:
         if ("float" if is_float(dtype) else "bool" if dtype == "bool" else "int") not in takes.split():
-            raise OpError(f"{name} is not defined for {dtype}", 0)
+            raise OpError(f"{name} is not defined for {dtype}", 0, kind=operators.DTYPE)
 
     def numpy(attrs: NoAttrs, lhs: Array, rhs: Array) -> Array:
         check(of_array(lhs))
@@ -253,14 +262,16 @@ def where_type(attrs: NoAttrs, condition: Type, x: Type, y: Type) -> Type:
     """Return the shape that all three broadcast to, with the dtype of ``x`` and ``y``."""
     first, second = tensor(x, 1), tensor(y, 2)
     if first.dtype != second.dtype:
-        raise OpError(f"the branches have element types {first.dtype} and {second.dtype}", 2)
+        raise OpError(f"the branches have element types {first.dtype} and {second.dtype}", 2, kind=operators.DTYPE)
     return TensorType(broadcast(tensor(condition).shape, first.shape, second.shape), first.dtype)
 
 
 def where_relax_type(attrs: NoAttrs, condition: Type, x: Type, y: Type) -> Type:
     """Return the type; the condition of Relax is a truth value."""
     if tensor(condition).dtype != "bool":
-        raise OpError(f"the condition has element type {tensor(condition).dtype}, expected bool", 0)
+        raise OpError(
+            f"the condition has element type {tensor(condition).dtype}, expected bool", 0, kind=operators.DTYPE
+        )
     return where_type(attrs, condition, x, y)
 
 

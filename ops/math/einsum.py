@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import broadcast, tensors
 from relay2relax.ops.registry.attributes import String
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
@@ -53,11 +54,13 @@ def parse_equation(equation: str, ranks: Sequence[int]) -> Labelled:
     """
     text = equation.replace(" ", "")
     if not _EQUATION.fullmatch(text):
-        raise OpError(f'"{equation}" is no equation; expected letters, e.g. "ij,jk->ik"')
+        raise OpError(f'"{equation}" is no equation; expected letters, e.g. "ij,jk->ik"', kind=operators.ATTRIBUTE)
     left, arrow, right = text.partition("->")
     subscripts = left.split(",")
     if len(subscripts) != len(ranks):
-        raise OpError(f'"{equation}" has {len(subscripts)} operands, {len(ranks)} are given', 0)
+        raise OpError(
+            f'"{equation}" has {len(subscripts)} operands, {len(ranks)} are given', 0, kind=operators.ATTRIBUTE
+        )
     operands = tuple(_names(one, rank, equation) for one, rank in zip(subscripts, ranks, strict=True))
     nameless = max((sum(not name.isalpha() for name in one) for one in operands), default=0)
     rest = tuple(str(-d) for d in range(nameless, 0, -1))
@@ -72,7 +75,7 @@ def _names(subscript: str, rank: int, equation: str) -> tuple[str, ...]:
     before, dots, after = subscript.partition("...")
     count = rank - len(before) - len(after)
     if count < 0 or (count and not dots):
-        raise OpError(f'"{equation}": the operand {subscript!r} has rank {rank}', 0)
+        raise OpError(f'"{equation}": the operand {subscript!r} has rank {rank}', 0, kind=operators.RANK)
     return (*before, *(str(-d) for d in range(count, 0, -1)), *after)
 
 
@@ -84,9 +87,9 @@ def _extents(labelled: Labelled, shapes: Sequence[Shape]) -> dict[str, Extent]:
             found[name] = broadcast((found[name],), (extent,))[0] if name in found else extent
     for name in labelled.result:
         if name not in found:
-            raise OpError(f"no operand has the axis {name!r} of the result", 0)
+            raise OpError(f"no operand has the axis {name!r} of the result", 0, kind=operators.AXIS)
     if len(set(labelled.result)) != len(labelled.result):
-        raise OpError(f"an axis occurs twice in the result {''.join(labelled.result)}", 0)
+        raise OpError(f"an axis occurs twice in the result {''.join(labelled.result)}", 0, kind=operators.AXIS)
     return found
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import OPEN, is_open, shapes_of
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
@@ -72,7 +73,9 @@ class BiasAddAttrs:
 def _product(a: Array, b: Array, out_dtype: str) -> Array:
     dtype = numpy_dtype(out_dtype) if out_dtype else a.dtype
     if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
-        raise OpError(f"operands of shapes {list(a.shape)} and {list(b.shape)} cannot be multiplied", 1)
+        raise OpError(
+            f"operands of shapes {list(a.shape)} and {list(b.shape)} cannot be multiplied", 1, kind=operators.SHAPE
+        )
     result: Array = np.matmul(a.astype(dtype, copy=False), b.astype(dtype, copy=False))
     # Products of bfloat16 come in single precision.
     return np.asarray(result, dtype)
@@ -93,7 +96,7 @@ def _matmul_compute(
     depth_a = a.shape[-2 if transpose_a else -1]
     depth_b = b.shape[-1 if transpose_b or not columns else -2]
     if equal(depth_a, depth_b) is False:
-        raise OpError(f"the left operand has {depth_a} columns, the right one {depth_b} rows", 1)
+        raise OpError(f"the left operand has {depth_a} columns, the right one {depth_b} rows", 1, kind=operators.SHAPE)
     axis = te.reduce_axis(depth_a, "k")
 
     def element(*indices: PrimExpr) -> PrimExpr:
@@ -120,9 +123,9 @@ def _linear_type(
 ) -> TensorType:
     data, weight = tensor(a), tensor(b, 1)
     if data.rank < (2 if transpose_a else 1):
-        raise OpError(f"the data has too few dimensions: {data.rank}", 0)
+        raise OpError(f"the data has too few dimensions: {data.rank}", 0, kind=operators.RANK)
     if weight.rank != 2:
-        raise OpError(f"the weight must have 2 dimensions, but has {weight.rank}", 1)
+        raise OpError(f"the weight must have 2 dimensions, but has {weight.rank}", 1, kind=operators.RANK)
     shape = list(data.shape)
     depth = shape[-1]
     if transpose_a:
@@ -132,9 +135,9 @@ def _linear_type(
         # Relay compares the summed extents here only: without ``units`` it takes any weight, and so
         # does inference; the product itself refuses.
         if equal(units, columns) is False:
-            raise OpError(f"units is {units}, but the weight has {columns} output features", 1)
+            raise OpError(f"units is {units}, but the weight has {columns} output features", 1, kind=operators.SHAPE)
         if equal(depth, rows) is False:
-            raise OpError(f"the data has {depth} features, but the weight takes {rows}", 1)
+            raise OpError(f"the data has {depth} features, but the weight takes {rows}", 1, kind=operators.SHAPE)
         columns = units
     return TensorType((*shape[:-1], columns), out_dtype or data.dtype)
 
@@ -216,7 +219,9 @@ def batch_matmul_type(attrs: BatchMatmulAttrs, a: Type, b: Type) -> TensorType:
     left, right = tensor(a), tensor(b, 1)
     for argument, one in enumerate((left, right)):
         if one.rank != 3:
-            raise OpError(f"batch_matmul takes tensors of 3 dimensions, but got {one.rank}", argument)
+            raise OpError(
+                f"batch_matmul takes tensors of 3 dimensions, but got {one.rank}", argument, kind=operators.RANK
+            )
     batch_a, rows, depth_a = left.shape
     batch_b, depth_b, columns = right.shape
     if attrs.transpose_a:
@@ -229,7 +234,9 @@ def batch_matmul_type(attrs: BatchMatmulAttrs, a: Type, b: Type) -> TensorType:
     elif static(batch_a) is not None and static(batch_b) is not None:
         batch = maximum(batch_a, batch_b)
     if equal(depth_a, depth_b) is False:
-        raise OpError(f"the left matrices have {depth_a} columns, the right ones {depth_b} rows", 1)
+        raise OpError(
+            f"the left matrices have {depth_a} columns, the right ones {depth_b} rows", 1, kind=operators.SHAPE
+        )
     return TensorType((batch, rows, columns), attrs.out_dtype or left.dtype)
 
 
@@ -243,12 +250,14 @@ def relax_matmul_type(attrs: RelaxMatmulAttrs, a: Type, b: Type) -> TensorType:
     left, right = tensor(a), tensor(b, 1)
     for argument, one in enumerate((left, right)):
         if one.rank == 0:
-            raise OpError("a scalar cannot be multiplied as a matrix", argument)
+            raise OpError("a scalar cannot be multiplied as a matrix", argument, kind=operators.RANK)
     if left.dtype != right.dtype and not attrs.out_dtype:
-        raise OpError(f"operands have dtypes {left.dtype} and {right.dtype}, and no out_dtype is given", 1)
+        raise OpError(
+            f"operands have dtypes {left.dtype} and {right.dtype}, and no out_dtype is given", 1, kind=operators.DTYPE
+        )
     depth_a, depth_b = left.shape[-1], right.shape[-2 if right.rank > 1 else 0]
     if equal(depth_a, depth_b) is False:
-        raise OpError(f"the left operand has {depth_a} columns, the right one {depth_b} rows", 1)
+        raise OpError(f"the left operand has {depth_a} columns, the right one {depth_b} rows", 1, kind=operators.SHAPE)
     batch = broadcast(left.shape[:-2], right.shape[:-2])
     rows, columns = left.shape[-2:-1], right.shape[-1:] if right.rank > 1 else ()
     return TensorType((*batch, *rows, *columns), attrs.out_dtype or left.dtype)
@@ -272,13 +281,15 @@ def bias_add_type(attrs: BiasAddAttrs, data: Type, bias: Type) -> TensorType:
     x, b = tensor(data), tensor(bias, 1)
     axis = normal_axis(attrs.axis, x.rank)
     if b.rank != 1:
-        raise OpError(f"the bias must have 1 dimension, but has {b.rank}", 1)
+        raise OpError(f"the bias must have 1 dimension, but has {b.rank}", 1, kind=operators.RANK)
     # One element is added to all, where the extent of the data is known only when the program runs.
     alone = static(b.shape[0]) == 1 and static(x.shape[axis]) is None
     if not alone and equal(b.shape[0], x.shape[axis]) is False:
-        raise OpError(f"the bias has {b.shape[0]} elements, axis {attrs.axis} of the data {x.shape[axis]}", 1)
+        raise OpError(
+            f"the bias has {b.shape[0]} elements, axis {attrs.axis} of the data {x.shape[axis]}", 1, kind=operators.AXIS
+        )
     if b.dtype != x.dtype:
-        raise OpError(f"the bias has dtype {b.dtype}, the data {x.dtype}", 1)
+        raise OpError(f"the bias has dtype {b.dtype}, the data {x.dtype}", 1, kind=operators.DTYPE)
     return x
 
 
@@ -328,14 +339,14 @@ def batch_flatten_type(attrs: NoAttrs, data: Type) -> TensorType:
     """Return (batch, everything else)."""
     x = tensor(data)
     if x.rank == 0:
-        raise OpError("a scalar has no batch axis", 0)
+        raise OpError("a scalar has no batch axis", 0, kind=operators.AXIS)
     return TensorType((x.shape[0], product(x.shape[1:])), x.dtype)
 
 
 def batch_flatten_relax_type(attrs: NoAttrs, data: Type) -> TensorType:
     """Return the type; Relax wants an axis besides the batch."""
     if tensor(data).rank < 2:
-        raise OpError(f"the data has {tensor(data).rank} dimensions, at least 2 are expected", 0)
+        raise OpError(f"the data has {tensor(data).rank} dimensions, at least 2 are expected", 0, kind=operators.RANK)
     return batch_flatten_type(attrs, data)
 
 
@@ -379,9 +390,9 @@ def outer_type(attrs: NoAttrs, x1: Type, x2: Type) -> TensorType:
     a, b = tensor(x1), tensor(x2, 1)
     for index, one in enumerate((a, b)):
         if one.rank != 1:
-            raise OpError(f"a vector is expected, this tensor has rank {one.rank}", index)
+            raise OpError(f"a vector is expected, this tensor has rank {one.rank}", index, kind=operators.RANK)
     if a.dtype != b.dtype:
-        raise OpError(f"the vectors have dtypes {a.dtype} and {b.dtype}", 1)
+        raise OpError(f"the vectors have dtypes {a.dtype} and {b.dtype}", 1, kind=operators.DTYPE)
     return TensorType((a.shape[0], b.shape[0]), a.dtype)
 
 

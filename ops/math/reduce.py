@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar, Union
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, ONLY_FLOAT_MEANS
 from relay2relax.ops.common.shapes import extent_value, normal_axes, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Bool, OptionalInteger, OptionalIntegerArray
@@ -219,7 +220,7 @@ def in_relax(record: OpDef, *limits: Limit) -> OpDef:
 
 def _check_flags(dtype: str) -> None:
     if dtype != "bool":
-        raise OpError(f"bool is expected, this is {dtype}", 0)
+        raise OpError(f"bool is expected, this is {dtype}", 0, kind=operators.DTYPE)
 
 
 def _any(element: PrimExpr, axes: tuple[te.ReduceAxis, ...]) -> te.Reduce:
@@ -291,7 +292,9 @@ def _counted(count: int, dtype: str) -> int:
     """
     largest = max_value(dtype)
     if isinstance(largest, IntImm) and count > largest.value:
-        raise OpError(f"the mean of {count} elements needs that number, which {dtype} cannot hold", 0)
+        raise OpError(
+            f"the mean of {count} elements needs that number, which {dtype} cannot hold", 0, kind=operators.SHAPE
+        )
     return count
 
 
@@ -381,7 +384,7 @@ def arg_type(attrs: ArgReduceAttrs, data: Type) -> Type:
     """
     found = tensor(data)
     if not found.shape:
-        raise OpError("a tensor of rank 0 has no axis to search", 0)
+        raise OpError("a tensor of rank 0 has no axis to search", 0, kind=operators.RANK)
     wide = isinstance(found.shape[0], IntImm) and found.shape[0].dtype == "int64"
     shape = reduced_shape(found.shape, reduced_axes(attrs, found.rank), attrs.keepdims)
     return TensorType(shape, "int64" if wide else "int32")
@@ -518,7 +521,11 @@ def variance_type(attrs: VarianceAttrs, data: Type, mean: Type) -> Type:
     """Return the reduced shape with the dtype of ``data``."""
     found, center = tensor(data), tensor(mean, 1)
     if center.rank != found.rank:
-        raise OpError(f"the mean has rank {center.rank}, the data rank {found.rank}; it keeps the reduced axes as 1", 1)
+        raise OpError(
+            f"the mean has rank {center.rank}, the data rank {found.rank}; it keeps the reduced axes as 1",
+            1,
+            kind=operators.RANK,
+        )
     return TensorType(reduced_shape(found.shape, reduced_axes(attrs, found.rank), attrs.keepdims), found.dtype)
 
 

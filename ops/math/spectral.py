@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import Bool, Int, OptionalBool
 from relay2relax.ops.registry.record import OpDef, OpError
@@ -66,13 +67,15 @@ def dft_type(attrs: DFTAttrs, re_data: Type, im_data: Type) -> Type:
     """Return the real and the imaginary part, each of the type of its input."""
     real, imaginary = tensor(re_data, 0), tensor(im_data, 1)
     if not real.rank or imaginary.rank != real.rank:
-        raise OpError(f"the parts have ranks {real.rank} and {imaginary.rank}; samples lie along an axis", 1)
+        raise OpError(
+            f"the parts have ranks {real.rank} and {imaginary.rank}; samples lie along an axis", 1, kind=operators.RANK
+        )
     return TupleType((real, imaginary))
 
 
 def _check_samples(dtype: str) -> None:
     if not is_float(dtype):
-        raise OpError(f"dft is defined for floating-point numbers, not for {dtype}", 0)
+        raise OpError(f"dft is defined for floating-point numbers, not for {dtype}", 0, kind=operators.DTYPE)
 
 
 def dft_numpy(attrs: DFTAttrs, re_data: Array, im_data: Array) -> tuple[Array, Array]:
@@ -116,11 +119,14 @@ def stft_type(attrs: StftAttrs, data: Type, window: Type) -> Type:
     """Return [batch], frequencies, frames, 2 in the dtype of the data."""
     found, shape = tensor(data), tensor(window, 1)
     if found.rank not in (1, 2):
-        raise OpError(f"samples have rank 1, or 2 with a batch; these have {found.rank}", 0)
+        raise OpError(f"samples have rank 1, or 2 with a batch; these have {found.rank}", 0, kind=operators.RANK)
     if shape.rank != 1:
-        raise OpError(f"a window has rank 1, this tensor has {shape.rank}", 1)
+        raise OpError(f"a window has rank 1, this tensor has {shape.rank}", 1, kind=operators.RANK)
     if attrs.hop_length < 1 or attrs.n_fft < 1:
-        raise OpError(f"n_fft and hop_length are {attrs.n_fft} and {attrs.hop_length}; they are at least 1")
+        raise OpError(
+            f"n_fft and hop_length are {attrs.n_fft} and {attrs.hop_length}; they are at least 1",
+            kind=operators.ATTRIBUTE,
+        )
     samples = static(found.shape[-1])
     if samples is not None and samples < attrs.n_fft:
         raise OpError(f"{samples} samples do not fill a frame of {attrs.n_fft}", 0)

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import ONLY_FLOAT_MEANS
 from relay2relax.ops.common.order import order_compute, order_numpy
 from relay2relax.ops.common.shapes import normal_axis, tensor
@@ -36,7 +37,9 @@ def spread_type(attrs: RelaxReduceAttrs, data: Type) -> Type:
     """Return the reduced shape; raises OpError where the data are not of floating point."""
     found = tensor(data)
     if not is_float(found.dtype):
-        raise OpError(f"the spread is defined for floating-point numbers, not for {found.dtype}", 0)
+        raise OpError(
+            f"the spread is defined for floating-point numbers, not for {found.dtype}", 0, kind=operators.DTYPE
+        )
     return reduce_type(attrs, found)
 
 
@@ -74,7 +77,10 @@ def _median_axis(attrs: RelaxReduceAttrs, rank: int) -> int | None:
     if not attrs.axis:
         return None
     if len(attrs.axis) != 1:
-        raise OpError(f"the median is that of one axis, or of all elements; {list(attrs.axis)} are {len(attrs.axis)}")
+        raise OpError(
+            f"the median is that of one axis, or of all elements; {list(attrs.axis)} are {len(attrs.axis)}",
+            kind=operators.AXIS,
+        )
     return normal_axis(attrs.axis[0], rank)
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Optional
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import broadcast, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Kind, OptionalInteger
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
@@ -43,18 +44,30 @@ def attention_type(attrs: AttentionAttrs, query: Type, key: Type, value: Type, *
     q, k, v = tensor(query), tensor(key, 1), tensor(value, 2)
     for index, one in enumerate((q, k, v)):
         if one.rank != 4:
-            raise OpError(f"(batch, place, head, element) is expected, this tensor has rank {one.rank}", index)
+            raise OpError(
+                f"(batch, place, head, element) is expected, this tensor has rank {one.rank}",
+                index,
+                kind=operators.RANK,
+            )
         if one.dtype != q.dtype or not is_float(one.dtype):
-            raise OpError(f"query, key and value are of one floating dtype; {one.dtype} meets {q.dtype}", index)
+            raise OpError(
+                f"query, key and value are of one floating dtype; {one.dtype} meets {q.dtype}",
+                index,
+                kind=operators.DTYPE,
+            )
     if attrs.causal_mask not in _MASKS:
-        raise OpError(f"there is no mask {attrs.causal_mask!r}; it may be 'TopLeft' or 'BottomRight'")
+        raise OpError(
+            f"there is no mask {attrs.causal_mask!r}; it may be 'TopLeft' or 'BottomRight'", kind=operators.ATTRIBUTE
+        )
     if attrs.window_size is not None:
-        raise OpError("attention within a window is not built")
+        raise OpError("attention within a window is not built", kind=operators.ATTRIBUTE)
     for axis, one, other, index in ((0, q, k, 1), (0, q, v, 2), (2, q, k, 1), (2, q, v, 2), (3, q, k, 1), (1, k, v, 2)):
         if equal(one.shape[axis], other.shape[axis]) is False:
-            raise OpError(f"{show(other.shape)} does not fit {show(one.shape)} in dimension {axis}", index)
+            raise OpError(
+                f"{show(other.shape)} does not fit {show(one.shape)} in dimension {axis}", index, kind=operators.RANK
+            )
     if len(bias) > 1:
-        raise OpError(f"one bias is expected, {len(bias)} are given", 4)
+        raise OpError(f"one bias is expected, {len(bias)} are given", 4, kind=operators.ATTRIBUTE)
     if bias:
         scores = (q.shape[0], q.shape[2], q.shape[1], k.shape[1])
         broadcast(scores, tensor(bias[0], 3).shape)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, bits, is_int, numpy_dtype
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import check_positions, integers
 from relay2relax.ops.nn.convolution import conv_compute, conv_numpy
@@ -89,14 +90,18 @@ def bitpack_type(attrs: BitPackAttrs, data: Type) -> TensorType:
     """Return the shape with the packed axis divided and the axis of bits put in."""
     x, word = tensor(data), _word(attrs.pack_type)
     if not 0 <= attrs.pack_axis < x.rank or not 0 <= attrs.bit_axis <= x.rank:
-        raise OpError(f"pack_axis {attrs.pack_axis} and bit_axis {attrs.bit_axis} do not fit {x.rank} dimensions", 0)
+        raise OpError(
+            f"pack_axis {attrs.pack_axis} and bit_axis {attrs.bit_axis} do not fit {x.rank} dimensions",
+            0,
+            kind=operators.RANK,
+        )
     if not is_int(x.dtype):
-        raise OpError(f"bits are those of integers, not of {x.dtype}", 0)
+        raise OpError(f"bits are those of integers, not of {x.dtype}", 0, kind=operators.DTYPE)
     if not 1 <= attrs.bits <= 8:
         raise OpError(f"1 to 8 bits of an element are packed, not {attrs.bits}")
     extent = static(x.shape[attrs.pack_axis])
     if extent is not None and extent % word:
-        raise OpError(f"{extent} elements do not fill words of {word} bits", 0)
+        raise OpError(f"{extent} elements do not fill words of {word} bits", 0, kind=operators.SHAPE)
     shape = list(x.shape)
     shape[attrs.pack_axis] = floordiv(shape[attrs.pack_axis], word)
     shape.insert(attrs.bit_axis, attrs.bits)
@@ -210,9 +215,9 @@ _PACKED = {"NCHW": (1, 4), "NHWC": (2, 4)}
 
 def _as_convolution(attrs: BinaryConv2DAttrs) -> Conv2DAttrs:
     if attrs.data_layout not in _PACKED:
-        raise OpError(f'data_layout is "{attrs.data_layout}", expected NCHW or NHWC')
+        raise OpError(f'data_layout is "{attrs.data_layout}", expected NCHW or NHWC', kind=operators.LAYOUT)
     if not attrs.out_dtype:
-        raise OpError("the product of bits needs out_dtype")
+        raise OpError("the product of bits needs out_dtype", kind=operators.DTYPE)
     if min(attrs.activation_bits, attrs.weight_bits) < 1 or max(attrs.activation_bits, attrs.weight_bits) > 8:
         raise OpError(f"1 to 8 bits are multiplied, not {attrs.activation_bits} by {attrs.weight_bits}")
     layout = "HWIO" if attrs.data_layout == "NHWC" else "OIHW"
@@ -229,7 +234,7 @@ def bitserial_conv2d_type(attrs: BinaryConv2DAttrs, data: Type, weight: Type) ->
     """
     conv = read_call(_as_convolution(attrs))
     if attrs.channels is None:
-        raise OpError("a convolution of bits needs channels")
+        raise OpError("a convolution of bits needs channels", kind=operators.SHAPE)
     batch, _, *spatial = extents_in(data, conv.data, conv.data_order, "the data", 0)
     windows = conv.windows(integers(attrs.kernel_size, "kernel_size"))
     positions = [w.positions(e) for w, e in zip(windows, spatial, strict=True)]
@@ -239,7 +244,11 @@ def bitserial_conv2d_type(attrs: BinaryConv2DAttrs, data: Type, weight: Type) ->
 
 def _is_packed(rank: int, plain: int, shape: Sequence[Extent]) -> bool:
     if rank not in (plain, plain + 1):
-        raise OpError(f"the weight has shape {show(shape)}, expected {plain} dimensions, or {plain + 1} of words", 1)
+        raise OpError(
+            f"the weight has shape {show(shape)}, expected {plain} dimensions, or {plain + 1} of words",
+            1,
+            kind=operators.SHAPE,
+        )
     return rank == plain + 1
 
 
@@ -271,7 +280,7 @@ def bitserial_dense_type(attrs: BinaryDenseAttrs, data: Type, weight: Type) -> T
     if not x.rank:
         raise OpError("the data is a scalar", 0)
     if w.rank == 3 and equal(w.shape[0], attrs.units) is False:
-        raise OpError(f"the weight has {w.shape[0]} units, units is {attrs.units}", 1)
+        raise OpError(f"the weight has {w.shape[0]} units, units is {attrs.units}", 1, kind=operators.SHAPE)
     return TensorType((*x.shape[:-1], attrs.units), attrs.out_dtype or x.dtype)
 
 

@@ -12,6 +12,7 @@ from itertools import product as cartesian
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, check_positions, pad_array, windows_of
 from relay2relax.ops.nn.convolution_rules import (
@@ -74,19 +75,27 @@ def _conv_type(attrs: ConvAttrs, data: Type, weight: Type, least: int | None = 1
         outputs = attrs.channels
         if equal(outputs, mul(kernel[0], kernel[1])) is False:
             raise OpError(
-                f"a depthwise weight of {kernel[0]} channels times {kernel[1]} cannot give {outputs} channels", 1
+                f"a depthwise weight of {kernel[0]} channels times {kernel[1]} cannot give {outputs} channels",
+                1,
+                kind=operators.SHAPE,
             )
     else:
         outputs = kernel[0]
         if equal(channels, mul(kernel[1], call.groups)) is False:
             raise OpError(
-                f"the data has {channels} channels, the weight takes {kernel[1]} in each of {call.groups} group(s)", 1
+                f"the data has {channels} channels, the weight takes {kernel[1]} in each of {call.groups} group(s)",
+                1,
+                kind=operators.SHAPE,
             )
         if attrs.channels is not None and equal(attrs.channels, outputs) is False:
-            raise OpError(f"the weight has {outputs} output channels, channels is {attrs.channels}", 1)
+            raise OpError(
+                f"the weight has {outputs} output channels, channels is {attrs.channels}", 1, kind=operators.SHAPE
+            )
         known = static(outputs)
         if known is not None and known % call.groups:
-            raise OpError(f"{known} output channels cannot be shared among {call.groups} groups", 1)
+            raise OpError(
+                f"{known} output channels cannot be shared among {call.groups} groups", 1, kind=operators.SHAPE
+            )
     reach = known_kernel(attrs, kernel[2:])
     windows = call.windows(counted_extents(reach))
     columns = zip(reach, windows, spatial, strict=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ClassVar, Protocol
 
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, both_sides, padded, per_axis
@@ -204,7 +205,7 @@ def read_call(attrs: ConvolutionAttrs, least: int | None = 1) -> ConvCall:
     spatial = attrs.spatial
     rank = len(spatial)
     if attrs.groups < 1:
-        raise OpError(f"groups must be at least 1, but is {attrs.groups}")
+        raise OpError(f"groups must be at least 1, but is {attrs.groups}", kind=operators.ATTRIBUTE)
     before, after = both_sides(attrs.padding, rank)
     return ConvCall(
         spatial,
@@ -225,7 +226,11 @@ def extents_in(type_: Type, layout: Layout, order: str, what: str, argument: int
     """
     found = tensor(type_, argument)
     if found.rank != layout.rank:
-        raise OpError(f"{what} has {found.rank} dimensions, layout {layout.name} needs {layout.rank}", argument)
+        raise OpError(
+            f"{what} has {found.rank} dimensions, layout {layout.name} needs {layout.rank}",
+            argument,
+            kind=operators.LAYOUT,
+        )
     return layout.extents(found.shape, order)
 
 
@@ -235,7 +240,11 @@ def check_kernel(attrs: ConvolutionAttrs, kernel: Shape) -> None:
         return
     expected = tuple(attrs.kernel_size)
     if len(expected) != len(kernel) or any(equal(a, b) is False for a, b in zip(expected, kernel, strict=True)):
-        raise OpError(f"the weight's windows have extents {list(kernel)}, kernel_size is {list(expected)}", 1)
+        raise OpError(
+            f"the weight's windows have extents {list(kernel)}, kernel_size is {list(expected)}",
+            1,
+            kind=operators.SHAPE,
+        )
 
 
 def known_kernel(attrs: ConvolutionAttrs, kernel: Shape) -> Shape:
@@ -265,7 +274,9 @@ def kernel_extents(kernel: Shape) -> tuple[int, ...]:
     """Return the spatial extents of a kernel as numbers."""
     found = tuple(static(extent) for extent in kernel)
     if any(extent is None for extent in found):
-        raise OpError(f"the spatial extents of the weight must be numbers, but are {list(kernel)}", 1)
+        raise OpError(
+            f"the spatial extents of the weight must be numbers, but are {list(kernel)}", 1, kind=operators.ATTRIBUTE
+        )
     return tuple(extent for extent in found if extent is not None)
 
 
@@ -311,7 +322,11 @@ def one_dtype(infer: Callable[..., Type]) -> Callable[..., Type]:
     def checked(attrs: Any, data: Type, weight: Type) -> Type:
         x, w = tensor(data), tensor(weight, 1)
         if not attrs.out_dtype and x.dtype != w.dtype:
-            raise OpError(f"the data has dtype {x.dtype}, the weight {w.dtype}; out_dtype may say the result's", 1)
+            raise OpError(
+                f"the data has dtype {x.dtype}, the weight {w.dtype}; out_dtype may say the result's",
+                1,
+                kind=operators.DTYPE,
+            )
         return infer(attrs, data, weight)
 
     return checked

@@ -13,6 +13,7 @@ from itertools import product as cartesian
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, pad_array, per_axis
@@ -56,7 +57,9 @@ def _output_padding(attrs: ConvTransposeAttrs, call: ConvCall) -> tuple[int, ...
     # TVM reads the first values; writers of one-dimensional calls give more.
     found = per_axis(attrs.output_padding[:rank], rank, "output_padding", least=0)
     if any(p >= s for p, s in zip(found, call.strides, strict=True)):
-        raise OpError(f"output_padding {list(found)} must be smaller than strides {list(call.strides)}")
+        raise OpError(
+            f"output_padding {list(found)} must be smaller than strides {list(call.strides)}", kind=operators.ATTRIBUTE
+        )
     return found
 
 
@@ -79,13 +82,15 @@ def _conv_transpose_type(attrs: ConvTransposeAttrs, data: Type, weight: Type, ca
     kernel = extents_in(weight, call.kernel, call.kernel_order, "the weight", 1)
     check_kernel(attrs, kernel[2:])
     if equal(channels, kernel[1]) is False:
-        raise OpError(f"the data has {channels} channels, the weight takes {kernel[1]}", 1)
+        raise OpError(f"the data has {channels} channels, the weight takes {kernel[1]}", 1, kind=operators.SHAPE)
     known = static(channels)
     if known is not None and known % call.groups:
-        raise OpError(f"{known} channels cannot be shared among {call.groups} groups", 0)
+        raise OpError(f"{known} channels cannot be shared among {call.groups} groups", 0, kind=operators.SHAPE)
     outputs = mul(kernel[0], call.groups)
     if attrs.channels is not None and equal(attrs.channels, outputs) is False:
-        raise OpError(f"the weight has {outputs} output channels, channels is {attrs.channels}", 1)
+        raise OpError(
+            f"the weight has {outputs} output channels, channels is {attrs.channels}", 1, kind=operators.SHAPE
+        )
     rank = len(call.spatial)
     extra = per_axis(attrs.output_padding[:rank], rank, "output_padding", least=None)
     reach = known_kernel(attrs, kernel[2:])

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, numpy_dtype
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import both_sides, check_positions, pad_array, padded
@@ -82,7 +83,7 @@ def _deformed(attrs: DeformableConv2DAttrs, data: Type, outputs: Extent, kernel:
     for groups, what in ((attrs.groups, "groups"), (attrs.deformable_groups, "deformable groups")):
         known = static(channels)
         if groups < 1 or (known is not None and known % groups):
-            raise OpError(f"{known} channels cannot be shared among {groups} {what}", 0)
+            raise OpError(f"{known} channels cannot be shared among {groups} {what}", 0, kind=operators.SHAPE)
     windows = conv.windows(kernel)
     positions = [w.positions(e) for w, e in zip(windows, spatial, strict=True)]
     check_positions(positions, spatial, windows)
@@ -105,13 +106,19 @@ def deformable_type(attrs: DeformableConv2DAttrs, data: Type, offset: Type, weig
     kernel = kernel_extents(extents[2:])
     _, channels, out = _deformed(attrs, data, extents[0], kernel)
     if equal(channels, mul(extents[1], attrs.groups)) is False:
-        raise OpError(f"the weight takes {extents[1]} channels in each of {attrs.groups} group(s)", 2)
+        raise OpError(
+            f"the weight takes {extents[1]} channels in each of {attrs.groups} group(s)", 2, kind=operators.SHAPE
+        )
     if attrs.channels is not None and equal(attrs.channels, extents[0]) is False:
-        raise OpError(f"the weight has {extents[0]} output channels, channels is {attrs.channels}", 2)
+        raise OpError(
+            f"the weight has {extents[0]} output channels, channels is {attrs.channels}", 2, kind=operators.SHAPE
+        )
     found = extents_in(offset, conv.data, conv.data_order, "the offset", 1)
     expected = _offset_extents(attrs, out, kernel)
     if any(equal(a, b) is False for a, b in zip(found, expected, strict=True)):
-        raise OpError(f"the offset has extents {show(found)} in NCHW, expected {show(expected)}", 1)
+        raise OpError(
+            f"the offset has extents {show(found)} in NCHW, expected {show(expected)}", 1, kind=operators.SHAPE
+        )
     return TensorType(conv.out.shape(out, conv.data_order), attrs.out_dtype or tensor(data).dtype)
 
 
@@ -245,12 +252,14 @@ class _Shifts:
 def _shifts(attrs: CorrelationAttrs) -> _Shifts:
     parse_layout(attrs.layout, "NCHW")
     if attrs.layout != "NCHW":
-        raise OpError(f'a correlation is of images in layout NCHW, not "{attrs.layout}"')
+        raise OpError(f'a correlation is of images in layout NCHW, not "{attrs.layout}"', kind=operators.LAYOUT)
     if attrs.kernel_size < 1 or attrs.kernel_size % 2 == 0:
-        raise OpError(f"kernel_size must be odd, but is {attrs.kernel_size}")
+        raise OpError(f"kernel_size must be odd, but is {attrs.kernel_size}", kind=operators.ATTRIBUTE)
     if min(attrs.stride1, attrs.stride2) < 1 or attrs.max_displacement < 0:
         given = f"{attrs.stride1}, {attrs.stride2} and {attrs.max_displacement}"
-        raise OpError(f"stride1, stride2 and max_displacement must be positive, but are {given}")
+        raise OpError(
+            f"stride1, stride2 and max_displacement must be positive, but are {given}", kind=operators.ATTRIBUTE
+        )
     return _Shifts(attrs.max_displacement // attrs.stride2, *both_sides(attrs.padding, 2))
 
 
@@ -258,9 +267,11 @@ def correlation_type(attrs: CorrelationAttrs, data1: Type, data2: Type) -> Tenso
     """Return a channel for each displacement, and a place for each patch."""
     x, y = tensor(data1), tensor(data2, 1)
     if x.rank != 4 or y.rank != 4:
-        raise OpError(f"images have 4 dimensions, these have {x.rank} and {y.rank}", 0)
+        raise OpError(f"images have 4 dimensions, these have {x.rank} and {y.rank}", 0, kind=operators.RANK)
     if any(equal(a, b) is False for a, b in zip(x.shape, y.shape, strict=True)) or x.dtype != y.dtype:
-        raise OpError(f"data2 has type {show(y.shape)} {y.dtype}, expected {show(x.shape)} {x.dtype}", 1)
+        raise OpError(
+            f"data2 has type {show(y.shape)} {y.dtype}, expected {show(x.shape)} {x.dtype}", 1, kind=operators.SHAPE
+        )
     return correlation_relay_type(attrs, data1, data2)
 
 
@@ -268,7 +279,7 @@ def correlation_relay_type(attrs: CorrelationAttrs, data1: Type, data2: Type) ->
     """Return the type; TVM takes the height of one image and the width of the other as they are."""
     x, y, shifts = tensor(data1), tensor(data2, 1), _shifts(attrs)
     if x.rank < 3 or y.rank < 4:
-        raise OpError(f"images have 4 dimensions, these have {x.rank} and {y.rank}", 0)
+        raise OpError(f"images have 4 dimensions, these have {x.rank} and {y.rank}", 0, kind=operators.RANK)
     border = attrs.max_displacement + (attrs.kernel_size - 1) // 2
     places = [
         floordiv(add(sub(add(e, b + a), 2 * border), attrs.stride1 - 1), attrs.stride1)

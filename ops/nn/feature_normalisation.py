@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, of_array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import ONLY_FLOAT32_AND_16
 from relay2relax.ops.common.narrow_floats import in_single
 from relay2relax.ops.common.shapes import any_type, check_float, floating, normal_axes, normal_axis, tensor
@@ -139,7 +140,7 @@ def _statistics(attrs: NormAttrs, rank: int, dtype: str = "float32") -> _Statist
             channel, groups = normal_axis(attrs.channel_axis, rank), attrs.num_groups
             axes = normal_axes(attrs.axes, rank)
             if channel in axes:
-                raise OpError(f"channel_axis {channel} is one of the axes {list(axes)}", 0)
+                raise OpError(f"channel_axis {channel} is one of the axes {list(axes)}", 0, kind=operators.AXIS)
     return _Statistics(channel, axes, groups, epsilon)
 
 
@@ -157,13 +158,19 @@ def feature_norm_type(attrs: NormAttrs, data: Type, gamma: Type, beta: Type) -> 
     extent = x.shape[found.channel]
     for argument, (name, vector) in enumerate((("gamma", tensor(gamma, 1)), ("beta", tensor(beta, 2))), 1):
         if vector.rank != 1 or equal(vector.shape[0], extent) is False:
-            raise OpError(f"{name} has shape {show(vector.shape)}, expected {show((extent,))}", argument)
+            raise OpError(
+                f"{name} has shape {show(vector.shape)}, expected {show((extent,))}", argument, kind=operators.SHAPE
+            )
         if vector.dtype != x.dtype:
-            raise OpError(f"{name} has dtype {vector.dtype}, expected {x.dtype}", argument)
+            raise OpError(f"{name} has dtype {vector.dtype}, expected {x.dtype}", argument, kind=operators.DTYPE)
     if found.groups is not None:
         channels = static(extent)
         if found.groups < 1 or (channels is not None and channels % found.groups):
-            raise OpError(f"{show((extent,))[1:-1]} channels cannot be shared among {found.groups} groups", 0)
+            raise OpError(
+                f"{show((extent,))[1:-1]} channels cannot be shared among {found.groups} groups",
+                0,
+                kind=operators.SHAPE,
+            )
     return x
 
 
@@ -324,7 +331,7 @@ def l2_normalize_relax(e: Emit[V], attrs: L2NormalizeAttrs, data: V) -> V:
 def _square_axes(attrs: RMSNormAttrs, rank: int) -> tuple[int, ...]:
     axes = normal_axes(attrs.axes, rank)
     if axes != tuple(range(rank - len(axes), rank)):
-        raise OpError(f"the last axes are normalised, these are {list(attrs.axes)}")
+        raise OpError(f"the last axes are normalised, these are {list(attrs.axes)}", kind=operators.AXIS)
     return axes
 
 
@@ -333,7 +340,7 @@ def rms_norm_type(attrs: RMSNormAttrs, data: Type, weight: Type) -> TensorType:
     x, factors = tensor(data), tensor(weight, 1)
     want = tuple(x.shape[axis] for axis in _square_axes(attrs, x.rank))
     if factors.rank != len(want) or any(equal(a, b) is False for a, b in zip(factors.shape, want, strict=True)):
-        raise OpError(f"the weight has shape {show(factors.shape)}, expected {show(want)}", 1)
+        raise OpError(f"the weight has shape {show(factors.shape)}, expected {show(want)}", 1, kind=operators.SHAPE)
     return x
 
 
@@ -374,7 +381,7 @@ def lrn_type(attrs: LRNAttrs, data: Type) -> TensorType:
     x = tensor(data)
     normal_axis(attrs.axis, x.rank)
     if attrs.size < 1:
-        raise OpError(f"size must be at least 1, but is {attrs.size}")
+        raise OpError(f"size must be at least 1, but is {attrs.size}", kind=operators.ATTRIBUTE)
     return x
 
 

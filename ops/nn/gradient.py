@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype, of_array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, integers, pad_array, padded, windows_of
@@ -56,7 +57,7 @@ def _check_grad(attrs: PoolAttrs, grad: Shape, data: Shape, dtype: str) -> None:
     """Raise OpError where the gradient does not have the shape of the pooled data."""
     expected = pool_type(_pool(attrs), TensorType(data, dtype)).shape
     if len(grad) != len(expected) or any(equal(a, b) is False for a, b in zip(grad, expected, strict=True)):
-        raise OpError(f"out_grad has shape {show(grad)}, expected {show(expected)}", 0)
+        raise OpError(f"out_grad has shape {show(grad)}, expected {show(expected)}", 0, kind=operators.SHAPE)
 
 
 def _image(attrs: PoolAttrs, data: Array) -> tuple[list[int], tuple[Window, ...], Any]:
@@ -270,11 +271,15 @@ def backward_weight_type(attrs: Conv2DAttrs, grad: Type, data: Type) -> TensorTy
     kernel = integers(attrs.kernel_size or (), "kernel_size")
     expected = [w.positions(e) for w, e in zip(conv.windows(kernel), spatial, strict=True)]
     if any(equal(a, b) is False for a, b in zip((batch, *places), (again, *expected), strict=True)):
-        raise OpError(f"the gradient has extents {show((batch, *places))}, expected {show((again, *expected))}", 0)
+        raise OpError(
+            f"the gradient has extents {show((batch, *places))}, expected {show((again, *expected))}",
+            0,
+            kind=operators.SHAPE,
+        )
     for extent in (outputs, channels):
         known = static(extent)
         if known is not None and known % conv.groups:
-            raise OpError(f"{known} channels cannot be shared among {conv.groups} groups", 0)
+            raise OpError(f"{known} channels cannot be shared among {conv.groups} groups", 0, kind=operators.SHAPE)
     shape = conv.kernel.shape((outputs, floordiv(channels, conv.groups), *kernel), conv.kernel_order)
     return TensorType(shape, attrs.out_dtype or tensor(grad).dtype)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, is_int
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import extent_value, tensor
 from relay2relax.ops.registry.attributes import InlineString, Int, NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
@@ -43,7 +44,7 @@ def nll_loss_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, weights
     axis = class_axis(x.rank)
     places = x.shape[:axis] + x.shape[axis + 1 :]
     if any(equal(a, b) is False for a, b in zip(places, wanted.shape, strict=True)):
-        raise OpError(f"targets have shape {show(wanted.shape)}, expected {show(places)}", 1)
+        raise OpError(f"targets have shape {show(wanted.shape)}, expected {show(places)}", 1, kind=operators.SHAPE)
     return found
 
 
@@ -51,16 +52,28 @@ def nll_loss_relay_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, w
     """Return the type; TVM's inference does not compare the predictions with the targets."""
     x, wanted, weight = tensor(predictions), tensor(targets, 1), tensor(weights, 2)
     if attrs.reduction not in _REDUCTIONS:
-        raise OpError(f'reduction is "{attrs.reduction}", expected one of {", ".join(_REDUCTIONS)}')
+        raise OpError(
+            f'reduction is "{attrs.reduction}", expected one of {", ".join(_REDUCTIONS)}', kind=operators.SHAPE
+        )
     if x.rank != wanted.rank + 1:
-        raise OpError(f"targets have {wanted.rank} dimensions, expected {x.rank - 1}: all but the classes", 1)
+        raise OpError(
+            f"targets have {wanted.rank} dimensions, expected {x.rank - 1}: all but the classes", 1, kind=operators.RANK
+        )
     axis = class_axis(x.rank)
     if weight.rank != 1 or equal(weight.shape[0], x.shape[axis]) is False:
-        raise OpError(f"weights have shape {show(weight.shape)}, expected {show(x.shape[axis : axis + 1])}", 2)
+        raise OpError(
+            f"weights have shape {show(weight.shape)}, expected {show(x.shape[axis : axis + 1])}",
+            2,
+            kind=operators.SHAPE,
+        )
     if weight.dtype != x.dtype or not is_float(x.dtype):
-        raise OpError(f"predictions and weights have one floating dtype; these have {x.dtype} and {weight.dtype}", 2)
+        raise OpError(
+            f"predictions and weights have one floating dtype; these have {x.dtype} and {weight.dtype}",
+            2,
+            kind=operators.DTYPE,
+        )
     if not is_int(wanted.dtype):
-        raise OpError(f"targets are integers, but have dtype {wanted.dtype}", 1)
+        raise OpError(f"targets are integers, but have dtype {wanted.dtype}", 1, kind=operators.DTYPE)
     return TensorType(wanted.shape if attrs.reduction == "none" else (), x.dtype)
 
 
@@ -116,7 +129,7 @@ def relax_nll_loss_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, *
     """Return the targets' shape, or a scalar; weights that are left out are ones."""
     x = tensor(predictions)
     if not x.rank:
-        raise OpError("predictions have an axis of the classes", 0)
+        raise OpError("predictions have an axis of the classes", 0, kind=operators.AXIS)
     axis = class_axis(x.rank)
     ones = TensorType((x.shape[axis],), x.dtype)
     found = nll_loss_type(attrs, x, targets, *(weights or (ones,)))
@@ -159,11 +172,15 @@ def cross_entropy_type(attrs: NoAttrs, x: Type, y: Type) -> TensorType:
     """Return a scalar; both inputs have the shape (batch, classes) and one dtype."""
     predicted, wanted = tensor(x), tensor(y, 1)
     if predicted.rank != 2 or wanted.rank != 2:
-        raise OpError(f"shapes {show(predicted.shape)} and {show(wanted.shape)}: expected (batch, classes)", 0)
+        raise OpError(
+            f"shapes {show(predicted.shape)} and {show(wanted.shape)}: expected (batch, classes)",
+            0,
+            kind=operators.SHAPE,
+        )
     if any(equal(a, b) is False for a, b in zip(predicted.shape, wanted.shape, strict=True)):
-        raise OpError(f"y has shape {show(wanted.shape)}, expected {show(predicted.shape)}", 1)
+        raise OpError(f"y has shape {show(wanted.shape)}, expected {show(predicted.shape)}", 1, kind=operators.SHAPE)
     if predicted.dtype != wanted.dtype:
-        raise OpError(f"y has dtype {wanted.dtype}, expected {predicted.dtype}", 1)
+        raise OpError(f"y has dtype {wanted.dtype}, expected {predicted.dtype}", 1, kind=operators.DTYPE)
     return TensorType((), predicted.dtype)
 
 

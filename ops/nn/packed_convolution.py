@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype, of_array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import check_positions, integers
@@ -52,7 +53,7 @@ def packed_type(attrs: Conv2DAttrs, data: Type, weight: Type) -> TensorType:
     TVM does not look at the packed weight.
     """
     if attrs.channels is None or attrs.kernel_size is None:
-        raise OpError("a convolution by a packed weight needs channels and kernel_size")
+        raise OpError("a convolution by a packed weight needs channels and kernel_size", kind=operators.SHAPE)
     conv = read_call(replace(attrs, kernel_layout="OIHW"))
     batch, _, *spatial = extents_in(data, conv.data, conv.data_order, "the data", 0)
     windows = conv.windows(integers(attrs.kernel_size, "kernel_size"))
@@ -117,7 +118,9 @@ def blocks_of_channels(attrs: Conv2DAttrs, channels: int, shape: Sequence[int], 
     sums of four.
     """
     if len(shape) not in (6, 7):
-        raise OpError(f"a weight in blocks has 6 or 7 dimensions, this one has shape {show(shape)}", 1)
+        raise OpError(
+            f"a weight in blocks has 6 or 7 dimensions, this one has shape {show(shape)}", 1, kind=operators.SHAPE
+        )
     outer, inner, height, width, low, wide, *rest = shape
     last = rest[0] if rest else 1
     depth = low * last
@@ -140,12 +143,16 @@ def _by_column(dtype: str) -> bool:
 def tiles(attrs: Conv2DAttrs, channels: int, shape: Sequence[int], dtype: str) -> Unpacked:
     """Read (N / tile N, K / tile K, …); what rounding up added is left out."""
     if len(shape) != 4:
-        raise OpError(f"a tiled weight has 4 dimensions, this one has shape {show(shape)}", 1)
+        raise OpError(f"a tiled weight has 4 dimensions, this one has shape {show(shape)}", 1, kind=operators.SHAPE)
     columns, rows = (shape[2], shape[3]) if _by_column(dtype) else (shape[3], shape[2])
     height, width = integers(attrs.kernel_size or (), "kernel_size")
     (outputs,) = integers([attrs.channels if attrs.channels is not None else 0], "channels")
     if height * width * channels > shape[1] * rows or outputs > shape[0] * columns:
-        raise OpError(f"a tiled weight of shape {show(shape)} is too small for {channels} by {outputs} channels", 1)
+        raise OpError(
+            f"a tiled weight of shape {show(shape)} is too small for {channels} by {outputs} channels",
+            1,
+            kind=operators.SHAPE,
+        )
 
     def source(y: Any, x: Any, i: Any, o: Any) -> tuple[Any, ...]:
         row = (y * width + x) * channels + i
@@ -159,9 +166,11 @@ def _tiled(attrs: ConvGemmWeightTransformAttrs, weights: Type) -> tuple[TensorTy
     """Return the kernel's type, and the numbers of rows and columns rounded up to whole tiles."""
     x = tensor(weights)
     if x.rank != 4:
-        raise OpError(f"the kernel has {x.rank} dimensions, layout HWIO needs 4", 0)
+        raise OpError(f"the kernel has {x.rank} dimensions, layout HWIO needs 4", 0, kind=operators.LAYOUT)
     if min(attrs.tile_N, attrs.tile_K) < 1:
-        raise OpError(f"a tile has at least one element, this one is {attrs.tile_N} by {attrs.tile_K}")
+        raise OpError(
+            f"a tile has at least one element, this one is {attrs.tile_N} by {attrs.tile_K}", kind=operators.ATTRIBUTE
+        )
     depth = attrs.tile_K * 4
     rows = mul(ceildiv(product(x.shape[:3]), depth), depth)
     return x, rows, mul(ceildiv(x.shape[3], attrs.tile_N), attrs.tile_N)
@@ -207,7 +216,9 @@ def _units(attrs: DensePackAttrs, weight: Type) -> tuple[TensorType, Layout, Sha
     """Return the weight's type, its layout, and (units, inputs)."""
     x, layout = tensor(weight, 1), parse_layout(attrs.weight_layout, "NC")
     if x.rank != layout.rank:
-        raise OpError(f"the weight has {x.rank} dimensions, layout {layout.name} needs {layout.rank}", 1)
+        raise OpError(
+            f"the weight has {x.rank} dimensions, layout {layout.name} needs {layout.rank}", 1, kind=operators.LAYOUT
+        )
     return x, layout, layout.extents(x.shape, "NC")
 
 
@@ -216,11 +227,11 @@ def dense_pack_type(attrs: DensePackAttrs, data: Type, weight: Type) -> TensorTy
     x = tensor(data)
     _, _, (units, inputs) = _units(attrs, weight)
     if x.rank != 2:
-        raise OpError(f"the data has {x.rank} dimensions, expected (batch, inputs)", 0)
+        raise OpError(f"the data has {x.rank} dimensions, expected (batch, inputs)", 0, kind=operators.RANK)
     if equal(x.shape[1], inputs) is False:
         raise OpError(f"the data has {x.shape[1]} inputs, the weight takes {inputs}", 1)
     if equal(units, attrs.units) is False:
-        raise OpError(f"the weight has {units} units, units is {attrs.units}", 1)
+        raise OpError(f"the weight has {units} units, units is {attrs.units}", 1, kind=operators.SHAPE)
     return TensorType((x.shape[0], units), attrs.out_dtype or x.dtype)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import integers, pad_array, padded
 from relay2relax.ops.registry.attributes import Double, IndexExprPairs, InlineString, IntegerArray, PadWidth, String
@@ -66,7 +67,7 @@ _NUMPY_MODES = {"replicate": "edge", "reflect": "reflect", "circular": "wrap"}
 def _relay_widths(attrs: PadAttrs) -> Widths:
     for pair in attrs.pad_width:
         if len(pair) != 2:
-            raise OpError(f"pad_width needs (before, after) for each axis, but has {list(pair)}")
+            raise OpError(f"pad_width needs (before, after) for each axis, but has {list(pair)}", kind=operators.AXIS)
     return [(pair[0], pair[1]) for pair in attrs.pad_width]
 
 
@@ -76,19 +77,23 @@ def _relax_widths(attrs: RelaxPadAttrs) -> Widths:
 
 def _relay_mode(attrs: PadAttrs) -> str:
     if attrs.pad_mode not in _RELAX_MODES:
-        raise OpError(f'pad_mode is "{attrs.pad_mode}", expected one of {", ".join(_RELAX_MODES)}')
+        raise OpError(
+            f'pad_mode is "{attrs.pad_mode}", expected one of {", ".join(_RELAX_MODES)}', kind=operators.SHAPE
+        )
     return _RELAX_MODES[attrs.pad_mode]
 
 
 def _padded_type(widths: Widths, data: Type) -> TensorType:
     x = tensor(data)
     if len(widths) != x.rank:
-        raise OpError(f"pad_width has pairs for {len(widths)} axes, the data has {x.rank}", 0)
+        raise OpError(f"pad_width has pairs for {len(widths)} axes, the data has {x.rank}", 0, kind=operators.AXIS)
     shape = tuple(add(extent, before + after) for extent, (before, after) in zip(x.shape, widths, strict=True))
     for extent, (before, after), result in zip(x.shape, widths, shape, strict=True):
         known = static(result)
         if known is not None and known < 0:
-            raise OpError(f"an axis of {extent} elements cannot be padded by {before} and {after}", 0)
+            raise OpError(
+                f"an axis of {extent} elements cannot be padded by {before} and {after}", 0, kind=operators.AXIS
+            )
     return TensorType(shape, x.dtype)
 
 
@@ -132,7 +137,7 @@ def pad_type(attrs: PadAttrs, data: Type, pad_value: Type) -> TensorType:
     _relay_mode(attrs)
     value = tensor(pad_value, 1)
     if value.rank:
-        raise OpError(f"pad_value must be a scalar, but has {value.rank} dimension(s)", 1)
+        raise OpError(f"pad_value must be a scalar, but has {value.rank} dimension(s)", 1, kind=operators.RANK)
     return _padded_type(_relay_widths(attrs), data)
 
 
@@ -176,9 +181,11 @@ def pad_relax(e: Emit[V], attrs: PadAttrs, data: V, pad_value: V) -> V:
 def relax_pad_type(attrs: RelaxPadAttrs, data: Type) -> TensorType:
     """Return the padded shape."""
     if attrs.pad_mode not in ("constant", *_NUMPY_MODES):
-        raise OpError(f'pad_mode is "{attrs.pad_mode}", expected constant, replicate, reflect or circular')
+        raise OpError(
+            f'pad_mode is "{attrs.pad_mode}", expected constant, replicate, reflect or circular', kind=operators.SHAPE
+        )
     if len(attrs.pad_width) % 2:
-        raise OpError(f"pad_width needs two values for each axis, but has {len(attrs.pad_width)}")
+        raise OpError(f"pad_width needs two values for each axis, but has {len(attrs.pad_width)}", kind=operators.AXIS)
     return _padded_type(_relax_widths(attrs), data)
 
 
@@ -199,12 +206,14 @@ _MIRRORS = {"SYMMETRIC": "symmetric", "REFLECT": "reflect"}
 
 def _mirror_widths(attrs: MirrorPadAttrs) -> Widths:
     if attrs.mode not in _MIRRORS:
-        raise OpError(f'mode is "{attrs.mode}", expected one of {", ".join(_MIRRORS)}')
+        raise OpError(f'mode is "{attrs.mode}", expected one of {", ".join(_MIRRORS)}', kind=operators.SHAPE)
     if any(len(pair) != 2 for pair in attrs.pad_width):
-        raise OpError(f"pad_width needs (before, after) for each axis, but is {list(attrs.pad_width)}")
+        raise OpError(
+            f"pad_width needs (before, after) for each axis, but is {list(attrs.pad_width)}", kind=operators.AXIS
+        )
     flat = integers([width for pair in attrs.pad_width for width in pair], "pad_width")
     if min(flat, default=0) < 0:
-        raise OpError(f"pad_width must not be negative, but is {list(attrs.pad_width)}")
+        raise OpError(f"pad_width must not be negative, but is {list(attrs.pad_width)}", kind=operators.ATTRIBUTE)
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
@@ -219,7 +228,9 @@ def _check_mirror(attrs: MirrorPadAttrs, shape: Sequence[Extent]) -> None:
     for extent, widths in zip(shape, _mirror_widths(attrs), strict=True):
         known = static(extent)
         if known is not None and max(widths) > max(known - own, 0):
-            raise OpError(f"{attrs.mode} of {known} elements cannot give a border of {max(widths)}", 0)
+            raise OpError(
+                f"{attrs.mode} of {known} elements cannot give a border of {max(widths)}", 0, kind=operators.SHAPE
+            )
 
 
 def mirror_pad_numpy(attrs: MirrorPadAttrs, data: Array) -> Array:
@@ -302,14 +313,18 @@ def dynamic_pad_type(attrs: PadAttrs, data: Type, pad_width: Type, pad_value: Ty
     """Return the rank of ``data``, all extents unknown."""
     found, widths = tensor(data), tensor(pad_width, 1)
     if widths.rank != 2 or not is_int(widths.dtype):
-        raise OpError(f"pad_width is a matrix of integers, this is {widths.dtype} of rank {widths.rank}", 1)
+        raise OpError(
+            f"pad_width is a matrix of integers, this is {widths.dtype} of rank {widths.rank}", 1, kind=operators.DTYPE
+        )
     return unknown_type(found.rank, found.dtype)
 
 
 def dynamic_pad_numpy(attrs: PadAttrs, data: Array, pad_width: Array, pad_value: Array) -> Array:
     """Return the data with a border of the given widths."""
     if pad_width.shape != (data.ndim, 2):
-        raise OpError(f"pad_width has shape {show(pad_width.shape)}; expected {show((data.ndim, 2))}", 1)
+        raise OpError(
+            f"pad_width has shape {show(pad_width.shape)}; expected {show((data.ndim, 2))}", 1, kind=operators.SHAPE
+        )
     widths = tuple((int(before), int(after)) for before, after in pad_width)
     return pad_numpy(PadAttrs(widths, attrs.pad_mode), data, pad_value)
 

@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import (
@@ -152,10 +153,12 @@ def pool_layout(attrs: ImageAttrs) -> Layout:
     """
     layout, out_layout = attrs.layout, attrs.out_layout
     if out_layout not in ("", layout):
-        raise OpError(f'pooling keeps the layout of the data, "{layout}"; out_layout is "{out_layout}"')
+        raise OpError(
+            f'pooling keeps the layout of the data, "{layout}"; out_layout is "{out_layout}"', kind=operators.LAYOUT
+        )
     found = parse_layout(layout, "NC" + attrs.spatial)
     if any(axis.factor and axis.letter in attrs.spatial for axis in found.axes):
-        raise OpError(f'pooling cannot move over a split axis; layout is "{layout}"')
+        raise OpError(f'pooling cannot move over a split axis; layout is "{layout}"', kind=operators.LAYOUT)
     return found
 
 
@@ -163,7 +166,9 @@ def image_of(attrs: ImageAttrs, data: Type) -> tuple[TensorType, list[int]]:
     """Return the data's type and the positions of its spatial axes."""
     x, layout = tensor(data), pool_layout(attrs)
     if x.rank != layout.rank:
-        raise OpError(f"the data has {x.rank} dimensions, layout {layout.name} needs {layout.rank}", 0)
+        raise OpError(
+            f"the data has {x.rank} dimensions, layout {layout.name} needs {layout.rank}", 0, kind=operators.LAYOUT
+        )
     return x, [layout.position(letter) for letter in attrs.spatial]
 
 

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 from relay2relax.core.dtype import is_float
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.formula import Formula, Kit, X, definition, kernel, number
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import Double, NoAttrs
@@ -35,7 +36,9 @@ def floating_type(attrs: object, data: Type) -> TensorType:
     """Return the type of the data; raises OpError where it is not of floating point."""
     found = tensor(data)
     if not is_float(found.dtype):
-        raise OpError(f"the activation is defined for floating-point numbers, not for {found.dtype}", 0)
+        raise OpError(
+            f"the activation is defined for floating-point numbers, not for {found.dtype}", 0, kind=operators.DTYPE
+        )
     return found
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, rows, seq, store
@@ -59,12 +60,18 @@ def _matrix(data: Type, indices: Type, indptr: Type, first: int, ranks: Sequence
     """
     values, columns, starts = tensor(data, first), tensor(indices, first + 1), tensor(indptr, first + 2)
     if values.rank not in ranks:
-        raise OpError(f"{_NAMES[0]} has {values.rank} dimensions, expected {' or '.join(map(str, ranks))}", first)
+        raise OpError(
+            f"{_NAMES[0]} has {values.rank} dimensions, expected {' or '.join(map(str, ranks))}",
+            first,
+            kind=operators.RANK,
+        )
     if columns.rank != 1 or starts.rank != 1:
         found = f"{columns.rank} and {starts.rank}"
-        raise OpError(f"{_NAMES[1]} and {_NAMES[2]} have one dimension, these have {found}", first + 1)
+        raise OpError(
+            f"{_NAMES[1]} and {_NAMES[2]} have one dimension, these have {found}", first + 1, kind=operators.RANK
+        )
     if equal(values.shape[0], columns.shape[0]) is False:
-        raise OpError(f"{values.shape[0]} elements have {columns.shape[0]} columns", first + 1)
+        raise OpError(f"{values.shape[0]} elements have {columns.shape[0]} columns", first + 1, kind=operators.SHAPE)
     blocks = values.shape[1] if values.rank > 1 else 1
     return mul(sub(starts.shape[0], 1), blocks), values
 
@@ -134,7 +141,7 @@ def sparse_dense_type(attrs: SparseDenseAttrs, dense: Type, data: Type, indices:
     x = tensor(dense)
     count, _ = _matrix(data, indices, indptr, 1, (1, 3))
     if x.rank != 2:
-        raise OpError(f"the dense matrix has {x.rank} dimensions", 0)
+        raise OpError(f"the dense matrix has {x.rank} dimensions", 0, kind=operators.RANK)
     return TensorType((count, x.shape[0]) if attrs.sparse_lhs else (x.shape[0], count), x.dtype)
 
 
@@ -173,13 +180,16 @@ def _channels_last(attrs: SparseConv2DAttrs) -> bool:
     """
     parse_layout(attrs.layout, "NCHW")
     if attrs.layout not in ("NHWC", "NCHW"):
-        raise OpError(f'layout is "{attrs.layout}", expected NHWC or NCHW')
+        raise OpError(f'layout is "{attrs.layout}", expected NHWC or NCHW', kind=operators.LAYOUT)
     return attrs.layout == "NHWC"
 
 
 def _check_window(attrs: SparseConv2DAttrs) -> None:
     if set(integers(attrs.kernel_size, "kernel_size")) != {1}:
-        raise UnsupportedError(f"nn.sparse_conv2d is computed for a window of 1 by 1, not {list(attrs.kernel_size)}")
+        raise UnsupportedError(
+            f"nn.sparse_conv2d is computed for a window of 1 by 1, not {list(attrs.kernel_size)}",
+            kind=operators.NOT_RUN,
+        )
 
 
 def sparse_conv2d_type(attrs: SparseConv2DAttrs, dense: Type, data: Type, indices: Type, indptr: Type) -> TensorType:
@@ -187,7 +197,7 @@ def sparse_conv2d_type(attrs: SparseConv2DAttrs, dense: Type, data: Type, indice
     x = tensor(dense)
     count, _ = _matrix(data, indices, indptr, 1, (2, 3))
     if x.rank != 4:
-        raise OpError(f"images have 4 dimensions, these have {x.rank}", 0)
+        raise OpError(f"images have 4 dimensions, these have {x.rank}", 0, kind=operators.RANK)
     axis = 3 if _channels_last(attrs) else 1
     return TensorType((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype)
 
@@ -234,9 +244,11 @@ def sparse_add_type(attrs: NoAttrs, dense: Type, data: Type, indices: Type, indp
     x = tensor(dense)
     count, values = _matrix(data, indices, indptr, 1, (1,))
     if x.rank != 2 or equal(count, x.shape[0]) is False:
-        raise OpError(f"a matrix of shape {show(x.shape)} and one of {count} rows are not added", 0)
+        raise OpError(
+            f"a matrix of shape {show(x.shape)} and one of {count} rows are not added", 0, kind=operators.SHAPE
+        )
     if values.dtype != x.dtype:
-        raise OpError(f"the matrices have dtypes {x.dtype} and {values.dtype}", 1)
+        raise OpError(f"the matrices have dtypes {x.dtype} and {values.dtype}", 1, kind=operators.DTYPE)
     return x
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.common.stmt_builders import nested, seq, store
@@ -50,9 +51,11 @@ def nll_loss_backward_type(
     given, loss = tensor(output_grad), relax_nll_loss_type(attrs, predictions, targets, *_enough(predictions, weights))
     shapes = (loss.shape, tensor(targets, 2).shape)
     if not any(_may_be(given.shape, shape) for shape in shapes):
-        raise OpError(f"output_grad has shape {show(given.shape)}, expected {show(loss.shape)}", 0)
+        raise OpError(
+            f"output_grad has shape {show(given.shape)}, expected {show(loss.shape)}", 0, kind=operators.SHAPE
+        )
     if given.dtype != loss.dtype:
-        raise OpError(f"output_grad has element type {given.dtype}, the loss {loss.dtype}", 0)
+        raise OpError(f"output_grad has element type {given.dtype}, the loss {loss.dtype}", 0, kind=operators.DTYPE)
     return tensor(predictions, 1)
 
 
@@ -138,9 +141,9 @@ def take_backward_type(attrs: TakeBackwardAttrs, output_grad: Type, x: Type, ind
     grad, data, places = tensor(output_grad), tensor(x, 1), integer_places(indices, 2)
     expected = tensor(take_type(RelaxTakeAttrs(attrs.axis), data, places)).shape
     if len(expected) != grad.rank or any(equal(a, b) is False for a, b in zip(grad.shape, expected, strict=True)):
-        raise OpError(f"output_grad has shape {show(grad.shape)}, expected {show(expected)}", 0)
+        raise OpError(f"output_grad has shape {show(grad.shape)}, expected {show(expected)}", 0, kind=operators.SHAPE)
     if grad.dtype != data.dtype:
-        raise OpError(f"output_grad has element type {grad.dtype}, the data {data.dtype}", 0)
+        raise OpError(f"output_grad has element type {grad.dtype}, the data {data.dtype}", 0, kind=operators.DTYPE)
     return data
 
 

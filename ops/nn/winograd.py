@@ -20,6 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, check_positions, integers, pad_array, windows_of
 from relay2relax.ops.nn.convolution_rules import ConvCall, extents_in, read_call
@@ -112,7 +113,10 @@ def transforms(tile: int, kernel: int) -> tuple[Array, Array, Array]:
     Raises OpError where TVM has no points.
     """
     if not 1 < tile < 9 or not 2 < kernel < 8:
-        raise OpError(f"tiles of 2 to 8 results of windows of 3 to 7 elements are transformed, not {tile} of {kernel}")
+        raise OpError(
+            f"tiles of 2 to 8 results of windows of 3 to 7 elements are transformed, not {tile} of {kernel}",
+            kind=operators.SHAPE,
+        )
     points = _POINTS[tile + kernel - 2]
     alpha = tile + kernel - 1
     a, b, g = np.zeros((alpha, tile)), np.zeros((alpha, alpha)), np.zeros((alpha, kernel))
@@ -168,7 +172,9 @@ def _axes(tile: int, kernel: Sequence[int]) -> tuple[_Axis, ...]:
 def _kernel(attrs: ConvWinogradWeightTransformAttrs, weight: Type, rank: int) -> tuple[TensorType, tuple[_Axis, ...]]:
     x = tensor(weight)
     if x.rank != rank + 2:
-        raise OpError(f"the weight has {x.rank} dimensions, layout OI{'DHW'[-rank:]} needs {rank + 2}", 0)
+        raise OpError(
+            f"the weight has {x.rank} dimensions, layout OI{'DHW'[-rank:]} needs {rank + 2}", 0, kind=operators.LAYOUT
+        )
     return x, _axes(attrs.tile_size, integers(x.shape[2:], "the kernel's extents"))
 
 
@@ -251,7 +257,7 @@ def _read(attrs: WinogradAttrs) -> tuple[ConvCall, tuple[_Axis, ...]]:
     """Return the convolution, whose weight's layout says nothing, and how each axis is computed."""
     conv = read_call(replace(attrs, kernel_layout="OI" + attrs.spatial))
     if attrs.kernel_size is None or attrs.channels is None:
-        raise OpError("a convolution by a transformed weight needs channels and kernel_size")
+        raise OpError("a convolution by a transformed weight needs channels and kernel_size", kind=operators.SHAPE)
     return conv, _axes(attrs.tile_size, integers(attrs.kernel_size, "kernel_size"))
 
 
@@ -278,13 +284,17 @@ def _weight_order(attrs: WinogradAttrs, conv: ConvCall, axes: Sequence[_Axis], c
     The transformation gives (taps, outputs, inputs); TVM's passes may turn the last two.
     """
     if set(conv.strides) != {1} or set(conv.dilation) != {1} or conv.groups != 1:
-        raise OpError("Winograd's algorithm has strides, dilation and groups of 1")
+        raise OpError("Winograd's algorithm has strides, dilation and groups of 1", kind=operators.SHAPE)
     taps = tuple(axes[d - 2].taps for d in _order(axes))
     found = tuple(static(extent) for extent in shape)
     outputs, inputs = static(attrs.channels if attrs.channels is not None else 0), static(channels)
     if found in ((*taps, outputs, inputs), (*taps, inputs, outputs)):
         return found == (*taps, outputs, inputs)
-    raise OpError(f"a transformed weight has shape {show((*taps, outputs or 0, inputs or 0))}, not {show(shape)}", 1)
+    raise OpError(
+        f"a transformed weight has shape {show((*taps, outputs or 0, inputs or 0))}, not {show(shape)}",
+        1,
+        kind=operators.SHAPE,
+    )
 
 
 def winograd_numpy(attrs: WinogradAttrs, data: Array, weight: Array) -> Array:
@@ -397,7 +407,7 @@ def nnpack_type(attrs: Conv2DWinogradNNPACKWeightTransformAttrs, weight: Type) -
     """Return (outputs, inputs, 8, 8)."""
     x = tensor(weight)
     if x.rank != 4:
-        raise OpError(f"the weight has {x.rank} dimensions, layout OIHW needs 4", 0)
+        raise OpError(f"the weight has {x.rank} dimensions, layout OIHW needs 4", 0, kind=operators.LAYOUT)
     return TensorType((*x.shape[:2], 8, 8), attrs.out_dtype or x.dtype)
 
 

@@ -17,6 +17,7 @@ from typing import Any, Generic
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.formula import Kit, X
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.record import Emit, OpError, V
@@ -125,7 +126,7 @@ def limits(dtype: str) -> tuple[int, int]:
     """
     low, high = min_value(dtype), max_value(dtype)
     if not (isinstance(low, IntImm) and isinstance(high, IntImm)):
-        raise OpError(f"quantised numbers are integers, not {dtype}", 0)
+        raise OpError(f"quantised numbers are integers, not {dtype}", 0, kind=operators.DTYPE)
     return low.value, high.value
 
 
@@ -192,14 +193,18 @@ def channel_axis(axis: int, rank: int) -> int:
 def check_axis(axis: int, rank: int, name: str = "axis") -> None:
     """Raise OpError where a tensor of ``rank`` has no axis ``axis``."""
     if not 0 <= channel_axis(axis, rank) < max(rank, 1):
-        raise OpError(f"{name} {axis} is outside of a tensor of rank {rank}", 0)
+        raise OpError(f"{name} {axis} is outside of a tensor of rank {rank}", 0, kind=operators.AXIS)
 
 
 def check_scalar(value: Type, dtype: str, argument: int) -> None:
     """Raise OpError unless ``value`` is one number of ``dtype``."""
     found = tensor(value, argument)
     if found.rank or found.dtype != dtype:
-        raise OpError(f"one {dtype} of rank 0 is expected, this is {found.dtype}{show(found.shape)}", argument)
+        raise OpError(
+            f"one {dtype} of rank 0 is expected, this is {found.dtype}{show(found.shape)}",
+            argument,
+            kind=operators.DTYPE,
+        )
 
 
 def check_parameter(value: Type, dtype: str, channels: Extent | None, argument: int) -> None:
@@ -208,11 +213,15 @@ def check_parameter(value: Type, dtype: str, channels: Extent | None, argument: 
     """
     found = tensor(value, argument)
     if found.dtype != dtype:
-        raise OpError(f"{dtype} is expected, this is {found.dtype}", argument)
+        raise OpError(f"{dtype} is expected, this is {found.dtype}", argument, kind=operators.DTYPE)
     if found.rank > 1:
-        raise OpError(f"a number or a vector is expected, this has shape {show(found.shape)}", argument)
+        raise OpError(
+            f"a number or a vector is expected, this has shape {show(found.shape)}", argument, kind=operators.SHAPE
+        )
     if found.rank and channels is not None and equal(found.shape[0], channels) is False:
-        raise OpError(f"{show(found.shape)} parameters for {show((channels,))} channels", argument)
+        raise OpError(
+            f"{show(found.shape)} parameters for {show((channels,))} channels", argument, kind=operators.SHAPE
+        )
 
 
 def spread(parameter: Numbers, rank: int, axis: int) -> Array:
@@ -270,7 +279,7 @@ def check_dtype(value: Type, dtypes: tuple[str, ...], what: str, argument: int =
     """
     found = tensor(value, argument)
     if found.dtype not in dtypes:
-        raise OpError(f"{what} is {found.dtype}; expected {', '.join(dtypes)}", argument)
+        raise OpError(f"{what} is {found.dtype}; expected {', '.join(dtypes)}", argument, kind=operators.ATTRIBUTE)
     return found
 
 
@@ -278,4 +287,4 @@ def is_integer_result(dtype: str, dtypes: tuple[str, ...]) -> None:
     """Raise OpError unless ``dtype`` is one of ``dtypes``."""
     if dtype not in dtypes:
         shown = dtype or "void"
-        raise OpError(f"the result's dtype is {shown}; expected {', '.join(dtypes)}")
+        raise OpError(f"the result's dtype is {shown}; expected {', '.join(dtypes)}", kind=operators.DTYPE)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
 from relay2relax.ops.common.shapes import tensor
@@ -153,7 +154,9 @@ def dequantize_type(attrs: DequantizeAttrs, data: Type, scale: Type, zero: Type)
     check_parameter(scale, "float32", channels, 1)
     check_parameter(zero, "int32", channels, 2)
     if attrs.out_dtype not in ("float16", "float32"):
-        raise OpError(f"the result's dtype is {attrs.out_dtype or 'void'}; expected float16, float32")
+        raise OpError(
+            f"the result's dtype is {attrs.out_dtype or 'void'}; expected float16, float32", kind=operators.DTYPE
+        )
     return TensorType(found.shape, attrs.out_dtype)
 
 
@@ -219,9 +222,9 @@ def _rounding(attrs: RequantizeAttrs) -> tuple[str, str]:
     rounding = "UPWARD" if attrs.rounding == "None" else attrs.rounding
     dtype = "int64" if attrs.compute_dtype == "None" else attrs.compute_dtype
     if rounding not in ("UPWARD", "TONEAREST"):
-        raise OpError(f'rounding is {rounding!r}; expected "UPWARD" or "TONEAREST"')
+        raise OpError(f'rounding is {rounding!r}; expected "UPWARD" or "TONEAREST"', kind=operators.ATTRIBUTE)
     if dtype not in ("int64", "float32", "float64"):
-        raise OpError(f'compute_dtype is {dtype!r}; expected "int64", "float32" or "float64"')
+        raise OpError(f'compute_dtype is {dtype!r}; expected "int64", "float32" or "float64"', kind=operators.DTYPE)
     return rounding, dtype
 
 
@@ -293,9 +296,9 @@ def concatenate_qnn_type(
     """Return the type of the parts joined."""
     for argument, (one, dtype) in enumerate(((scales, "float32"), (zeros, "int32")), 1):
         if not isinstance(one, TupleType):
-            raise OpError("a tuple of one number for each tensor is expected", argument)
+            raise OpError("a tuple of one number for each tensor is expected", argument, kind=operators.SHAPE)
         if isinstance(data, TupleType) and len(one.fields) != len(data.fields):
-            raise OpError(f"{len(one.fields)} numbers for {len(data.fields)} tensors", argument)
+            raise OpError(f"{len(one.fields)} numbers for {len(data.fields)} tensors", argument, kind=operators.SHAPE)
         for field in one.fields:
             check_scalar(field, dtype, argument)
     check_scalar(out_scale, "float32", 3)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
 from relay2relax.ops.common.shapes import operand_indices, tensor
 from relay2relax.ops.math.broadcast import arithmetic_type
@@ -170,7 +171,9 @@ def _shared_axis(attrs: BroadcastAttrs, parameters: tuple[int, int], rank: int) 
     Raises OpError where each has its own, as TVM does.
     """
     if parameters != (0, 0) and attrs.lhs_axis != attrs.rhs_axis:
-        raise OpError(f"vectors of scales lie along different axes: {attrs.lhs_axis} and {attrs.rhs_axis}")
+        raise OpError(
+            f"vectors of scales lie along different axes: {attrs.lhs_axis} and {attrs.rhs_axis}", kind=operators.RANK
+        )
     return _axes(attrs, rank)[0]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, RelaxValues
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
@@ -182,7 +183,7 @@ def _outputs(attrs: Conv2DAttrs, data: TensorType, kernel: TensorType) -> Extent
 
 def _letter(layout: str, letter: str) -> int:
     if letter not in layout:
-        raise OpError(f"layout {layout} has no axis {letter}")
+        raise OpError(f"layout {layout} has no axis {letter}", kind=operators.LAYOUT)
     return layout.index(letter)
 
 
@@ -231,11 +232,11 @@ def dense_pack_type(
     """Return (rows, output features)."""
     found, packed = tensor(data), tensor(weight, 1)
     if found.rank != 2:
-        raise OpError(f"the data has {found.rank} dimensions; 2 are expected", 0)
+        raise OpError(f"the data has {found.rank} dimensions; 2 are expected", 0, kind=operators.RANK)
     if packed.rank != 4:
-        raise OpError(f"the weight has {packed.rank} dimensions; 4 are expected", 1)
+        raise OpError(f"the weight has {packed.rank} dimensions; 4 are expected", 1, kind=operators.RANK)
     if not attrs.out_dtype:
-        raise OpError("out_dtype must be given")
+        raise OpError("out_dtype must be given", kind=operators.DTYPE)
     return TensorType((found.shape[0], mul(packed.shape[0], packed.shape[2])), attrs.out_dtype)
 
 

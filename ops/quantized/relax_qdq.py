@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, is_int, numpy_dtype, of_array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.registry.attributes import DType, Int
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
@@ -47,9 +48,15 @@ def _parameters_fit(attrs: DequantizeAttrs | QuantizeAttrs, data: TensorType, sc
         if _is_single(found.shape):
             continue
         if found.rank != 1 or not data.rank:
-            raise OpError(f"a number, or one per channel, is expected; this has rank {found.rank}", index)
+            raise OpError(
+                f"a number, or one per channel, is expected; this has rank {found.rank}", index, kind=operators.RANK
+            )
         if equal(found.shape[0], data.shape[normal_axis(attrs.axis, data.rank)]) is False:
-            raise OpError(f"there are {found.shape[0]} parameters for axis {attrs.axis} of {list(data.shape)}", index)
+            raise OpError(
+                f"there are {found.shape[0]} parameters for axis {attrs.axis} of {list(data.shape)}",
+                index,
+                kind=operators.AXIS,
+            )
 
 
 def _is_single(shape: Sequence[Extent]) -> bool:
@@ -60,7 +67,7 @@ def quantize_type(attrs: QuantizeAttrs, data: Type, scale: Type, zero_point: Typ
     """Return the shape of the data with ``out_dtype``."""
     found = tensor(data)
     if not is_float(found.dtype):
-        raise OpError(f"floating-point numbers are quantised, not {found.dtype}", 0)
+        raise OpError(f"floating-point numbers are quantised, not {found.dtype}", 0, kind=operators.DTYPE)
     _parameters_fit(attrs, found, scale, zero_point)
     return TensorType(found.shape, attrs.out_dtype)
 
@@ -69,7 +76,7 @@ def dequantize_type(attrs: DequantizeAttrs, data: Type, scale: Type, zero_point:
     """Return the shape of the data with ``out_dtype``."""
     found = tensor(data)
     if not is_float(attrs.out_dtype):
-        raise OpError(f"dequantised numbers are of floating point, not {attrs.out_dtype}", 0)
+        raise OpError(f"dequantised numbers are of floating point, not {attrs.out_dtype}", 0, kind=operators.DTYPE)
     _parameters_fit(attrs, found, scale, zero_point)
     return TensorType(found.shape, attrs.out_dtype)
 

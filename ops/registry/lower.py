@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import A, OpDef
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
@@ -55,7 +56,9 @@ def lower_extents(op: OpDef[A], attrs: A, args: Sequence[Type | Shape], out: Typ
     ``ANY`` of ``out``. Raises UnsupportedError where data do not decide them.
     """
     if op.extents is None:
-        raise UnsupportedError(f"{op.name}: a shape is not known, and the operator's inputs do not tell it")
+        raise UnsupportedError(
+            f"{op.name}: a shape is not known, and the operator's inputs do not tell it", kind=operators.NOT_RUN
+        )
     inputs, given = _placeholders(op, args)
     func = te.create_prim_func(inputs, [op.extents(attrs, out, *given)], name=name)
     return replace(func, attrs={**func.attrs, **describe(op, attrs), "op_part": "extents"})

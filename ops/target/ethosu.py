@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.quantized.arithmetic import check_dtype
 from relay2relax.ops.registry.attributes import (
@@ -152,7 +153,7 @@ def _plane(data: TensorType, layout: str) -> tuple[Extent, Extent, Extent]:
     """Return batch, height and width."""
     wanted = 5 if layout == BRICKS else 4
     if data.rank != wanted:
-        raise OpError(f"the input has {data.rank} dimensions; layout {layout} has {wanted}", 0)
+        raise OpError(f"the input has {data.rank} dimensions; layout {layout} has {wanted}", 0, kind=operators.LAYOUT)
     shape = data.shape
     return shape[0], shape[1], shape[3] if layout == BRICKS else shape[2]
 
@@ -166,7 +167,7 @@ def _image(batch: Extent, height: Extent, width: Extent, channels: Extent, layou
 
 def _given(value: Any, name: str) -> Any:
     if value is None:
-        raise OpError(f"{name} must be given")
+        raise OpError(f"{name} must be given", kind=operators.ATTRIBUTE)
     return value
 
 
@@ -182,11 +183,11 @@ def _under_kernel(
     batch, height, width = _plane(data, attrs.ifm_layout)
     upscale = attrs.upscale
     if upscale not in ("NONE", "ZEROS", "NEAREST"):
-        raise OpError(f'upscale is {upscale!r}; expected "NONE", "ZEROS" or "NEAREST"')
+        raise OpError(f'upscale is {upscale!r}; expected "NONE", "ZEROS" or "NEAREST"', kind=operators.ATTRIBUTE)
     factor = 1 if upscale == "NONE" or isinstance(attrs, EthosuDepthwiseConv2DAttrs) else 2
     padding = tuple(attrs.padding) * (4 // len(attrs.padding)) if len(attrs.padding) in (1, 2) else attrs.padding
     if len(padding) != 4:
-        raise OpError(f"padding has {len(padding)} values; expected 1, 2 or 4")
+        raise OpError(f"padding has {len(padding)} values; expected 1, 2 or 4", kind=operators.ATTRIBUTE)
     extents = []
     for axis, extent in enumerate((height, width)):
         padded = add(mul(extent, factor), add(padding[axis], padding[axis + 2]))
@@ -200,16 +201,18 @@ def _weight(attrs: Any, weight: TensorType) -> Any:
     """Return the kernel's extents; raises OpError where the weight does not have them."""
     kernel = _given(attrs.kernel_shape, "kernel_shape")
     if weight.rank != 4:
-        raise OpError(f"the weight has {weight.rank} dimensions; 4 are expected", 1)
+        raise OpError(f"the weight has {weight.rank} dimensions; 4 are expected", 1, kind=operators.RANK)
     wanted = (_given(attrs.ofm_channels, "ofm_channels"), *kernel, weight.shape[3])
     if any(equal(a, b) is False for a, b in zip(weight.shape, wanted, strict=True)):
-        raise OpError(f"the weight has shape {show(weight.shape)}; the attributes say {show(wanted)}", 1)
+        raise OpError(
+            f"the weight has shape {show(weight.shape)}; the attributes say {show(wanted)}", 1, kind=operators.SHAPE
+        )
     return kernel
 
 
 def _result_dtype(name: str, dtypes: tuple[str, ...]) -> str:
     if name not in dtypes:
-        raise OpError(f"ofm_dtype is {name}; expected {', '.join(dtypes)}")
+        raise OpError(f"ofm_dtype is {name}; expected {', '.join(dtypes)}", kind=operators.DTYPE)
     return name
 
 
@@ -220,7 +223,7 @@ def conv2d_type(attrs: EthosuConv2DAttrs, ifm: Type, weight: Type, scale_bias: T
     bias = check_dtype(scale_bias, ("uint8",), "scale_bias", 2)
     wanted = (tensor(weight).shape[0], 10)
     if bias.rank != 2 or any(equal(a, b) is False for a, b in zip(bias.shape, wanted, strict=True)):
-        raise OpError(f"scale_bias has shape {show(bias.shape)}; expected {show(wanted)}", 2)
+        raise OpError(f"scale_bias has shape {show(bias.shape)}; expected {show(wanted)}", 2, kind=operators.SHAPE)
     return TensorType(_under_kernel(attrs, data, kernel, attrs.dilation), data.dtype)
 
 
@@ -239,7 +242,9 @@ def pooling_type(attrs: EthosuPoolingAttrs, ifm: Type, lut: Type) -> TensorType:
     """Return the type of the feature map."""
     sums = attrs.pooling_type == "SUM"
     if not sums and attrs.pooling_type not in ("AVG", "MAX"):
-        raise OpError(f'pooling_type is {attrs.pooling_type!r}; expected "AVG", "MAX" or "SUM"')
+        raise OpError(
+            f'pooling_type is {attrs.pooling_type!r}; expected "AVG", "MAX" or "SUM"', kind=operators.ATTRIBUTE
+        )
     data = check_dtype(ifm, (*WORDS, "int32") if sums else WORDS, "the input")
     dtype = _result_dtype(attrs.ofm_dtype, ("int32",) if sums else (data.dtype,))
     return TensorType(_under_kernel(attrs, data, _given(attrs.pool_shape, "pool_shape"), (1, 1)), dtype)
@@ -257,7 +262,9 @@ _BINARY: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def binary_elementwise_type(attrs: EthosuBinaryElementwiseAttrs, ifm: Type, ifm2: Type, lut: Type) -> TensorType:
     """Return the type of the feature map."""
     if attrs.operator_type not in _BINARY:
-        raise OpError(f"operator_type is {attrs.operator_type!r}; expected {', '.join(_BINARY)}")
+        raise OpError(
+            f"operator_type is {attrs.operator_type!r}; expected {', '.join(_BINARY)}", kind=operators.ATTRIBUTE
+        )
     inputs, results = _BINARY[attrs.operator_type]
     data = check_dtype(ifm, inputs, "the first input")
     check_dtype(ifm2, (data.dtype,), "the second input", 1)
@@ -269,7 +276,7 @@ def binary_elementwise_type(attrs: EthosuBinaryElementwiseAttrs, ifm: Type, ifm2
 def unary_elementwise_type(attrs: EthosuUnaryElementwiseAttrs, ifm: Type, lut: Type) -> TensorType:
     """Return the type of the feature map."""
     if attrs.operator_type not in ("ABS", "CLZ"):
-        raise OpError(f'operator_type is {attrs.operator_type!r}; expected "ABS" or "CLZ"')
+        raise OpError(f'operator_type is {attrs.operator_type!r}; expected "ABS" or "CLZ"', kind=operators.ATTRIBUTE)
     data = check_dtype(ifm, ("int32",) if attrs.operator_type == "CLZ" else BYTES, "the input")
     batch, height, width = _plane(data, attrs.ifm_layout)
     return TensorType(_image(batch, height, width, attrs.ofm_channels, attrs.ofm_layout), data.dtype)
@@ -279,7 +286,7 @@ def identity_type(attrs: EthosuIdentityAttrs, ifm: Type, lut: Type) -> TensorTyp
     """Return the type of the input."""
     data = check_dtype(ifm, WORDS, "the input")
     if data.rank > 4:
-        raise OpError(f"the input has {data.rank} dimensions; at most 4 are possible", 0)
+        raise OpError(f"the input has {data.rank} dimensions; at most 4 are possible", 0, kind=operators.RANK)
     return TensorType(data.shape, data.dtype)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import IndexMapping, InlineString, Number, OptionalIntegerArray
 from relay2relax.ops.registry.record import OpDef, OpError
@@ -94,7 +95,7 @@ class IndexMap:
 def _parts(layout: str) -> list[tuple[int, str]]:
     found = [(int(extent), axis) for extent, axis in _LAYOUT.findall(layout)]
     if "".join(f"{extent}{axis}" for extent, axis in found) != layout or any(extent < 1 for extent, _ in found):
-        raise OpError(f'layout "{layout}" is no sequence of extents and axes, such as "4n8k"')
+        raise OpError(f'layout "{layout}" is no sequence of extents and axes, such as "4n8k"', kind=operators.LAYOUT)
     return found
 
 
@@ -103,11 +104,18 @@ def auto_scheduler_type(attrs: AutoSchedulerLayoutTransformAttrs, data: Type) ->
     found, source = tensor(data), _parts(attrs.src_layout)
     target = _parts(attrs.dst_layout)
     if found.rank != len(source):
-        raise OpError(f'the data has {found.rank} dimensions; layout "{attrs.src_layout}" has {len(source)}', 0)
+        raise OpError(
+            f'the data has {found.rank} dimensions; layout "{attrs.src_layout}" has {len(source)}',
+            0,
+            kind=operators.LAYOUT,
+        )
     for axis in {axis for _, axis in source}:
         sizes = [int(np.prod([extent for extent, other in parts if other == axis])) for parts in (source, target)]
         if sizes[0] != sizes[1]:
-            raise OpError(f"axis {axis} has {sizes[0]} elements in the source layout, {sizes[1]} in the target's")
+            raise OpError(
+                f"axis {axis} has {sizes[0]} elements in the source layout, {sizes[1]} in the target's",
+                kind=operators.LAYOUT,
+            )
     return TensorType(tuple(extent for extent, _ in target), found.dtype)
 
 
@@ -178,7 +186,7 @@ def meta_schedule_type(attrs: MetaScheduleLayoutTransformAttrs, data: Type) -> T
     """Return the extents that the indices of the result reach."""
     found = tensor(data)
     if any(static(extent) is None for extent in found.shape):
-        raise OpError(f"the data's extents must be known, they are {show(found.shape)}", 0)
+        raise OpError(f"the data's extents must be known, they are {show(found.shape)}", 0, kind=operators.ATTRIBUTE)
     return TensorType(_extents(attrs.index_map, found.shape), found.dtype)
 
 
@@ -252,7 +260,9 @@ def index_map_type(attrs: IndexMapAttrs, data: Type) -> TensorType:
     """Return the extents that the indices of the result reach."""
     found = tensor(data)
     if isinstance(attrs.pad_value, (float, FloatImm)) and not is_float(found.dtype):
-        raise OpError(f"pad_value is a floating-point number, the data has dtype {found.dtype}", 0)
+        raise OpError(
+            f"pad_value is a floating-point number, the data has dtype {found.dtype}", 0, kind=operators.DTYPE
+        )
     if any(map(is_any, found.shape)):
         return TensorType((ANY,) * len(attrs.index_map.final_indices), found.dtype)
     return TensorType(_extents(attrs.index_map, found.shape), found.dtype)

@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import (
@@ -85,7 +86,9 @@ class FunctionLike(Protocol):
 def _scalar(value: Type, argument: int) -> None:
     found = tensor(value, argument)
     if found.rank or found.dtype != "int64":
-        raise OpError(f"one int64 is expected, this is {found.dtype}{show(found.shape)}", argument)
+        raise OpError(
+            f"one int64 is expected, this is {found.dtype}{show(found.shape)}", argument, kind=operators.DTYPE
+        )
 
 
 def alloc_storage_type(attrs: AllocStorageAttrs, size: Type, shape: Type, alignment: Type) -> Type:
@@ -100,17 +103,17 @@ def alloc_tensor_type(attrs: AllocTensorAttrs, storage: Type, offset: Type, shap
     """Return the type of the tensor that is laid into ``storage``."""
     definition = getattr(storage, "func", None)
     if getattr(definition, "name", None) != STORAGE.name:
-        raise OpError("a Storage is expected", 0)
+        raise OpError("a Storage is expected", 0, kind=operators.SHAPE)
     tensor(offset, 1)
     extents = tensor(shape, 2)
     if attrs.const_shape is not None:
         found = tuple(int(extent) for extent in np.asarray(attrs.const_shape.data).ravel())
         rank = static(extents.shape[0]) if extents.rank else 0
         if rank is not None and rank != len(found):
-            raise OpError(f"const_shape has {len(found)} extents, the shape given {rank}", 2)
+            raise OpError(f"const_shape has {len(found)} extents, the shape given {rank}", 2, kind=operators.SHAPE)
         return TensorType(found, attrs.dtype)
     if attrs.assert_shape is None:
-        raise OpError("assert_shape must be given where const_shape is not")
+        raise OpError("assert_shape must be given where const_shape is not", kind=operators.ATTRIBUTE)
     return TensorType(attrs.assert_shape, attrs.dtype)
 
 
@@ -141,13 +144,13 @@ def reshape_tensor_relax(e: Emit[V], attrs: ReshapeTensorAttrs, data: V, shape: 
 
 def _function(value: Type) -> FunctionLike:
     if not isinstance(value, FunctionLike):
-        raise OpError("a function is expected", 0)
+        raise OpError("a function is expected", 0, kind=operators.SHAPE)
     return value
 
 
 def _tuple(value: Type, argument: int) -> TupleType:
     if not isinstance(value, TupleType):
-        raise OpError("a tuple is expected", argument)
+        raise OpError("a tuple is expected", argument, kind=operators.SHAPE)
     return value
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common import threefry
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.threefry import KEY
@@ -69,7 +70,9 @@ def _is_key(key: Type) -> None:
 def _is_scalar(value: Type, dtype: str, argument: int) -> None:
     found = tensor(value, argument)
     if found.rank != 0 or found.dtype != dtype:
-        raise OpError(f"a {dtype} of rank 0 is expected, this is {found.dtype}{show(found.shape)}", argument)
+        raise OpError(
+            f"a {dtype} of rank 0 is expected, this is {found.dtype}{show(found.shape)}", argument, kind=operators.DTYPE
+        )
 
 
 def generate_type(attrs: ThreefryGenerateAttrs, key: Type) -> Type:
@@ -87,7 +90,9 @@ def split_type(attrs: NoAttrs, key: Type) -> Type:
 def numbers_type(attrs: UniformAttrs | NormalAttrs, key: Type, first: Type, second: Type) -> Type:
     """Return the type of the next key and of the numbers."""
     if attrs.out_dtype not in ("float32", "float64"):
-        raise OpError(f"random numbers are float32 or float64, not {attrs.out_dtype or 'of no dtype'}")
+        raise OpError(
+            f"random numbers are float32 or float64, not {attrs.out_dtype or 'of no dtype'}", kind=operators.DTYPE
+        )
     _is_key(key)
     _is_scalar(first, attrs.out_dtype, 1)
     _is_scalar(second, attrs.out_dtype, 2)
@@ -101,7 +106,7 @@ def multinomial_type(attrs: MultinomialAttrs, key: Type, probs: Type) -> Type:
     _is_key(key)
     found = tensor(probs, 1)
     if found.rank == 0:
-        raise OpError("the probabilities need at least one dimension", 1)
+        raise OpError("the probabilities need at least one dimension", 1, kind=operators.RANK)
     return TupleType((KEY, TensorType((*found.shape[:-1], attrs.num_samples), "int32")))
 
 

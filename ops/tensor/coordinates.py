@@ -15,6 +15,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_int
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, seq, store, when
 from relay2relax.ops.registry.attributes import IntegerArray, NoAttrs
@@ -40,7 +41,7 @@ def integers(value: Type, argument: int) -> TensorType:
     """Return the type of a tensor of integers; raises OpError for other element types."""
     found = tensor(value, argument)
     if not is_int(found.dtype):
-        raise OpError(f"integers are expected, these are {found.dtype}", argument)
+        raise OpError(f"integers are expected, these are {found.dtype}", argument, kind=operators.DTYPE)
     return found
 
 
@@ -64,7 +65,9 @@ def unravel_index_type(attrs: NoAttrs, data: Type, shape: Type) -> Type:
     """Return a row for each dimension of the shape, a column for each place."""
     places, extents = integers(data, 0), integers(shape, 1)
     if extents.rank != 1 or places.rank > 1:
-        raise OpError(f"places and a shape are vectors, these have ranks {places.rank} and {extents.rank}", 1)
+        raise OpError(
+            f"places and a shape are vectors, these have ranks {places.rank} and {extents.rank}", 1, kind=operators.RANK
+        )
     return TensorType((*extents.shape, *places.shape), places.dtype)
 
 
@@ -83,7 +86,9 @@ def unravel_index_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor, shap
     """Return the remainder of the place that is left for the dimension."""
     count = static(out.shape[0])
     if count is None:
-        raise UnsupportedError("unravel_index: the rank of the shape is unknown; TensorIR needs it beforehand")
+        raise UnsupportedError(
+            "unravel_index: the rank of the shape is unknown; TensorIR needs it beforehand", kind=operators.NOT_RUN
+        )
 
     def element(*i: PrimExpr) -> PrimExpr:
         rest: PrimExpr = data[i[1:]]
@@ -104,7 +109,7 @@ def invert_permutation_type(attrs: NoAttrs, data: Type) -> Type:
     """Return the type of ``data``."""
     found = integers(data, 0)
     if found.rank != 1:
-        raise OpError(f"a permutation is a vector, this tensor has rank {found.rank}", 0)
+        raise OpError(f"a permutation is a vector, this tensor has rank {found.rank}", 0, kind=operators.RANK)
     return found
 
 
@@ -153,12 +158,18 @@ def check_sparse(indices: Type, values: Type, default: Type, rank: int) -> Tenso
     """
     places, found, fill = integers(indices, 0), tensor(values, 1), tensor(default, 2)
     if places.rank > 2:
-        raise OpError(f"coordinates have rank 0, 1 or 2, these {places.rank}", 0)
+        raise OpError(f"coordinates have rank 0, 1 or 2, these {places.rank}", 0, kind=operators.RANK)
     count = places.shape[1] if places.rank == 2 else 1
     if equal(count, rank) is False:
-        raise OpError(f"coordinates of shape {show(places.shape)} do not fit a result of rank {rank}", 0)
+        raise OpError(
+            f"coordinates of shape {show(places.shape)} do not fit a result of rank {rank}", 0, kind=operators.SHAPE
+        )
     if found.rank > 1 or (found.rank and places.rank and equal(found.shape[0], places.shape[0]) is False):
-        raise OpError(f"values of shape {show(found.shape)} do not fit coordinates of {show(places.shape)}", 1)
+        raise OpError(
+            f"values of shape {show(found.shape)} do not fit coordinates of {show(places.shape)}",
+            1,
+            kind=operators.SHAPE,
+        )
     if fill.rank or fill.dtype != found.dtype:
         raise OpError(f"the default is a number of {found.dtype}", 2)
     return found
@@ -223,7 +234,7 @@ def sparse_reshape_type(attrs: NoAttrs, indices: Type, prev_shape: Type, new_sha
     """Return the coordinates in the new shape, and that shape."""
     places, before, after = (integers(one, d) for d, one in enumerate((indices, prev_shape, new_shape)))
     if places.rank != 2 or before.rank != 1 or after.rank != 1:
-        raise OpError("a matrix of coordinates and two vectors of extents are expected", 0)
+        raise OpError("a matrix of coordinates and two vectors of extents are expected", 0, kind=operators.RANK)
     return TupleType((TensorType((places.shape[0], after.shape[0]), places.dtype), after))
 
 
@@ -312,7 +323,9 @@ def sparse_fill_empty_rows_type(attrs: NoAttrs, indices: Type, values: Type, den
     """
     places = integers(indices, 0)
     if places.rank != 2 or tensor(values, 1).rank != 1 or tensor(dense_shape, 2).rank != 1:
-        raise OpError("a matrix of coordinates, a vector of values and a vector of extents are expected", 0)
+        raise OpError(
+            "a matrix of coordinates, a vector of values and a vector of extents are expected", 0, kind=operators.RANK
+        )
     shapes: tuple[Shape, ...] = ((ANY, places.shape[1]), (ANY,), (ANY,))
     return TupleType(tuple(TensorType(shape, "int64") for shape in shapes))
 

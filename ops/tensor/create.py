@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, numpy_dtype
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.shapes import any_type, extent_value, tensor
 from relay2relax.ops.math.elementwise import identity_type
@@ -98,7 +99,7 @@ def given_shape(attrs: InitOpAttrs) -> Shape:
     Raises OpError where it is null (the ``dyn.`` operators).
     """
     if attrs.shape is None:
-        raise OpError("the shape is null; an operator with a computed shape is one of dyn.*")
+        raise OpError("the shape is null; an operator with a computed shape is one of dyn.*", kind=operators.SHAPE)
     return attrs.shape
 
 
@@ -106,7 +107,7 @@ def static_shape(shape: Shape) -> tuple[int, ...]:
     """Return a shape without symbols as integers; raises OpError where an extent is not known."""
     found = tuple(static(extent) for extent in shape)
     if any(extent is None for extent in found):
-        raise OpError("an extent of the shape is not known, so it has no value")
+        raise OpError("an extent of the shape is not known, so it has no value", kind=operators.ATTRIBUTE)
     return tuple(extent for extent in found if extent is not None)
 
 
@@ -124,7 +125,7 @@ def _init_records(name: str, value: int, doc: str) -> tuple[OpDef, ...]:
 
     def relax_type(attrs: RelaxInitAttrs, shape: Shape) -> Type:
         if not attrs.dtype:
-            raise OpError("the argument `dtype` is missing")
+            raise OpError("the argument `dtype` is missing", kind=operators.DTYPE)
         return TensorType(tuple(shape), attrs.dtype)
 
     def like_numpy(attrs: NoAttrs, data: Array) -> Array:
@@ -173,7 +174,7 @@ def _init_records(name: str, value: int, doc: str) -> tuple[OpDef, ...]:
 def _fill_value(value: Type, argument: int) -> TensorType:
     found = tensor(value, argument)
     if found.rank:
-        raise OpError(f"the fill value is one number, this tensor has rank {found.rank}", argument)
+        raise OpError(f"the fill value is one number, this tensor has rank {found.rank}", argument, kind=operators.RANK)
     return found
 
 
@@ -274,7 +275,11 @@ def arange_type(attrs: ArangeAttrs, start: Type, stop: Type, step: Type) -> Type
     """Return one dimension, of unknown extent unless all three bounds are constants."""
     for argument, one in enumerate((start, stop, step)):
         if one != TensorType((), attrs.dtype):
-            raise OpError(f"a number of {attrs.dtype} is expected, as the dtype of the result says", argument)
+            raise OpError(
+                f"a number of {attrs.dtype} is expected, as the dtype of the result says",
+                argument,
+                kind=operators.DTYPE,
+            )
     return TensorType((_arange_extent(attrs.start, attrs.stop, attrs.step),), attrs.dtype)
 
 

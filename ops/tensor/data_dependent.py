@@ -15,6 +15,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, seq, store, when
 from relay2relax.ops.registry.attributes import Expr, NoAttrs
@@ -49,7 +50,7 @@ class RelaxUniqueAttrs:
 
 
 def _no_program(*unused: Any) -> Any:
-    raise UnsupportedError("R.shape_of: no tensor program gives a shape")
+    raise UnsupportedError("R.shape_of: no tensor program gives a shape", kind=operators.NOT_RUN)
 
 
 # nonzero
@@ -86,7 +87,7 @@ def _axis(attrs: RelaxUniqueAttrs, rank: int) -> int | None:
         return None
     axis = attrs.axis.value if isinstance(attrs.axis, IntImm) else attrs.axis
     if not isinstance(axis, int) or not -rank <= axis < rank:
-        raise OpError(f"axis {axis!r} is outside of a tensor of rank {rank}", 0)
+        raise OpError(f"axis {axis!r} is outside of a tensor of rank {rank}", 0, kind=operators.AXIS)
     return axis % rank
 
 
@@ -237,7 +238,11 @@ def dynamic_slice_type(attrs: NoAttrs, x: Type, *places: Type) -> TensorType:
     for index, one in enumerate(places, 1):
         given = tensor(one, index)
         if given.rank != 1 or not is_int(given.dtype) or equal(given.shape[0], found.rank) is False:
-            raise OpError(f"{found.rank} integers are expected, this is {given.dtype}{show(given.shape)}", index)
+            raise OpError(
+                f"{found.rank} integers are expected, this is {given.dtype}{show(given.shape)}",
+                index,
+                kind=operators.DTYPE,
+            )
     return TensorType((ANY,) * found.rank, found.dtype)
 
 

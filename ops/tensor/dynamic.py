@@ -17,6 +17,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert
 from relay2relax.ops.common.reshape_rules import new_shape
 from relay2relax.ops.common.shapes import normal_axes, normal_axis, tensor
@@ -58,10 +59,14 @@ def _length(value: Type, argument: int, what: str) -> int:
     """Return how many numbers a vector of integers has; raises OpError where that is not known."""
     found = tensor(value, argument)
     if found.rank != 1 or not is_int(found.dtype):
-        raise OpError(f"{what} is a vector of integers, this is {found.dtype} of rank {found.rank}", argument)
+        raise OpError(
+            f"{what} is a vector of integers, this is {found.dtype} of rank {found.rank}",
+            argument,
+            kind=operators.DTYPE,
+        )
     count = static(found.shape[0])
     if count is None:
-        raise OpError(f"the length of {what} is unknown, and so the rank of the result", argument)
+        raise OpError(f"the length of {what} is unknown, and so the rank of the result", argument, kind=operators.RANK)
     return count
 
 
@@ -98,7 +103,9 @@ def broadcast_to_numpy(attrs: InitOpAttrs, data: Array, shape: Array) -> Array:
     try:
         return np.broadcast_to(data, target)
     except ValueError:
-        raise OpError(f"shape {show(data.shape)} does not broadcast to {show(target)}", 0) from None
+        raise OpError(
+            f"shape {show(data.shape)} does not broadcast to {show(target)}", 0, kind=operators.SHAPE
+        ) from None
 
 
 def tile_type(attrs: TileAttrs, data: Type, reps: Type) -> Type:
@@ -123,7 +130,7 @@ def full_type(attrs: InitOpAttrs, fill_value: Type, shape: Type) -> Type:
     """
     value = tensor(fill_value)
     if value.rank:
-        raise OpError(f"the fill value is one number, this tensor has rank {value.rank}", 0)
+        raise OpError(f"the fill value is one number, this tensor has rank {value.rank}", 0, kind=operators.RANK)
     return unknown_type(_length(shape, 1, "shape"), attrs.dtype or value.dtype)
 
 
@@ -170,7 +177,7 @@ def strided_slice_type(attrs: StridedSliceAttrs, data: Type, begin: Type, end: T
     found = tensor(data)
     count = _length(begin, 1, "begin")
     if count > found.rank:
-        raise OpError(f"begin has {count} entries for a tensor of rank {found.rank}", 1)
+        raise OpError(f"begin has {count} entries for a tensor of rank {found.rank}", 1, kind=operators.RANK)
     for argument, (name, one) in enumerate((("end", end), ("strides", strides)), 2):
         _length(one, argument, name)
     return TensorType((ANY,) * count + found.shape[count:], found.dtype)
@@ -184,7 +191,7 @@ def strided_slice_numpy(attrs: StridedSliceAttrs, data: Array, begin: Array, end
         extent = data.shape[axis]
         step = steps[axis] if axis < len(steps) and attrs.slice_mode == "end" else 1
         if not step:
-            raise OpError(f"the stride of axis {axis} is 0", 3)
+            raise OpError(f"the stride of axis {axis} is 0", 3, kind=operators.AXIS)
         last = ends[axis] if axis < len(ends) else extent if step > 0 else -extent - 1
         if attrs.slice_mode == "size":
             first = first + extent if first < 0 else first
@@ -201,7 +208,7 @@ def squeeze_type(attrs: SqueezeAttrs, data: Type, axes: Type) -> Type:
     found, given = tensor(data), tensor(axes, 1)
     count = _length(axes, 1, "axes") if given.rank else 1
     if count > found.rank:
-        raise OpError(f"{count} axes cannot go from a tensor of rank {found.rank}", 1)
+        raise OpError(f"{count} axes cannot go from a tensor of rank {found.rank}", 1, kind=operators.RANK)
     return unknown_type(found.rank - count, found.dtype)
 
 
@@ -210,7 +217,11 @@ def squeeze_numpy(attrs: SqueezeAttrs, data: Array, axes: Array) -> Array:
     gone = normal_axes(_numbers(axes), data.ndim)
     for axis in gone:
         if data.shape[axis] != 1:
-            raise OpError(f"axis {axis} of {show(data.shape)} has extent {data.shape[axis]}; only 1 can be squeezed", 1)
+            raise OpError(
+                f"axis {axis} of {show(data.shape)} has extent {data.shape[axis]}; only 1 can be squeezed",
+                1,
+                kind=operators.AXIS,
+            )
     return np.squeeze(data, axis=gone)
 
 
@@ -218,7 +229,7 @@ def expand_dims_type(attrs: DynExpandDimsAttrs, data: Type, axis: Type) -> Type:
     """Return as many dimensions more as there are new axes, all unknown."""
     found, given = tensor(data), tensor(axis, 1)
     if given.rank or not is_int(given.dtype):
-        raise OpError(f"the axis is one integer, this is {given.dtype} of rank {given.rank}", 1)
+        raise OpError(f"the axis is one integer, this is {given.dtype} of rank {given.rank}", 1, kind=operators.RANK)
     if attrs.num_newaxis < 0:
         raise OpError(f"num_newaxis is {attrs.num_newaxis}", 0)
     return unknown_type(found.rank + attrs.num_newaxis, found.dtype)
@@ -315,12 +326,12 @@ def tensor_to_shape_type(attrs: NoAttrs, data: Type) -> Any:
     """Return a shape, as many unknown extents as the vector has elements."""
     found = tensor(data)
     if found.dtype != "int64":
-        raise OpError(f"extents are int64, these are {found.dtype}", 0)
+        raise OpError(f"extents are int64, these are {found.dtype}", 0, kind=operators.DTYPE)
     return (ANY,) * _length(data, 0, "the vector")
 
 
 def _no_program(*unused: object) -> NoReturn:
-    raise UnsupportedError("R.tensor_to_shape: no tensor program gives a shape")
+    raise UnsupportedError("R.tensor_to_shape: no tensor program gives a shape", kind=operators.NOT_RUN)
 
 
 # Records

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.limits import dtype_of
 from relay2relax.ops.common.shapes import tensor
@@ -88,7 +89,7 @@ def _extent(value: Extent, name: str) -> Extent:
 def _number(value: Any, name: str) -> int:
     found = static(_extent(value, name))
     if found is None:
-        raise OpError(f"`{name}` is not known before the program runs")
+        raise OpError(f"`{name}` is not known before the program runs", kind=operators.ATTRIBUTE)
     return found
 
 
@@ -105,7 +106,7 @@ def eye_like_type(attrs: EyeLikeAttrs, data: Type) -> TensorType:
     """Return the shape of the data, which is a matrix."""
     found = tensor(data)
     if found.rank != 2:
-        raise OpError(f"a matrix is expected, this tensor has rank {found.rank}", 0)
+        raise OpError(f"a matrix is expected, this tensor has rank {found.rank}", 0, kind=operators.RANK)
     return TensorType(found.shape, attrs.dtype or found.dtype)
 
 
@@ -133,7 +134,7 @@ def full_like_type(attrs: LikeAttrs, data: Type, fill_value: Type) -> TensorType
     """Return the shape of the data."""
     found, value = tensor(data), tensor(fill_value, 1)
     if value.rank:
-        raise OpError(f"the number is a tensor of rank 0, this has rank {value.rank}", 1)
+        raise OpError(f"the number is a tensor of rank 0, this has rank {value.rank}", 1, kind=operators.RANK)
     return TensorType(found.shape, attrs.dtype or found.dtype)
 
 
@@ -206,7 +207,7 @@ def _values(attrs: RelaxOneHotAttrs) -> tuple[PrimExpr, PrimExpr, str]:
 
     on, off = literal(attrs.on_value, "on_value"), literal(attrs.off_value, "off_value")
     if on.dtype != off.dtype:
-        raise OpError(f"the values are of one dtype, these are {on.dtype} and {off.dtype}")
+        raise OpError(f"the values are of one dtype, these are {on.dtype} and {off.dtype}", kind=operators.DTYPE)
     return on, off, on.dtype
 
 
@@ -215,7 +216,7 @@ def relax_one_hot_type(attrs: RelaxOneHotAttrs, indices: Type) -> TensorType:
     values.
     """
     if attrs.depth < 1:
-        raise OpError(f"depth is {attrs.depth}; it is at least 1")
+        raise OpError(f"depth is {attrs.depth}; it is at least 1", kind=operators.ATTRIBUTE)
     return one_hot_shape(OneHotAttrs(attrs.depth, attrs.axis, _values(attrs)[2]), indices, attrs.depth)
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_int, is_unsigned
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Integer, NoAttrs, OptionalInteger
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
@@ -73,7 +74,7 @@ class RelaxGatherNDAttrs:
 def integer_places(indices: Type, argument: int) -> TensorType:
     found = tensor(indices, argument)
     if not is_int(found.dtype):
-        raise OpError(f"places are integers, these are {found.dtype}", argument)
+        raise OpError(f"places are integers, these are {found.dtype}", argument, kind=operators.DTYPE)
     return found
 
 
@@ -102,20 +103,24 @@ def gather_type(attrs: GatherAttrs | RelaxGatherElementsAttrs, data: Type, indic
     """Return the shape of ``indices`` with the dtype of ``data``."""
     found, places = tensor(data), integer_places(indices, 1)
     if attrs.axis is None:
-        raise OpError("gather needs an axis")
+        raise OpError("gather needs an axis", kind=operators.AXIS)
     axis = normal_axis(attrs.axis, found.rank)
     if places.rank != found.rank:
-        raise OpError(f"indices of rank {places.rank} do not fit data of rank {found.rank}", 1)
+        raise OpError(f"indices of rank {places.rank} do not fit data of rank {found.rank}", 1, kind=operators.RANK)
     for d, (have, want) in enumerate(zip(found.shape, places.shape, strict=True)):
         if d != axis and equal(have, want) is False:
-            raise OpError(f"indices of {show(places.shape)} and data of {show(found.shape)} differ in dimension {d}", 1)
+            raise OpError(
+                f"indices of {show(places.shape)} and data of {show(found.shape)} differ in dimension {d}",
+                1,
+                kind=operators.SHAPE,
+            )
     return TensorType(places.shape, found.dtype)
 
 
 def gather_relay_type(attrs: GatherAttrs, data: Type, indices: Type) -> Type:
     """Return the type; TVM's inference wants signed indices."""
     if is_unsigned(tensor(indices, 1).dtype):
-        raise OpError(f"places are signed integers, these are {tensor(indices, 1).dtype}", 1)
+        raise OpError(f"places are signed integers, these are {tensor(indices, 1).dtype}", 1, kind=operators.DTYPE)
     return gather_type(attrs, data, indices)
 
 
@@ -158,21 +163,25 @@ def signed_places(e: Emit[V], indices: V) -> V:
 def _coordinates(attrs: GatherNDAttrs, indices: TensorType) -> int:
     """Return how many coordinates one place has."""
     if not indices.rank:
-        raise OpError("indices have at least the dimension of the coordinates", 1)
+        raise OpError("indices have at least the dimension of the coordinates", 1, kind=operators.RANK)
     count = static(indices.shape[0])
     if count is None:
         count = attrs.index_rank
     if count is None:
-        raise OpError("the number of coordinates is unknown; index_rank may say it", 1)
+        raise OpError("the number of coordinates is unknown; index_rank may say it", 1, kind=operators.RANK)
     return count
 
 
 def _gathered(data: TensorType, places: Shape, count: int, batch: int) -> Type:
     if not 0 <= batch <= len(places) or not 0 <= count <= data.rank - batch:
-        raise OpError(f"{count} coordinates after {batch} batch axes do not fit data of rank {data.rank}", 1)
+        raise OpError(
+            f"{count} coordinates after {batch} batch axes do not fit data of rank {data.rank}", 1, kind=operators.RANK
+        )
     for d in range(batch):
         if equal(data.shape[d], places[d]) is False:
-            raise OpError(f"batch dimension {d} has extents {show(data.shape)} and {show(places)}", 1)
+            raise OpError(
+                f"batch dimension {d} has extents {show(data.shape)} and {show(places)}", 1, kind=operators.RANK
+            )
     return TensorType((*places, *data.shape[count + batch :]), data.dtype)
 
 
@@ -191,7 +200,9 @@ def relax_gather_nd_type(attrs: RelaxGatherNDAttrs, data: Type, indices: Type) -
     found, places = tensor(data), tensor(indices, 1)
     count = static(places.shape[-1]) if places.rank else None
     if count is None:
-        raise OpError("the number of coordinates, which is the last extent of the indices, is unknown", 1)
+        raise OpError(
+            "the number of coordinates, which is the last extent of the indices, is unknown", 1, kind=operators.SHAPE
+        )
     return _gathered(found, places.shape[:-1], count, attrs.batch_dims)
 
 
@@ -202,7 +213,7 @@ def gather_nd_relax_type(attrs: RelaxGatherNDAttrs, data: Type, indices: Type) -
     """
     found, places = tensor(data), tensor(indices, 1)
     if places.dtype != "int64":
-        raise OpError(f"places are int64, these are {places.dtype}", 1)
+        raise OpError(f"places are int64, these are {places.dtype}", 1, kind=operators.DTYPE)
     if places.rank and static(places.shape[-1]) is None:
         return AnyRankType(found.dtype)
     return relax_gather_nd_type(attrs, data, indices)
@@ -264,11 +275,13 @@ def gather_nd_relax(e: Emit[V], attrs: GatherNDAttrs, data: V, indices: V) -> V:
 def _indexed(data: Type, places: Sequence[Type]) -> Type:
     found = tensor(data)
     if not 1 <= len(places) <= found.rank:
-        raise OpError(f"{len(places)} tensors of places do not fit data of rank {found.rank}", 0)
+        raise OpError(f"{len(places)} tensors of places do not fit data of rank {found.rank}", 0, kind=operators.RANK)
     rows = [integer_places(one, 0) for one in places]
     for one in rows[1:]:
         if one.dtype != rows[0].dtype:
-            raise OpError(f"the tensors of places have element types {rows[0].dtype} and {one.dtype}", 0)
+            raise OpError(
+                f"the tensors of places have element types {rows[0].dtype} and {one.dtype}", 0, kind=operators.DTYPE
+            )
     return TensorType((*broadcast(*(one.shape for one in rows)), *found.shape[len(rows) :]), found.dtype)
 
 
@@ -277,7 +290,7 @@ def adv_index_type(attrs: NoAttrs, inputs: Type) -> Type:
     indexed.
     """
     if not isinstance(inputs, TupleType) or len(inputs.fields) < 2:
-        raise OpError("a tuple of the data and at least one tensor of places is expected", 0)
+        raise OpError("a tuple of the data and at least one tensor of places is expected", 0, kind=operators.ATTRIBUTE)
     return _indexed(inputs.fields[0], inputs.fields[1:])
 
 
@@ -286,7 +299,7 @@ def index_tensor_type(attrs: NoAttrs, data: Type, indices: Type) -> Type:
     indexed.
     """
     if not isinstance(indices, TupleType):
-        raise OpError("a tuple of tensors of places is expected", 1)
+        raise OpError("a tuple of tensors of places is expected", 1, kind=operators.SHAPE)
     return _indexed(data, indices.fields)
 
 

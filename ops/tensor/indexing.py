@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_int
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import dtype_of
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import check_float, normal_axes, normal_axis, tensor
@@ -102,12 +103,16 @@ class SliceLikeAttrs:
 def _take_axis(attrs: Any, data_rank: int, indices_rank: int) -> tuple[int, int]:
     """Return the axis that is indexed and the number of leading axes that both inputs share."""
     if attrs.mode not in ("clip", "wrap", "fast", "nan"):
-        raise OpError(f"mode is {attrs.mode!r}; it may be 'clip', 'wrap' or 'fast'")
+        raise OpError(f"mode is {attrs.mode!r}; it may be 'clip', 'wrap' or 'fast'", kind=operators.ATTRIBUTE)
     axis = normal_axis(attrs.axis, data_rank)
     batch = getattr(attrs, "batch_dims", 0)
     batch = batch + indices_rank if batch < 0 else batch
     if not 0 <= batch <= min(axis, indices_rank):
-        raise OpError(f"batch_dims {attrs.batch_dims} does not fit axis {axis} and indices of rank {indices_rank}", 1)
+        raise OpError(
+            f"batch_dims {attrs.batch_dims} does not fit axis {axis} and indices of rank {indices_rank}",
+            1,
+            kind=operators.RANK,
+        )
     return axis, batch
 
 
@@ -127,7 +132,7 @@ def take_relay_type(attrs: Any, data: Type, indices: Type) -> Type:
     """
     found, places = tensor(data), tensor(indices, 1)
     if not (is_int(places.dtype) or places.dtype == "bool"):
-        raise OpError(f"places are integers, these are {places.dtype}", 1)
+        raise OpError(f"places are integers, these are {places.dtype}", 1, kind=operators.DTYPE)
     if attrs.axis != found.rank or getattr(attrs, "batch_dims", 0):
         return take_type(attrs, data, indices)
     return TensorType((*found.shape, *places.shape), found.dtype)
@@ -137,9 +142,9 @@ def relax_take_type(attrs: RelaxTakeAttrs, data: Type, indices: Type) -> Type:
     """Return the type; the axis may be left out where there is one only."""
     found, places = tensor(data), tensor(indices, 1)
     if not is_int(places.dtype):
-        raise OpError(f"places are integers, these are {places.dtype}", 1)
+        raise OpError(f"places are integers, these are {places.dtype}", 1, kind=operators.DTYPE)
     if attrs.axis is None and found.rank != 1:
-        raise OpError(f"data of rank {found.rank} is indexed along an axis, none is given", 0)
+        raise OpError(f"data of rank {found.rank} is indexed along an axis, none is given", 0, kind=operators.RANK)
     if attrs.mode == "nan":
         check_float("mode nan of take", found.dtype)
     return take_type(attrs, data, indices)
@@ -271,7 +276,7 @@ def relax_strided_slice_type(attrs: RelaxStridedSliceAttrs, data: Type) -> Type:
     for name in ("begin", "end", "strides"):
         given = getattr(attrs, name)
         if given is not None and len(given) != len(attrs.axes):
-            raise OpError(f"{name} has {len(given)} entries for {len(attrs.axes)} axes", 0)
+            raise OpError(f"{name} has {len(given)} entries for {len(attrs.axes)} axes", 0, kind=operators.AXIS)
     return strided_slice_type(attrs, data)
 
 
@@ -337,7 +342,9 @@ def _liked_axes(attrs: SliceLikeAttrs, rank: int, like_rank: int) -> tuple[int, 
     if attrs.axes:
         axes = normal_axes(attrs.axes, rank)
         if any(axis >= like_rank for axis in axes):
-            raise OpError(f"axes {list(attrs.axes)} are not all in a tensor of rank {like_rank}", 1)
+            raise OpError(
+                f"axes {list(attrs.axes)} are not all in a tensor of rank {like_rank}", 1, kind=operators.RANK
+            )
         return axes
     return tuple(range(min(rank, like_rank)))
 
@@ -349,7 +356,7 @@ def slice_like_type(attrs: SliceLikeAttrs, data: Type, shape_like: Type) -> Type
     for axis in _liked_axes(attrs, found.rank, like.rank):
         before, after = static(shape[axis]), static(like.shape[axis])
         if before is not None and after is not None and after > before:
-            raise OpError(f"axis {axis} has extent {before}; it cannot be cut to {after}", 1)
+            raise OpError(f"axis {axis} has extent {before}; it cannot be cut to {after}", 1, kind=operators.AXIS)
         shape[axis] = like.shape[axis]
     return TensorType(tuple(shape), found.dtype)
 

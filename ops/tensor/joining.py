@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import normal_axis, tensor, tensors
 from relay2relax.ops.registry.attributes import (
     Int,
@@ -87,7 +88,9 @@ def concatenate_type(attrs: ConcatenateAttrs, data: Type) -> Type:
     rank = found[0].rank
     for number, one in enumerate(found):
         if one.rank != rank:
-            raise OpError(f"tensor {number} of the tuple has rank {one.rank}, the first has rank {rank}", 0)
+            raise OpError(
+                f"tensor {number} of the tuple has rank {one.rank}, the first has rank {rank}", 0, kind=operators.RANK
+            )
     axis = normal_axis(attrs.axis, rank)
     along = total(one.shape[axis] for one in found) if len(found) > 1 else found[0].shape[axis]
     return TensorType(
@@ -110,7 +113,7 @@ def _common(found: Sequence[TensorType], dimension: int, unknown_axis: bool) -> 
     for extent in known[1:]:
         if equal(known[0], extent) is False:
             shapes = ", ".join(show(one.shape) for one in found)
-            raise OpError(f"tensors of shapes {shapes} differ in dimension {dimension}", 0)
+            raise OpError(f"tensors of shapes {shapes} differ in dimension {dimension}", 0, kind=operators.SHAPE)
     if len(known) == len(found) or (known and unknown_axis):
         return known[0]
     return ANY
@@ -164,7 +167,11 @@ def _stack_type(attrs: StackAttrs, data: Type, without: int | None) -> Type:
             for place, (a, b) in enumerate(zip(one.shape, first.shape, strict=True))
             if place != without
         ):
-            raise OpError(f"tensor {number} of the tuple has shape {show(one.shape)}, the first {show(first.shape)}", 0)
+            raise OpError(
+                f"tensor {number} of the tuple has shape {show(one.shape)}, the first {show(first.shape)}",
+                0,
+                kind=operators.SHAPE,
+            )
     axis = normal_axis(attrs.axis, first.rank + 1)
     return TensorType((*first.shape[:axis], len(found), *first.shape[axis:]), first.dtype)
 
@@ -231,15 +238,17 @@ def split_relay_type(attrs: SplitAttrs, data: Type) -> Type:
     extent, sections = found.shape[axis], attrs.indices_or_sections
     known = static(extent)
     if isinstance(sections, int) and known is not None and sections > 0 and known % sections:
-        raise OpError(f"an extent of {known} cannot be split into {int(sections)} equal parts", 0)
+        raise OpError(f"an extent of {known} cannot be split into {int(sections)} equal parts", 0, kind=operators.SHAPE)
     if isinstance(sections, int) and sections > 0 and static(floormod(extent, int(sections))) not in (0, None):
-        raise OpError(f"an extent of {static(extent)} cannot be split into {sections} equal parts", 0)
+        raise OpError(
+            f"an extent of {static(extent)} cannot be split into {sections} equal parts", 0, kind=operators.SHAPE
+        )
     if not isinstance(sections, int):
         places = [0, *map(int, sections)]
         if any(after <= before for before, after in pairwise(places)):
-            raise OpError(f"the places to cut at must grow: {places[1:]}", 0)
+            raise OpError(f"the places to cut at must grow: {places[1:]}", 0, kind=operators.ATTRIBUTE)
         if known is not None and places[-1] >= known:
-            raise OpError(f"an extent of {known} cannot be cut at {places[-1]}", 0)
+            raise OpError(f"an extent of {known} cannot be cut at {places[-1]}", 0, kind=operators.SHAPE)
     if not (isinstance(sections, int) and isinstance(extent, PrimExpr) and is_symbolic(extent)):
         return split_type(attrs, data)
     shapes = ((*found.shape[:axis], extent // int(sections), *found.shape[axis + 1 :]) for _ in range(int(sections)))
@@ -270,7 +279,7 @@ def _relax_cuts(attrs: SplitAttrs, extent: Extent) -> list[tuple[Extent, Extent]
     places = [0, *(int(one) for one in sections)]
     for before, after in pairwise(places):
         if after <= before:
-            raise OpError(f"the places to cut at must grow: {places[1:]}", 0)
+            raise OpError(f"the places to cut at must grow: {places[1:]}", 0, kind=operators.ATTRIBUTE)
     begins = [0, *(minimum(place, extent) for place in places[1:])]
     lengths = [maximum(sub(after, before), 0) for before, after in pairwise(begins)]
     return list(zip(begins, [*lengths, maximum(sub(extent, places[-1]), 0)], strict=True))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.common.stmt_builders import let, loop, seq, store
 from relay2relax.ops.registry.attributes import Bool, Expr, Int
@@ -48,13 +49,15 @@ class SliceScatterAttrs:
 
 def _named(data: TensorType, indices: Type) -> tuple[TensorType, ...]:
     if not isinstance(indices, TupleType):
-        raise OpError("a tuple of tensors of places is expected", 1)
+        raise OpError("a tuple of tensors of places is expected", 1, kind=operators.SHAPE)
     places = tuple(tensor(one, 1) for one in indices.fields)
     if len(places) != data.rank:
-        raise OpError(f"each of the {data.rank} dimensions needs its places; {len(places)} are given", 1)
+        raise OpError(
+            f"each of the {data.rank} dimensions needs its places; {len(places)} are given", 1, kind=operators.RANK
+        )
     for one in places:
         if not is_int(one.dtype):
-            raise OpError(f"places are integers, these are {one.dtype}", 1)
+            raise OpError(f"places are integers, these are {one.dtype}", 1, kind=operators.DTYPE)
     return places
 
 
@@ -63,10 +66,10 @@ def index_put_type(attrs: IndexPutAttrs, data: Type, indices: Type, values: Type
     found, given = tensor(data), tensor(values, 2)
     places = _named(found, indices)
     if given.dtype != found.dtype:
-        raise OpError(f"the values have dtype {given.dtype}, the data {found.dtype}", 2)
+        raise OpError(f"the values have dtype {given.dtype}, the data {found.dtype}", 2, kind=operators.DTYPE)
     shape = broadcast(*(one.shape for one in places))
     if given.rank > len(shape):
-        raise OpError(f"the values have shape {show(given.shape)}, the places {show(shape)}", 2)
+        raise OpError(f"the values have shape {show(given.shape)}, the places {show(shape)}", 2, kind=operators.SHAPE)
     broadcast(shape, given.shape)
     return found
 
@@ -141,7 +144,7 @@ def _slice(attrs: SliceScatterAttrs, extent: Extent) -> tuple[Extent, Extent, in
     """Return where the slice begins and ends inside of ``extent``, and its step."""
     step = static(_bound(attrs.step, "step"))
     if step is None or step < 1:
-        raise OpError(f"the step is a positive number, this is {attrs.step!r}")
+        raise OpError(f"the step is a positive number, this is {attrs.step!r}", kind=operators.ATTRIBUTE)
 
     def inside(value: Extent) -> Extent:
         known, size = static(value), static(extent)
@@ -164,9 +167,11 @@ def slice_scatter_type(attrs: SliceScatterAttrs, data: Type, source: Type) -> Te
     length = canonical(maximum((as_prim(end) - as_prim(begin) + (step - 1)) // step, 0))
     want = (*found.shape[:axis], length, *found.shape[axis + 1 :])
     if given.dtype != found.dtype or given.rank != found.rank:
-        raise OpError(f"a tensor of {found.dtype} and rank {found.rank} is expected", 1)
+        raise OpError(f"a tensor of {found.dtype} and rank {found.rank} is expected", 1, kind=operators.RANK)
     if any(equal(one, other) is False for one, other in zip(given.shape, want, strict=True)):
-        raise OpError(f"the slice has shape {show(want)}, what is put there {show(given.shape)}", 1)
+        raise OpError(
+            f"the slice has shape {show(want)}, what is put there {show(given.shape)}", 1, kind=operators.SHAPE
+        )
     return found
 
 

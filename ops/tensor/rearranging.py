@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, is_unsigned
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.reshape_rules import new_shape
 from relay2relax.ops.common.shapes import normal_axes, normal_axis, tensor
@@ -103,10 +104,16 @@ def layout_transform_type(attrs: LayoutTransformAttrs, data: Type) -> Type:
     found = tensor(data)
     source, target, _ = _layouts(attrs)
     if source.rank != found.rank:
-        raise OpError(f"layout {source.name} has {source.rank} axes, the tensor has rank {found.rank}", 0)
+        raise OpError(
+            f"layout {source.name} has {source.rank} axes, the tensor has rank {found.rank}", 0, kind=operators.LAYOUT
+        )
     for axis, n in zip(source.axes, found.shape, strict=True):
         if axis.factor and equal(axis.factor, n) is False:
-            raise OpError(f"layout {source.name} has {axis.factor} elements inside of {axis.letter}, the tensor {n}", 0)
+            raise OpError(
+                f"layout {source.name} has {axis.factor} elements inside of {axis.letter}, the tensor {n}",
+                0,
+                kind=operators.LAYOUT,
+            )
 
     def extent(letter: str) -> Extent:
         # The inner part of a split axis has the layout's extent, whether the tensor's is known or
@@ -247,16 +254,20 @@ def reverse_sequence_type(attrs: ReverseSequenceAttrs, data: Type, seq_lengths: 
     found, lengths = tensor(data), tensor(seq_lengths, 1)
     _, batch = _sequence_axes(attrs, found.rank)
     if not is_int(lengths.dtype):
-        raise OpError(f"lengths are integers, these are {lengths.dtype}", 1)
+        raise OpError(f"lengths are integers, these are {lengths.dtype}", 1, kind=operators.DTYPE)
     if lengths.rank != 1 or equal(lengths.shape[0], found.shape[batch]) is False:
-        raise OpError(f"lengths of shape {show(lengths.shape)} do not fit data of shape {show(found.shape)}", 1)
+        raise OpError(
+            f"lengths of shape {show(lengths.shape)} do not fit data of shape {show(found.shape)}",
+            1,
+            kind=operators.SHAPE,
+        )
     return found
 
 
 def reverse_sequence_relay_type(attrs: ReverseSequenceAttrs, data: Type, seq_lengths: Type) -> Type:
     """Return the type; TVM's inference wants signed lengths."""
     if is_unsigned(tensor(seq_lengths, 1).dtype):
-        raise OpError(f"lengths are signed integers, these are {tensor(seq_lengths, 1).dtype}", 1)
+        raise OpError(f"lengths are signed integers, these are {tensor(seq_lengths, 1).dtype}", 1, kind=operators.DTYPE)
     return reverse_sequence_type(attrs, data, seq_lengths)
 
 
@@ -305,14 +316,14 @@ def sliding_window_type(attrs: SlidingWindowAttrs, data: Type) -> Type:
     found = tensor(data)
     axis = normal_axis(attrs.axis, found.rank)
     if not len(attrs.window_shape) == len(attrs.strides) == found.rank - axis:
-        raise OpError(f"windows and strides need an entry for each of the axes from {axis} on", 0)
+        raise OpError(f"windows and strides need an entry for each of the axes from {axis} on", 0, kind=operators.AXIS)
     if min((*attrs.window_shape, *attrs.strides)) < 1:
-        raise OpError("windows and strides are at least 1", 0)
+        raise OpError("windows and strides are at least 1", 0, kind=operators.ATTRIBUTE)
     counts: list[Extent] = []
     for extent, window, stride in zip(found.shape[axis:], attrs.window_shape, attrs.strides, strict=True):
         size = static(extent)
         if size is not None and size < window:
-            raise OpError(f"a window of {window} does not fit an extent of {size}", 0)
+            raise OpError(f"a window of {window} does not fit an extent of {size}", 0, kind=operators.SHAPE)
         counts.append(floordiv(add(sub(extent, window - 1), stride - 1), stride))
     return TensorType((*found.shape[:axis], *counts, *attrs.window_shape), found.dtype)
 
@@ -342,14 +353,14 @@ def sliding_window_compute(attrs: SlidingWindowAttrs, out: TensorType, data: te.
 def meshgrid_type(attrs: MeshgridAttrs, data: Type) -> Type:
     """Return a grid over all extents for each input; a number counts as one of extent 1."""
     if not isinstance(data, TupleType) or not data.fields:
-        raise OpError("a tuple of vectors is expected", 0)
+        raise OpError("a tuple of vectors is expected", 0, kind=operators.RANK)
     found = [tensor(one) for one in data.fields]
     if any(one.rank > 1 for one in found):
-        raise OpError("meshgrid takes vectors and numbers", 0)
+        raise OpError("meshgrid takes vectors and numbers", 0, kind=operators.RANK)
     if any(one.dtype != found[0].dtype for one in found):
-        raise OpError("the vectors differ in element type", 0)
+        raise OpError("the vectors differ in element type", 0, kind=operators.DTYPE)
     if attrs.indexing not in ("ij", "xy"):
-        raise OpError(f"indexing is {attrs.indexing!r}; it may be 'ij' or 'xy'")
+        raise OpError(f"indexing is {attrs.indexing!r}; it may be 'ij' or 'xy'", kind=operators.ATTRIBUTE)
     shape = [one.shape[0] if one.rank else 1 for one in found]
     if attrs.indexing == "xy" and len(shape) > 1:
         shape[:2] = shape[1::-1]

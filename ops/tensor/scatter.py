@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.limits import NO_BOOL, shapes_of
 from relay2relax.ops.common.shapes import normal_axis, tensor
@@ -81,7 +82,9 @@ _FUNCTIONS: dict[str, np.ufunc] = {"add": np.add, "mul": np.multiply, "min": np.
 
 def _known(mode: str, allowed: Sequence[str]) -> str:
     if mode not in allowed:
-        raise OpError(f"{mode!r} is no way to update; it may be {', '.join(map(repr, allowed))}")
+        raise OpError(
+            f"{mode!r} is no way to update; it may be {', '.join(map(repr, allowed))}", kind=operators.ATTRIBUTE
+        )
     return mode
 
 
@@ -132,7 +135,11 @@ def scatter_elements_type(attrs: ScatterElementsAttrs, data: Type, indices: Type
     _known(attrs.reduction, tuple(_UPDATES))
     normal_axis(attrs.axis, found.rank)
     if places.rank != found.rank or values.rank != found.rank:
-        raise OpError(f"data, indices and updates have ranks {found.rank}, {places.rank} and {values.rank}", 1)
+        raise OpError(
+            f"data, indices and updates have ranks {found.rank}, {places.rank} and {values.rank}",
+            1,
+            kind=operators.RANK,
+        )
     return found
 
 
@@ -150,10 +157,12 @@ def scatter_elements_relax_type(attrs: ScatterElementsAttrs, data: Type, indices
     """
     found, places, values = tensor(data), tensor(indices, 1), tensor(updates, 2)
     if values.dtype != found.dtype:
-        raise OpError(f"the updates have element type {values.dtype}, the data {found.dtype}", 2)
+        raise OpError(f"the updates have element type {values.dtype}, the data {found.dtype}", 2, kind=operators.DTYPE)
     result = scatter_elements_type(attrs, data, indices, updates)
     if any(equal(a, b) is False for a, b in zip(places.shape, values.shape, strict=True)):
-        raise OpError(f"updates of shape {show(values.shape)} do not fit indices of {show(places.shape)}", 2)
+        raise OpError(
+            f"updates of shape {show(values.shape)} do not fit indices of {show(places.shape)}", 2, kind=operators.SHAPE
+        )
     return result
 
 
@@ -172,7 +181,11 @@ def scatter_elements_numpy(attrs: ScatterElementsAttrs, data: Array, indices: Ar
     # Updates beyond the indices are not used.
     updates = updates[tuple(slice(n) for n in indices.shape)]
     if updates.shape != indices.shape:
-        raise OpError(f"updates of shape {show(updates.shape)} do not cover indices of {show(indices.shape)}", 2)
+        raise OpError(
+            f"updates of shape {show(updates.shape)} do not cover indices of {show(indices.shape)}",
+            2,
+            kind=operators.SHAPE,
+        )
     _put(result, tuple(one[inside] for one in grid), convert(updates[inside], of_array(data)), attrs.reduction)
     return result
 
@@ -209,12 +222,14 @@ def _scatter_nd_type(found: TensorType, count: Extent, lines: Shape, values: Ten
         # The dimensions of the updates say how many the places leave over.
         known = found.rank - (values.rank - len(lines))
     if not 0 <= known <= found.rank:
-        raise OpError(f"{known} coordinates do not fit data of rank {found.rank}", 1)
+        raise OpError(f"{known} coordinates do not fit data of rank {found.rank}", 1, kind=operators.RANK)
     want = (*lines, *found.shape[known:])
     # TVM looks at as many dimensions of the updates as it needs; values and kernels refuse further
     # ones.
     if len(want) > values.rank or any(equal(a, b) is False for a, b in zip(want, values.shape, strict=False)):
-        raise OpError(f"the updates have shape {show(values.shape)}; the indices ask for {show(want)}", 2)
+        raise OpError(
+            f"the updates have shape {show(values.shape)}; the indices ask for {show(want)}", 2, kind=operators.SHAPE
+        )
     return found
 
 
@@ -223,7 +238,7 @@ def scatter_nd_type(attrs: ScatterNDAttrs, data: Type, indices: Type, updates: T
     found, places, values = _scattered(data, indices, updates)
     _known(attrs.mode, _ND_MODES)
     if not places.rank:
-        raise OpError("indices have at least the dimension of the coordinates", 1)
+        raise OpError("indices have at least the dimension of the coordinates", 1, kind=operators.RANK)
     return _scatter_nd_type(found, places.shape[0], places.shape[1:], values)
 
 
@@ -243,7 +258,7 @@ def relax_scatter_nd_type(attrs: RelaxScatterNDAttrs, data: Type, indices: Type,
     found, places, values = _scattered(data, indices, updates)
     _known(attrs.reduction, _ND_MODES)
     if not places.rank:
-        raise OpError("indices have at least the dimension of the coordinates", 1)
+        raise OpError("indices have at least the dimension of the coordinates", 1, kind=operators.RANK)
     return _scatter_nd_type(found, places.shape[-1], places.shape[:-1], values)
 
 
@@ -259,7 +274,9 @@ def _check_updates(count: Extent, lines: int, data_rank: int, updates_rank: int)
     known = static(count)
     if known is not None and updates_rank != lines + data_rank - known:
         raise OpError(
-            f"updates of rank {updates_rank} do not fit {known} coordinates in a tensor of rank {data_rank}", 2
+            f"updates of rank {updates_rank} do not fit {known} coordinates in a tensor of rank {data_rank}",
+            2,
+            kind=operators.RANK,
         )
 
 

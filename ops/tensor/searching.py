@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.order import order_compute, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, repeat_while, rows, seq, store, when
@@ -56,11 +57,15 @@ def searchsorted_type(attrs: SearchSortedAttrs, sorted_sequence: Type, values: T
     """
     sequence, found = tensor(sorted_sequence), tensor(values, 1)
     if sequence.rank == 0:
-        raise OpError("a sequence is expected, this is a number", 0)
+        raise OpError("a sequence is expected, this is a number", 0, kind=operators.DTYPE)
     if sequence.rank > 1:
         leading = zip(sequence.shape[:-1], found.shape[:-1], strict=False)
         if sequence.rank != found.rank or any(equal(a, b) is False for a, b in leading):
-            raise OpError(f"sequences of shape {show(sequence.shape)} do not belong to values {show(found.shape)}", 1)
+            raise OpError(
+                f"sequences of shape {show(sequence.shape)} do not belong to values {show(found.shape)}",
+                1,
+                kind=operators.SHAPE,
+            )
     return TensorType(found.shape, attrs.dtype)
 
 
@@ -139,7 +144,9 @@ def unique_type(attrs: UniqueAttrs, data: Type) -> Type:
     """
     found = tensor(data)
     if found.rank != 1:
-        raise OpError(f"a tensor of one dimension is expected, this has shape {show(found.shape)}", 0)
+        raise OpError(
+            f"a tensor of one dimension is expected, this has shape {show(found.shape)}", 0, kind=operators.SHAPE
+        )
     places = TensorType(found.shape, "int32")
     counts = (places,) if attrs.return_counts else ()
     return TupleType((found, places, places, TensorType((1,), "int32"), *counts))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import unless_dtype
 from relay2relax.ops.common.order import before, order_compute, order_numpy, sort_keys
 from relay2relax.ops.common.shapes import normal_axis, tensor
@@ -192,7 +193,7 @@ def argsort_type(attrs: ArgsortAttrs | RelaxArgsortAttrs, data: Type) -> Type:
 
 def _index_dtype(attrs: ArgsortAttrs | RelaxArgsortAttrs | RelaxTopkAttrs | TopkAttrs) -> str:
     if not attrs.dtype:
-        raise OpError("dtype is not given: the indices have no type")
+        raise OpError("dtype is not given: the indices have no type", kind=operators.DTYPE)
     return str(attrs.dtype)
 
 
@@ -245,14 +246,16 @@ def topk_type(attrs: RelaxTopkAttrs | TopkAttrs, data: Type, *k: Type) -> Type:
     for one in k:
         given = tensor(one, 1)
         if given.rank > 1 or (given.rank == 1 and equal(given.shape[0], 1) is False):
-            raise OpError(f"k is a number, but has shape {show(given.shape)}", 1)
+            raise OpError(f"k is a number, but has shape {show(given.shape)}", 1, kind=operators.SHAPE)
     count = ANY if k or attrs.k is None else attrs.k if attrs.k >= 1 else found.shape[axis]
     shape = (*found.shape[:axis], count, *found.shape[axis + 1 :])
     values, indices = TensorType(shape, found.dtype), TensorType(shape, attrs.dtype)
     if attrs.ret_type == "values":
         return values
     if attrs.ret_type not in ("both", "indices"):
-        raise OpError(f"ret_type is {attrs.ret_type!r}; it may be 'both', 'values' or 'indices'")
+        raise OpError(
+            f"ret_type is {attrs.ret_type!r}; it may be 'both', 'values' or 'indices'", kind=operators.ATTRIBUTE
+        )
     _index_dtype(attrs)
     return indices if attrs.ret_type == "indices" else TupleType((values, indices))
 
@@ -262,7 +265,7 @@ def topk_numpy(attrs: Any, data: Array, *given: Array) -> Value:
     k = int(given[0].reshape(())) if given else attrs.k
     extent = data.shape[attrs.axis]
     if k > extent:
-        raise OpError(f"the first {k} of {extent} elements do not exist", 0)
+        raise OpError(f"the first {k} of {extent} elements do not exist", 0, kind=operators.SHAPE)
     order = order_numpy(data, attrs.axis, _ascending(attrs))
     order = np.take(order, np.arange(k if k >= 1 else extent), attrs.axis)
     values = np.take_along_axis(data, order, attrs.axis)
@@ -278,7 +281,7 @@ def topk_compute(attrs: RelaxTopkAttrs | TopkAttrs, out: Type, data: te.Tensor, 
     first = tensor(out.fields[0] if isinstance(out, TupleType) else out)
     count, extent = static(first.shape[axis]), static(data.shape[axis])
     if count is not None and extent is not None and count > extent:
-        raise OpError(f"the first {count} of {extent} elements do not exist", 0)
+        raise OpError(f"the first {count} of {extent} elements do not exist", 0, kind=operators.SHAPE)
     few = count is not None and 0 < count <= _FEW and (extent is None or 2 * count <= extent)
     if few and count is not None:
         order = first_compute(data, axis, _ascending(attrs), count)

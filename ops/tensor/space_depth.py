@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.common.windows import integers, pad_array, padded
@@ -117,7 +118,9 @@ class _Parts:
     def checked(self) -> _Parts:
         """Return this; raises OpError where an axis cannot be divided, unless nothing comes out."""
         if not self.is_empty and equal(product(self.whole), product(self.split)) is False:
-            raise OpError(f"a shape of {show(self.whole)} cannot be split into {show(self.split)}", 0)
+            raise OpError(
+                f"a shape of {show(self.whole)} cannot be split into {show(self.split)}", 0, kind=operators.SHAPE
+            )
         return self
 
     def numpy(self, data: Array) -> Array:
@@ -147,9 +150,13 @@ def _blocks(attrs: SubPixelAttrs, data: Type) -> tuple[TensorType, int]:
     """
     x, layout = tensor(data), parse_layout(attrs.layout, _ORDER)
     if layout.is_split or x.rank != layout.rank:
-        raise OpError(f"the data has {x.rank} dimensions, layout {attrs.layout} needs 4 that are not split", 0)
+        raise OpError(
+            f"the data has {x.rank} dimensions, layout {attrs.layout} needs 4 that are not split",
+            0,
+            kind=operators.LAYOUT,
+        )
     if attrs.block_size < 1:
-        raise OpError(f"block_size must be at least 1, but is {attrs.block_size}")
+        raise OpError(f"block_size must be at least 1, but is {attrs.block_size}", kind=operators.ATTRIBUTE)
     return x, attrs.block_size
 
 
@@ -259,14 +266,20 @@ def _pairs(pairs: Sequence[Sequence[Extent]], block: Sequence[int], rank: int, w
     Raises OpError where they do not fit.
     """
     if len(pairs) != len(block) or any(len(pair) != 2 for pair in pairs):
-        raise OpError(f"{what} needs (before, after) for each of {len(block)} axes, but is {list(pairs)}")
+        raise OpError(
+            f"{what} needs (before, after) for each of {len(block)} axes, but is {list(pairs)}", kind=operators.AXIS
+        )
     if rank <= len(block):
-        raise OpError(f"block_shape is for {len(block)} axes behind the batch, the data has {rank} dimensions", 0)
+        raise OpError(
+            f"block_shape is for {len(block)} axes behind the batch, the data has {rank} dimensions",
+            0,
+            kind=operators.RANK,
+        )
     if min(block, default=1) < 1:
-        raise OpError(f"block_shape must be at least 1, but is {list(block)}")
+        raise OpError(f"block_shape must be at least 1, but is {list(block)}", kind=operators.ATTRIBUTE)
     found = [integers(pair, what) for pair in pairs]
     if any(min(pair) < 0 for pair in found):
-        raise OpError(f"{what} must not be negative, but is {list(pairs)}")
+        raise OpError(f"{what} must not be negative, but is {list(pairs)}", kind=operators.ATTRIBUTE)
     return [(before, after) for before, after in found]
 
 
@@ -341,7 +354,7 @@ def _from_batch(attrs: BatchToSpaceNDAttrs, shape: Shape) -> tuple[_Parts, list[
     for extent, pair in zip(parts.shape, crops, strict=True):
         known = static(extent)
         if known is not None and sum(pair) > known:
-            raise OpError(f"crops {list(pair)} take more than the {known} elements there are", 0)
+            raise OpError(f"crops {list(pair)} take more than the {known} elements there are", 0, kind=operators.SHAPE)
     return parts, crops, cropped
 
 
@@ -389,9 +402,9 @@ def batch_to_space_relax(e: Emit[V], attrs: BatchToSpaceNDAttrs, data: V) -> V:
 def _strides(attrs: DilateAttrs, rank: int) -> tuple[int, ...]:
     found = integers(attrs.strides, "strides")
     if len(found) != rank:
-        raise OpError(f"strides are for {len(found)} axes, the data has {rank}", 0)
+        raise OpError(f"strides are for {len(found)} axes, the data has {rank}", 0, kind=operators.AXIS)
     if min(found, default=1) < 1:
-        raise OpError(f"strides must be at least 1, but are {list(found)}")
+        raise OpError(f"strides must be at least 1, but are {list(found)}", kind=operators.ATTRIBUTE)
     return found
 
 
@@ -451,12 +464,14 @@ def fifo_buffer_type(attrs: FIFOBufferAttrs, data: Type, buffer: Type) -> Tensor
     """Return the type of the buffer; the data has its shape but for the axis of time."""
     new, old = tensor(data), tensor(buffer, 1)
     if new.rank != old.rank:
-        raise OpError(f"the data has {new.rank} dimensions, the buffer {old.rank}", 0)
+        raise OpError(f"the data has {new.rank} dimensions, the buffer {old.rank}", 0, kind=operators.RANK)
     axis = normal_axis(attrs.axis, old.rank)
     if any(equal(a, b) is False for d, (a, b) in enumerate(zip(new.shape, old.shape, strict=True)) if d != axis):
-        raise OpError(f"shapes {show(new.shape)} and {show(old.shape)} differ outside of axis {axis}", 0)
+        raise OpError(
+            f"shapes {show(new.shape)} and {show(old.shape)} differ outside of axis {axis}", 0, kind=operators.SHAPE
+        )
     if new.dtype != old.dtype:
-        raise OpError(f"the data has dtype {new.dtype}, the buffer {old.dtype}", 0)
+        raise OpError(f"the data has dtype {new.dtype}, the buffer {old.dtype}", 0, kind=operators.DTYPE)
     return old
 
 

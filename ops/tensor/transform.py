@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import OPEN
 from relay2relax.ops.common.reshape_rules import new_shape, reshaped_index
 from relay2relax.ops.common.shapes import broadcast, normal_axes, normal_axis, operand_indices, tensor
@@ -160,7 +161,9 @@ def _like_range(begin: int, end: int | None, rank: int, argument: int) -> tuple[
     first = begin + rank if begin < 0 else begin
     last = rank if end is None else end + rank if end < 0 else end
     if not 0 <= first <= last <= rank:
-        raise OpError(f"the range {begin} to {end} is outside of a tensor of rank {rank}", argument)
+        raise OpError(
+            f"the range {begin} to {end} is outside of a tensor of rank {rank}", argument, kind=operators.AXIS
+        )
     return first, last
 
 
@@ -175,7 +178,9 @@ def reshape_like_type(attrs: ReshapeLikeAttrs, data: Type, shape_like: Type) -> 
     # TVM counts elements only where all extents are numbers.
     before, after = static(product(found.shape)), static(product(shape))
     if before is not None and after is not None and before != after:
-        raise OpError(f"shapes {show(found.shape)} and {show(shape)} have different numbers of elements", 1)
+        raise OpError(
+            f"shapes {show(found.shape)} and {show(shape)} have different numbers of elements", 1, kind=operators.SHAPE
+        )
     return TensorType(shape, found.dtype)
 
 
@@ -194,7 +199,9 @@ def _permutation(attrs: TransposeAttrs, rank: int) -> tuple[int, ...]:
         return tuple(reversed(range(rank)))
     axes = normal_axes(attrs.axes, rank)
     if len(axes) != rank:
-        raise OpError(f"axes {list(axes)} do not list all dimensions of a tensor of rank {rank}", 0)
+        raise OpError(
+            f"axes {list(axes)} do not list all dimensions of a tensor of rank {rank}", 0, kind=operators.RANK
+        )
     return axes
 
 
@@ -222,7 +229,11 @@ def _squeezed(attrs: SqueezeAttrs, shape: Shape) -> tuple[int, ...]:
     axes = normal_axes(attrs.axis, len(shape))
     for axis in axes:
         if static(shape[axis]) not in (1, None):
-            raise OpError(f"axis {axis} of {show(shape)} has extent {static(shape[axis])}; only 1 can be squeezed", 0)
+            raise OpError(
+                f"axis {axis} of {show(shape)} has extent {static(shape[axis])}; only 1 can be squeezed",
+                0,
+                kind=operators.AXIS,
+            )
     return axes
 
 
@@ -243,7 +254,7 @@ def squeeze_relay_type(attrs: SqueezeAttrs, data: Type) -> Type:
         axes = dict.fromkeys(normal_axis(axis, found.rank) for axis in attrs.axis)
         return squeeze_type(SqueezeAttrs(tuple(axes)), data)
     if any(static(extent) is None for extent in found.shape):
-        raise OpError(f"the axes to leave out of {show(found.shape)} have to be listed", 0)
+        raise OpError(f"the axes to leave out of {show(found.shape)} have to be listed", 0, kind=operators.AXIS)
     return squeeze_type(attrs, data)
 
 
@@ -270,7 +281,9 @@ def _new_axes(attrs: Any, rank: int) -> tuple[int, ...]:
     if attrs.num_newaxis < 0:
         raise OpError(f"num_newaxis is {attrs.num_newaxis}", 0)
     if not -rank - 1 <= attrs.axis <= rank:
-        raise OpError(f"axis {attrs.axis} is no place for a new axis in a tensor of rank {rank}", 0)
+        raise OpError(
+            f"axis {attrs.axis} is no place for a new axis in a tensor of rank {rank}", 0, kind=operators.AXIS
+        )
     first = attrs.axis if attrs.axis >= 0 else rank + attrs.axis + 1
     return tuple(range(first, first + attrs.num_newaxis))
 
@@ -309,7 +322,7 @@ def _broadcast_type(data: Type, shape: Shape) -> Type:
     target = tuple(shape)
     met = broadcast(found.shape, target)
     if len(met) > len(target) or any(equal(a, b) is False for a, b in zip(met, target, strict=True)):
-        raise OpError(f"shape {show(found.shape)} does not broadcast to {show(target)}", 0)
+        raise OpError(f"shape {show(found.shape)} does not broadcast to {show(target)}", 0, kind=operators.SHAPE)
     return TensorType(target, found.dtype)
 
 
@@ -332,7 +345,7 @@ def tile_type(attrs: TileAttrs, data: Type) -> Type:
     """Return the shape multiplied by the repetitions, both aligned on the right."""
     found = tensor(data)
     if any(count < 1 for count in attrs.reps):
-        raise OpError(f"repetitions {list(attrs.reps)} are not all positive", 0)
+        raise OpError(f"repetitions {list(attrs.reps)} are not all positive", 0, kind=operators.ATTRIBUTE)
     rank = max(found.rank, len(attrs.reps))
     shape = (1,) * (rank - found.rank) + found.shape
     reps = (1,) * (rank - len(attrs.reps)) + tuple(attrs.reps)
@@ -363,7 +376,7 @@ def repeat_type(attrs: RepeatAttrs, data: Type) -> Type:
     """Return the shape with the axis, or the number of elements, multiplied by the repetitions."""
     found = tensor(data)
     if attrs.repeats < 1:
-        raise OpError(f"{attrs.repeats} repetitions are not at least 1", 0)
+        raise OpError(f"{attrs.repeats} repetitions are not at least 1", 0, kind=operators.ATTRIBUTE)
     if attrs.axis is None:
         return TensorType((mul(product(found.shape), attrs.repeats),), found.dtype)
     axis = normal_axis(attrs.axis, found.rank)
@@ -387,7 +400,7 @@ def repeat_compute(attrs: RepeatAttrs, out: TensorType, data: te.Tensor) -> te.T
 
 def _reversed_axis(attrs: ReverseAttrs, rank: int) -> int:
     if attrs.axis is None:
-        raise OpError("reverse needs an axis", 0)
+        raise OpError("reverse needs an axis", 0, kind=operators.AXIS)
     return normal_axis(attrs.axis, rank)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import broadcast, tensor
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
@@ -33,7 +34,7 @@ def _collapsed(data: Type, target: Shape) -> TensorType:
     found = tensor(data)
     met = broadcast(found.shape, target)
     if len(met) != found.rank or any(equal(a, b) is False for a, b in zip(met, found.shape, strict=True)):
-        raise OpError(f"shape {show(target)} does not broadcast to {show(found.shape)}", 1)
+        raise OpError(f"shape {show(target)} does not broadcast to {show(found.shape)}", 1, kind=operators.SHAPE)
     return TensorType(target, found.dtype)
 
 
@@ -57,12 +58,14 @@ def collapse_sum_to_type(attrs: InitOpAttrs, data: Type, shape: Type) -> Type:
     """Return the shape of the attributes, or one of unknown extents."""
     extents = tensor(shape, 1)
     if extents.rank != 1 or not is_int(extents.dtype):
-        raise OpError(f"a shape is a vector of integers, this is {extents.dtype} of rank {extents.rank}", 1)
+        raise OpError(
+            f"a shape is a vector of integers, this is {extents.dtype} of rank {extents.rank}", 1, kind=operators.DTYPE
+        )
     if attrs.shape is not None:
         return _collapsed(data, attrs.shape)
     rank = static(extents.shape[0])
     if rank is None:
-        raise OpError("the rank of the shape is unknown", 1)
+        raise OpError("the rank of the shape is unknown", 1, kind=operators.RANK)
     return TensorType((ANY,) * rank, tensor(data).dtype)
 
 
@@ -124,13 +127,17 @@ def strided_set_type(attrs: NoAttrs, data: Type, v: Type, begin: Type, end: Type
     """Return the type of ``data``."""
     found, values = tensor(data), tensor(v, 1)
     if values.dtype != found.dtype:
-        raise OpError(f"the values have element type {values.dtype}, the data {found.dtype}", 1)
+        raise OpError(f"the values have element type {values.dtype}, the data {found.dtype}", 1, kind=operators.DTYPE)
     if values.rank != found.rank:
-        raise OpError(f"the values have rank {values.rank}, the data {found.rank}", 1)
+        raise OpError(f"the values have rank {values.rank}, the data {found.rank}", 1, kind=operators.RANK)
     for argument, one in enumerate((begin, end, strides), 2):
         places = tensor(one, argument)
         if places.rank != 1 or not is_int(places.dtype):
-            raise OpError(f"places are a vector of integers, these {places.dtype} of rank {places.rank}", argument)
+            raise OpError(
+                f"places are a vector of integers, these {places.dtype} of rank {places.rank}",
+                argument,
+                kind=operators.DTYPE,
+            )
     return found
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, of_array
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, Double, IndexExprArray, Integer
@@ -71,7 +72,7 @@ def numbers(values: tuple[Extent, ...], what: str) -> tuple[float, ...]:
     for value in values:
         known = value.value if isinstance(value, FloatImm) else static(value)
         if known is None:
-            raise OpError(f"{what} must be numbers, but is {list(values)}")
+            raise OpError(f"{what} must be numbers, but is {list(values)}", kind=operators.ATTRIBUTE)
         found.append(float(known))
     return tuple(found)
 
@@ -83,7 +84,9 @@ def prior_type(attrs: MultiBoxPriorAttrs, data: Type) -> TensorType:
     """Return (1, boxes, 4)."""
     x = tensor(data)
     if x.rank != 4:
-        raise OpError(f"an image (batch, channels, height, width) is expected, this is {show(x.shape)}", 0)
+        raise OpError(
+            f"an image (batch, channels, height, width) is expected, this is {show(x.shape)}", 0, kind=operators.DTYPE
+        )
     count = len(attrs.sizes) + len(attrs.ratios) - 1
     return TensorType((1, product((x.shape[2], x.shape[3], count)), 4), x.dtype)
 
@@ -158,7 +161,8 @@ def transform_type(attrs: MultiBoxTransformLocAttrs, cls_prob: Type, loc_pred: T
     if (scores.rank, places.rank, anchors.rank) != (3, 2, 3):
         raise OpError(
             f"scores (batch, classes, anchors), places (batch, 4 anchors) and anchors (1, anchors, 4) are expected, "
-            f"these are {show(scores.shape)}, {show(places.shape)}, {show(anchors.shape)}"
+            f"these are {show(scores.shape)}, {show(places.shape)}, {show(anchors.shape)}",
+            kind=operators.SHAPE,
         )
     count = scores.shape[2]
     if equal(count, anchors.shape[1]) is False or equal(mul(count, 4), places.shape[1]) is False:
@@ -166,9 +170,9 @@ def transform_type(attrs: MultiBoxTransformLocAttrs, cls_prob: Type, loc_pred: T
             f"{show(scores.shape)}, {show(places.shape)}, {show(anchors.shape)}: the anchors differ in number"
         )
     if equal(anchors.shape[2], 4) is False or static(count) == 0:
-        raise OpError(f"anchors (1, anchors, 4) are expected, these are {show(anchors.shape)}", 2)
+        raise OpError(f"anchors (1, anchors, 4) are expected, these are {show(anchors.shape)}", 2, kind=operators.SHAPE)
     if len(attrs.variances) != 4:
-        raise OpError(f"variances needs 4 values, but has {len(attrs.variances)}")
+        raise OpError(f"variances needs 4 values, but has {len(attrs.variances)}", kind=operators.ATTRIBUTE)
     shape = (scores.shape[0], anchors.shape[1], 6)
     return TupleType((TensorType(shape, scores.dtype), TensorType((scores.shape[0],), "int32")))
 
@@ -272,9 +276,11 @@ def reorg_type(attrs: YoloReorgAttrs, data: Type) -> TensorType:
     """Return height and width divided by the stride, and its square as many channels."""
     x, s = tensor(data), attrs.stride
     if x.rank != 4:
-        raise OpError(f"an image (batch, channels, height, width) is expected, this is {show(x.shape)}", 0)
+        raise OpError(
+            f"an image (batch, channels, height, width) is expected, this is {show(x.shape)}", 0, kind=operators.DTYPE
+        )
     if s < 1:
-        raise OpError(f"stride must be at least 1, but is {s}")
+        raise OpError(f"stride must be at least 1, but is {s}", kind=operators.ATTRIBUTE)
     n, c, h, w = x.shape
     return TensorType((n, mul(mul(c, s), s), floordiv(h, s), floordiv(w, s)), x.dtype)
 
@@ -302,7 +308,9 @@ def reorg_numpy(attrs: YoloReorgAttrs, data: Array) -> Array:
 
 def _check_reorg(attrs: YoloReorgAttrs, channels: int | None) -> None:
     if channels is not None and channels < attrs.stride**2:
-        raise OpError(f"{channels} channels are fewer than the square of the stride {attrs.stride}", 0)
+        raise OpError(
+            f"{channels} channels are fewer than the square of the stride {attrs.stride}", 0, kind=operators.SHAPE
+        )
 
 
 def reorg_compute(attrs: YoloReorgAttrs, out: TensorType, data: te.Tensor) -> te.Tensor:

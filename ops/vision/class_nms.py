@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
@@ -61,13 +62,19 @@ def all_class_type(
     boxes_type(boxes)
     found = tensor(scores, 1)
     if found.rank != 3:
-        raise OpError(f"scores of shape (batch, classes, boxes) are expected, these are {show(found.shape)}", 1)
+        raise OpError(
+            f"scores of shape (batch, classes, boxes) are expected, these are {show(found.shape)}",
+            1,
+            kind=operators.SHAPE,
+        )
     batch, classes, count = found.shape
     if attrs.output_format == "onnx":
         total = product((batch, classes, count))
         return TupleType((TensorType((total, 3), "int64"), TensorType((1,), "int64")))
     if attrs.output_format != "tensorflow":
-        raise OpError(f"output_format is {attrs.output_format!r}; it may be 'onnx' or 'tensorflow'")
+        raise OpError(
+            f"output_format is {attrs.output_format!r}; it may be 'onnx' or 'tensorflow'", kind=operators.ATTRIBUTE
+        )
     each = mul(classes, count)
     return TupleType(
         (TensorType((batch, each, 2), "int64"), TensorType((batch, each), "float32"), TensorType((batch,), "int64"))
@@ -285,6 +292,7 @@ def regular_type(attrs: RegularNonMaximumSuppressionAttrs, boxes: Type, scores: 
             f"boxes (batch, count, 4) and scores (batch, count, classes) are expected, these are "
             f"{show(corners.shape)} and {show(found.shape)}",
             1,
+            kind=operators.SHAPE,
         )
     batch, most = corners.shape[0], attrs.max_detections
     fields = TensorType((batch, most, 4)), TensorType((batch, most)), TensorType((batch, most))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
@@ -104,21 +105,25 @@ def overlap(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> PrimExpr:
 def only(buffer: Buffer) -> PrimExpr:
     """Return the only element of a buffer; raises OpError where it may have several."""
     if len(buffer.shape) > 1 or any(static(extent) not in (1, None) for extent in buffer.shape):
-        raise OpError(f"{buffer.name} is to be a number, but has shape {show(buffer.shape)}")
+        raise OpError(f"{buffer.name} is to be a number, but has shape {show(buffer.shape)}", kind=operators.SHAPE)
     return buffer[(0,) * len(buffer.shape)]
 
 
 def number(array: Array) -> Numbers:
     """Return the only element of an array; raises OpError where it has several."""
     if array.size != 1:
-        raise OpError(f"a number is expected, this has shape {show(array.shape)}")
+        raise OpError(f"a number is expected, this has shape {show(array.shape)}", kind=operators.SHAPE)
     return array.reshape(())[()]
 
 
 def boxes_type(value: Type, argument: int = 0) -> TensorType:
     found = tensor(value, argument)
     if found.rank != 3:
-        raise OpError(f"boxes of shape (batch, count, values) are expected, these are {show(found.shape)}", argument)
+        raise OpError(
+            f"boxes of shape (batch, count, values) are expected, these are {show(found.shape)}",
+            argument,
+            kind=operators.SHAPE,
+        )
     return found
 
 
@@ -241,7 +246,7 @@ def suppression_type(
     """Return the boxes, or (their indices, how many there are)."""
     x = boxes_type(data)
     if tensor(valid_count, 1).rank != 1:
-        raise OpError("one count for each image is expected", 1)
+        raise OpError("one count for each image is expected", 1, kind=operators.SHAPE)
     tensor(indices, 2)
     tensor(max_output_size, 3)
     tensor(iou_threshold, 4)
@@ -285,7 +290,7 @@ def _check_names(attrs: NonMaximumSuppressionAttrs, rank: int) -> None:
     Else Relay takes anything in their place.
     """
     if attrs.return_indices and rank != 2:
-        raise OpError(f"an index for each box is expected, this has {rank} dimensions", 2)
+        raise OpError(f"an index for each box is expected, this has {rank} dimensions", 2, kind=operators.RANK)
 
 
 def _suppressed(attrs: NonMaximumSuppressionAttrs, boxes: Numbers, most: int, threshold: Numbers) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
@@ -49,9 +50,17 @@ def proposal_type(attrs: ProposalAttrs, cls_prob: Type, bbox_pred: Type, im_info
     """Return (batch times regions, 5)."""
     scores, places, info = tensor(cls_prob), tensor(bbox_pred, 1), tensor(im_info, 2)
     if scores.rank != 4 or places.rank != 4:
-        raise OpError(f"scores and places of 4 dimensions are expected: {show(scores.shape)}, {show(places.shape)}", 0)
+        raise OpError(
+            f"scores and places of 4 dimensions are expected: {show(scores.shape)}, {show(places.shape)}",
+            0,
+            kind=operators.RANK,
+        )
     if info.rank != 2 or equal(info.shape[1], 3) is False:
-        raise OpError(f"one (height, width, scale) for each image is expected, this is {show(info.shape)}", 2)
+        raise OpError(
+            f"one (height, width, scale) for each image is expected, this is {show(info.shape)}",
+            2,
+            kind=operators.DTYPE,
+        )
     return TensorType((mul(scores.shape[0], attrs.rpn_post_nms_top_n), 5), scores.dtype)
 
 

@@ -13,6 +13,7 @@ from typing import TypeAlias, Union
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, bind, local, loop, rows, seq, store, when
@@ -85,20 +86,26 @@ def pooled_type(
     x, regions = tensor(data), tensor(rois, 1)
     layout = parse_layout(attrs.layout, "NCHW")
     if x.rank != 4 or layout.is_split:
-        raise OpError(f"an image of 4 dimensions is expected, this is {show(x.shape)} in layout {attrs.layout}", 0)
+        raise OpError(
+            f"an image of 4 dimensions is expected, this is {show(x.shape)} in layout {attrs.layout}",
+            0,
+            kind=operators.LAYOUT,
+        )
     if regions.rank != 2 or equal(regions.shape[1], 5) is False:
-        raise OpError(f"regions of shape (count, 5) are expected, these are {show(regions.shape)}", 1)
+        raise OpError(
+            f"regions of shape (count, 5) are expected, these are {show(regions.shape)}", 1, kind=operators.SHAPE
+        )
     if len(attrs.pooled_size) != 2:
-        raise OpError(f"pooled_size needs 2 values, but has {len(attrs.pooled_size)}")
+        raise OpError(f"pooled_size needs 2 values, but has {len(attrs.pooled_size)}", kind=operators.ATTRIBUTE)
     channels = x.shape[layout.position("C")]
     return TensorType(layout.shape((regions.shape[0], channels, *attrs.pooled_size), "NCHW"), x.dtype)
 
 
 def _align_check(attrs: AlignAttrs) -> None:
     if attrs.mode not in ("avg", "max"):
-        raise OpError(f"mode is {attrs.mode!r}; it may be 'avg' or 'max'")
+        raise OpError(f"mode is {attrs.mode!r}; it may be 'avg' or 'max'", kind=operators.ATTRIBUTE)
     if attrs.layout not in ("NCHW", "NHWC"):
-        raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW" or "NHWC"')
+        raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW" or "NHWC"', kind=operators.LAYOUT)
 
 
 def _least(attrs: AlignAttrs) -> float | None:
@@ -118,7 +125,7 @@ def _image(roi: Numbers, batch: int) -> int:
 
 def _check_images(shape: Sequence[int], regions: int) -> None:
     if regions and 0 in shape:
-        raise OpError(f"there are no regions in images of shape {show(shape)}", 0)
+        raise OpError(f"there are no regions in images of shape {show(shape)}", 0, kind=operators.SHAPE)
 
 
 def align_numpy(attrs: AlignAttrs, data: Array, rois: Array) -> Array:
@@ -278,7 +285,7 @@ def _slack(attrs: ROIPoolAttrs) -> float:
 
 def _pool_check(attrs: ROIPoolAttrs) -> None:
     if attrs.layout != "NCHW":
-        raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW"')
+        raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW"', kind=operators.LAYOUT)
 
 
 def pool_numpy(attrs: ROIPoolAttrs, data: Array, rois: Array) -> Array:

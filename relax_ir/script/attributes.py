@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from relay2relax.core.errors.table import script
 from relay2relax.core.script_source import ScriptSource
 from relay2relax.tir.script.context import Scalars
 
@@ -24,7 +25,9 @@ class AttributeReader:
     def function_attributes(self, call: ast.Call, known: dict[str, object]) -> None:
         """Read ``R.func_attr`` and add what it says to what is ``known``."""
         if len(call.args) != 1 or not isinstance(call.args[0], ast.Dict):
-            raise self.source.problem(call, "R.func_attr takes a dictionary", "expected one dictionary")
+            raise self.source.problem(
+                call, "R.func_attr takes a dictionary", "expected one dictionary", kind=script.ARGUMENTS
+            )
         self.source.once(known, self.dictionary(call.args[0]), call)
 
     def dictionary(self, node: ast.Dict) -> dict[str, object]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import script
 from relay2relax.core.script_source import ScriptProblem
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.expr import Binding, BindingBlock, Call, Expr, ExternFunc, MatchCast, Var
@@ -79,7 +80,7 @@ class Bindings:
         if name in self.hidden:
             title = f"the variable `{name}` is seen in its dataflow block only"
             return self.source.problem(
-                node, title, "not seen here", help=f"let the block output it: `R.output({name})`"
+                node, title, "not seen here", help=f"let the block output it: `R.output({name})`", kind=script.OPERATOR
             )
         return self.source.undefined(node, name, [*self.scopes.names(), *self.module.globals], "variable")
 
@@ -98,7 +99,7 @@ class Bindings:
             actual = self.result_of(node) or actual
         if info is not None and self.module.checks and (reason := symbols.mismatch(info, actual)):
             raise self.source.problem(node, f"`{name}` is not what it is said to be: {reason}",
-                                      f"this is {print_struct_info(actual)}")  # fmt: skip
+                                      f"this is {print_struct_info(actual)}", kind=script.STRUCT_INFO)  # fmt: skip
         if info is not None and self.module.checks and symbols.needs_cast(info, actual):
             # TVM believes such an annotation; here the machine looks whether it is so.
             var = self.cast(name, self.bound(value, node), info, node)

@@ -123,8 +123,11 @@ class FunctionReader:
 
     def returned(self, node: ast.Return) -> Expr | None:
         if node.value is None:
-            self.source.put_down(self.source.problem(node, "nothing is returned", "expected a value",
-                                                     help="an empty tuple is `R.tuple()`"))  # fmt: skip
+            self.source.put_down(
+                self.source.problem(
+                    node, "nothing is returned", "expected a value", help="an empty tuple is `R.tuple()`"
+                )
+            )
             return None
         return self.statements.checked(node, partial(self.values.argument, node.value))
 

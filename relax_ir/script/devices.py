@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from relay2relax.core.errors.table import script
 from relay2relax.relax_ir.ir.devices import DEVICE_TYPES, Device, DeviceError, VDevice, device_name, full_name
 from relay2relax.relax_ir.ir.mesh import DeviceMesh, MeshError, read_placement
 from relay2relax.relax_ir.script.context import ModuleContext
@@ -39,7 +40,9 @@ class DeviceReader:
         index = int(place[:-1]) if place[:-1].isdecimal() else -1
         found = row[index] if 0 <= index < len(row) else None
         if not isinstance(found, DeviceMesh):
-            raise self.source.problem(node, "the module has no such mesh", "expected one of I.module_global_infos")
+            raise self.source.problem(
+                node, "the module has no such mesh", "expected one of I.module_global_infos", kind=script.NAME
+            )
         return found
 
     def written_mesh(self, node: ast.Call) -> DeviceMesh:
@@ -59,7 +62,9 @@ class DeviceReader:
         try:
             return DeviceMesh(tuple(shape), devices)
         except MeshError as error:
-            raise self.source.problem(node, error.diagnostics[0].title, "does not fit") from None
+            raise self.source.problem(
+                node, error.diagnostics[0].title, "does not fit", kind=script.STRUCT_INFO
+            ) from None
 
     def device(self, node: ast.expr) -> str:
         """Return the full name of the device that ``node`` means: by name, or written out as the
@@ -70,7 +75,7 @@ class DeviceReader:
                 return device_name(self.source.string(node, "a device"), self.module.devices)
             found = self.vdevice(node)
         except DeviceError as error:
-            raise self.source.problem(node, error.diagnostics[0].title, "no such device") from None
+            raise self.source.problem(node, error.diagnostics[0].title, "no such device", kind=script.NAME) from None
         devices = self.module.devices or ()
         for one in devices:
             if one == found:

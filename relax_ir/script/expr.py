@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from relay2relax.core.errors.table import script
 from relay2relax.relax_ir.ir.expr import Constant, Expr, TupleGetItem, Var
 from relay2relax.relax_ir.script.calls.arguments import EXPRESSIONS, Arguments
 from relay2relax.relax_ir.script.calls.constants import ConstantReader
@@ -122,7 +123,7 @@ class ValueReader:
         for one in operands:
             found = self.scopes.find(one.id) if isinstance(one, ast.Name) else None
             if isinstance(found, (Var, Constant)):
-                raise self.source.problem(one, "tensors have no such operator", f"call {instead}")
+                raise self.source.problem(one, "tensors have no such operator", f"call {instead}", kind=script.NAME)
 
     def named(self, node: ast.AST, name: str) -> object:
         found = self.scopes.lookup(name)
@@ -157,7 +158,7 @@ class ValueReader:
             if self.scopes.find(head) is None:
                 raise self.bindings.undefined(first, head)
             raise self.source.problem(node, f"`{head}` has no attribute `{attribute}`", "values have no attributes",
-                                      help=_INSTEAD.get(attribute, ""))  # fmt: skip
+                                      help=_INSTEAD.get(attribute, ""), kind=script.OPERATOR)  # fmt: skip
         raise self.source.problem(node, f"`{name}` is no value", "expected a call or a variable")
 
     def inspected(self, node: ast.Attribute | ast.Subscript) -> object:
@@ -196,7 +197,9 @@ class ValueReader:
             return self.exprs.value(node)
         name = _OPERATORS.get(type(op))
         if name is None:
-            raise self.source.problem(node, "tensors have no such operator", "call an operator of R, such as R.equal")
+            raise self.source.problem(
+                node, "tensors have no such operator", "call an operator of R, such as R.equal", kind=script.NAME
+            )
         return self.operators.operator_call(name, [a, b], {}, node)
 
     def subscript(self, node: ast.AST, owner: ast.expr, index: ast.expr) -> object:

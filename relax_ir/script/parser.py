@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic, ParseError
+from relay2relax.core.errors.table import script
 from relay2relax.core.script_scope import Scopes
 from relay2relax.core.script_source import FollowsError, ScriptProblem, ScriptSource
 from relay2relax.core.source import SourceRange
@@ -61,7 +62,7 @@ def read_script(
     try:
         reader = source.attempt(lambda: _read(source, outside, check_well_formed, live))
     except RecursionError as error:
-        raise ParseError(Diagnostic("the script is nested too deep"), source.text) from error
+        raise ParseError(Diagnostic("the script is nested too deep", kind=script.MALFORMED), source.text) from error
     source.finish()
     assert reader is not None
     mod = reader.module()
@@ -158,8 +159,13 @@ class _ModuleReader:
             if isinstance(node, ast.FunctionDef):
                 self.declare(node)
         if not self.context.globals and not any(isinstance(node, ast.ClassDef) for node in self.source.tree.body):
-            raise ScriptProblem(Diagnostic("the text has no module", help="expected `@I.ir_module` before a class, "
-                                           "or functions with `@R.function` or `@T.prim_func`"))  # fmt: skip
+            raise ScriptProblem(
+                Diagnostic(
+                    "the text has no module",
+                    help="expected `@I.ir_module` before a class, or functions with `@R.function` or `@T.prim_func`",
+                    kind=script.MALFORMED,
+                )
+            )
         for var, node in self.nodes.items():
             if is_prim_func(self.source, node):
                 func = self.functions[var] = read_prim_func(self.context.text.with_names({}), node)
@@ -217,8 +223,14 @@ class _ModuleReader:
     def read_global_infos(self, call: ast.Call) -> None:
         """Read ``I.module_global_infos({"vdevice": [I.vdevice("llvm"), …]})``."""
         if len(call.args) != 1 or not isinstance(call.args[0], ast.Dict):
-            self.source.put_down(self.source.problem(call, "I.module_global_infos takes a dictionary of lists",
-                                                     'expected {"vdevice": [I.vdevice("llvm")]}'))  # fmt: skip
+            self.source.put_down(
+                self.source.problem(
+                    call,
+                    "I.module_global_infos takes a dictionary of lists",
+                    'expected {"vdevice": [I.vdevice("llvm")]}',
+                    kind=script.ARGUMENTS,
+                )
+            )
             return
         try:
             for key, value in zip(call.args[0].keys, call.args[0].values, strict=True):
@@ -279,14 +291,18 @@ class _ModuleReader:
         head = self.heads.get(var)
         if head is None or head.ret is not None:
             if self.functions.get(var, head) is None:
-                raise FollowsError(Diagnostic(f"`{var.name}` is mistaken"))
+                raise FollowsError(Diagnostic(f"`{var.name}` is mistaken", kind=script.MALFORMED))
             return
         if var in self.reading and var not in self.functions:
-            raise self.source.problem(node, f"`{var.name}` is called before it is known what it returns",
-                                      "expected a declared result: `-> R.Tensor(…)`")  # fmt: skip
+            raise self.source.problem(
+                node,
+                f"`{var.name}` is called before it is known what it returns",
+                "expected a declared result: `-> R.Tensor(…)`",
+                kind=script.STRUCT_INFO,
+            )
         self.function(var)
         if self.functions[var] is None:
-            raise FollowsError(Diagnostic(f"`{var.name}` is mistaken"))
+            raise FollowsError(Diagnostic(f"`{var.name}` is mistaken", kind=script.MALFORMED))
 
     # The module.
 

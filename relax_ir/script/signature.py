@@ -8,6 +8,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from relay2relax.core.dtype import is_int
+from relay2relax.core.errors.table import script
 from relay2relax.relax_ir.ir.expr import Var
 from relay2relax.relax_ir.ir.struct_info import (
     FuncStructInfo,
@@ -89,7 +90,7 @@ class SignatureReader:
         """Read one parameter; ``scalars`` are those that are dimensions."""
         if argument.annotation is None:
             raise self.source.problem(argument, f"the parameter `{argument.arg}` has no struct info",
-                                      "expected R.Tensor(…) or other struct info")  # fmt: skip
+                                      "expected R.Tensor(…) or other struct info", kind=script.ARGUMENTS)  # fmt: skip
         info = self.types.info(argument.annotation)
         if argument.arg in scalars and isinstance(info, PrimStructInfo):
             info = PrimStructInfo(info.dtype, scalars[argument.arg])

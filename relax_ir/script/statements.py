@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from typing import TypeVar, cast
 
+from relay2relax.core.errors.table import script
 from relay2relax.core.script_source import Poison, ScriptProblem, statement_word, stored_names
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.expr import Call, Expr, GlobalVar, PrimValue, Tuple, TupleGetItem, Var
@@ -112,7 +113,7 @@ class StatementReader:
                 name is not None or call.args or call.keywords
             ):
                 raise self.source.problem(name or call, "R.dataflow takes nothing and gives nothing",
-                                          "expected with R.dataflow():")  # fmt: skip
+                                          "expected with R.dataflow():", kind=script.ARGUMENTS)  # fmt: skip
             case ast.With([item], body) if is_dataflow(self.source, item):
                 self.dataflow(item.context_expr, body)
             case ast.If():
@@ -204,7 +205,9 @@ class StatementReader:
         given = self.source.arguments(node, ("value", "struct_info", "ty"))
         claimed = given.get("struct_info", given.get("ty"))
         if "value" not in given or claimed is None:
-            raise self.source.problem(node, "R.match_cast takes a value and struct info", "expected 2 arguments")
+            raise self.source.problem(
+                node, "R.match_cast takes a value and struct info", "expected 2 arguments", kind=script.ARGUMENTS
+            )
         value, info = self.values.argument(given["value"]), self.types.info(claimed)
         actual = self.module.inference.of(value)
         if self.module.checks and (reason := symbols.mismatch(info, actual)):
@@ -213,7 +216,7 @@ class StatementReader:
             )
         if self.module.checks and annotated is not None and (reason := symbols.mismatch(annotated, info)):
             raise self.source.problem(node, f"`{name}` is not what it is said to be: {reason}",
-                                      f"this is {print_struct_info(info)}")  # fmt: skip
+                                      f"this is {print_struct_info(info)}", kind=script.STRUCT_INFO)  # fmt: skip
         self.scopes.define(name, self.bindings.cast(name, value, info, node))
 
     def effect(self, value: ast.expr, node: ast.stmt) -> None:
@@ -244,7 +247,9 @@ class StatementReader:
             statements.pop()
             for arg in last.value.args:
                 if not isinstance(arg, ast.Name):
-                    raise self.source.problem(arg, "R.output takes variables of the block", "expected a name")
+                    raise self.source.problem(
+                        arg, "R.output takes variables of the block", "expected a name", kind=script.ARGUMENTS
+                    )
                 outputs[arg.id] = arg
         counts = Counter(name for one in statements for name in assigned_names(one))
         self.bindings.sequence.close_block(True)

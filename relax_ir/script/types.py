@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
+from relay2relax.core.errors.table import script
 from relay2relax.relax_ir.ir.expr import Var as RelaxVar
 from relay2relax.relax_ir.ir.mesh import MeshError, Sharding
 from relay2relax.relax_ir.ir.struct_info import (
@@ -122,7 +123,10 @@ class TypeReader:
         kind = self.kind(node)
         if kind is None:
             raise self.source.problem(
-                node, "this is no struct info", "expected R.Tensor(…), R.Shape, R.Tuple, R.Prim …"
+                node,
+                "this is no struct info",
+                "expected R.Tensor(…), R.Shape, R.Tuple, R.Prim …",
+                kind=script.STRUCT_INFO,
             )
         call = node if isinstance(node, ast.Call) else None
         match kind:
@@ -169,19 +173,26 @@ class TypeReader:
         """Return what ``R.DTensor((4, 4), "float32", "mesh[0]", "S[0], R")`` says."""
         if not isinstance(node, ast.Call):
             raise self.source.problem(
-                node, "a tensor over a mesh needs a mesh", 'expected R.DTensor(…, "mesh[0]", "R")'
+                node,
+                "a tensor over a mesh needs a mesh",
+                'expected R.DTensor(…, "mesh[0]", "R")',
+                kind=script.ARGUMENTS,
             )
         given = self.source.arguments(node, ("shape", "dtype", "device_mesh", "placement", "ndim"))
         for name in ("device_mesh", "placement"):
             if name not in given:
-                raise self.source.problem(node, f"R.DTensor needs `{name}`", f"expected {name}=…")
+                raise self.source.problem(
+                    node, f"R.DTensor needs `{name}`", f"expected {name}=…", kind=script.ARGUMENTS
+                )
         keywords = [ast.keyword(name, given[name]) for name in ("shape", "dtype", "ndim") if name in given]
         info = self.tensor(ast.copy_location(ast.Call(node.func, [], keywords), node))
         sharding = Sharding(self.devices.device_mesh(given["device_mesh"]), self.devices.placement(given["placement"]))
         try:
             sharding.check(info.ndim)
         except MeshError as error:
-            raise self.source.problem(given["placement"], error.diagnostics[0].title, "does not fit") from None
+            raise self.source.problem(
+                given["placement"], error.diagnostics[0].title, "does not fit", kind=script.STRUCT_INFO
+            ) from None
         return replace(info, sharding=sharding)
 
     def known_shape(self, node: ast.expr | None) -> ShapeStructInfo | None:

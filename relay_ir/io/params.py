@@ -14,6 +14,7 @@ from typing import TypeAlias, Union
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
+from relay2relax.core.errors.table import reading
 from relay2relax.core.source import to_bytes, to_text
 from relay2relax.core.tensor_blob import read_tensor, write_tensor
 from relay2relax.core.weight_files import is_npz, is_safetensors, read_npz, read_safetensors
@@ -48,7 +49,10 @@ def load_params(source: Source) -> dict[str, Array]:
         return read_npz(buffer)
     if len(buffer) < 24 or _count(buffer, 0) != LIST_MAGIC:
         found = bytes(buffer[:8]).hex() or "nothing"
-        raise ParseError(f"not a parameter file: expected it to begin with {LIST_MAGIC:#x}, found bytes {found}")
+        raise ParseError(
+            f"not a parameter file: expected it to begin with {LIST_MAGIC:#x}, found bytes {found}",
+            kind=reading.PARAMETERS,
+        )
     number = _count(buffer, 16)
     offset = 24
     names: list[str] = []
@@ -56,17 +60,20 @@ def load_params(source: Source) -> dict[str, Array]:
         length = _count(buffer, offset)
         offset += 8
         if length > len(buffer) - offset:
-            raise ParseError(f"name {index} of {number}: expected {length} bytes, found {len(buffer) - offset}")
+            raise ParseError(
+                f"name {index} of {number}: expected {length} bytes, found {len(buffer) - offset}",
+                kind=reading.PARAMETERS,
+            )
         names.append(to_text(bytes(buffer[offset : offset + length])))
         offset += length
     tensors = _count(buffer, offset)
     offset += 8
     if tensors != number:
-        raise ParseError(f"the file has {number} names and {tensors} tensors")
+        raise ParseError(f"the file has {number} names and {tensors} tensors", kind=reading.PARAMETERS)
     params: dict[str, Array] = {}
     for name in names:
         if name in params:
-            raise ParseError(f"the file has two tensors {name!r}")
+            raise ParseError(f"the file has two tensors {name!r}", kind=reading.PARAMETERS)
         params[name], offset = _tensor(buffer, offset, name)
     return params
 
@@ -75,7 +82,7 @@ def _tensor(buffer: memoryview, offset: int, name: str) -> tuple[Array, int]:
     try:
         return read_tensor(buffer, offset)
     except Relay2RelaxError as error:
-        raise ParseError(f"parameter {name!r}: {error.diagnostics[0].title}") from None
+        raise ParseError(f"parameter {name!r}: {error.diagnostics[0].title}", kind=reading.PARAMETERS) from None
 
 
 def _map_file(path: str | os.PathLike[str]) -> memoryview:
@@ -90,7 +97,9 @@ def _map_file(path: str | os.PathLike[str]) -> memoryview:
 
 def _count(buffer: memoryview, offset: int) -> int:
     if offset + 8 > len(buffer):
-        raise ParseError(f"the parameter file ends at byte {len(buffer)}, inside a count at byte {offset}")
+        raise ParseError(
+            f"the parameter file ends at byte {len(buffer)}, inside a count at byte {offset}", kind=reading.PARAMETERS
+        )
     value: int = _COUNT.unpack_from(buffer, offset)[0]
     return value
 

@@ -152,9 +152,9 @@ def check(text: str) -> bool:
 
 def timed(text: str) -> float:
     """Return how long :func:`check` takes."""
-    start = time.process_time()
+    start = time.perf_counter()
     check(text)
-    return time.process_time() - start
+    return time.perf_counter() - start
 
 
 def run(inputs: int, seed: int = 0) -> None:

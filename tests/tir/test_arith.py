@@ -356,15 +356,15 @@ def test_dtypes_are_kept() -> None:
 
 def test_it_is_fast() -> None:
     expr = (N * 784 + 3) // 784 + M * 2
-    start = time.process_time()
+    start = time.perf_counter()
     for _ in range(2000):
         simplify(expr, EXTENTS)
-    assert time.process_time() - start < 2.0
+    assert time.perf_counter() - start < 2.0
 
 
 def test_many_extents_meet() -> None:
     extents = [Var(f"n{i}") for i in range(300)]
-    start = time.process_time()
+    start = time.perf_counter()
     joined: Extent = extents[0]
     for one in extents[1:]:
         joined = extent.maximum(joined, one)
@@ -375,7 +375,7 @@ def test_many_extents_meet() -> None:
     assert limits(joined, {one: (i, 2 * i) for i, one in enumerate(extents)}) == (299, 598)
     grown = extent.maximum(joined, extent.add(extents[40], 1))
     assert len(flattened("max", extent.as_prim(grown))) == 300
-    assert time.process_time() - start < 60
+    assert time.perf_counter() - start < 60
     assert depth(joined) < 45
     assert depth(extent.as_prim(extent.total(extents))) < 45
 
@@ -388,7 +388,7 @@ def test_nested_cases_end() -> None:
     """Minima and maxima of sums, nested so that the cases of all levels together are beyond
     counting.
     """
-    start = time.process_time()
+    start = time.perf_counter()
     rows = [Var(f"x{i}") for i in range(6)]
     expr: PrimExpr = rows[0]
     for i, row in enumerate(rows[1:]):
@@ -402,7 +402,7 @@ def test_nested_cases_end() -> None:
         low, _ = limits(expr, bounds)
         assert low is None or low <= shared_value(expr, values)
         assert shared_value(simplify(expr, bounds), values) == shared_value(expr, values)
-    assert time.process_time() - start < 60
+    assert time.perf_counter() - start < 60
 
 
 def shared_value(expr: PrimExpr, values: dict[Var, int]) -> int:

@@ -19,6 +19,7 @@ from functools import lru_cache
 
 from relay2relax.core import dtype as dt
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.analysis.regions import block_regions
 from relay2relax.tir.analysis.reshape import constant_stores, flat_index, row_major
 from relay2relax.tir.ir.builtins import needs_threads
@@ -157,7 +158,8 @@ class _Lowering:
                 return map_expr(self.expr(body), lambda node: known if node is var else None)
             case Call() if needs_threads(expr):
                 raise UnsupportedError(
-                    f"T.{expr.name} is a function of threads that run together, which cannot be run here"
+                    f"T.{expr.name} is a function of threads that run together, which cannot be run here",
+                    kind=tensor_programs.NOT_EXPRESSED,
                 )
         return None
 
@@ -176,7 +178,10 @@ class _Lowering:
                 return Seq(())
             case Allocate(buffer, body, of) if of is None and (buffer.strides or stmt.values is not None):
                 if buffer.strides and any(isinstance(one, Allocate) and one.of is buffer for one in statements(body)):
-                    raise UnsupportedError(f"{buffer.name} has strides, and other buffers lie in its memory")
+                    raise UnsupportedError(
+                        f"{buffer.name} has strides, and other buffers lie in its memory",
+                        kind=tensor_programs.NOT_EXPRESSED,
+                    )
                 dense = replace(buffer, strides=())
                 stores = constant_stores(replace(stmt, buffer=dense))
                 inside = self.stmt(substitute_stmt(body, {}, {buffer: dense}))
@@ -248,7 +253,10 @@ def _matched(stmt: Stmt, match: MatchBuffer) -> Stmt:
     part, whole, region = match.buffer, match.region.buffer, match.region.region
     lead = len(region) - len(part.shape)
     if lead < 0 or any(one.extent not in (IntImm(1, "int32"), IntImm(1, "int64")) for one in region[:lead]):
-        raise UnsupportedError(f"{part.name} has other dimensions than the part of {whole.name} that it is")
+        raise UnsupportedError(
+            f"{part.name} has other dimensions than the part of {whole.name} that it is",
+            kind=tensor_programs.NOT_EXPRESSED,
+        )
     values: dict[Var, PrimExpr] = {}
     strides = whole.strides or row_major(whole.shape)
     begin = flat_index(replace(whole, offset=None), [one.begin for one in region])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.analysis.regions import block_regions
 from relay2relax.tir.arith.simplify import Bounds, constant_difference, prove, simplify
 from relay2relax.tir.errors import TIRError
@@ -77,7 +78,7 @@ def only_store(realize: BlockRealize) -> BufferStore:
     """Return the store that is all of a block's body; raises TIRError where there is more."""
     store = realize.block.body
     if not isinstance(store, BufferStore):
-        raise TIRError(f"the block {realize.block.name} does more than store one value")
+        raise TIRError(f"the block {realize.block.name} does more than store one value", kind=tensor_programs.SCHEDULE)
     return store
 
 
@@ -85,7 +86,9 @@ def written_by(realize: BlockRealize) -> Buffer:
     """Return the one buffer that a block writes; raises TIRError where there are several."""
     written = touched([realize])[1]
     if len(written) != 1:
-        raise TIRError(f"the block {realize.block.name} writes {len(written)} buffers, expected one")
+        raise TIRError(
+            f"the block {realize.block.name} writes {len(written)} buffers, expected one", kind=tensor_programs.SCHEDULE
+        )
     return next(iter(written))
 
 
@@ -95,7 +98,9 @@ def require_dataflow(realize: BlockRealize) -> BlockKind:
     """
     kind = block_kind(realize.block)
     if kind is BlockKind.OPAQUE:
-        raise TIRError(f"the block {realize.block.name} is opaque: neither complete nor a reduction")
+        raise TIRError(
+            f"the block {realize.block.name} is opaque: neither complete nor a reduction", kind=tensor_programs.SCHEDULE
+        )
     return kind
 
 
@@ -104,7 +109,7 @@ def require_complete(realize: BlockRealize) -> None:
     them.
     """
     if block_kind(realize.block) is not BlockKind.COMPLETE:
-        raise TIRError(f"the block {realize.block.name} is not complete")
+        raise TIRError(f"the block {realize.block.name} is not complete", kind=tensor_programs.SCHEDULE)
 
 
 def require_temporary(func: PrimFunc, buffer: Buffer, name: str) -> None:
@@ -112,7 +117,9 @@ def require_temporary(func: PrimFunc, buffer: Buffer, name: str) -> None:
     function only.
     """
     if buffer not in func.root_buffers:
-        raise TIRError(f"the block {name} writes {buffer.name}, which is not a temporary")
+        raise TIRError(
+            f"the block {name} writes {buffer.name}, which is not a temporary", kind=tensor_programs.SCHEDULE
+        )
     require_plain(func, buffer)
 
 
@@ -121,7 +128,10 @@ def require_plain(func: PrimFunc, buffer: Buffer) -> None:
     indices.
     """
     if buffer.strides or buffer.offset is not None or buffer in reached_indirectly(func.body):
-        raise TIRError(f"the memory of {buffer.name} is reached by its address, or as another buffer")
+        raise TIRError(
+            f"the memory of {buffer.name} is reached by its address, or as another buffer",
+            kind=tensor_programs.SCHEDULE,
+        )
 
 
 def require_alone(path: Path, beginning: Stmt) -> None:
@@ -129,7 +139,9 @@ def require_alone(path: Path, beginning: Stmt) -> None:
     block at ``path``.
     """
     if any(not isinstance(stmt, (For, BlockRealize)) for stmt in path[path.index(beginning) :]):
-        raise TIRError(f"the block {realize_at(path).block.name} does not stand alone in its loops")
+        raise TIRError(
+            f"the block {realize_at(path).block.name} does not stand alone in its loops", kind=tensor_programs.SCHEDULE
+        )
 
 
 def plain_axes(realize: BlockRealize, store: BufferStore) -> list[Var]:
@@ -140,9 +152,11 @@ def plain_axes(realize: BlockRealize, store: BufferStore) -> list[Var]:
     spatial = {axis.var for axis in realize.block.iter_vars if axis.kind is IterKind.SPATIAL}
     axes = [index for index in store.indices if isinstance(index, Var) and index in spatial]
     if len(axes) != len(store.indices) or len(set(axes)) != len(axes):
-        raise TIRError(f"the block {name} stores at places that are not just its axes")
+        raise TIRError(f"the block {name} stores at places that are not just its axes", kind=tensor_programs.SCHEDULE)
     if set(axes) != spatial:
-        raise TIRError(f"the block {name} has axes that are no indices of {store.buffer.name}")
+        raise TIRError(
+            f"the block {name} has axes that are no indices of {store.buffer.name}", kind=tensor_programs.SCHEDULE
+        )
     return axes
 
 
@@ -151,7 +165,7 @@ def only_writer(func: PrimFunc, buffer: Buffer) -> BlockRealize:
     writers = [one for one in blocks_in(func.body) if buffer in touched([one])[1]]
     if len(writers) != 1:
         names = ", ".join(one.block.name for one in writers) or "no block"
-        raise TIRError(f"{buffer.name} is written by {names}, expected one block")
+        raise TIRError(f"{buffer.name} is written by {names}, expected one block", kind=tensor_programs.SCHEDULE)
     return writers[0]
 
 
@@ -166,7 +180,9 @@ def require_whole(func: PrimFunc, path: Path) -> None:
     for (begin, extent), axis in zip(found or (), axes, strict=False):
         whole = whole and all(prove(c, bounds) for c in (begin.equal(0), extent >= axis.extent))
     if found is None or not whole:
-        raise TIRError(f"the block {realize.block.name} is not seen to run through all of its axes")
+        raise TIRError(
+            f"the block {realize.block.name} is not seen to run through all of its axes", kind=tensor_programs.SCHEDULE
+        )
 
 
 def require_writes_all(func: PrimFunc, path: Path, buffer: Buffer) -> None:
@@ -183,7 +199,9 @@ def require_writes_all(func: PrimFunc, path: Path, buffer: Buffer) -> None:
         for condition in (begin.equal(0), extent >= size)
     )
     if not whole:
-        raise TIRError(f"the block {realize.block.name} is not seen to write all of {buffer.name}")
+        raise TIRError(
+            f"the block {realize.block.name} is not seen to write all of {buffer.name}", kind=tensor_programs.SCHEDULE
+        )
 
 
 def is_tail(condition: PrimExpr, realize: BlockRealize) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias, Union
 
+from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import Buffer, conjuncts
 from relay2relax.tir.ir.stmt import BlockRealize, For, PrimFunc, Seq, Stmt
@@ -66,9 +67,12 @@ def cache_read(
         require_outermost(path, f"the block {one.block.name}")
         read, written = touched([one])
         if buffer not in read or buffer in written:
-            raise TIRError(f"the block {one.block.name} does not read {buffer.name}, or writes it as well")
+            raise TIRError(
+                f"the block {one.block.name} does not read {buffer.name}, or writes it as well",
+                kind=tensor_programs.SCHEDULE,
+            )
     if name not in names:
-        raise TIRError(f"the block {name} writes {buffer.name}, which it reads")
+        raise TIRError(f"the block {name} writes {buffer.name}, which it reads", kind=tensor_programs.SCHEDULE)
     writers = [path_to_block(func, one.block.name) for one in around if buffer in touched([one])[1]]
     parent, parts, _, behind = _apart(func, writers, readers, buffer)
     bounds = bounds_of(func, _loops_around(parent))
@@ -98,7 +102,9 @@ def cache_write(func: PrimFunc, name: str, which: WhichBuffer, scope: str) -> tu
     others = [one for one in around if one is not realize and any(buffer in part for part in touched([one]))]
     for one in others:
         if buffer in touched([one])[1]:
-            raise TIRError(f"{buffer.name} is written by the block {one.block.name}, too")
+            raise TIRError(
+                f"{buffer.name} is written by the block {one.block.name}, too", kind=tensor_programs.SCHEDULE
+            )
     readers = [path_to_block(func, one.block.name) for one in others]
     parent, parts, before, _ = _apart(func, [path], readers, buffer)
     bounds = bounds_of(func, _loops_around(parent))
@@ -134,7 +140,10 @@ def chosen(realize: BlockRealize, which: WhichBuffer, how: str) -> Buffer:
     if len(found) != 1:
         names = ", ".join(one.name for one in buffers) or "none"
         given = which.name if isinstance(which, Buffer) else which
-        raise TIRError(f"the block {block.name} has no single buffer {given!r} that it {how}s; there are: {names}")
+        raise TIRError(
+            f"the block {block.name} has no single buffer {given!r} that it {how}s; there are: {names}",
+            kind=tensor_programs.SCHEDULE,
+        )
     return found[0]
 
 
@@ -160,13 +169,15 @@ def _apart(
     parent = paths[0][:common]
     if not isinstance(parent[-1], Seq):
         if writers and readers:
-            raise TIRError(f"{buffer.name} is read and written by branches of one condition")
+            raise TIRError(
+                f"{buffer.name} is read and written by branches of one condition", kind=tensor_programs.SCHEDULE
+            )
         return (func.body,), (func.body,), [0] * len(writers), [0] * len(readers)
     parts = parent[-1].stmts
     before = sorted(parts.index(path[common]) for path in writers)
     behind = sorted(parts.index(path[common]) for path in readers)
     if before and behind and before[-1] >= behind[0]:
-        raise TIRError(f"{buffer.name} is written again after it has been read")
+        raise TIRError(f"{buffer.name} is written again after it has been read", kind=tensor_programs.SCHEDULE)
     return parent, parts, before, behind
 
 
@@ -176,7 +187,9 @@ def _written_box(func: PrimFunc, realize: BlockRealize, buffer: Buffer, around: 
     bounds = bounds_of(func, [*around, *inner])
     found = boxes(place_of(realize, buffer), {loop.var: loop.extent for loop in inner}, bounds)
     if found is None or not all(is_tail(condition, realize) for condition in conjuncts(realize.predicate)):
-        raise TIRError(f"what the block {realize.block.name} writes of {buffer.name} is not a box")
+        raise TIRError(
+            f"what the block {realize.block.name} writes of {buffer.name} is not a box", kind=tensor_programs.SCHEDULE
+        )
     return found
 
 

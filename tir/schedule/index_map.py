@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, Union
 
+from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.arith.simplify import Bounds, prove, simplify
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import IntImm, PrimExpr, PrimLike, Var, binary, convert
@@ -60,14 +61,20 @@ def index_map(function: IndexFunction, shape: Sequence[PrimExpr], known: Bounds)
     results = tuple(simplify(convert(one, "int64"), bounds) for one in listed)
     stray = {v for one in results for v in variables(one)} - set(bounds)
     if stray:
-        raise TIRError(f"the index map mentions {min(v.name for v in stray)}, which is none of its indices")
+        raise TIRError(
+            f"the index map mentions {min(v.name for v in stray)}, which is none of its indices",
+            kind=tensor_programs.SCHEDULE,
+        )
     sizes: list[PrimExpr] = []
     outputs = tuple(Var(f"o{d}", result.dtype) for d, result in enumerate(results))
     digits: dict[Var, list[tuple[Piece, PrimExpr]]] = {var: [] for var in inputs}
     for result, output in zip(results, outputs, strict=True):
         found = pieces(result, extents, bounds)
         if found is None or found[1] != IntImm(0, result.dtype):
-            raise TIRError(f"the index {result} is not seen to consist of digits of the indices, and to begin at 0")
+            raise TIRError(
+                f"the index {result} is not seen to consist of digits of the indices, and to begin at 0",
+                kind=tensor_programs.SCHEDULE,
+            )
         reached: PrimExpr = IntImm(1, result.dtype)
         ordered = _by_place(found[0], reached, bounds)
         for number, piece in enumerate(ordered):
@@ -82,7 +89,9 @@ def index_map(function: IndexFunction, shape: Sequence[PrimExpr], known: Bounds)
         value, covered = _joined(var, digits[var], bounds)
         inverse.append(simplify(value, limits))
         if prove(covered >= extent, bounds) is not True:
-            raise TIRError(f"the index map does not tell all values of index {inputs.index(var)}")
+            raise TIRError(
+                f"the index map does not tell all values of index {inputs.index(var)}", kind=tensor_programs.SCHEDULE
+            )
         if prove(covered <= extent, bounds) is not True:
             inside = simplify(inverse[-1] < extent, limits)
             padding = inside if padding is None else binary("and", padding, inside)
@@ -98,7 +107,9 @@ def _by_place(parts: Sequence[Piece], first: PrimExpr, bounds: Bounds) -> list[P
     reached = first
     for piece in ordered:
         if prove(reached.equal(IntImm(piece.factor, reached.dtype)), bounds) is not True:
-            raise TIRError("the index map gives several elements one place, or leaves places empty")
+            raise TIRError(
+                "the index map gives several elements one place, or leaves places empty", kind=tensor_programs.SCHEDULE
+            )
         reached = simplify(reached * piece.extent, bounds)
     return ordered
 
@@ -111,7 +122,9 @@ def _joined(var: Var, digits: Sequence[tuple[Piece, PrimExpr]], bounds: Bounds) 
     while left:
         following = [one for one in left if prove(one[0].below.equal(reached), bounds) is True]
         if len(following) != 1:
-            raise TIRError("the index map uses a digit of an index twice, or leaves one out")
+            raise TIRError(
+                "the index map uses a digit of an index twice, or leaves one out", kind=tensor_programs.SCHEDULE
+            )
         piece, digit = following[0]
         left.remove(following[0])
         value = value + digit * reached

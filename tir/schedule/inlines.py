@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.arith.simplify import prove, simplify
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, PrimExpr, Var
@@ -57,15 +58,15 @@ def compute_inline(func: PrimFunc, name: str) -> PrimFunc:
     before = stages(func)
     mine = next(i for i, stage in enumerate(before) if stage is stage_of(path))
     if buffer not in set().union(*(touched([stage])[0] for stage in before)):
-        raise TIRError(f"nothing reads what the block {name} writes")
+        raise TIRError(f"nothing reads what the block {name} writes", kind=tensor_programs.SCHEDULE)
     for index, stage in enumerate(before):
         read, written = touched([stage])
         if index != mine and buffer in written:
-            raise TIRError(f"{buffer.name} is written by other blocks than {name}")
+            raise TIRError(f"{buffer.name} is written by other blocks than {name}", kind=tensor_programs.SCHEDULE)
         if index < mine and buffer in read:
-            raise TIRError(f"{buffer.name} is read before the block {name}")
+            raise TIRError(f"{buffer.name} is read before the block {name}", kind=tensor_programs.SCHEDULE)
         if index > mine and written & touched([store])[0]:
-            raise TIRError(f"what the block {name} reads is written again after it")
+            raise TIRError(f"what the block {name} reads is written again after it", kind=tensor_programs.SCHEDULE)
 
     def inline(expr: PrimExpr) -> PrimExpr:
         def rewrite(node: PrimExpr) -> PrimExpr | None:
@@ -100,7 +101,10 @@ def reverse_compute_inline(func: PrimFunc, name: str) -> PrimFunc:
     made = [buffer for buffer in func.root_buffers if buffer in touched([store])[0]]
     candidates = [buffer for buffer in made if _reads_at_axes(realize, buffer) is not None]
     if len(candidates) != 1 or len(made) != 1:
-        raise TIRError(f"the block {name} reads {len(made) or 'no'} temporaries, expected one, at just its axes")
+        raise TIRError(
+            f"the block {name} reads {len(made) or 'no'} temporaries, expected one, at just its axes",
+            kind=tensor_programs.SCHEDULE,
+        )
     (buffer,) = candidates
     axes = _reads_at_axes(realize, buffer)
     assert axes is not None
@@ -114,9 +118,12 @@ def reverse_compute_inline(func: PrimFunc, name: str) -> PrimFunc:
     mine = next(i for i, stage in enumerate(order) if stage is stage_of(path))
     first = next(i for i, stage in enumerate(order) if stage is stage_of(producer_path))
     if first >= mine:
-        raise TIRError(f"the block {name} and its producer {producer.block.name} lie in one nest of loops")
+        raise TIRError(
+            f"the block {name} and its producer {producer.block.name} lie in one nest of loops",
+            kind=tensor_programs.SCHEDULE,
+        )
     if buffer in touched([without_part(func.body, realize)])[0]:
-        raise TIRError(f"{buffer.name} is read by other blocks than {name}")
+        raise TIRError(f"{buffer.name} is read by other blocks than {name}", kind=tensor_programs.SCHEDULE)
     _require_movable([*order[first:mine], without_part(order[mine], realize)], realize, buffer)
     places = dict(zip(axes, value.indices, strict=True))
 
@@ -153,7 +160,10 @@ def _require_movable(between: Sequence[Stmt], realize: BlockRealize, buffer: Buf
     for stage in between:
         stage_read, stage_written = touched([stage])
         if stage_written & (read - {buffer}) or written & (stage_read | stage_written):
-            raise TIRError(f"the block {realize.block.name} cannot move before a stage that it depends on")
+            raise TIRError(
+                f"the block {realize.block.name} cannot move before a stage that it depends on",
+                kind=tensor_programs.SCHEDULE,
+            )
 
 
 def _reads_at_axes(realize: BlockRealize, buffer: Buffer) -> list[Var] | None:

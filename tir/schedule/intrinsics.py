@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.arith.simplify import Bounds, prove, simplify, split_by_variables
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Var, binary, conjuncts
@@ -66,7 +67,7 @@ def blockize(func: PrimFunc, var: Var) -> tuple[PrimFunc, str]:
         inner.append(stmt)
         stmt = stmt.body
     if not isinstance(stmt, BlockRealize):
-        raise TIRError(f"within the loop {var.name} there is more than one block")
+        raise TIRError(f"within the loop {var.name} there is more than one block", kind=tensor_programs.SCHEDULE)
     realize, block = stmt, stmt.block
     require_dataflow(realize)
     name = fresh_name(block_names(func), f"{block.name}_o")
@@ -75,15 +76,23 @@ def blockize(func: PrimFunc, var: Var) -> tuple[PrimFunc, str]:
     parts, outer_values = _divided(realize, own, bounds)
     found = boxes(parts, own, bounds)
     if found is None:
-        raise TIRError(f"the loop {var.name} is not seen to run through a box of the axes of {block.name}")
+        raise TIRError(
+            f"the loop {var.name} is not seen to run through a box of the axes of {block.name}",
+            kind=tensor_programs.SCHEDULE,
+        )
     if any(own.keys() & set(variables(condition)) for condition in conjuncts(realize.predicate)):
-        raise TIRError(f"a condition of the block {block.name} is about loops within {var.name}")
+        raise TIRError(
+            f"a condition of the block {block.name} is about loops within {var.name}", kind=tensor_programs.SCHEDULE
+        )
     axes: list[IterVar] = []
     values: list[PrimExpr] = []
     places: list[PrimExpr] = []
     for axis, part, around, (_, size) in zip(block.iter_vars, parts, outer_values, found, strict=True):
         if any(prove((whole % size).equal(0), bounds) is not True for whole in (axis.extent, around)):
-            raise TIRError(f"the loop {var.name} does not divide the axis {axis.var.name} of {block.name}")
+            raise TIRError(
+                f"the loop {var.name} does not divide the axis {axis.var.name} of {block.name}",
+                kind=tensor_programs.SCHEDULE,
+            )
         extent = simplify(axis.extent // size, bounds)
         if axis.kind is IterKind.REDUCE and extent == IntImm(1, extent.dtype):
             places.append(part)
@@ -110,7 +119,10 @@ def _divided(realize: BlockRealize, own: dict[Var, PrimExpr], bounds: Bounds) ->
     for axis, value in zip(realize.block.iter_vars, realize.values, strict=True):
         terms = split_by_variables(value, own, bounds)
         if terms is None:
-            raise TIRError(f"the value of the axis {axis.var.name} of {realize.block.name} is no sum of loops")
+            raise TIRError(
+                f"the value of the axis {axis.var.name} of {realize.block.name} is no sum of loops",
+                kind=tensor_programs.SCHEDULE,
+            )
         inner.append(simplify(value - terms[1], bounds))
         outer.append(terms[1])
     return inner, outer
@@ -146,7 +158,7 @@ def tensorize(func: PrimFunc, target: Var | str, kernel: Intrinsic) -> PrimFunc:
     realize = realize_at(path)
     block = realize.block
     if not any(isinstance(node, BlockRealize) for node in statements(block.body)):
-        raise TIRError(f"the block {name} holds no block: blockize a loop first")
+        raise TIRError(f"the block {name} holds no block: blockize a loop first", kind=tensor_programs.SCHEDULE)
     wanted, made = kernel.description, kernel.implementation
     bounds = {**bounds_of(func), **{axis.var: limit(axis.extent) for axis in block.iter_vars}}
     partners = _partners(block, wanted)
@@ -161,7 +173,7 @@ def tensorize(func: PrimFunc, target: Var | str, kernel: Intrinsic) -> PrimFunc:
 
     candidate = replace(wanted, body=_plain(block.body, bounds, local))
     if not structural_equal(candidate, replace(wanted, body=_plain(wanted.body, {}, _as_it_is))):
-        raise TIRError(f"the block {name} does not compute what {wanted.name} describes")
+        raise TIRError(f"the block {name} does not compute what {wanted.name} describes", kind=tensor_programs.SCHEDULE)
     owners = dict(zip(made.buffers, (_owner(partners, other) for other in wanted.buffers), strict=True))
     begins = dict(zip(made.buffers, (corners[other] for other in wanted.buffers), strict=True))
 
@@ -192,7 +204,10 @@ def _partners(block: Block, wanted: PrimFunc) -> dict[Buffer, Buffer]:
     theirs = _buffers_in_order(wanted.body)
     ours = _buffers_in_order(block.body)
     if len(ours) != len(theirs) or set(theirs) != set(wanted.buffers):
-        raise TIRError(f"the block {block.name} touches {len(ours)} buffers, {wanted.name} describes {len(theirs)}")
+        raise TIRError(
+            f"the block {block.name} touches {len(ours)} buffers, {wanted.name} describes {len(theirs)}",
+            kind=tensor_programs.SCHEDULE,
+        )
     return dict(zip(ours, theirs, strict=True))
 
 
@@ -210,7 +225,10 @@ def _corners(block: Block, partners: dict[Buffer, Buffer]) -> dict[Buffer, list[
         skipped = len(extents) - len(other.shape)
         unit = all(extent == IntImm(1, extent.dtype) for extent in extents[: max(skipped, 0)])
         if skipped < 0 or not unit or list(extents[skipped:]) != list(other.shape) or own.dtype != other.dtype:
-            raise TIRError(f"what the block {block.name} touches of {own.name} has not the shape of {other.name}")
+            raise TIRError(
+                f"what the block {block.name} touches of {own.name} has not the shape of {other.name}",
+                kind=tensor_programs.SCHEDULE,
+            )
     return corners
 
 

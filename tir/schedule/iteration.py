@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.arith.simplify import Bounds, ceiling, prove, simplify, split_by_variables
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
@@ -138,7 +139,7 @@ def place_of(realize: BlockRealize, buffer: Buffer) -> list[PrimExpr]:
     for node in statements(realize.block.body):
         if isinstance(node, BufferStore) and node.buffer is buffer:
             return [substitute(index, values) for index in node.indices]
-    raise TIRError(f"the block {realize.block.name} does not write {buffer.name}")
+    raise TIRError(f"the block {realize.block.name} does not write {buffer.name}", kind=tensor_programs.SCHEDULE)
 
 
 def axis_values(realize: BlockRealize) -> dict[Var, PrimExpr]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias, Union
 
+from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.arith.simplify import Bounds, simplify
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, PrimLike, Var, convert, if_then_else
@@ -75,11 +76,17 @@ def transform_layout(
     realize = realize_at(path_to_block(func, name))
     buffer = _which(realize, which)
     if buffer not in func.root_buffers:
-        raise TIRError(f"{buffer.name} is a parameter: callers know its layout; put a cache before or behind it")
+        raise TIRError(
+            f"{buffer.name} is a parameter: callers know its layout; put a cache before or behind it",
+            kind=tensor_programs.SCHEDULE,
+        )
     require_plain(func, buffer)
     mapping = index_map(function, buffer.shape, bounds_of(func))
     if mapping.padding is not None and pad_value is None:
-        raise TIRError(f"the index map makes {buffer.name} larger, and no pad_value says what stands there")
+        raise TIRError(
+            f"the index map makes {buffer.name} larger, and no pad_value says what stands there",
+            kind=tensor_programs.SCHEDULE,
+        )
     new = replace(buffer, shape=mapping.extents)
 
     def moved(target: Buffer, indices: Sequence[PrimExpr], bounds: Bounds) -> tuple[Buffer, tuple[PrimExpr, ...]]:
@@ -104,18 +111,25 @@ def transform_block_layout(func: PrimFunc, name: str, function: IndexFunction) -
     block = realize.block
     kind = require_dataflow(realize)
     if kind is BlockKind.ORDERED:
-        raise TIRError(f"the reduction in the block {name} depends on the order of its iterations")
+        raise TIRError(
+            f"the reduction in the block {name} depends on the order of its iterations", kind=tensor_programs.SCHEDULE
+        )
     nest_path = _whole_nest(func, path)
     bounds = bounds_of(func)
     mapping = index_map(function, [axis.extent for axis in block.iter_vars], bounds)
     if mapping.padding is not None:
-        raise TIRError(f"the index map gives the block {name} more iterations than it has")
+        raise TIRError(
+            f"the index map gives the block {name} more iterations than it has", kind=tensor_programs.SCHEDULE
+        )
     kinds = {var: axis.kind for var, axis in zip(mapping.inputs, block.iter_vars, strict=True)}
     axes: list[IterVar] = []
     for place, (result, extent) in enumerate(zip(mapping.results, mapping.extents, strict=True)):
         mixed = {kinds[v] for v in variables(result) if v in kinds}
         if len(mixed) > 1:
-            raise TIRError(f"axis {place} of the index map is about reduction and other axes of {name}")
+            raise TIRError(
+                f"axis {place} of the index map is about reduction and other axes of {name}",
+                kind=tensor_programs.SCHEDULE,
+            )
         axes.append(IterVar(Var(f"v_i{place}", result.dtype), extent, mixed.pop() if mixed else IterKind.SPATIAL))
     outputs: dict[Var, PrimExpr] = {out: axis.var for out, axis in zip(mapping.outputs, axes, strict=True)}
     old = inverse_values(mapping, outputs)
@@ -128,7 +142,10 @@ def _which(realize: BlockRealize, which: tuple[str, int] | WhichBuffer) -> Buffe
     if isinstance(which, tuple):
         how, number = which
         if how not in ("read", "write"):
-            raise TIRError(f"a buffer is told by ('read', number) or ('write', number), not by {which}")
+            raise TIRError(
+                f"a buffer is told by ('read', number) or ('write', number), not by {which}",
+                kind=tensor_programs.SCHEDULE,
+            )
         return chosen(realize, number, how)
     written = [region.buffer for region in realize.block.writes]
     return chosen(realize, which, "write" if any(one is which or one.name == which for one in written) else "read")
@@ -146,7 +163,9 @@ def _whole_nest(func: PrimFunc, path: Path) -> Path:
         require_serial(loop, "put other loops for")
     outer = {loop.var for loop in loops_of(path) if loop not in nest}
     if any(outer & set(variables(value)) for value in realize.values):
-        raise TIRError(f"the block {realize.block.name} follows a loop that holds other blocks, too")
+        raise TIRError(
+            f"the block {realize.block.name} follows a loop that holds other blocks, too", kind=tensor_programs.SCHEDULE
+        )
     return nest_path
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.arith.simplify import Bounds, ceiling, prove, simplify
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import IntImm, PrimExpr, Var, conjuncts, const
@@ -40,9 +41,11 @@ def split(func: PrimFunc, var: Var, factors: Sequence[int | None]) -> tuple[Prim
     loop = loop_at(path)
     require_serial(loop, "split")
     if len(factors) < 2 or sum(factor is None for factor in factors) > 1:
-        raise TIRError("a split takes at least two factors, of which at most one is None")
+        raise TIRError(
+            "a split takes at least two factors, of which at most one is None", kind=tensor_programs.SCHEDULE
+        )
     if any(factor is not None and factor < 1 for factor in factors):
-        raise TIRError(f"a split takes positive factors, not {list(factors)}")
+        raise TIRError(f"a split takes positive factors, not {list(factors)}", kind=tensor_programs.SCHEDULE)
     bounds = bounds_of(func, loops_of(path))
     known = 1
     for factor in factors:
@@ -52,7 +55,9 @@ def split(func: PrimFunc, var: Var, factors: Sequence[int | None]) -> tuple[Prim
         for factor in factors
     ]
     if None not in factors and prove(loop.extent <= known, bounds) is not True:
-        raise TIRError(f"the factors {list(factors)} do not cover the extent of the loop {var.name}")
+        raise TIRError(
+            f"the factors {list(factors)} do not cover the extent of the loop {var.name}", kind=tensor_programs.SCHEDULE
+        )
     parts = tuple(Var(f"{var.name}_{number}", var.dtype) for number in range(len(factors)))
     value: PrimExpr = parts[0]
     for part, extent in zip(parts[1:], extents[1:], strict=True):
@@ -81,13 +86,15 @@ def fuse(func: PrimFunc, order: Sequence[Var]) -> tuple[PrimFunc, Var]:
     variable.
     """
     if not order:
-        raise TIRError("there is nothing to fuse")
+        raise TIRError("there is nothing to fuse", kind=tensor_programs.SCHEDULE)
     path = path_to_loop(func, order[0])
     nest = [loop_at(path)]
     for var in order[1:]:
         inner = nest[-1].body
         if not isinstance(inner, For) or inner.var is not var:
-            raise TIRError(f"the loop {var.name} is not directly inside of {nest[-1].var.name}")
+            raise TIRError(
+                f"the loop {var.name} is not directly inside of {nest[-1].var.name}", kind=tensor_programs.SCHEDULE
+            )
         nest.append(inner)
     _check_rectangular(nest)
     for loop in nest:
@@ -109,7 +116,9 @@ def _check_rectangular(nest: Sequence[For]) -> None:
     names = {loop.var for loop in nest}
     for loop in nest:
         if names.intersection(variables(loop.extent)):
-            raise TIRError(f"the extent of the loop {loop.var.name} depends on a loop around it")
+            raise TIRError(
+                f"the extent of the loop {loop.var.name} depends on a loop around it", kind=tensor_programs.SCHEDULE
+            )
 
 
 def reorder(func: PrimFunc, order: Sequence[Var]) -> PrimFunc:
@@ -121,7 +130,7 @@ def reorder(func: PrimFunc, order: Sequence[Var]) -> PrimFunc:
     with each other only where the reduction is a sum or the like.
     """
     if len(set(order)) != len(order) or len(order) < 2:
-        raise TIRError("a reordering takes at least two different loops")
+        raise TIRError("a reordering takes at least two different loops", kind=tensor_programs.SCHEDULE)
     paths = [path_to_loop(func, var) for var in order]
     top = min(paths, key=len)
     wanted = set(order)
@@ -132,7 +141,9 @@ def reorder(func: PrimFunc, order: Sequence[Var]) -> PrimFunc:
         inner = inner.body
     last = max((i for i, loop in enumerate(nest) if loop.var in wanted), default=-1)
     if {loop.var for loop in nest[: last + 1]} & wanted != wanted or not isinstance(inner, BlockRealize):
-        raise TIRError("the loops are not one nest around one block without anything between them")
+        raise TIRError(
+            "the loops are not one nest around one block without anything between them", kind=tensor_programs.SCHEDULE
+        )
     old = nest[: last + 1]
     _check_rectangular(old)
     by_var = {loop.var: loop for loop in old}
@@ -140,15 +151,20 @@ def reorder(func: PrimFunc, order: Sequence[Var]) -> PrimFunc:
     new = [by_var[next(following)] if loop.var in wanted else loop for loop in old]
     kind = block_kind(inner.block)
     if kind is BlockKind.OPAQUE:
-        raise TIRError(f"the block {inner.block.name} is opaque: its iterations keep their order")
+        raise TIRError(
+            f"the block {inner.block.name} is opaque: its iterations keep their order", kind=tensor_programs.SCHEDULE
+        )
     if kind is BlockKind.ORDERED:
         reducing = [loop.var for loop in old if reduces(inner, loop.var)]
         if [loop.var for loop in new if loop.var in reducing] != reducing:
-            raise TIRError(f"the reduction in the block {inner.block.name} depends on the order of its iterations")
+            raise TIRError(
+                f"the reduction in the block {inner.block.name} depends on the order of its iterations",
+                kind=tensor_programs.SCHEDULE,
+            )
     body = old[-1].body
     for loop in reversed(new):
         if loop.kind is LoopKind.VECTORIZED and not isinstance(body, BlockRealize):
-            raise TIRError(f"the vectorized loop {loop.var.name} has to stay innermost")
+            raise TIRError(f"the vectorized loop {loop.var.name} has to stay innermost", kind=tensor_programs.SCHEDULE)
         body = replace(loop, body=body)
     return replaced_at(func, top, body)
 
@@ -168,7 +184,10 @@ def parallel(func: PrimFunc, var: Var) -> PrimFunc:
     loop = require_independent(func, var, "run in parallel")
     for one in (*loops_of(path_to_loop(func, var)), *loops_in(loop.body)):
         if one.kind is LoopKind.PARALLEL:
-            raise TIRError(f"cannot run in parallel the loop {var.name}: {one.var.name} is parallel already")
+            raise TIRError(
+                f"cannot run in parallel the loop {var.name}: {one.var.name} is parallel already",
+                kind=tensor_programs.SCHEDULE,
+            )
     return _change_kind(func, var, LoopKind.PARALLEL)
 
 
@@ -179,14 +198,17 @@ def vectorize(func: PrimFunc, var: Var) -> PrimFunc:
     """
     loop = require_independent(func, var, "vectorize")
     if not isinstance(loop.extent, IntImm) or not isinstance(loop.body, BlockRealize):
-        raise TIRError(f"cannot vectorize the loop {var.name}: it is not an innermost loop of constant extent")
+        raise TIRError(
+            f"cannot vectorize the loop {var.name}: it is not an innermost loop of constant extent",
+            kind=tensor_programs.SCHEDULE,
+        )
     return _change_kind(func, var, LoopKind.VECTORIZED)
 
 
 def unroll(func: PrimFunc, var: Var) -> PrimFunc:
     """Return ``func`` with a loop of constant extent written out by the compiler."""
     if not isinstance(loop_at(path_to_loop(func, var)).extent, IntImm):
-        raise TIRError(f"cannot unroll the loop {var.name}: its extent is not constant")
+        raise TIRError(f"cannot unroll the loop {var.name}: its extent is not constant", kind=tensor_programs.SCHEDULE)
     return _change_kind(func, var, LoopKind.UNROLLED)
 
 
@@ -202,13 +224,18 @@ def loop_partition(func: PrimFunc, var: Var, factors: Sequence[int | None]) -> t
     loop = loop_at(path)
     require_serial(loop, "cut")
     if len(factors) < 2 or sum(factor is None for factor in factors) > 1:
-        raise TIRError("a partition takes at least two factors, of which at most one is None")
+        raise TIRError(
+            "a partition takes at least two factors, of which at most one is None", kind=tensor_programs.SCHEDULE
+        )
     if any(factor is not None and factor < 1 for factor in factors):
-        raise TIRError(f"a partition takes positive factors, not {list(factors)}")
+        raise TIRError(f"a partition takes positive factors, not {list(factors)}", kind=tensor_programs.SCHEDULE)
     bounds = bounds_of(func, loops_of(path))
     left = simplify(loop.extent - sum(factor or 0 for factor in factors), bounds)
     if prove(left >= 0 if None in factors else left.equal(0), bounds) is not True:
-        raise TIRError(f"the factors {list(factors)} do not add up to the extent of the loop {var.name}")
+        raise TIRError(
+            f"the factors {list(factors)} do not add up to the extent of the loop {var.name}",
+            kind=tensor_programs.SCHEDULE,
+        )
     names = block_names(func)
     begin: PrimExpr = const(0, var.dtype)
     parts: list[For] = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.arith.simplify import Bounds, constant_difference, limits, prove, simplify, split_by_variables
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var, binary
@@ -77,11 +78,14 @@ def compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops: bool = 
     loop = loop_at(loop_path)
     inside, everywhere = accesses(loop.body, buffer), accesses(rest.body, buffer)
     if any(access.is_store for access in everywhere.found):
-        raise TIRError(f"{buffer.name} is written by other blocks than {name}")
+        raise TIRError(f"{buffer.name} is written by other blocks than {name}", kind=tensor_programs.SCHEDULE)
     if len(inside.found) != len(everywhere.found):
-        raise TIRError(f"{buffer.name} is read outside of the loop {var.name}, too")
+        raise TIRError(f"{buffer.name} is read outside of the loop {var.name}, too", kind=tensor_programs.SCHEDULE)
     if not inside.found:
-        raise TIRError(f"the loop {var.name} does not read {buffer.name}, which the block {name} makes")
+        raise TIRError(
+            f"the loop {var.name} does not read {buffer.name}, which the block {name} makes",
+            kind=tensor_programs.SCHEDULE,
+        )
     bounds = bounds_of(rest, [*loops_of(loop_path), loop])
     needed = box_of(inside, buffer.shape, bounds)
     nest = nest_over(realize.block, dict(zip(axes, needed, strict=True)), bounds, preserve_unit_loops)
@@ -111,14 +115,19 @@ def reverse_compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops:
     read, written = touched([realize])
     made = read & touched([loop])[1] - written
     if not made:
-        raise TIRError(f"the block {name} reads nothing that the loop {var.name} makes")
+        raise TIRError(f"the block {name} reads nothing that the loop {var.name} makes", kind=tensor_programs.SCHEDULE)
     for place, stage in enumerate([*between[:-1], without_part(between[-1], realize)]):
         stage_read, stage_written = touched([stage])
         if stage_written & (read - made) or written & (stage_read | stage_written):
-            raise TIRError(f"the block {name} cannot move before a stage that it depends on")
+            raise TIRError(
+                f"the block {name} cannot move before a stage that it depends on", kind=tensor_programs.SCHEDULE
+            )
         if place and made & stage_written:
             names = ", ".join(sorted(buffer.name for buffer in made & stage_written))
-            raise TIRError(f"{names} is written again between the loop {var.name} and the block {name}")
+            raise TIRError(
+                f"{names} is written again between the loop {var.name} and the block {name}",
+                kind=tensor_programs.SCHEDULE,
+            )
     bounds = bounds_of(func, [*loops_of(loop_path), loop, *loops_in(loop.body)])
     ranges: Ranges = {}
     for buffer in sorted(made, key=lambda one: one.name):
@@ -126,14 +135,22 @@ def reverse_compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops:
         for axis, part in _axes_within(realize, buffer, ready, bounds).items():
             known = ranges.setdefault(axis, part)
             if any(constant_difference(a, b, bounds) != 0 for a, b in zip(known, part, strict=True)):
-                raise TIRError(f"what is ready in the loop {var.name} differs among the operands of {name}")
+                raise TIRError(
+                    f"what is ready in the loop {var.name} differs among the operands of {name}",
+                    kind=tensor_programs.SCHEDULE,
+                )
     folded = [axis.var for axis in realize.block.iter_vars if axis.kind is IterKind.REDUCE]
     if kind is BlockKind.ORDERED and len(folded) > 1 and ranges.keys() & set(folded):
-        raise TIRError(f"the reduction in the block {name} depends on the order of its iterations")
+        raise TIRError(
+            f"the reduction in the block {name} depends on the order of its iterations", kind=tensor_programs.SCHEDULE
+        )
     shared = {loop.var for loop in common}
     for bound, value in zip(realize.block.iter_vars, realize.values, strict=True):
         if bound.var not in ranges and shared & set(variables(value)):
-            raise TIRError(f"the axis {bound.var.name} of {name} follows a loop around {var.name}, its operands do not")
+            raise TIRError(
+                f"the axis {bound.var.name} of {name} follows a loop around {var.name}, its operands do not",
+                kind=tensor_programs.SCHEDULE,
+            )
     nest = nest_over(realize.block, ranges, bounds_of(func, [*loops_of(loop_path), loop]), preserve_unit_loops)
     rest = without(func, path)
     loop_path = path_to_loop(rest, var)
@@ -150,17 +167,20 @@ def _between(first: Path, second: Path, earlier: str, later: str) -> tuple[tuple
     require_outermost(second, later)
     common = shared_length(first, second)
     if common in (len(first), len(second)):
-        raise TIRError(f"{earlier} and {later} lie within each other")
+        raise TIRError(f"{earlier} and {later} lie within each other", kind=tensor_programs.SCHEDULE)
     parent = first[common - 1]
     target = first[-1] if isinstance(first[-1], For) else second[-1]
     assert isinstance(target, For)
     if target.kind not in (LoopKind.SERIAL, LoopKind.PARALLEL):
-        raise TIRError(f"the loop {target.var.name} is {target.kind.value}; nothing can be put into it")
+        raise TIRError(
+            f"the loop {target.var.name} is {target.kind.value}; nothing can be put into it",
+            kind=tensor_programs.SCHEDULE,
+        )
     if not isinstance(parent, Seq):
-        raise TIRError(f"{earlier} and {later} are branches of one condition")
+        raise TIRError(f"{earlier} and {later} are branches of one condition", kind=tensor_programs.SCHEDULE)
     begin, end = parent.stmts.index(first[common]), parent.stmts.index(second[common])
     if begin > end:
-        raise TIRError(f"{earlier} does not come before {later}")
+        raise TIRError(f"{earlier} does not come before {later}", kind=tensor_programs.SCHEDULE)
     return parent.stmts[begin : end + 1], [stmt for stmt in first[:common] if isinstance(stmt, For)]
 
 
@@ -173,10 +193,14 @@ def _require_unchanged(realize: BlockRealize, between: Sequence[Stmt], common: S
     changed = read - own & touched(between)[1]
     if changed:
         names = ", ".join(sorted(buffer.name for buffer in changed))
-        raise TIRError(f"the block {name} cannot move behind a stage that writes {names}, which it reads")
+        raise TIRError(
+            f"the block {name} cannot move behind a stage that writes {names}, which it reads",
+            kind=tensor_programs.SCHEDULE,
+        )
     if common and (read - own) & touched(common[:1])[1]:
         raise TIRError(
-            f"what the block {name} reads is made in the loop {common[0].var.name} around it, piece by piece"
+            f"what the block {name} reads is made in the loop {common[0].var.name} around it, piece by piece",
+            kind=tensor_programs.SCHEDULE,
         )
 
 
@@ -189,16 +213,23 @@ def _ready(func: PrimFunc, loop_path: Path, buffer: Buffer, bounds: Bounds) -> B
     writers = [one for one in blocks_in(loop.body) if buffer in touched([one])[1]]
     everywhere = [one for one in blocks_in(func.body) if buffer in touched([one])[1]]
     if len(everywhere) != len(writers) or not writers:
-        raise TIRError(f"{buffer.name} is written outside of the loop {loop.var.name}, too")
+        raise TIRError(
+            f"{buffer.name} is written outside of the loop {loop.var.name}, too", kind=tensor_programs.SCHEDULE
+        )
     around = [*loops_of(loop_path), loop]
     known = [*around, *loops_in(loop.body)]
     for one in around:
         reason = independent(writers[-1], one.var, known, bounds)
         if reason:
-            raise TIRError(f"{buffer.name} is not ready when the loop {loop.var.name} has run once: {reason}")
+            raise TIRError(
+                f"{buffer.name} is not ready when the loop {loop.var.name} has run once: {reason}",
+                kind=tensor_programs.SCHEDULE,
+            )
     ready = boxes(place_of(writers[-1], buffer), {one.var: one.extent for one in loops_in(loop.body)}, bounds)
     if ready is None:
-        raise TIRError(f"what of {buffer.name} one iteration of {loop.var.name} makes is not a box")
+        raise TIRError(
+            f"what of {buffer.name} one iteration of {loop.var.name} makes is not a box", kind=tensor_programs.SCHEDULE
+        )
     require_writes_all(func, path_to_block(func, writers[-1].block.name), buffer)
     return ready
 
@@ -222,7 +253,8 @@ def _axes_within(realize: BlockRealize, buffer: Buffer, ready: Box, bounds: Boun
             if solved is None or not _agree(ranges.setdefault(solved[0], solved[1]), solved[1], bounds):
                 raise TIRError(
                     f"the block {realize.block.name} reads {buffer.name} at places that are not just its axes, nor "
-                    "windows of them that do not overlap"
+                    "windows of them that do not overlap",
+                    kind=tensor_programs.SCHEDULE,
                 )
     return ranges
 

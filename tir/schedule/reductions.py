@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import (
@@ -68,14 +69,14 @@ def decompose_reduction(func: PrimFunc, name: str, var: Var) -> PrimFunc:
     realize = realize_at(path)
     block = realize.block
     if block.init is None:
-        raise TIRError(f"the block {name} has no init")
+        raise TIRError(f"the block {name} has no init", kind=tensor_programs.SCHEDULE)
     if block_kind(block) is BlockKind.OPAQUE:
-        raise TIRError(f"the block {name} is opaque")
+        raise TIRError(f"the block {name} is opaque", kind=tensor_programs.SCHEDULE)
     # Part of a reduction, behind a cut of its loop, goes on with what is there.
     require_whole(func, path)
     loops = loops_of(path)
     if var not in [loop.var for loop in loops]:
-        raise TIRError(f"the loop {var.name} is not around the block {name}")
+        raise TIRError(f"the loop {var.name} is not around the block {name}", kind=tensor_programs.SCHEDULE)
     place = [loop.var for loop in loops].index(var)
     reducing = {
         v
@@ -85,7 +86,10 @@ def decompose_reduction(func: PrimFunc, name: str, var: Var) -> PrimFunc:
     }
     outer = [loop for loop in loops[:place] if loop.var in reducing]
     if outer:
-        raise TIRError(f"the loop {outer[0].var.name} around {var.name} runs over a reduction axis of {name}")
+        raise TIRError(
+            f"the loop {outer[0].var.name} around {var.name} runs over a reduction axis of {name}",
+            kind=tensor_programs.SCHEDULE,
+        )
     spatial = [
         (axis, value)
         for axis, value in zip(block.iter_vars, realize.values, strict=True)
@@ -93,10 +97,15 @@ def decompose_reduction(func: PrimFunc, name: str, var: Var) -> PrimFunc:
     ]
     mixed = reducing.intersection(v for _, value in spatial for v in variables(value))
     if mixed:
-        raise TIRError(f"the loop {min(v.name for v in mixed)} runs over reduction and other axes of {name}")
+        raise TIRError(
+            f"the loop {min(v.name for v in mixed)} runs over reduction and other axes of {name}",
+            kind=tensor_programs.SCHEDULE,
+        )
     at = path.index(loops[place])
     if any(not isinstance(stmt, For) for stmt in path[at:-1]):
-        raise TIRError(f"between the loop {var.name} and the block {name} there is more than loops")
+        raise TIRError(
+            f"between the loop {var.name} and the block {name} there is more than loops", kind=tensor_programs.SCHEDULE
+        )
     fresh = {loop.var: Var(f"{loop.var.name}_init", loop.var.dtype) for loop in loops[place:]}
     values: dict[Var, PrimExpr] = {v: (IntImm(0, v.dtype) if v in reducing else new) for v, new in fresh.items()}
     renamed = {axis.var: Var(axis.var.name, axis.var.dtype) for axis, _ in spatial}
@@ -143,7 +152,7 @@ def rfactor(func: PrimFunc, var: Var, factor_axis: int) -> tuple[PrimFunc, str]:
     buffer = folding.buffer
     rank = len(buffer.shape)
     if not -rank - 1 <= factor_axis <= rank:
-        raise TIRError(f"factor_axis is {factor_axis}, expected {-rank - 1} to {rank}")
+        raise TIRError(f"factor_axis is {factor_axis}, expected {-rank - 1} to {rank}", kind=tensor_programs.SCHEDULE)
     at = factor_axis % (rank + 1)
     loops = _nest(nest_path[-1])
     reducing = [loop for loop in loops if reduces(realize, loop.var)]
@@ -166,7 +175,10 @@ def rfactor(func: PrimFunc, var: Var, factor_axis: int) -> tuple[PrimFunc, str]:
             # Parts that lie beyond the extent are begun as well: their sum is that of nothing.
             source = if_then_else(substitute(condition, by_loop), source, folding.neutral)
         else:
-            raise TIRError(f"a condition of the block {realize.block.name} is about reduction and other axes")
+            raise TIRError(
+                f"a condition of the block {realize.block.name} is about reduction and other axes",
+                kind=tensor_programs.SCHEDULE,
+            )
     kinds = {loop: IterKind.SPATIAL if loop.var is var else IterKind.REDUCE for loop in reducing}
     folded = [IterVar(own[loop.var], loop.extent, kind) for loop, kind in kinds.items()]
     place = (*folding.indices[:at], own[var], *folding.indices[at:])
@@ -217,13 +229,19 @@ def _folding(block: Block) -> _Folding:
     """Return what a block folds; raises TIRError unless it may be folded in parts."""
     body, init = block.body, block.init
     if init is None or block_kind(block) is not BlockKind.COMMUTATIVE:
-        raise TIRError(f"the block {block.name} is not a reduction with an init whose parts may be folded in any order")
+        raise TIRError(
+            f"the block {block.name} is not a reduction with an init whose parts may be folded in any order",
+            kind=tensor_programs.SCHEDULE,
+        )
     assert isinstance(body, BufferStore)
     update = body.value
     assert isinstance(update, Binary)
     neutral = _neutral(update.op, body.buffer.dtype)
     if neutral is None or not isinstance(init, BufferStore) or init.value != neutral:
-        raise TIRError(f"the init of the block {block.name} is not the neutral element of {update.op!r}")
+        raise TIRError(
+            f"the init of the block {block.name} is not the neutral element of {update.op!r}",
+            kind=tensor_programs.SCHEDULE,
+        )
     source = update.b if update.a == BufferLoad(body.buffer, body.indices) else update.a
     return _Folding(body.buffer, body.indices, update.op, source, neutral)
 
@@ -246,13 +264,15 @@ def _reduction_over(func: PrimFunc, var: Var) -> tuple[BlockRealize, Path]:
     loops = _nest(path_to_loop(func, var)[-1])
     realize = loops[-1].body
     if not isinstance(realize, BlockRealize):
-        raise TIRError(f"the loop {var.name} holds more than one block")
+        raise TIRError(f"the loop {var.name} holds more than one block", kind=tensor_programs.SCHEDULE)
     name = realize.block.name
     path = path_to_block(func, name)
     require_outermost(path, f"the block {name}")
     _folding(realize.block)
     if not reduces(realize, var):
-        raise TIRError(f"the loop {var.name} does not run over a reduction axis of {name}")
+        raise TIRError(
+            f"the loop {var.name} does not run over a reduction axis of {name}", kind=tensor_programs.SCHEDULE
+        )
     axes = zip(realize.block.iter_vars, realize.values, strict=True)
     used = {v for axis, value in axes if axis.kind is IterKind.SPATIAL for v in variables(value)}
     nest_path = nest_of(path)
@@ -261,12 +281,17 @@ def _reduction_over(func: PrimFunc, var: Var) -> tuple[BlockRealize, Path]:
         if not reduces(realize, loop.var):
             continue
         if loop.var in used:
-            raise TIRError(f"the loop {loop.var.name} runs over reduction and other axes of {name}")
+            raise TIRError(
+                f"the loop {loop.var.name} runs over reduction and other axes of {name}", kind=tensor_programs.SCHEDULE
+            )
         if loop not in nest:
-            raise TIRError(f"the loop {loop.var.name} over a reduction axis of {name} holds other blocks, too")
+            raise TIRError(
+                f"the loop {loop.var.name} over a reduction axis of {name} holds other blocks, too",
+                kind=tensor_programs.SCHEDULE,
+            )
         require_serial(loop, "take apart a reduction over")
     if any({one.var for one in around} & set(variables(loop.extent)) for loop in nest):
-        raise TIRError(f"the extent of a loop around {name} depends on another one")
+        raise TIRError(f"the extent of a loop around {name} depends on another one", kind=tensor_programs.SCHEDULE)
     require_whole(func, path)
     return realize, nest_path
 

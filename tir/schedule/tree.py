@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.arith.simplify import Bounds, Limit, simplify
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Var, binary
@@ -39,7 +40,9 @@ def path_to_block(func: PrimFunc, name: str) -> Path:
     """Return the path to the block ``name``; raises TIRError unless there is exactly one."""
     found = find(func, lambda stmt: isinstance(stmt, BlockRealize) and stmt.block.name == name)
     if len(found) != 1:
-        raise TIRError(f"{func.name} has {len(found) or 'no'} blocks called {name!r}, expected one")
+        raise TIRError(
+            f"{func.name} has {len(found) or 'no'} blocks called {name!r}, expected one", kind=tensor_programs.SCHEDULE
+        )
     return found[0]
 
 
@@ -47,7 +50,9 @@ def path_to_loop(func: PrimFunc, var: Var) -> Path:
     """Return the path to the loop over ``var``; raises TIRError unless there is exactly one."""
     found = find(func, lambda stmt: isinstance(stmt, For) and stmt.var is var)
     if len(found) != 1:
-        raise TIRError(f"{func.name} has {len(found) or 'no'} loops over {var.name!r}, expected one")
+        raise TIRError(
+            f"{func.name} has {len(found) or 'no'} loops over {var.name!r}, expected one", kind=tensor_programs.SCHEDULE
+        )
     return found[0]
 
 
@@ -104,7 +109,7 @@ def without(func: PrimFunc, path: Path) -> PrimFunc:
             return replaced_at(func, path[:length], sequence(one for one in parent.stmts if one is not child))
         if not isinstance(parent, (Seq, For)):
             break
-    raise TIRError(f"nothing would be left of {func.name}")
+    raise TIRError(f"nothing would be left of {func.name}", kind=tensor_programs.SCHEDULE)
 
 
 def sequence(stmts: Iterable[Stmt]) -> Stmt:
@@ -158,7 +163,10 @@ def loops_in(stmt: Stmt) -> list[For]:
 def require_serial(loop: For, what: str) -> None:
     """Raise TIRError unless ``loop`` is a plain serial one."""
     if loop.kind is not LoopKind.SERIAL or loop.annotations:
-        raise TIRError(f"cannot {what} the loop {loop.var.name}: it is {loop.kind.value}, not a plain serial loop")
+        raise TIRError(
+            f"cannot {what} the loop {loop.var.name}: it is {loop.kind.value}, not a plain serial loop",
+            kind=tensor_programs.SCHEDULE,
+        )
 
 
 def rebind(stmt: Stmt, values: Mapping[Var, PrimExpr], bounds: Bounds) -> Stmt:
@@ -234,7 +242,7 @@ def require_outermost(path: Path, what: str) -> None:
     """
     around = next((stmt.block.name for stmt in path[:-1] if isinstance(stmt, BlockRealize)), None)
     if around is not None:
-        raise TIRError(f"{what} lies in the block {around}")
+        raise TIRError(f"{what} lies in the block {around}", kind=tensor_programs.SCHEDULE)
 
 
 def nest_of(path: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from relay2relax.core.errors.table import script
 from relay2relax.tir.ir.expr import Buffer, StringImm
 from relay2relax.tir.ir.stmt import Target, ThreadAxis
 from relay2relax.tir.script.context import ReadContext, Scalars
@@ -55,7 +56,9 @@ class AttributeReader:
         """Read ``T.target``: a text, or a table whose values are texts, numbers and lists."""
         given = self.source.arguments(node, ("target_config", "host"))
         if "target_config" not in given:
-            raise self.source.problem(node, "`T.target` takes a target", 'expected "llvm" or {"kind": "llvm"}')
+            raise self.source.problem(
+                node, "`T.target` takes a target", 'expected "llvm" or {"kind": "llvm"}', kind=script.OPERATOR
+            )
         told = self.machine(given["target_config"])
         return Target(told, self.machine(given["host"]) if "host" in given else None)
 
@@ -71,5 +74,7 @@ class AttributeReader:
     def noted(self, node: ast.Call, called: str) -> dict[str, object]:
         """Return the dictionary that ``called`` is given alone."""
         if len(node.args) != 1 or not isinstance(node.args[0], ast.Dict):
-            raise self.source.problem(node, f"{called} takes a dictionary", "expected one dictionary")
+            raise self.source.problem(
+                node, f"{called} takes a dictionary", "expected one dictionary", kind=script.ARGUMENTS
+            )
         return self.attributes(node.args[0])

@@ -8,6 +8,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from relay2relax.core.errors.table import script
 from relay2relax.core.script_source import counted
 from relay2relax.tir.analysis.regions import block_regions, whole
 from relay2relax.tir.arith.simplify import simplify
@@ -139,7 +140,10 @@ class BlockReader:
         frame = self.frame(call, "T.axis.remap")
         if len(call.args) != 2 or not isinstance(call.args[1], (ast.List, ast.Tuple)):
             raise self.source.problem(
-                call, "T.axis.remap takes kinds and loop variables", 'expected ("SSR", [i, j, k])'
+                call,
+                "T.axis.remap takes kinds and loop variables",
+                'expected ("SSR", [i, j, k])',
+                kind=script.ARGUMENTS,
             )
         kinds = self.source.string(call.args[0], "the kinds of axes")
         loops = call.args[1].elts
@@ -214,8 +218,12 @@ class BlockReader:
         buffer = self.exprs.elements.buffer(node.value)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if len(parts) != len(buffer.shape):
-            raise self.source.problem(node, f"the buffer `{buffer.name}` has {counted(len(buffer.shape), 'dimension')}",
-                                      f"{len(parts)} indices given, expected {len(buffer.shape)}")  # fmt: skip
+            raise self.source.problem(
+                node,
+                f"the buffer `{buffer.name}` has {counted(len(buffer.shape), 'dimension')}",
+                f"{len(parts)} indices given, expected {len(buffer.shape)}",
+                kind=script.ARGUMENTS,
+            )
         return BufferRegion(buffer, tuple(map(self.range, parts)))
 
     def range(self, node: ast.expr) -> Range:

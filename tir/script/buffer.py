@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from relay2relax.core import dtype as dt
+from relay2relax.core.errors.table import script
 from relay2relax.tir.ir.expr import Buffer, IntImm, Pointer, PrimExpr, SizeVar, Var
 from relay2relax.tir.ir.stmt import Allocate, BufferStore, Stmt
 from relay2relax.tir.script.attributes import AttributeReader
@@ -180,7 +181,9 @@ class BufferReader:
         for keyword in value.keywords:
             if keyword.arg == "annotations":
                 if not isinstance(keyword.value, ast.Dict):
-                    raise self.source.problem(keyword, "annotations are a dictionary", "expected {…}")
+                    raise self.source.problem(
+                        keyword, "annotations are a dictionary", "expected {…}", kind=script.STRUCT_INFO
+                    )
                 return self.attributes.attributes(keyword.value)
         return {}
 

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Sequence
 
 from relay2relax.core import dtype as dt
+from relay2relax.core.errors.table import script
 from relay2relax.tir.ir import intrinsics
 from relay2relax.tir.ir.builtins import DTYPE_FIRST, DTYPE_LAST, FOREIGN, builtin_dtype, is_builtin, takes_keywords
 from relay2relax.tir.ir.expr import (
@@ -122,7 +123,9 @@ class CallReader:
         values = [self.exprs.value(arg) for arg in node.args]
         for keyword in node.keywords:
             if keyword.arg not in ("span", "dtype"):
-                raise self.source.problem(keyword, f"`T.{short}` has no argument `{keyword.arg}`", "unknown argument")
+                raise self.source.problem(
+                    keyword, f"`T.{short}` has no argument `{keyword.arg}`", "unknown argument", kind=script.ARGUMENTS
+                )
         return self.operators.function(short, values, node)
 
     def literal_or_cast(self, dtype: str, node: ast.Call) -> PrimExpr:
@@ -143,7 +146,7 @@ class CallReader:
                     low, high = dt.integer_range(element)
                     if not low <= value <= high:
                         raise self.source.problem(node, f"this number does not fit in {dtype}",
-                                                  f"expected {low} to {high}")  # fmt: skip
+                                                  f"expected {low} to {high}", kind=script.STRUCT_INFO)  # fmt: skip
                 if isinstance(value, float) and not dt.is_float(dtype):
                     if not math.isfinite(value):
                         raise self.source.problem(node, f"no {dtype} is {value}", "expected a finite number")
@@ -153,7 +156,9 @@ class CallReader:
 
     def choice(self, name: str, node: ast.Call) -> PrimExpr:
         if len(node.args) != 3:
-            raise self.source.problem(node, f"`T.{name}` takes a condition and two values", "expected 3 arguments")
+            raise self.source.problem(
+                node, f"`T.{name}` takes a condition and two values", "expected 3 arguments", kind=script.ARGUMENTS
+            )
         return self.operators.function(name, [self.exprs.value(arg) for arg in node.args], node)
 
     def typed_call(self, name: str, node: ast.Call) -> PrimExpr:
@@ -166,7 +171,7 @@ class CallReader:
             told = args.pop(-1 if name in DTYPE_LAST else 0)
             dtype, pointer = read_dtype(self.source, told), read_pointer(self.source, told)
         else:
-            raise self.source.problem(node, f"`T.{name}` needs a dtype", "expected a dtype first")
+            raise self.source.problem(node, f"`T.{name}` needs a dtype", "expected a dtype first", kind=script.OPERATOR)
         if name == "call_intrin" and args:
             return self.by_name(dtype, args, node)
         values = tuple(self.operand(name, arg) for arg in args)
@@ -199,7 +204,9 @@ class CallReader:
             if keyword.arg in ("span", "dtype"):
                 continue
             if keyword.arg is None or not takes_keywords(name):
-                raise self.source.problem(keyword, f"`T.{name}` has no argument `{keyword.arg}`", "unknown argument")
+                raise self.source.problem(
+                    keyword, f"`T.{name}` has no argument `{keyword.arg}`", "unknown argument", kind=script.ARGUMENTS
+                )
             values = (*values, Keyword(keyword.arg, self.source.literal(keyword.value)))
         if name == "address_of" and not (len(values) == 1 and isinstance(values[0], BufferLoad)):
             raise self.source.problem(node, "T.address_of is of an element", "expected buffer[index]")
@@ -268,7 +275,7 @@ class CallReader:
         parts = []
         for part in (given["vectors"], given["indices"]):
             if not isinstance(part, (ast.List, ast.Tuple)) or not part.elts:
-                raise self.source.problem(part, "T.Shuffle takes two lists", "expected a list")
+                raise self.source.problem(part, "T.Shuffle takes two lists", "expected a list", kind=script.ARGUMENTS)
             parts.append(tuple(self.exprs.expr(one) for one in part.elts))
         return Shuffle(parts[0], parts[1])
 
@@ -284,7 +291,9 @@ class CallReader:
             assert isinstance(key, ast.Name)
             var = self.lookup(key.id)
             if not isinstance(var, Var):
-                raise self.source.problem(key, f"`{key.id}` is no variable", "expected a declared name")
+                raise self.source.problem(
+                    key, f"`{key.id}` is no variable", "expected a declared name", kind=script.STRUCT_INFO
+                )
             result = LetIn(var, self.exprs.expr(value, var.dtype), result)
         return result
 

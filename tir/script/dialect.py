@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import tensor_programs
 
 _TODAY = {"fmod": "truncmod"}
 # Until 0.23 T.round took ties away from zero; nearbyint is what T.round means since.
@@ -142,5 +143,7 @@ def dialect_of_version(version: str) -> str:
 def find_dialect(name: str) -> Dialect:
     """Return the dialect ``name``; raises UnsupportedError where there is none."""
     if name not in DIALECTS:
-        raise UnsupportedError(f"unknown TVMScript dialect {name!r}; there are {', '.join(DIALECTS)}")
+        raise UnsupportedError(
+            f"unknown TVMScript dialect {name!r}; there are {', '.join(DIALECTS)}", kind=tensor_programs.NOT_EXPRESSED
+        )
     return DIALECTS[name]

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 
 from relay2relax.core import dtype as dt
+from relay2relax.core.errors.table import script
 from relay2relax.core.script_source import counted
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.ir.expr import (
@@ -61,7 +62,7 @@ class ElementReader:
             raise self.source.problem(
                 index, f"the buffer `{buffer.name}` has {counted(len(buffer.shape), 'dimension')}",
                 f"{len(parts)} given, expected {len(buffer.shape)}",
-            )  # fmt: skip
+             kind=script.ARGUMENTS)  # fmt: skip
         found = tuple(self.ramp(part) if isinstance(part, ast.Slice) else self.exprs.expr(part) for part in parts)
         for expr, part in zip(found, parts, strict=True):
             if not dt.is_int(expr.dtype):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from relay2relax.core.errors.table import script
 from relay2relax.tir.ir.expr import BinaryOp, Buffer, BufferData, IntImm, PrimExpr, StringImm
 from relay2relax.tir.script.calls import CallReader
 from relay2relax.tir.script.context import ReadContext, Value
@@ -103,7 +104,9 @@ class ExpressionReader:
         result: Value | None = None
         for op, right in zip(ops, others, strict=True):
             if type(op) not in _OPERATORS:
-                raise self.source.problem(node, "scalars have no such comparison", "expected < <= > >= == or !=")
+                raise self.source.problem(
+                    node, "scalars have no such comparison", "expected < <= > >= == or !=", kind=script.NAME
+                )
             one = self.operators.binary(_OPERATORS[type(op)], self.value(left), self.value(right), node)
             result = one if result is None else self.operators.binary("and", result, one, node)
             left = right

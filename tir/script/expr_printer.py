@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.builtins import DTYPE_FIRST, DTYPE_LAST, is_builtin
 from relay2relax.tir.ir.expr import (
@@ -175,7 +176,7 @@ class ExpressionPrinter(ABC):
                 return self.call(expr), _ATOM
             case FunctionCall(name, args):
                 return f"Module.{name}({', '.join(map(self.expr, args))})", _ATOM
-        raise UnsupportedError(f"TVMScript cannot say {expr!r} in a tensor program")
+        raise UnsupportedError(f"TVMScript cannot say {expr!r} in a tensor program", kind=tensor_programs.NOT_EXPRESSED)
 
     def binary(self, expr: Binary) -> tuple[str, int]:
         """Return the text of an operation, and how strongly it binds."""
@@ -218,7 +219,7 @@ class ExpressionPrinter(ABC):
         if is_builtin(name):
             return f"T.{name}({', '.join(texts)})"
         if name in self.dialect.no_intrinsics or name not in INTRINSICS:
-            raise UnsupportedError(f"TVMScript has no intrinsic {name!r}")
+            raise UnsupportedError(f"TVMScript has no intrinsic {name!r}", kind=tensor_programs.NOT_EXPRESSED)
         spelled = self.dialect.intrinsics.get(name, name)
         return f"T.{spelled}({', '.join(texts)})"
 
@@ -276,4 +277,6 @@ class ExpressionPrinter(ABC):
                 return f"{{{', '.join(f'{string_literal(k)}: {self.attribute(v)}' for k, v in value.items())}}}"
             case list() | tuple():
                 return f"[{', '.join(self.attribute(v) for v in value)}]"
-        raise UnsupportedError(f"TVMScript cannot say the attribute value {value!r}")
+        raise UnsupportedError(
+            f"TVMScript cannot say the attribute value {value!r}", kind=tensor_programs.NOT_EXPRESSED
+        )

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from relay2relax.core.errors.table import script
 from relay2relax.core.script_source import counted
 from relay2relax.tir.ir.expr import PrimExpr, Var, cast, const
 from relay2relax.tir.ir.stmt import For, LoopKind, Seq, Stmt
@@ -92,12 +93,17 @@ class LoopReader:
                     parts.append(given)
                 case _:
                     raise self.source.problem(
-                        keyword, f"`{called}` has no argument `{keyword.arg}`", "expected annotations={…}"
+                        keyword,
+                        f"`{called}` has no argument `{keyword.arg}`",
+                        "expected annotations={…}",
+                        kind=script.ARGUMENTS,
                     )
         if called == "T.thread_binding" and not thread:
             raise self.source.problem(call, "T.thread_binding names a kind of thread", 'expected thread="threadIdx.x"')
         if not 1 <= len(parts) <= 3:
-            raise self.source.problem(call, f"`{called}` takes an extent", "expected 1 to 3 arguments")
+            raise self.source.problem(
+                call, f"`{called}` takes an extent", "expected 1 to 3 arguments", kind=script.ARGUMENTS
+            )
         values = [self.exprs.value(arg) for arg in parts]
         dtype = next((value.dtype for value in values if isinstance(value, PrimExpr)), "int32")
         exprs = [cast(dtype, self.exprs.operators.typed(value, call, dtype)) for value in values]

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from relay2relax.core import dtype as dt
+from relay2relax.core.errors.table import script
 from relay2relax.tir.ir import intrinsics
 from relay2relax.tir.ir.expr import (
     COMPARISONS,
@@ -92,7 +93,7 @@ class Operators:
                     return Not(operand)
                 every_bit = intrinsics.max_value if dt.is_unsigned(operand.dtype) else partial(const, -1)
                 return Binary("^", operand, every_bit(operand.dtype))
-        raise self.source.problem(node, "this operator takes a number", "expected a number")
+        raise self.source.problem(node, "this operator takes a number", "expected a number", kind=script.ARGUMENTS)
 
     def boolean(self, value: Value, node: ast.AST) -> PrimExpr:
         expr = self.typed(value, node, "bool" if isinstance(value, bool) else "")
@@ -114,9 +115,11 @@ class Operators:
                     return Binary(op, first, second)
         if op == "/" and not dt.is_float(left.dtype):
             raise self.source.problem(node, f"'/' takes floats, not {left.dtype}", "expected floats",
-                                      help="use `//` or `T.truncdiv`")  # fmt: skip
+                                      help="use `//` or `T.truncdiv`", kind=script.OPERATOR)  # fmt: skip
         if op in ("//", "%") and dt.is_float(left.dtype):
-            raise self.source.problem(node, f"{op!r} takes integers, not {left.dtype}", "expected integers")
+            raise self.source.problem(
+                node, f"{op!r} takes integers, not {left.dtype}", "expected integers", kind=script.ARGUMENTS
+            )
         return Binary(op, left, right)
 
     def numbers(self, op: BinaryOp, a: Any, b: Any, node: ast.AST) -> Value:
@@ -197,7 +200,10 @@ class Operators:
             raise self.source.undefined(at, f"T.{name}", [f"T.{one}" for one in sorted(INTRINSICS)], "function")
         if len(values) != _ARITIES.get(name, 1):
             raise self.source.problem(
-                node, f"`T.{name}` takes {_ARITIES.get(name, 1)} arguments", f"{len(values)} given"
+                node,
+                f"`T.{name}` takes {_ARITIES.get(name, 1)} arguments",
+                f"{len(values)} given",
+                kind=script.ARGUMENTS,
             )
         return self.intrinsic(name, values, node)
 
@@ -221,7 +227,9 @@ class Operators:
 
     def called(self, name: str, values: Sequence[Value], node: ast.AST) -> PrimExpr:
         if len(values) < 2 or (len(values) > 2 and name not in ("max", "min", "And", "Or")):
-            raise self.source.problem(node, f"`T.{name}` takes 2 arguments", f"{len(values)} given")
+            raise self.source.problem(
+                node, f"`T.{name}` takes 2 arguments", f"{len(values)} given", kind=script.ARGUMENTS
+            )
         result = values[0]
         if name[0].isupper():
             # The names of nodes stand for nodes, of numbers too; the others compute.

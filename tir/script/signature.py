@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from relay2relax.core.errors.table import script
 from relay2relax.tir.ir.expr import Buffer, Pointer, Var
 from relay2relax.tir.script.attributes import AttributeReader
 from relay2relax.tir.script.buffer import BufferReader
@@ -30,8 +31,12 @@ class SignatureReader:
         """Read one parameter."""
         annotation = argument.annotation and self.source.quoted(argument.annotation, "type of a parameter")
         if annotation is None:
-            raise self.source.problem(argument, f"the parameter `{argument.arg}` has no type",
-                                      "expected T.Buffer(…), T.handle or a scalar type")  # fmt: skip
+            raise self.source.problem(
+                argument,
+                f"the parameter `{argument.arg}` has no type",
+                "expected T.Buffer(…), T.handle or a scalar type",
+                kind=script.ARGUMENTS,
+            )
         called = annotation.func if isinstance(annotation, ast.Call) else annotation
         if isinstance(annotation, ast.Subscript):
             called = annotation.value
@@ -50,8 +55,12 @@ class SignatureReader:
             return
         short = name.removeprefix("T.")
         if not name.startswith("T.") or not is_dtype(short):
-            raise self.source.problem(annotation, "this is no type of a parameter",
-                                      "expected T.Buffer(…), T.handle or a scalar type")  # fmt: skip
+            raise self.source.problem(
+                annotation,
+                "this is no type of a parameter",
+                "expected T.Buffer(…), T.handle or a scalar type",
+                kind=script.ARGUMENTS,
+            )
         known = self.scopes.lookup(argument.arg)
         # An extent of a buffer before it may have named it.
         dtype = "bool" if short == "boolean" else short
@@ -68,7 +77,7 @@ class SignatureReader:
             handle = self.scopes.lookup(node.args[0].id) if node.args and isinstance(node.args[0], ast.Name) else None
             if not isinstance(handle, Var) or handle not in self.params or handle.dtype != "handle":
                 raise self.source.problem(node, "T.match_buffer is of a parameter of type T.handle",
-                                          "expected the name of one first")  # fmt: skip
+                                          "expected the name of one first", kind=script.ARGUMENTS)  # fmt: skip
             if handle in self.matched:
                 raise self.source.problem(node, f"`{handle.name}` has a buffer already", "matched twice")
             self.matched.add(handle)

@@ -24,6 +24,7 @@ from relay2relax.backends.c.codegen.properties import chooses_around_loops, load
 from relay2relax.backends.c.dtypes import c_type, value_type
 from relay2relax.core.dtype import bits
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.ir.expr import (
@@ -171,7 +172,7 @@ class _Writer:
             case Allocate(buffer, body):
                 self.allocate(buffer, body)
             case Evaluate(value):
-                raise UnsupportedError(f"the C backend has no statement {value!r}")
+                raise UnsupportedError(f"the C backend has no statement {value!r}", kind=running.NOT_ON_BACKEND)
             case _:
                 raise TypeError(f"{type(stmt).__name__} must be lowered before C is written")
 

@@ -23,6 +23,7 @@ from relay2relax.backends.c.dtypes import HALF, c_type, value_type
 from relay2relax.backends.runtime.extern_calls import math_call
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.tir.ir.expr import (
     Binary,
     Buffer,
@@ -107,11 +108,14 @@ class ExpressionWriter:
             case Call():
                 return self.call(expr)
             case FunctionCall(name):
-                raise UnsupportedError(f"the C backend does not call Module.{name}, another function of the module")
+                raise UnsupportedError(
+                    f"the C backend does not call Module.{name}, another function of the module",
+                    kind=running.NOT_ON_BACKEND,
+                )
             case BufferLoad(buffer, indices):
                 element = self.element(buffer, indices)
                 return Invoke(f"r2r_load_{buffer.dtype}", (element,)) if buffer.dtype in HALF else element
-        raise UnsupportedError(f"the C backend has no expression {type(expr).__name__}")
+        raise UnsupportedError(f"the C backend has no expression {type(expr).__name__}", kind=running.NOT_ON_BACKEND)
 
     def cast(self, dtype: str, value: PrimExpr) -> CExpr:
         """Return ``value`` converted to ``dtype``."""
@@ -206,7 +210,9 @@ class ExpressionWriter:
                 return Atom("1" if expr.name == "isfinite" else "0")
         found = FUNCTIONS.get(expr.name)
         if found is None or not is_float(dtype):
-            raise UnsupportedError(f"the C backend has no intrinsic T.{expr.name} of {dtype}")
+            raise UnsupportedError(
+                f"the C backend has no intrinsic T.{expr.name} of {dtype}", kind=running.NOT_ON_BACKEND
+            )
         value = Invoke(found[1] if dtype == "float64" else found[0], args)
         return value if expr.name in _EXACT | _PREDICATES else rounded(value, dtype)
 

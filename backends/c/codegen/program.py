@@ -25,6 +25,7 @@ from relay2relax.backends.c.schedule.schedule import Schedule, Scheduled, schedu
 from relay2relax.backends.c.unit import Unit
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.core.errors import ExecutionError, UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.ir.visit import shape_variables
@@ -290,7 +291,9 @@ def _value(var: Var, name: str, number: int) -> str:
     if not is_float(var.dtype):
         return f"const int64_t {name} = s[{number}];"
     if bits(var.dtype) < 32:
-        raise UnsupportedError(f"scalars of {var.dtype} are not passed to compiled code; pass float32")
+        raise UnsupportedError(
+            f"scalars of {var.dtype} are not passed to compiled code; pass float32", kind=running.NOT_ON_BACKEND
+        )
     return f"double {name}; memcpy(&{name}, s + {number}, sizeof {name});"
 
 

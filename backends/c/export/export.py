@@ -25,6 +25,7 @@ from relay2relax.backends.c.merge_calls import merge_blocks
 from relay2relax.backends.c.toolchain import Compiler, find_compiler
 from relay2relax.core.dtype import of_array
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.core.output import Content, write_all
 from relay2relax.relax_ir.ir import expr as rx
 from relay2relax.tir.ir.stmt import PrimFunc
@@ -58,7 +59,7 @@ def export_c(
     merged = merge_blocks(LegalizeOps()(program))
     function = next((f for v, f in merged.module.functions.items() if v.name == "main"), None)
     if not isinstance(function, rx.Function):
-        raise UnsupportedError("only a module with a Relax function `main` can be exported")
+        raise UnsupportedError("only a module with a Relax function `main` can be exported", kind=running.EXPORT)
     block = Block(function)
     funcs = [] if block.call is None else [merged.module.functions[block.call.func]]
     kernels = [func for func in funcs if isinstance(func, PrimFunc)]

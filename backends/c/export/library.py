@@ -15,6 +15,7 @@ from relay2relax.backends.c.codegen.program import Entry
 from relay2relax.backends.c.dtypes import C_TYPES
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.relax_ir.ir import expr as rx
 from relay2relax.relax_ir.ir.names import C_LIBRARY, NameSupply
 from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo
@@ -154,7 +155,9 @@ class Block:
         for param in function.params:
             self.values[param] = param
             if not _is_known(param.info):
-                self.problems.append(Diagnostic(f"parameter {param.name!r} is not a tensor whose shape is known"))
+                self.problems.append(
+                    Diagnostic(f"parameter {param.name!r} is not a tensor whose shape is known", kind=running.EXPORT)
+                )
         for binding in bindings(function.body):
             self.bind(binding)
         leaves: list[_Value] = [self.value(function.body.body)]
@@ -167,7 +170,7 @@ class Block:
                 self.results.append(leaf)
         if self.problems:
             title = "main is not one block of tensor programs, so it cannot be exported as C"
-            raise UnsupportedError([Diagnostic(title), *self.problems])
+            raise UnsupportedError([Diagnostic(title, kind=running.EXPORT), *self.problems])
         given: tuple[rx.Expr, ...] = () if self.call is None else self.call.args
         self.args = [self.value(arg) for arg in given]
 
@@ -191,7 +194,7 @@ class Block:
                 self.refuse(f"{var.name!r} does not belong to the one block of tensor programs")
 
     def refuse(self, title: str) -> None:
-        self.problems.append(Diagnostic(title))
+        self.problems.append(Diagnostic(title, kind=running.EXPORT))
 
     def value(self, expr: rx.Expr) -> _Value:
         match expr:
@@ -237,7 +240,7 @@ def describe(
             return given[value].name
         if isinstance(value, rx.Constant):
             return weights.place(value.data)
-        raise UnsupportedError(f"{value!r} is not an operand of a tensor program")
+        raise UnsupportedError(f"{value!r} is not an operand of a tensor program", kind=running.EXPORT)
 
     outputs, copies, made = _results(block, entry, supply, place)
     buffers = [place(value) for value in block.args]
@@ -246,7 +249,9 @@ def describe(
     if entry is not None:
         count = entry.func.num_outputs
         if len(made) < count or any(var not in extents for var in entry.variables):
-            raise UnsupportedError("main computes what it does not return, or on extents that no parameter has")
+            raise UnsupportedError(
+                "main computes what it does not return, or on extents that no parameter has", kind=running.EXPORT
+            )
         buffers += [made[number] for number in range(count)]
         read_always = [weights.place(constants[buffer]) for buffer in entry.constants]
         sources = [weights.place(constants[buffer], only_ahead=True) for buffer in entry.sources]

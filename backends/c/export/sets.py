@@ -10,6 +10,7 @@ from string import Template
 from relay2relax.backends.c.export.library import Library
 from relay2relax.backends.c.export.text import signatures
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.tir.script.names import identifier
 
 _LEAST = "x86-64"
@@ -98,7 +99,9 @@ def levels(march: str) -> tuple[str, ...]:
     given = {one.strip() for one in march.split(",")}
     unknown = ", ".join(repr(one) for one in sorted(given - LEVELS.keys()))
     if unknown:
-        raise UnsupportedError(f"a list of instruction sets is made of {', '.join(LEVELS)}; found {unknown}")
+        raise UnsupportedError(
+            f"a list of instruction sets is made of {', '.join(LEVELS)}; found {unknown}", kind=running.EXPORT
+        )
     return tuple(one for one in LEVELS if one in given or one == _LEAST)
 
 

@@ -20,6 +20,7 @@ from relay2relax.backends.vm.file.values import ValueReader
 from relay2relax.backends.vm.file.verify import Verifier
 from relay2relax.core.dtype import Array, DTypeError, numpy_dtype, of_array
 from relay2relax.core.errors import ParseError, Relay2RelaxError
+from relay2relax.core.errors.table import running
 from relay2relax.core.schema import read_value
 from relay2relax.ops.registry.lower import lower_call
 from relay2relax.ops.registry.types import TensorType, TupleType
@@ -43,9 +44,9 @@ def read_program(path: str | os.PathLike[str]) -> bc.Program:
     try:
         return _Reader(form, tensors).program()
     except ParseError as problem:
-        raise ParseError(f"{path}: {problem.diagnostics[0].title}") from problem
+        raise ParseError(f"{path}: {problem.diagnostics[0].title}", kind=running.SAVED_FILE) from problem
     except RecursionError as problem:
-        raise ParseError(f"{path} is nested too deeply") from problem
+        raise ParseError(f"{path} is nested too deeply", kind=running.SAVED_FILE) from problem
 
 
 class _Reader:
@@ -66,7 +67,7 @@ class _Reader:
         constants = tuple(each_at("$.constants", self.constant, self.header.constants))
         functions = tuple(each_at("$.functions", self.entry, self.header.functions))
         if len(set(self.names)) != len(self.names):
-            raise ParseError("two functions of the table have one name at $.functions")
+            raise ParseError("two functions of the table have one name at $.functions", kind=running.SAVED_FILE)
         verifier = Verifier(functions, constants)
         for number, function in enumerate(functions):
             if isinstance(function, bc.VMFunction):
@@ -95,7 +96,7 @@ class _Reader:
         match entry:
             case f.Builtin(name):
                 if name not in BUILTINS and name != INVOKE_CLOSURE:
-                    raise ParseError(f"there is no function {name!r:.60} of the machine")
+                    raise ParseError(f"there is no function {name!r:.60} of the machine", kind=running.SAVED_FILE)
                 return bc.Builtin(name)
             case f.Packed(name):
                 return bc.Packed(name)
@@ -120,27 +121,29 @@ class _Reader:
         try:
             out = op.infer(attrs, *args)
             if not isinstance(out, (TensorType, TupleType)):
-                raise ParseError(f"the operator {op.name} returns no tensor")
+                raise ParseError(f"the operator {op.name} returns no tensor", kind=running.SAVED_FILE)
             return lower_call(op, attrs, args, out, entry.name)
         except Relay2RelaxError as problem:
             raise ParseError(problem.diagnostics[0].title) from problem
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
             # Attributes of a file may be of any type; rules and definitions believe them.
-            raise ParseError(f"{op.name} does not take these attributes and arguments: {problem}") from problem
+            raise ParseError(
+                f"{op.name} does not take these attributes and arguments: {problem}", kind=running.SAVED_FILE
+            ) from problem
 
     def script_kernel(self, entry: f.ScriptKernel) -> PrimFunc:
         func = self.programs.get(entry.script)
         if func is None:
-            raise ParseError(f"the script has no kernel {entry.script!r:.60}")
+            raise ParseError(f"the script has no kernel {entry.script!r:.60}", kind=running.SAVED_FILE)
         weights = [self.tensors[_below(place, len(self.tensors), "a tensor")] for place in entry.weights]
         for param, data in zip(func.params, weights, strict=False):
             buffer = func.buffer_map.get(param)
             extents = [static(extent) for extent in buffer.shape] if buffer is not None else None
             if buffer is None or extents != list(data.shape) or buffer.dtype != of_array(data):
-                raise ParseError("a constant is not what the kernel's program reads")
+                raise ParseError("a constant is not what the kernel's program reads", kind=running.SAVED_FILE)
             self.weights[buffer] = data
         if len(weights) > len(func.params):
-            raise ParseError("there are more constants than the kernel's program reads")
+            raise ParseError("there are more constants than the kernel's program reads", kind=running.SAVED_FILE)
         params = func.params[len(weights) :]
         buffers = {param: buffer for param, buffer in func.buffer_map.items() if param in params}
         outputs = _below(entry.outputs, len(buffers) + 1, "a number of results")
@@ -197,11 +200,11 @@ def _dtype(name: str) -> str:
     try:
         numpy_dtype(name)
     except DTypeError as problem:
-        raise ParseError(f"expected a dtype, found {name!r:.40}") from problem
+        raise ParseError(f"expected a dtype, found {name!r:.40}", kind=running.SAVED_FILE) from problem
     return name
 
 
 def _below(number: int, limit: int, what: str) -> int:
     if number >= limit:
-        raise ParseError(f"expected {what} below {limit}, found {number}")
+        raise ParseError(f"expected {what} below {limit}, found {number}", kind=running.SAVED_FILE)
     return number

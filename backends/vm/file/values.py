@@ -7,6 +7,7 @@ from typing import Any
 from relay2relax.backends.vm.file import forms as f
 from relay2relax.core.dtype import DTypeError, numpy_dtype
 from relay2relax.core.errors import ParseError, UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relax_op, relay_op
@@ -43,7 +44,9 @@ class ValueWriter:
                 return f.Items(tuple(self.value(one) for one in value))
             case PrimExpr():
                 return self.expr(value)
-        raise UnsupportedError(f"an attribute of {type(value).__name__} cannot be written to a file")
+        raise UnsupportedError(
+            f"an attribute of {type(value).__name__} cannot be written to a file", kind=running.NOT_ON_BACKEND
+        )
 
     def variable(self, var: Var) -> int:
         """Return the number of a variable."""
@@ -64,7 +67,7 @@ class ValueWriter:
                 return f.Binary(op, self.expr(a), self.expr(b))
             case Cast(dtype, inner):
                 return f.Cast(dtype, self.expr(inner))
-        raise UnsupportedError(f"the expression {expr!r} cannot be written to a file")
+        raise UnsupportedError(f"the expression {expr!r} cannot be written to a file", kind=running.NOT_ON_BACKEND)
 
     def type(self, type_: Type | Shape) -> f.Type:
         """Return the type of an operator's argument; a shape stands as its extents."""
@@ -75,7 +78,7 @@ class ValueWriter:
                 return f.TupleType(tuple(self.type(one) for one in fields))
             case tuple():
                 return f.ShapeType(tuple(map(self._extent, type_)))
-        raise UnsupportedError(f"the type {type_!r} cannot be written to a file")
+        raise UnsupportedError(f"the type {type_!r} cannot be written to a file", kind=running.NOT_ON_BACKEND)
 
     def operator(self, op: OpDef, attrs: Any) -> f.Operator:
         """Return an operator of the table with its attributes.
@@ -87,7 +90,7 @@ class ValueWriter:
             return f.Operator("relay", op.relay, values)
         if op.script is not None and relax_op(op.script.name) is op:
             return f.Operator("relax", op.script.name, values)
-        raise UnsupportedError(f"the operator {op.name} is not in the table of operators")
+        raise UnsupportedError(f"the operator {op.name} is not in the table of operators", kind=running.NOT_ON_BACKEND)
 
     def _extent(self, extent: Extent) -> int | f.Expr:
         return int(extent) if isinstance(extent, int) else self.expr(extent)
@@ -113,7 +116,7 @@ class ValueReader:
     def variable(self, number: int) -> Var:
         """Return the variable of that number."""
         if number >= len(self._variables):
-            raise ParseError(f"there is no variable {number}")
+            raise ParseError(f"there is no variable {number}", kind=running.SAVED_FILE)
         return self._variables[number]
 
     def expr(self, expr: f.Expr) -> PrimExpr:
@@ -147,11 +150,11 @@ class ValueReader:
         """Return an operator of the table, and its attributes."""
         op = relay_op(operator.name) if operator.table == "relay" else relax_op(operator.name)
         if op is None:
-            raise ParseError(f"there is no operator {operator.name!r:.60}")
+            raise ParseError(f"there is no operator {operator.name!r:.60}", kind=running.SAVED_FILE)
         try:
             return op, op.attrs(**{key: self.value(value) for key, value in operator.attrs.items()})
         except TypeError as problem:
-            raise ParseError(f"{operator.name}: {problem}") from problem
+            raise ParseError(f"{operator.name}: {problem}", kind=running.SAVED_FILE) from problem
 
     def _extent(self, extent: int | f.Expr) -> Extent:
         return extent if isinstance(extent, int) else self.expr(extent)
@@ -161,7 +164,7 @@ def _dtype(name: str) -> str:
     try:
         numpy_dtype(name)
     except DTypeError as problem:
-        raise ParseError(f"expected a dtype, found {name!r:.40}") from problem
+        raise ParseError(f"expected a dtype, found {name!r:.40}", kind=running.SAVED_FILE) from problem
     return name
 
 
@@ -169,4 +172,6 @@ def _number(digits: str) -> float:
     try:
         return float.fromhex(digits)
     except (ValueError, OverflowError) as problem:
-        raise ParseError(f"expected a number in hexadecimal digits, found {digits!r:.40}") from problem
+        raise ParseError(
+            f"expected a number in hexadecimal digits, found {digits!r:.40}", kind=running.SAVED_FILE
+        ) from problem

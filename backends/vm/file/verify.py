@@ -22,6 +22,7 @@ from relay2relax.backends.vm.function_spec import FunctionSpec
 from relay2relax.backends.vm.shape_heap import EQUAL, EQUAL_SLOT, IGNORE, LOAD, STORE, VALUE
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ParseError
+from relay2relax.core.errors.table import running
 
 
 class Kind(Enum):
@@ -84,9 +85,11 @@ class Verifier:
         count = len(function.spec.parameters)
         # Each register is a parameter, or the result of some instruction.
         if not count <= function.registers <= count + len(function.code):
-            raise ParseError(f"{function.registers} registers are not what the code needs at $.registers")
+            raise ParseError(
+                f"{function.registers} registers are not what the code needs at $.registers", kind=running.SAVED_FILE
+            )
         if not function.code or not isinstance(function.code[-1], bc.Ret):
-            raise ParseError("the code has no end at $.code")
+            raise ParseError("the code has no end at $.code", kind=running.SAVED_FILE)
         _Walk(self.functions, self.constants, function).run()
         self._verify_spec(function.spec, function)
 
@@ -96,21 +99,25 @@ class Verifier:
             called = [one for one in function.code[: checks.count] if isinstance(one, bc.Call)]
             places = sorted({*checks.relations})
             if len(called) != checks.count or checks.count >= len(function.code):
-                raise ParseError("expected so many checks, and something behind them at $.checks.count")
+                raise ParseError(
+                    "expected so many checks, and something behind them at $.checks.count", kind=running.SAVED_FILE
+                )
             if tuple(places) != checks.relations or any(place >= checks.count for place in places):
-                raise ParseError("expected the numbers of checks in order at $.checks.relations")
+                raise ParseError(
+                    "expected the numbers of checks in order at $.checks.relations", kind=running.SAVED_FILE
+                )
             if not checks.static or any(one.parameter >= len(spec.parameters) for one in checks.static):
-                raise ParseError("expected parameters of the function at $.checks.static")
+                raise ParseError("expected parameters of the function at $.checks.static", kind=running.SAVED_FILE)
             allowed = ("check_tensor_info", "match_shape", "alloc_shape_heap")
             if any(self.functions[one.function].name.removeprefix("vm.builtin.") not in allowed for one in called):
-                raise ParseError("expected checks of tensors alone at $.checks.count")
+                raise ParseError("expected checks of tensors alone at $.checks.count", kind=running.SAVED_FILE)
         if kernel is not None:
             entry = self.functions[kernel.function] if kernel.function < len(self.functions) else None
             if not isinstance(entry, bc.Kernel):
-                raise ParseError("expected the number of a kernel at $.kernel.function")
+                raise ParseError("expected the number of a kernel at $.kernel.function", kind=running.SAVED_FILE)
             results = list(range(len(entry.func.params) - len(spec.parameters)))
             if sorted(kernel.order if kernel.order is not None else (0,)) != results:
-                raise ParseError("expected the results of the kernel at $.kernel.order")
+                raise ParseError("expected the results of the kernel at $.kernel.order", kind=running.SAVED_FILE)
 
 
 class _Walk:
@@ -133,11 +140,13 @@ class _Walk:
             if position in self.arriving:
                 self.holds = _common(self.holds, self.arriving.pop(position))
             if self.holds is None:
-                raise ParseError(f"the instruction is never reached at $.code[{position}]")
+                raise ParseError(f"the instruction is never reached at $.code[{position}]", kind=running.SAVED_FILE)
             try:
                 self.step(position, instruction, self.holds)
             except ParseError as problem:
-                raise ParseError(f"{problem.diagnostics[0].title} at $.code[{position}]") from problem
+                raise ParseError(
+                    f"{problem.diagnostics[0].title} at $.code[{position}]", kind=running.SAVED_FILE
+                ) from problem
 
     def step(self, position: int, instruction: bc.Instruction, holds: dict[int, Kind]) -> None:
         match instruction:
@@ -159,7 +168,9 @@ class _Walk:
     def jump(self, position: int, offset: int, holds: dict[int, Kind]) -> None:
         target = position + offset
         if offset < 1 or target >= len(self.function.code):
-            raise ParseError(f"expected an instruction further on, found the one {offset} away")
+            raise ParseError(
+                f"expected an instruction further on, found the one {offset} away", kind=running.SAVED_FILE
+            )
         known = self.arriving.get(target)
         self.arriving[target] = dict(holds) if known is None else _common(known, holds)
 
@@ -171,7 +182,9 @@ class _Walk:
 
     def written(self, register: bc.Register) -> int:
         if not 0 <= register.number < self.function.registers:
-            raise ParseError(f"expected a register below {self.function.registers}, found {register.number}")
+            raise ParseError(
+                f"expected a register below {self.function.registers}, found {register.number}", kind=running.SAVED_FILE
+            )
         return register.number
 
     def kind(self, arg: bc.Arg) -> Kind:
@@ -190,7 +203,7 @@ class _Walk:
         assert self.holds is not None
         found = self.holds.get(self.written(arg))
         if found is None:
-            raise ParseError(f"the register {arg.number} is read before it is written")
+            raise ParseError(f"the register {arg.number} is read before it is written", kind=running.SAVED_FILE)
         return found
 
     def takes(self, wanted: Kind, arg: bc.Arg) -> None:
@@ -199,14 +212,14 @@ class _Walk:
             return
         known = (Kind.HEAP, Kind.MACHINE)
         if wanted in known or found in (*known, Kind.NOTHING) or Kind.ANYTHING not in (wanted, found):
-            raise ParseError(f"expected {wanted.value}, found {found.value}")
+            raise ParseError(f"expected {wanted.value}, found {found.value}", kind=running.SAVED_FILE)
 
     def call(self, entry: bc.FunctionEntry, args: Sequence[bc.Arg]) -> Kind:
         """See that ``args`` are what ``entry`` takes; return what it returns."""
         match entry:
             case bc.Builtin("vm.builtin.invoke_closure"):
                 if len(args) < 2 or args[0] != bc.MACHINE:
-                    raise ParseError("expected the machine, a function and its arguments")
+                    raise ParseError("expected the machine, a function and its arguments", kind=running.SAVED_FILE)
                 self.takes(Kind.FUNCTION, args[1])
                 self.all_take(Kind.ANYTHING, args[2:])
             case bc.Builtin(name):
@@ -242,12 +255,12 @@ class _Walk:
         match name.removeprefix("vm.builtin."):
             case "alloc_shape_heap":
                 if self.heap or not 0 < numbers[0] <= len(self.function.code) * 64 + 64:
-                    raise ParseError("expected one shape heap, of a sensible size")
+                    raise ParseError("expected one shape heap, of a sensible size", kind=running.SAVED_FILE)
                 self.heap = numbers[0]
             case "match_shape":
                 rank = self.codes(args[1:3], numbers[1:], (EQUAL, STORE, IGNORE, EQUAL_SLOT), (STORE, EQUAL_SLOT))
                 if len(args) != 4 + 2 * rank:
-                    raise ParseError("expected two numbers for each dimension, and a string")
+                    raise ParseError("expected two numbers for each dimension, and a string", kind=running.SAVED_FILE)
                 self.takes(Kind.TEXT, args[-1])
             case "make_shape":
                 self.codes(args[:2], numbers[1:], (VALUE, LOAD), (LOAD,))
@@ -268,10 +281,10 @@ class _Walk:
         """
         heap, rank = heap_and_rank
         if not isinstance(rank, bc.Immediate) or len(numbers) != 2 * rank.value:
-            raise ParseError(f"expected two numbers for each dimension, found {len(numbers)}")
+            raise ParseError(f"expected two numbers for each dimension, found {len(numbers)}", kind=running.SAVED_FILE)
         for code, operand in zip(numbers[::2], numbers[1::2], strict=True):
             if code not in known:
-                raise ParseError(f"there is no code {code}")
+                raise ParseError(f"there is no code {code}", kind=running.SAVED_FILE)
             if code in of_heap:
                 self.slots(heap, operand)
         return rank.value
@@ -279,13 +292,15 @@ class _Walk:
     def slots(self, heap: bc.Arg, *slots: int) -> None:
         """See that ``slots`` are on the heap that the register ``heap`` holds."""
         if self.kind(heap) is not Kind.HEAP:
-            raise ParseError("expected the shape heap, found nothing")
+            raise ParseError("expected the shape heap, found nothing", kind=running.SAVED_FILE)
         if any(not 0 <= slot < self.heap for slot in slots):
-            raise ParseError(f"expected slots of the shape heap below {self.heap}, found {max(slots)}")
+            raise ParseError(
+                f"expected slots of the shape heap below {self.heap}, found {max(slots)}", kind=running.SAVED_FILE
+            )
 
     def count(self, wanted: int, args: Sequence[bc.Arg]) -> None:
         if len(args) != wanted:
-            raise ParseError(f"expected {wanted} arguments, found {len(args)}")
+            raise ParseError(f"expected {wanted} arguments, found {len(args)}", kind=running.SAVED_FILE)
 
     def all_take(self, wanted: Kind, args: Sequence[bc.Arg]) -> None:
         for arg in args:

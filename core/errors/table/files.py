@@ -19,3 +19,18 @@ FILE = ErrorKind(
     relay_ir.load("model.relay")
     """,
 )
+OPTION = ErrorKind(
+    "R2R-0910",
+    "an option of a command has a value that is not understood",
+    """The message says what the option takes.""",
+    """
+    from relay2relax.cli.files import parse_dims
+
+    parse_dims(["data"])
+    """,
+    """
+    from relay2relax.cli.files import parse_dims
+
+    parse_dims(["data=batch,_,_"])
+    """,
+)

@@ -8,16 +8,18 @@ MALFORMED = ErrorKind(
     """What is read does not follow its format at the place that the message names. Nothing is
     guessed: a file is read whole or not at all.""",
     """
+    from pathlib import Path
     from relay2relax import relay_ir
 
-    relay_ir.load_params(b"these are not parameters")
+    Path("model.relay").write_bytes(bytes([0xFF, 0xFE]))
+    relay_ir.load("model.relay")
     """,
     """
-    import numpy as np
+    from pathlib import Path
     from relay2relax import relay_ir
 
-    blob = relay_ir.save_params({"w": np.ones(2, np.float32)})
-    relay_ir.load_params(blob)
+    Path("model.relay").write_text('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }')
+    relay_ir.load("model.relay")
     """,
 )
 RELAY_SYNTAX = ErrorKind(
@@ -57,8 +59,8 @@ RELAY_NAME = ErrorKind(
 JSON_DOCUMENT = ErrorKind(
     "R2R-0110",
     "a JSON document does not hold what its format says",
-    """A document of `save_json` is a list of nodes, each with a type key and fields. The message names
-    the node and the field that is missing, of the wrong kind, or out of range.""",
+    """Documents are Relay's `save_json`, graphs, and the headers of saved executables and of parameter
+    files. The message names the place and what is missing there, of the wrong kind, or out of range.""",
     """
     from relay2relax import relay_ir
 
@@ -158,5 +160,22 @@ NESTING = ErrorKind(
 
     depth = 5
     relay_ir.parse_expr("(" * depth + "1f" + ")" * depth)
+    """,
+)
+PARAMETERS = ErrorKind(
+    "R2R-0130",
+    "a file of parameters is damaged, or not one",
+    """Parameters are read from `.params` files of TVM, `.safetensors` and `.npz`. The message names
+    the tensor and the byte where its description does not fit the file.""",
+    """
+    from relay2relax import relay_ir
+
+    relay_ir.load_params(b"these are not parameters")
+    """,
+    """
+    import numpy as np
+    from relay2relax import relay_ir
+
+    relay_ir.load_params(relay_ir.save_params({"w": np.ones(2, np.float32)}))
     """,
 )

@@ -57,3 +57,51 @@ DTYPE = ErrorKind(
     numpy_dtype("float32")
     """,
 )
+SCHEDULE = ErrorKind(
+    "R2R-0610",
+    "a step of a schedule is not possible",
+    """A step must keep what the program computes, and needs loops and blocks of a certain form. The
+    message names the loop or block and why.""",
+    """
+    from relay2relax.tir import te
+    from relay2relax.tir.schedule import Schedule
+
+    a = te.placeholder((8,), "float32", "A")
+    b = te.compute((8,), lambda i: a[i] + 1.0, "B")
+    schedule = Schedule(te.create_prim_func([a], [b]))
+    (loop,) = schedule.get_loops("B")
+    schedule.split(loop, [0, 4])
+    """,
+    """
+    from relay2relax.tir import te
+    from relay2relax.tir.schedule import Schedule
+
+    a = te.placeholder((8,), "float32", "A")
+    b = te.compute((8,), lambda i: a[i] + 1.0, "B")
+    schedule = Schedule(te.create_prim_func([a], [b]))
+    (loop,) = schedule.get_loops("B")
+    schedule.split(loop, [2, 4])
+    """,
+)
+NOT_EXPRESSED = ErrorKind(
+    "R2R-0620",
+    "a tensor program has a form that is not supported here",
+    """The program is legal, but this backend, pass or printer has no form for a part of it, which the
+    message names.""",
+    """
+    from relay2relax.tir import print_prim_func, te
+    from relay2relax.tir.ir.intrinsics import call
+
+    a = te.placeholder((4,), "float32", "A")
+    b = te.compute((4,), lambda i: call("no_such_intrinsic", a[i]), "B")
+    print_prim_func(te.create_prim_func([a], [b]))
+    """,
+    """
+    from relay2relax.tir import print_prim_func, te
+    from relay2relax.tir.ir.intrinsics import call
+
+    a = te.placeholder((4,), "float32", "A")
+    b = te.compute((4,), lambda i: call("exp", a[i]), "B")
+    print_prim_func(te.create_prim_func([a], [b]))
+    """,
+)

@@ -27,15 +27,55 @@ UNSUPPORTED = ErrorKind(
     """The input is legal, but what was asked for has no form for it. The message names the part and,
     where there is another way, that way.""",
     """
-    from relay2relax import backends, relay_ir, translator
+    from pathlib import Path
+    from relay2relax import relay_ir
 
-    mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }')
-    backends.build(translator.via_graph(relay_ir.infer_type(mod)), target="abacus")
+    Path("model.onnx").write_bytes(bytes([8, 7]))
+    relay_ir.load("model.onnx")  # relay_ir.frontend.from_onnx imports ONNX models
     """,
     """
-    from relay2relax import backends, relay_ir, translator
+    from pathlib import Path
+    from relay2relax import relay_ir
 
-    mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }')
-    backends.build(translator.via_graph(relay_ir.infer_type(mod)), target="numpy")
+    Path("model.relay").write_text('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }')
+    relay_ir.load("model.relay")
+    """,
+)
+NO_RELAX_FORM = ErrorKind(
+    "R2R-0711",
+    "Relax cannot express a part of the program",
+    """Relax has neither references, nor data types, nor functions as data. Where the program itself
+    says what such a value is, it is unfolded; else the part is named. The Relay executors run all
+    of Relay.""",
+    """
+    from relay2relax import relay_ir, translator
+
+    translator.via_graph(relay_ir.infer_type(relay_ir.parse(
+        '#[version = "0.0.5"] def @main(%x: ref(Tensor[(2), float32])) { ref_read(%x) }'
+    )))
+    """,
+    """
+    from relay2relax import relay_ir, translator
+
+    translator.via_graph(relay_ir.infer_type(relay_ir.parse(
+        '#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { ref_read(ref(%x)) }'
+    )))
+    """,
+)
+CHOICE = ErrorKind(
+    "R2R-0712",
+    "there is no target, executor, schedule or format of that name",
+    """The message lists those that there are.""",
+    """
+    from relay2relax import backends, relay_ir
+
+    mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }'))
+    backends.create_executor("slow", mod)
+    """,
+    """
+    from relay2relax import backends, relay_ir
+
+    mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }'))
+    backends.create_executor("debug", mod)
     """,
 )

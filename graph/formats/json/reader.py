@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from relay2relax.core.errors import ParseError
+from relay2relax.core.errors.table import reading
 from relay2relax.core.schema import parse_json, read_value
 from relay2relax.core.source import Span
 from relay2relax.graph.check import check_well_formed
@@ -59,7 +60,10 @@ def from_json(text: str) -> MSCGraph:
     written = parse_json(text, _WHAT)
     head = read_value(written, document.Head, _WHAT).extra
     if head.version != document.VERSION:
-        raise ParseError(f"{document.EXTRA!r}: expected version {document.VERSION}, found {head.version}")
+        raise ParseError(
+            f"{document.EXTRA!r}: expected version {document.VERSION}, found {head.version}",
+            kind=reading.JSON_DOCUMENT,
+        )
     try:
         if head.script is None:
             program = read_value(written, document.RelayDocument, _WHAT)
@@ -90,7 +94,10 @@ def _relax_graph(written: document.RelaxDocument) -> MSCGraph:
     graph, _ = graph_of(program, written.name, weights, extra.names)
     counts = {part.name: len(part.nodes) for part in graph.subgraphs()}
     if counts != {name: len(names) for name, names in extra.names.items()}:
-        raise ParseError(f"{_WHAT}: the names are not those of the nodes of its script at $.{document.EXTRA}.names")
+        raise ParseError(
+            f"{_WHAT}: the names are not those of the nodes of its script at $.{document.EXTRA}.names",
+            kind=reading.JSON_DOCUMENT,
+        )
     return graph
 
 
@@ -104,7 +111,9 @@ class _Reader:
         self.written = written
         objects = load_json_object(json.dumps(written.extra.objects))
         if not isinstance(objects, tuple):
-            raise ParseError(f"the objects: expected an array, found {type(objects).__name__}")
+            raise ParseError(
+                f"the objects: expected an array, found {type(objects).__name__}", kind=reading.JSON_DOCUMENT
+            )
         self.objects: tuple[object, ...] = objects
         self.graphs: dict[int, MSCGraph] = {}
 
@@ -126,17 +135,20 @@ class _Reader:
 
     def subgraph(self, number: int, place: str) -> MSCGraph:
         if number not in self.graphs:
-            raise ParseError(f"{place}: there is no graph {number!r} behind it")
+            raise ParseError(f"{place}: there is no graph {number!r} behind it", kind=reading.JSON_DOCUMENT)
         return self.graphs[number]
 
     def kept(self, index: int, kind: type[T] | tuple[type[T], ...], place: str) -> T:
         """Return the typed object ``index``, checked to be of ``kind``."""
         if index >= len(self.objects):
-            raise ParseError(f"{place}: there is no object {index!r}")
+            raise ParseError(f"{place}: there is no object {index!r}", kind=reading.JSON_DOCUMENT)
         found = self.objects[index]
         if not isinstance(found, kind):
             wanted = kind if isinstance(kind, type) else kind[0]
-            raise ParseError(f"{place}, object {index}: expected {wanted.__name__}, found {type(found).__name__}")
+            raise ParseError(
+                f"{place}, object {index}: expected {wanted.__name__}, found {type(found).__name__}",
+                kind=reading.JSON_DOCUMENT,
+            )
         return found
 
     def maybe(self, index: int | None, kind: type[T] | tuple[type[T], ...], place: str) -> T | None:
@@ -190,9 +202,12 @@ class _Reader:
             extra.attr_operands,
         )
         if written.index != index:
-            raise ParseError(f"{place}: its index is {written.index}")
+            raise ParseError(f"{place}: its index is {written.index}", kind=reading.JSON_DOCUMENT)
         if written.parents != node.parents:
-            raise ParseError(f"{place}: its parents are {written.parents}, of its operands {node.parents}")
+            raise ParseError(
+                f"{place}: its parents are {written.parents}, of its operands {node.parents}",
+                kind=reading.JSON_DOCUMENT,
+            )
         _check_attr_operands(node, place)
         return node
 
@@ -216,7 +231,9 @@ class _Reader:
                 return IfAttrs(self.subgraph(then, place), self.subgraph(otherwise, place))
             case document.Match(patterns, numbers, complete):
                 if len(numbers) != len(patterns):
-                    raise ParseError(f"{place}: {len(patterns)} patterns for {len(numbers)} graphs")
+                    raise ParseError(
+                        f"{place}: {len(patterns)} patterns for {len(numbers)} graphs", kind=reading.JSON_DOCUMENT
+                    )
                 graphs = tuple(self.subgraph(one, place) for one in numbers)
                 return MatchAttrs(tuple(self.pattern(one, place) for one in patterns), graphs, complete)
             case document.Constructor(data_type, constructor):
@@ -233,7 +250,10 @@ class _Reader:
         if isinstance(found, dict):
             return OpaqueAttrs("DictAttrs", tuple(found.items()))
         if found is not None and not is_attrs(found):
-            raise ParseError(f"{place}: expected attributes of an operator, found {type(found).__name__}")
+            raise ParseError(
+                f"{place}: expected attributes of an operator, found {type(found).__name__}",
+                kind=reading.JSON_DOCUMENT,
+            )
         return NoAttrs() if found is None else found
 
 
@@ -243,4 +263,4 @@ def _check_attr_operands(node: MSCJoint, place: str) -> None:
     allowed = expr_fields(record.attrs) if record is not None and isinstance(node.attrs, record.attrs) else ()
     for name, index in node.attr_operands.items():
         if index >= len(node.operands) or name not in allowed:
-            raise ParseError(f"{place}: {name!r} is no attribute that holds an operand")
+            raise ParseError(f"{place}: {name!r} is no attribute that holds an operand", kind=reading.JSON_DOCUMENT)

@@ -8,6 +8,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, DTypeError, numpy_dtype
 from relay2relax.core.errors import ParseError
+from relay2relax.core.errors.table import reading
 from relay2relax.graph.model import MSCTensor
 
 Scalar: TypeAlias = Union[float, int, bool, None]
@@ -31,7 +32,7 @@ def parse_scalar(text: str | None, place: str) -> Scalar:
     except ValueError:
         value = None
     if value is None or repr(value) != text:
-        raise ParseError(f"{place}: {text!r} is not a number")
+        raise ParseError(f"{place}: {text!r} is not a number", kind=reading.JSON_DOCUMENT)
     return value
 
 
@@ -44,4 +45,6 @@ def stand_in(tensor: MSCTensor, scalar: Scalar) -> Array:
         return np.broadcast_to(np.array(scalar or 0, numpy_dtype(tensor.dtype)), tensor.shape)
     except (ValueError, OverflowError, DTypeError) as error:
         said = error.diagnostics[0].title if isinstance(error, DTypeError) else error
-        raise ParseError(f"weight {tensor.name!r} cannot be what its tensor says: {said}") from None
+        raise ParseError(
+            f"weight {tensor.name!r} cannot be what its tensor says: {said}", kind=reading.JSON_DOCUMENT
+        ) from None

@@ -10,6 +10,7 @@ import ast
 import numpy as np
 
 from relay2relax.core.dtype import DTypeError, integer_range, numpy_dtype
+from relay2relax.core.errors.table import script
 from relay2relax.relax_ir.ir.expr import (
     Call,
     CallDPSPacked,
@@ -68,7 +69,7 @@ class Arguments:
         if isinstance(value, EXPRESSIONS):
             return self.bindings.bound(value, node)
         what = "struct info" if isinstance(value, StructInfo) else "None" if value is None else "this"
-        raise self.source.problem(node, f"{what} is no argument", "expected a value")
+        raise self.source.problem(node, f"{what} is no argument", "expected a value", kind=script.ARGUMENTS)
 
     def fields_of(self, value: object, node: ast.AST) -> object:
         """Return a tuple that is a variable as a tuple of its fields, another value alone as a

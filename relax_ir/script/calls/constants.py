@@ -9,6 +9,7 @@ from contextlib import suppress
 import numpy as np
 
 from relay2relax.core.dtype import numpy_dtype
+from relay2relax.core.errors.table import script
 from relay2relax.relax_ir.ir.expr import Constant
 from relay2relax.relax_ir.ir.struct_info import TensorStructInfo
 from relay2relax.relax_ir.script.calls.arguments import Arguments
@@ -60,7 +61,9 @@ class ConstantReader:
         said = given.get("struct_info", given.get("ty"))
         info = self.types.info(said) if said is not None else None
         if "value" not in given or not isinstance(info, TensorStructInfo) or info.sharding is None:
-            raise self.source.problem(node, "R.dist.const takes a value and R.DTensor(…)", "expected 2 arguments")
+            raise self.source.problem(
+                node, "R.dist.const takes a value and R.DTensor(…)", "expected 2 arguments", kind=script.ARGUMENTS
+            )
         made = self.arguments.numbers(self.source.literal(given["value"]), info.dtype or "float32", given["value"])
         return Constant(made.data, sharding=info.sharding)
 
@@ -89,7 +92,7 @@ class ConstantReader:
             )  # fmt: skip
         values = table[key]
         if not isinstance(place, int) or not 0 <= place < len(values):
-            raise self.source.problem(index, f"there are {len(values)} constants", "no such constant")
+            raise self.source.problem(index, f"there are {len(values)} constants", "no such constant", kind=script.NAME)
         if values[place] is None or isinstance(values[place], str):
             raise self.source.problem(node, "this entry of the table is no tensor", "expected a constant")
         return Constant(np.asarray(values[place]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from relay2relax.core.errors.table import script
 from relay2relax.relax_ir.inference.op_signatures import (
     REQUIRED,
     Argument,
@@ -57,7 +58,7 @@ class ForeignReader:
         for keyword in keywords:
             if keyword not in params and name != "call_builtin_with_ctx":
                 raise self.source.problem(find_keyword(node, keyword), f"R.{name} has no such argument",
-                                          f"expected {', '.join(op.inputs)}")  # fmt: skip
+                                          f"expected {', '.join(op.inputs)}", kind=script.ARGUMENTS)  # fmt: skip
         found: list[Expr] = []
         layout: list[tuple[str, object]] = []
         for keyword, value in _in_order(signature(name), args, _in_today_s_words(keywords)):

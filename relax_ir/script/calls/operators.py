@@ -10,6 +10,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import script as mistakes
 from relay2relax.ops.registry.attributes import AttrField, attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relax_op
@@ -48,7 +49,9 @@ class OperatorReader:
         try:
             given = self.by_name(op, form, args, keywords, node)
         except TypeError as error:
-            raise self.source.problem(node, f"R.{name}: {error}", "expected other arguments") from None
+            raise self.source.problem(
+                node, f"R.{name}: {error}", "expected other arguments", kind=mistakes.ARGUMENTS
+            ) from None
         if form is not None and (self.says_more(op, form, given) or takes_scalar(op, form, given)):
             return self.foreign.call(name, args, keywords, node)
         return self.by_record(op, given, form, node)
@@ -80,7 +83,9 @@ class OperatorReader:
             names = [*op.inputs, *(field for field in fields if field not in op.script.omit)]
         title = f"R.{op.script.name} has no such argument"
         if len(args) > len(names):
-            raise self.source.problem(node, title, f"{len(args)} given, expected {', '.join(names)}")
+            raise self.source.problem(
+                node, title, f"{len(args)} given, expected {', '.join(names)}", kind=mistakes.ARGUMENTS
+            )
         given = dict(zip(names, args, strict=False))
         for keyword, value in keywords.items():
             if keyword in RESULT:
@@ -89,7 +94,10 @@ class OperatorReader:
                 raise self.source.problem(find_keyword(node, keyword), title, f"expected {', '.join(names)}")
             if keyword in given:
                 raise self.source.problem(
-                    node, f"R.{op.script.name}: the argument `{keyword}` is given twice", "given twice"
+                    node,
+                    f"R.{op.script.name}: the argument `{keyword}` is given twice",
+                    "given twice",
+                    kind=mistakes.ARGUMENTS,
                 )
             given[keyword] = value
         if form is not None and form.star is None:
@@ -127,17 +135,26 @@ class OperatorReader:
             if field.required and field.name not in values:
                 spelled = script.rename.get(field.name, field.name)
                 raise self.source.problem(
-                    node, f"R.{script.name}: the argument `{spelled}` is missing", f"expected `{spelled}`"
+                    node,
+                    f"R.{script.name}: the argument `{spelled}` is missing",
+                    f"expected `{spelled}`",
+                    kind=mistakes.ARGUMENTS,
                 )
         missing = [one for one in op.inputs[len(inputs) :] if not one.startswith("*")]
         if missing:
-            raise self.source.problem(node, f"R.{script.name}: the argument `{missing[0]}` is missing",
-                                      f"{len(inputs)} given, expected {', '.join(op.inputs)}")  # fmt: skip
+            raise self.source.problem(
+                node,
+                f"R.{script.name}: the argument `{missing[0]}` is missing",
+                f"{len(inputs)} given, expected {', '.join(op.inputs)}",
+                kind=mistakes.ARGUMENTS,
+            )
         args = self.inputs(op, inputs, node)
         try:
             return Call(op, args, op.attrs(**values))
         except (TypeError, Relay2RelaxError) as error:
-            raise self.source.problem(node, f"R.{script.name}: {error}", "expected other arguments") from None
+            raise self.source.problem(
+                node, f"R.{script.name}: {error}", "expected other arguments", kind=mistakes.ARGUMENTS
+            ) from None
 
     def inputs(self, op: OpDef, values: Sequence[object], node: ast.AST) -> tuple[Expr, ...]:
         """Return the arguments of an operator: bare numbers take the dtype of the tensor beside
@@ -174,7 +191,9 @@ class OperatorReader:
         at = find_keyword(node, field.name)
         value = plain(value)
         if _holds_struct_info(value):
-            raise self.source.problem(at, f"{op}: `{field.name}` is a value", "expected a value, found struct info")
+            raise self.source.problem(
+                at, f"{op}: `{field.name}` is a value", "expected a value, found struct info", kind=mistakes.STRUCT_INFO
+            )
         match field.kind:
             case "DataType" | "string" | "String":
                 if value is None:

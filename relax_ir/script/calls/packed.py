@@ -8,6 +8,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any, cast
 
+from relay2relax.core.errors.table import script
 from relay2relax.relax_ir.ir.expr import (
     CallDPSPacked,
     CallTIR,
@@ -114,7 +115,10 @@ class PackedReader:
         place = next((given[name] for name in ("out", *RESULT) if name in given), None)
         if place is None:
             raise self.source.problem(
-                node, "the call does not say what it returns", "expected struct info of the result"
+                node,
+                "the call does not say what it returns",
+                "expected struct info of the result",
+                kind=script.STRUCT_INFO,
             )
         found = self.values.value(place)
         if isinstance(found, ShapeExpr):
@@ -138,5 +142,5 @@ class PackedReader:
         infos = tuple(found) if isinstance(found, (list, tuple)) else (found,)
         if not all(isinstance(info, StructInfo) for info in infos):
             raise self.source.problem(node, "this is no struct info", "expected R.Tensor(…), or a list of struct info",
-                                      help="a shape needs `dtype=` beside it")  # fmt: skip
+                                      help="a shape needs `dtype=` beside it", kind=script.ARGUMENTS)  # fmt: skip
         return infos

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 
+from relay2relax.core.errors.table import script
 from relay2relax.relax_ir.ir.expr import (
     Call,
     DataTypeImm,
@@ -83,7 +84,9 @@ class CallReader:
         if not isinstance(callee, (GlobalVar, Var, ExternFunc)):
             raise self.source.problem(node.func, "this cannot be called", "expected a function")
         if node.keywords:
-            raise self.source.problem(node.keywords[0], "functions take their arguments in order", "no keywords here")
+            raise self.source.problem(
+                node.keywords[0], "functions take their arguments in order", "no keywords here", kind=script.ARGUMENTS
+            )
         if isinstance(callee, GlobalVar):
             self.arguments.require(callee, node.func)
         return Call(callee, tuple(self.values.argument(arg) for arg in node.args))
@@ -142,7 +145,9 @@ class CallReader:
         keywords = {}
         for keyword in node.keywords:
             if keyword.arg is None:
-                raise self.source.problem(keyword, "arguments are written out", "expected name=value")
+                raise self.source.problem(
+                    keyword, "arguments are written out", "expected name=value", kind=script.ARGUMENTS
+                )
             keywords[keyword.arg] = self.values.value(keyword.value)
         return self.operators.operator_call(name, args, keywords, node)
 
@@ -177,5 +182,5 @@ class CallReader:
         if len(given) == 1:
             given["value"] = next(iter(given.values()))
         if "value" not in given:
-            raise self.source.problem(node, "a value is missing", "expected one value")
+            raise self.source.problem(node, "a value is missing", "expected one value", kind=script.ARGUMENTS)
         return given["value"]

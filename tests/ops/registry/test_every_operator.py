@@ -91,7 +91,6 @@ def test_every_record_has_examples() -> None:
     assert sorted(set(RECORDS) - set(EXAMPLES)) == []
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("name", [name for name in RECORDS if name in EXAMPLES])
 def test_types_and_values(name: str) -> None:
     op = RECORDS[name]
