@@ -1,4 +1,4 @@
-"""What a test knows of a value and its type does not say: asserted, and then known to the checker."""
+"""What a test knows of a value, asserted, so that the checker of types knows it too."""
 
 from __future__ import annotations
 
