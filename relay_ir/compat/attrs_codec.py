@@ -194,10 +194,10 @@ def coerce(field: AttrField, value: object) -> object:
             return None
         if field.default is not MISSING:
             return field.default
-        raise ParseError(f"field {field.name!r}: expected {_describe(field.kind)}, found null")
+        raise ParseError(f"field {field.name!r}: expected {describe_kind(field.kind)}, found null")
     result = _coerced(field.kind, value)
     if result is None:
-        raise ParseError(f"field {field.name!r}: expected {_describe(field.kind)}, found {_shown(value)}")
+        raise ParseError(f"field {field.name!r}: expected {describe_kind(field.kind)}, found {_shown(value)}")
     return result
 
 
@@ -254,7 +254,8 @@ def _integer(value: object) -> int | None:
     return None if index is None else int(index())
 
 
-def _describe(kind: str) -> str:
+def describe_kind(kind: str) -> str:
+    """Return what a value of ``kind`` is, as messages say it."""
     words = {
         "int": "an integer",
         "Integer": "an integer",
@@ -269,9 +270,9 @@ def _describe(kind: str) -> str:
         "DataType": "a dtype",
     }
     if "|" in kind:
-        return " or ".join(_describe(one) for one in kind.split("|"))
+        return " or ".join(describe_kind(one) for one in kind.split("|"))
     if kind.startswith("Array<"):
-        inner = _describe(kind[6:-1])
+        inner = describe_kind(kind[6:-1])
         return f"an array of which each element is {inner}"
     return words.get(kind, kind)
 

@@ -12,7 +12,7 @@ from relay2relax.core.errors.table import reading
 from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_op
-from relay2relax.relay_ir.compat.attrs_codec import attrs_class, attrs_key, coerce
+from relay2relax.relay_ir.compat.attrs_codec import attrs_class, attrs_key, coerce, describe_kind
 from relay2relax.relay_ir.compat.older_calls import Modern, form_of_call, has_older_forms, modern_call, older_default
 from relay2relax.relay_ir.ir.device import VirtualDevice
 from relay2relax.relay_ir.ir.expr import Call, Expr, Op, OpaqueAttrs
@@ -27,11 +27,12 @@ TYPE_KEY = "attrs_type_key"
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One ``key=value`` as it was read, with the offsets where it stands."""
+    """One ``key=value`` as it was read, with the offsets where it and its value stand."""
 
     key: str
     value: object
     start: int
+    value_start: int
     end: int
 
 
@@ -42,6 +43,14 @@ def suggestion(name: str, known: Sequence[str]) -> str:
     """
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     return f"did you mean `{near[0]}`?" if near else ""
+
+
+def _attributes(names: Sequence[str]) -> str:
+    """Return the attributes ``names`` as a part of a sentence."""
+    quoted = [f"`{name}`" for name in names]
+    if len(quoted) == 1:
+        return f"attribute {quoted[0]}"
+    return f"attributes {', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
 class AttributeReader:
@@ -72,7 +81,8 @@ class AttributeReader:
             key = lexer.value
             lexer.advance()
             lexer.expect("=", f"and the value of attribute `{key}`")
-            found.append(Attribute(key, self.value(), start, lexer.previous_end))
+            value_start = lexer.start
+            found.append(Attribute(key, self.value(), start, value_start, lexer.previous_end))
             lexer.accept(",")
         return found
 
@@ -112,7 +122,7 @@ class AttributeReader:
             self._lexer.fail(
                 "attributes have no tuples", start, self._lexer.end, "write `[…]`", kind=reading.RELAY_ATTRIBUTE
             )
-        self._lexer.expect(")", "to close the value")
+        self._lexer.close("(", ")", start, "`)` to close the value")
         return value
 
     def of_call(self, record: OpDef | None, given: list[Attribute], start: int) -> object:
@@ -194,15 +204,20 @@ class AttributeReader:
             values |= older
             missing = [name for name in missing if name not in older]
         if missing:
-            title = f"{owner} needs attribute {', '.join(f'`{name}`' for name in missing)}"
+            title = f"{owner} needs {_attributes(missing)}"
             lexer.report(title, start, lexer.previous_end, "missing in this call", kind=reading.RELAY_ATTRIBUTE)
         return cls(**values) if len(lexer.problems) == before else NoAttrs()
 
     def _fitted(self, field: AttrField, one: Attribute) -> object:
         try:
             value = coerce(field, one.value)
-        except Relay2RelaxError as error:
-            self._lexer.report(error.diagnostics[0].title, one.start, one.end, kind=reading.RELAY_ATTRIBUTE)
+        except Relay2RelaxError:
+            self._lexer.report(
+                f"attribute `{one.key}` must be {describe_kind(field.kind)}",
+                one.value_start,
+                one.end,
+                kind=reading.RELAY_ATTRIBUTE,
+            )
             return None
         # A section count is boxed or not as it was written, which shows again in print.
         return one.value if "BoxInt" in field.kind else value

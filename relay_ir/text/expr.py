@@ -139,12 +139,12 @@ class ExpressionReader:
             params.append(self._parameter())
             if not lexer.accept(","):
                 break
+        if lexer.kind == "name" and not self.attributes.starts():
+            lexer.unexpected(f"a parameter, which begins with `%`, or an attribute: `{lexer.value}=…`")
         given = self.attributes.read()
-        if lexer.kind != ")":
-            lexer.unclosed("(", opened, "`,`, `)` or a parameter")
-        lexer.advance()
+        lexer.close("(", ")", opened, "an attribute or `)`" if given else "`,`, `)` or a parameter")
+        device, given = self._device(given)
         attrs = {one.key: self._stored(one.value) for one in given}
-        device = self._device(attrs.pop("virtual_device", None))
         ret_type = None
         if lexer.kind in ("->", "-"):
             arrow(lexer)
@@ -159,28 +159,34 @@ class ExpressionReader:
         start, name = lexer.start, lexer.value[1:]
         lexer.advance()
         device = None
+        opened = lexer.start
         if lexer.accept("{"):
             given = self.attributes.read()
-            lexer.expect("}", "after the attributes of the parameter")
-            known = {one.key: one.value for one in given}
-            device = self._device(known.pop("virtual_device", None))
-            if known:
+            lexer.close("{", "}", opened, "`}` after the attributes of the parameter")
+            device, others = self._device(given)
+            for one in others:
                 lexer.fail(
-                    f"a parameter has no attribute `{next(iter(known))}`",
-                    given[0].start,
-                    given[-1].end,
-                    kind=reading.RELAY_ATTRIBUTE,
+                    f"a parameter has no attribute `{one.key}`", one.start, one.end, kind=reading.RELAY_ATTRIBUTE
                 )
         return self._binder(name, start, device)
 
-    def _device(self, value: object) -> VirtualDevice | None:
-        if value is None:
-            return None
-        if not isinstance(value, VirtualDevice):
-            self.lexer.fail(
-                "`virtual_device` must refer to a VirtualDevice of the metadata", kind=reading.RELAY_METADATA
-            )
-        return value if value.constrained else None
+    def _device(self, given: list[Attribute]) -> tuple[VirtualDevice | None, list[Attribute]]:
+        """Return the device that ``virtual_device`` states, if it is given and constrains anything,
+        and the other attributes.
+        """
+        device = None
+        for one in given:
+            if one.key != "virtual_device":
+                continue
+            if one.value is not None and not isinstance(one.value, VirtualDevice):
+                self.lexer.fail(
+                    "`virtual_device` must refer to a VirtualDevice of the metadata",
+                    one.value_start,
+                    one.end,
+                    kind=reading.RELAY_METADATA,
+                )
+            device = one.value if one.value is not None and one.value.constrained else None
+        return device, [one for one in given if one.key != "virtual_device"]
 
     @staticmethod
     def _stored(value: object) -> object:
@@ -208,9 +214,7 @@ class ExpressionReader:
         opened = lexer.start
         lexer.expect("{", "and the body")
         body = self.block()
-        if lexer.kind != "}":
-            lexer.unclosed("{", opened, "`;` or `}`")
-        lexer.advance()
+        lexer.close("{", "}", opened, "`;` or `}`")
         return body
 
     def block(self, in_let: bool = False) -> Expr:
@@ -408,7 +412,11 @@ class ExpressionReader:
         """Read the index of a field of ``value``."""
         lexer = self.lexer
         if lexer.kind != "number" or not lexer.value.isdigit() or len(lexer.value) > 9:
-            lexer.unexpected("the index of a field", help="nested projections are written `(%x.0).1`")
+            nested = lexer.kind == "number" and "." in lexer.value
+            lexer.unexpected(
+                "the index of a field",
+                help="nested projections are written `(%x.0).1`" if nested else "fields have numbers: `%x.0`",
+            )
         index = int(lexer.value)
         lexer.advance()
         return self.located(TupleGetItem(value, index, lexer.span()), start)
@@ -421,7 +429,7 @@ class ExpressionReader:
         args: list[Expr] = []
         given: list[Attribute] = []
         attrs: object = None
-        while lexer.kind != ")":
+        while lexer.more("(", ")", opened):
             if self.attributes.starts():
                 given = self.attributes.read()
                 break
@@ -435,9 +443,7 @@ class ExpressionReader:
                 break
             args.append(self.block())
             separator(lexer, len(args), "(", ")", opened)
-        if lexer.kind != ")":
-            lexer.unclosed("(", opened, "`,` or `)`")
-        lexer.advance()
+        lexer.close("(", ")", opened, "`,` or `)`")
         if isinstance(callee, Op):
             older = self.attributes.of_older_call(callee.name, args, given, attrs, start)
             if older is not None:
@@ -607,9 +613,10 @@ class ExpressionReader:
     def _if(self, start: int) -> Expr:
         lexer = self.lexer
         lexer.advance()
+        opened = lexer.start
         lexer.expect("(", "and the condition")
         condition = self.block()
-        lexer.expect(")", "after the condition")
+        lexer.close("(", ")", opened, "`)` after the condition")
         then = self._scoped(self._braces)
         lexer.expect("else", "and the other branch")
         return self.located(If(condition, then, self._scoped(self._braces)), start)
@@ -634,12 +641,12 @@ class ExpressionReader:
         lexer.advance()
         fields: list[Expr] = []
         grouping = False
-        while lexer.kind != ")":
+        while lexer.more("(", ")", start):
             fields.append(self.block())
             if lexer.kind == ":=" and len(fields) == 1:
                 lexer.advance()
                 written = RefWrite(fields[0], self.block())
-                lexer.expect(")", "after the value that is written")
+                lexer.close("(", ")", start, "`)` after the value that is written")
                 return self.located(written, start)
             grouping = len(fields) == 1 and lexer.kind == ")"
             separator(lexer, len(fields), "(", ")", start)

@@ -129,7 +129,7 @@ class OlderTypes(TypeReader):
         lexer.advance()
         fields: list[Type] = []
         grouping = False
-        while lexer.kind != ")":
+        while lexer.more("(", ")", start):
             fields.append(self.read())
             grouping = len(fields) == 1 and lexer.kind == ")"
             separator(lexer, len(fields), "(", ")", start)

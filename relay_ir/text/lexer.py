@@ -61,6 +61,9 @@ KEYWORDS = {
     )
 }  # fmt: skip
 
+# What ends the innermost bracket that is open.
+_CLOSING = (")", "]", "}")
+
 _DESCRIPTIONS = {
     "graph": "a graph variable",
     "local": "a local variable",
@@ -212,10 +215,33 @@ class Lexer:
     def unclosed(self, opening: str, start: int, wanted: str) -> NoReturn:
         """Raise ParseError: ``wanted`` must stand here, in the bracket that was opened at offset
         ``start``.
+
+        Where the text ends here, or another bracket, it is the open one that is shown.
         """
         if self.kind == "end":
             self.fail(f"the text ends too early: `{opening}` is not closed", start, start + 1, "opened here")
+        if self.kind in _CLOSING:
+            self.fail(f"unexpected `{self.kind}`: `{opening}` is not closed", start, start + 1, "opened here")
         self.unexpected(wanted)
+
+    def close(self, opening: str, closing: str, start: int, wanted: str) -> None:
+        """Go on after the bracket that closes the one at offset ``start``; raises ParseError where
+        it does not stand here.
+        """
+        if self.kind != closing:
+            self.unclosed(opening, start, wanted)
+        self.advance()
+
+    def more(self, opening: str, closing: str, start: int) -> bool:
+        """Whether a list that was opened at offset ``start`` goes on.
+
+        Raises ParseError where the text ends, or another bracket, before the list is closed.
+        """
+        if self.kind == closing:
+            return False
+        if self.kind == "end" or self.kind in _CLOSING:
+            self.unclosed(opening, start, f"`{closing}`")
+        return True
 
     def enter(self, what: str, help: str = "") -> None:
         """Count one more level of nesting; raises ParseError where there are too many."""

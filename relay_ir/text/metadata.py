@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import reading
+from relay2relax.core.script_source import counted
 from relay2relax.relay_ir.ir.expr import Expr
 from relay2relax.relay_ir.ir.types import Type
 from relay2relax.relay_ir.text.lexer import Lexer, metadata_offsets
@@ -40,7 +41,7 @@ class MetadataReader:
             )
         if int(index) >= len(found):
             lexer.fail(
-                f"the metadata has {len(found)} objects `{key}`",
+                f"the metadata has {counted(len(found), 'object')} `{key}`",
                 label="no object with this index",
                 kind=reading.RELAY_METADATA,
             )

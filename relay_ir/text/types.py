@@ -151,11 +151,12 @@ class TypeReader:
     def _any_tensor(self) -> Type:
         lexer = self.lexer
         lexer.advance()
+        opened = lexer.start
         lexer.expect("[", "after `Tensor`")
         shape = self._shape()
         lexer.expect(",", "and the dtype of the tensor")
         dtype = self._dtype()
-        lexer.expect("]", "to close the tensor type")
+        lexer.close("[", "]", opened, "`]` to close the tensor type")
         return TensorType(shape, dtype)
 
     def _shape(self) -> tuple[Extent, ...]:
@@ -208,7 +209,7 @@ def sequence(lexer: Lexer, opening: str, closing: str, item: Callable[[], Item])
     start = lexer.start
     lexer.expect(opening)
     found: list[Item] = []
-    while lexer.kind != closing:
+    while lexer.more(opening, closing, start):
         found.append(item())
         separator(lexer, len(found), opening, closing, start)
     lexer.advance()
@@ -221,7 +222,7 @@ def separator(lexer: Lexer, count: int, opening: str, closing: str, start: int) 
     The last comma may be missing or not; of the others TVM's reader, by accident, demands only the
     first.
     """
-    if not lexer.accept(",") and lexer.kind != closing and (count == 1 or lexer.kind == "end"):
+    if not lexer.accept(",") and lexer.kind != closing and count == 1:
         lexer.unclosed(opening, start, f"`,` or `{closing}`")
 
 
