@@ -108,8 +108,10 @@ def convert(
     dims: DimsOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Translate MODEL to Relax: write the script, params as safetensors, the graph as JSON, and a
-    summary.
+    """Translate MODEL to Relax, as a script for today's TVM.
+
+    Writes the script, params as safetensors, the graph as JSON, and a summary. The files are called
+    as MODEL is; of a file called `model`, as its folder.
     """
     from relay2relax.cli import convert as command
 
@@ -135,8 +137,10 @@ def export(
         ),
     ] = "native",
 ) -> None:
-    """Write MODEL as a C library that runs without Python: header, sources, weights, a command, a
-    Makefile.
+    """Write MODEL as a C library that needs no Python.
+
+    Writes header, sources, weights, a command, and a Makefile. The files are called as MODEL is; of
+    a file called `model`, as its folder.
     """
     from relay2relax.cli import export as command
 
@@ -157,7 +161,10 @@ def compare(
     per_node: Annotated[bool, typer.Option("--per-node", help="Find the first node whose value differs.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run MODEL as Relay and as both translations; exit 1 where an output disagrees."""
+    """Run MODEL as Relay and as both translations.
+
+    The exit code is 1 where an output disagrees.
+    """
     from relay2relax.cli import compare as command
 
     chosen = [one.value for one in backend] if backend else ["numpy", "c"]
@@ -177,7 +184,10 @@ def run(
     ] = None,
     seed: Seed = 0,
     out: Annotated[Optional[Path], typer.Option("--out", "-o", help="Write outputs to this .npz file.")] = None,
-    profile: Annotated[bool, typer.Option("--profile", help="Show time and rates of every C kernel.")] = False,
+    profile: Annotated[
+        bool,
+        typer.Option("--profile", help="Show time and rates of every kernel (--backend c with --via graph or tir)."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run MODEL and print or save its outputs."""
@@ -219,7 +229,10 @@ def doctor(as_json: AsJson = False) -> None:
 def explain(
     code: Annotated[str, typer.Argument(metavar="CODE", help="A code of an error, such as R2R-0203, or `all`.")],
 ) -> None:
-    """Show what an error means: what is expected and why, an example, and its mend."""
+    """Show what the code of an error means.
+
+    Says what is expected and why, with an example and its mend.
+    """
     from relay2relax.cli import explain as command
 
     command.run(code)
@@ -227,7 +240,10 @@ def explain(
 
 @app.command()
 def demo() -> None:
-    """Convert the dynamic-batch MLP that ships with the package, show every stage, and compare."""
+    """Show every stage of a model that ships with the package.
+
+    Converts an MLP with a dynamic batch both ways, and compares.
+    """
     from relay2relax.cli import demo as command
 
     command.run()

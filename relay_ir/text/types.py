@@ -171,7 +171,9 @@ class TypeReader:
         try:
             to_code(name)
         except DTypeError:
-            self.lexer.fail(f"unknown type {written!r}", start, start + len(written))
+            self.lexer.fail(
+                f"unknown type {written!r}", start, start + len(written), "expected a dtype such as `float32`"
+            )
         return name
 
     def extent(self) -> Extent:

@@ -25,8 +25,8 @@ MALFORMED = ErrorKind(
 RELAY_SYNTAX = ErrorKind(
     "R2R-0101",
     "the text is not Relay",
-    """A token stands where the grammar has another. The carets show where; the line below says what
-    was expected there. Texts of TVM 0.6 to 0.19 are read.""",
+    """A token stands where the grammar has another, or a type is not one of Relay's. The carets show
+    where, and the words beside them what was expected. Texts of TVM 0.6 to 0.19 are read.""",
     """
     def @main(%x: Tensor[(2), float32]) {
       add(%x, )%x
