@@ -14,6 +14,7 @@ import typer
 app = typer.Typer(
     name="relay2relax",
     help="Carry models out of Relay, the graph IR that Apache TVM removed, into Relax.",
+    epilog="An error is printed with its code: `relay2relax explain CODE` says more of it.",
     no_args_is_help=True,
     add_completion=False,
     context_settings={"max_content_width": 120},

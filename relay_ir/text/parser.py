@@ -124,9 +124,14 @@ class _ModuleReader:
             case "global":
                 lexer.fail("only Relay functions can be read", label="expected `def`, `type` or `extern type`")
             case _:
+                script = lexer.value in ("from", "import")
+                elsewhere = (
+                    "a TVMScript of Relax is read by relax_ir.parse"
+                    if script
+                    else "an expression on its own is read by parse_expr"
+                )
                 lexer.unexpected(
-                    "`def`, `type`, `extern type` or the metadata section",
-                    help="" if self.functions else "an expression on its own is read by parse_expr",
+                    "`def`, `type`, `extern type` or the metadata section", help="" if self.functions else elsewhere
                 )
 
     def _type_definition(self) -> None:
