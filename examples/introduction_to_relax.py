@@ -21,13 +21,17 @@ def main() -> None:
     # One high-level function and a TensorIR function for each distinct operator.
     relax_mod = translator.lower_to_tir(relay_mod["main"])
     relax_main = relax_mod["main"]
+    assert isinstance(relax_main, relax_ir.Function)
     print(relax_ir.print_function(relax_main))
     batch_flatten = relax_mod["batch_flatten"]
+    assert isinstance(batch_flatten, tir.PrimFunc)
     print("\n".join(tir.print_prim_func(batch_flatten)))
 
     # The unknown batch is one symbolic dimension from the input to the result.
-    assert isinstance(relax_main, relax_ir.Function)
-    print(f"{relax_main.params[0].info.shape[0]} is in {relax_ir.print_struct_info(relax_main.ret)}")
+    taken = relax_main.params[0].info
+    assert isinstance(taken, relax_ir.TensorStructInfo)
+    assert taken.shape is not None
+    print(f"{taken.shape[0]} is in {relax_ir.print_struct_info(relax_main.ret)}")
 
     # Build for the virtual machine, and see what was built.
     executable = backends.build(relax_mod, target="numpy")

@@ -4,9 +4,14 @@ The model is that of TVM's "Understand Relax Abstraction". Both modules are writ
 live Python, built, run with batches of several sizes, and compared with numpy.
 """
 
+# TVMScript is Python in form alone: its annotations, loops and blocks are read, not run.
+# mypy: disable-error-code="valid-type, name-defined"
+# mypy: disable-error-code="attr-defined, operator, arg-type, untyped-decorator, no-untyped-def"
+
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -88,7 +93,8 @@ class LowLevel:
 
 def numpy_mlp(data: np.ndarray, w0: np.ndarray, b0: np.ndarray, w1: np.ndarray, b1: np.ndarray) -> np.ndarray:
     """The model in numpy."""
-    return np.maximum(data @ w0 + b0, 0) @ w1 + b1
+    result: np.ndarray = np.maximum(data @ w0 + b0, 0) @ w1 + b1
+    return result
 
 
 def weights(hidden: int) -> list[np.ndarray]:
@@ -101,7 +107,9 @@ def weights(hidden: int) -> list[np.ndarray]:
 def main(target: str = "numpy") -> None:
     """Print, build and run both modules; fails where one disagrees with numpy."""
     high_level = relax_ir.IRModule({relax_ir.GlobalVar("main"): relax_mlp})
-    for module, hidden in ((high_level, 128), (LowLevel, 256)):
+    # The decorator has made a module of the class.
+    modules: list[tuple[Any, int]] = [(high_level, 128), (LowLevel, 256)]
+    for module, hidden in modules:
         print(module.script())
         # What was printed is a program again, the same one.
         assert relax_ir.structural_equal(relax_ir.parse(module.script()), module)

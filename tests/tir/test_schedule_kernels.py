@@ -4,6 +4,7 @@ code.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedule_examples import PROGRAMS, blur, chain, data, dense, matmul, on_numpy, random_schedule, softmax
+from typed import of_type
 
 from relay2relax.tir import PrimFunc, TIRError, check_prim_func, te
 from relay2relax.tir.ir.expr import IntImm, Var
-from relay2relax.tir.ir.stmt import Allocate, BlockRealize, For, If, LoopKind, Seq
+from relay2relax.tir.ir.stmt import Allocate, BlockRealize, For, If, LoopKind, Seq, Stmt
 from relay2relax.tir.ir.visit import map_stmt, statements
 from relay2relax.tir.schedule import Intrinsic, Schedule
 from relay2relax.tir.schedule.private import lowered_stage
@@ -34,7 +36,7 @@ def outer_product(rows: int = 4, columns: int = 8, inner: int = 4) -> Intrinsic:
     """Return the kernel that adds a product of small matrices, the columns as vectors."""
     whole = Schedule(matmul(rows, columns, inner))
     whole.decompose_reduction("c", whole.get_loops("c")[0])
-    update = whole.func.body.stmts[1]
+    update = of_type(whole.func.body, Seq).stmts[1]
     described = PrimFunc("kernel", whole.func.params, whole.func.buffer_map, update)
 
     def steps(s: Schedule) -> None:
@@ -93,28 +95,34 @@ def overlapping() -> Schedule:
 
 def test_what_parts_make_for_themselves_is_their_own() -> None:
     s = overlapping()
-    first = s.func.body.stmts[0]
+    first = of_type(s.func.body, Seq).stmts[0]
     own = [node.buffer for node in statements(lowered_stage(s.func, first)) if isinstance(node, Allocate)]
-    assert [(one.name, [extent.value for extent in one.shape]) for one in own] == [("flat", [6, 6])]
+    assert [(one.name, [of_type(extent, IntImm).value for extent in one.shape]) for one in own] == [("flat", [6, 6])]
     # Sums that go on in another iteration of a loop around are nobody's own.
     s = Schedule(dense(8))
     i, j, k = s.get_loops("product")
     s.reorder(k, i, j)
     s.parallel(i)
-    assert not any(isinstance(node, Allocate) for node in statements(lowered_stage(s.func, s.func.body.stmts[0])))
+    assert not any(
+        isinstance(node, Allocate) for node in statements(lowered_stage(s.func, of_type(s.func.body, Seq).stmts[0]))
+    )
+
+
+def in_place_of(old: Stmt, new: Stmt) -> Callable[[Stmt], Stmt | None]:
+    return lambda node: new if node is old else None
 
 
 def test_what_is_made_once_for_all_iterations_is_nobodys_own() -> None:
     s = Schedule(chain())
     loop = s.get_loops("turned")[0]
     s.compute_at("double", loop)
-    stage = s.func.body.stmts[0]
+    stage = of_type(s.func.body, Seq).stmts[0]
     assert any(isinstance(node, Allocate) for node in statements(lowered_stage(s.func, stage)))
     producer = next(node for node in statements(stage) if isinstance(node, BlockRealize))
     once = replace(producer, predicate=loop.equal(0))
     for other in (once, If(loop.equal(0), producer)):
-        changed = map_stmt(stage, lambda expr: expr, lambda node, other=other: other if node is producer else None)
-        func = replace(s.func, body=Seq((changed, *s.func.body.stmts[1:])))
+        changed = map_stmt(stage, lambda expr: expr, in_place_of(producer, other))
+        func = replace(s.func, body=Seq((changed, *of_type(s.func.body, Seq).stmts[1:])))
         assert not any(isinstance(node, Allocate) for node in statements(lowered_stage(func, changed)))
 
 

@@ -53,7 +53,7 @@ CASES: dict[str, tuple[str, list[Any], Any]] = {
     "argwhere": ("argwhere(%a)", [MASK], np.argwhere(MASK).astype("int32")),
     "argwhere of nothing": ("argwhere(%a)", [np.zeros((2, 2), "int32")], np.zeros((0, 2), "int32")),
     "arange": ("arange(%a, %b, %c, start=%a, stop=%b, step=%c, dtype=\"float32\")",
-               [np.float32(1), np.float32(2), np.float32(0.3)], np.arange(1, 2, 0.3, "float32")),
+               [np.float32(1), np.float32(2), np.float32(0.3)], np.arange(1, 2, 0.3, dtype="float32")),
     "arange downwards": ("arange(%a, %b, %c, start=%a, stop=%b, step=%c, dtype=\"int32\")",
                          [np.int32(7), np.int32(0), np.int32(-3)], np.array([7, 4, 1], "int32")),
 }  # fmt: skip

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax import backends, translator
-from relay2relax.relay_ir import Expr, Function, Tuple, TupleGetItem, const
+from relay2relax.relay_ir import Call, Expr, Function, Tuple, TupleGetItem, const
 from relay2relax.relay_ir.build import op
 
 pytestmark = pytest.mark.tvm
@@ -43,26 +44,26 @@ def same_matrix_twice() -> Expr:
     """A product by a transposed matrix that is used as it stands as well."""
     matrix = const(np.array([[[1, 2], [3, 4]]], np.float32))
     product = op.nn.batch_matmul(matrix, matrix, transpose_a=False, transpose_b=True)
-    return op.add(product, matrix)
+    return of_type(op.add(product, matrix), Call)
 
 
 def shared_bias() -> Expr:
     """Channels whose bias is added to their rows as well."""
     bias = floats(1, 2)
-    return op.add(op.nn.bias_add(const(np.zeros((1, 2, 2), np.float32)), bias, axis=1), bias)
+    return of_type(op.add(op.nn.bias_add(const(np.zeros((1, 2, 2), np.float32)), bias, axis=1), bias), Call)
 
 
 def shared_kernel() -> Expr:
     """Two convolutions by one kernel of one tap."""
     kernel = const(np.full((1, 1, 1), 2, np.float32))
-    return op.add(op.nn.conv1d(floats([[1, 2]]), kernel), op.nn.conv1d(floats([[5, 6]]), kernel))
+    return of_type(op.add(op.nn.conv1d(floats([[1, 2]]), kernel), op.nn.conv1d(floats([[5, 6]]), kernel)), Call)
 
 
 def gelu_of_other_constants() -> Expr:
     """The shape of gelu with numbers that are not gelu's."""
     x = floats(0.0, 1.0)
     inner = op.add(const(np.float32(0.3)), op.multiply(op.erf(op.multiply(x, const(np.float32(0.0)))), x))
-    return op.multiply(x, inner)
+    return of_type(op.multiply(x, inner), Call)
 
 
 def batch_norm(epsilon: float) -> Expr:
@@ -243,7 +244,7 @@ CASES = {
 
 @lru_cache(maxsize=None)
 def results(translate: Any) -> dict[str, np.ndarray]:
-    program = Function([], Tuple(tuple(case.call for case in CASES.values())))
+    program = Function((), Tuple(tuple(case.call for case in CASES.values())))
     found = backends.build(translate(program), target="tvm")["main"]()
     return dict(zip(CASES, found, strict=True))
 

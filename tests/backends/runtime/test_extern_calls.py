@@ -42,7 +42,8 @@ class Module:
 def run(body: str, target: str, constant: bool = False) -> np.ndarray:
     """Return what the tensor program ``body`` makes of DATA."""
     result = backends.VirtualMachine(build(body, target, constant))["main"](DATA)
-    return np.asarray(result) - (DATA + DATA)
+    found: np.ndarray = np.asarray(result) - (DATA + DATA)
+    return found
 
 
 @pytest.mark.parametrize("target", TARGETS)

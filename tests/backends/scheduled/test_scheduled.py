@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax import backends, relax_ir, relay_ir, translator
 from relay2relax.backends.c.machine import Machine
@@ -68,7 +69,7 @@ def @main(%x: Tensor[(4, 37), int32]) {
 def arguments(mod: relay_ir.IRModule) -> list[np.ndarray]:
     found = []
     for param in mod["main"].params:
-        type_ = mod.types[param]
+        type_ = of_type(mod.types[param], relay_ir.TensorType)
         shape = [extent if isinstance(extent, int) else 6 for extent in type_.shape]
         value = RANDOM.standard_normal(shape) if type_.dtype == "float32" else RANDOM.integers(-50, 50, shape)
         found.append(value.astype(type_.dtype))
@@ -137,7 +138,9 @@ def test_stages_are_fused_and_weights_are_packed_ahead() -> None:
     mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS["dense chain with odd extents"]))
     weight = RANDOM.standard_normal((19, 33)).astype("float32")
     program = backends.schedule_module(translator.via_graph(mod, {"w": weight}), Machine())
-    calls = [binding.value for block in program["main"].body.blocks for binding in block.bindings]
+    calls = [
+        binding.value for block in of_type(program["main"], relax_ir.Function).body.blocks for binding in block.bindings
+    ]
     functions = [call.func.name for call in calls if isinstance(call, relax_ir.CallTIR)]
     # Bias and relu have become part of what reads them.
     assert not [name for name in functions if "add" in name or "relu" in name]

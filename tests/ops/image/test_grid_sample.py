@@ -5,11 +5,14 @@ here.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from typed import relay_record
 
-from relay2relax.ops import OpError, TensorType, relay_op
+from relay2relax.ops import OpError, TensorType
 from relay2relax.tir.extent import ANY
 
 RANDOM = np.random.default_rng(6)
@@ -22,7 +25,9 @@ def normal(*shape: int) -> np.ndarray:
 @pytest.mark.parametrize("method", ["bilinear", "nearest", "bicubic"])
 @pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("align_corners", [True, False])
-def test_grid_sample(check, torch, method, padding_mode, align_corners):
+def test_grid_sample(
+    check: Callable[..., None], torch: Any, method: str, padding_mode: str, align_corners: bool
+) -> None:
     x = normal(2, 3, 5, 7)
     grid = RANDOM.uniform(-1.9, 1.9, (2, 2, 4, 6)).astype(np.float32)
     expected = torch.nn.functional.grid_sample(
@@ -34,7 +39,7 @@ def test_grid_sample(check, torch, method, padding_mode, align_corners):
 
 @pytest.mark.parametrize("method", ["bilinear", "nearest"])
 @pytest.mark.parametrize("padding_mode", ["zeros", "reflection"])
-def test_grid_sample_of_volumes(check, torch, method, padding_mode):
+def test_grid_sample_of_volumes(check: Callable[..., None], torch: Any, method: str, padding_mode: str) -> None:
     x = normal(1, 2, 3, 4, 5)
     grid = RANDOM.uniform(-1.5, 1.5, (1, 3, 2, 3, 4)).astype(np.float32)
     expected = torch.nn.functional.grid_sample(
@@ -44,14 +49,14 @@ def test_grid_sample_of_volumes(check, torch, method, padding_mode):
     check("image.grid_sample", [x, grid], expected, symbols=False, reduction=256, **attrs)
 
 
-def test_an_axis_of_one_element_reflects_onto_itself(run_op, agrees):
+def test_an_axis_of_one_element_reflects_onto_itself(run_op: Callable[..., Any], agrees: Callable[..., None]) -> None:
     grid = np.full((1, 2, 1, 1), 0.75, np.float32)
     x = np.full((1, 1, 1, 1), 3, np.float32)
     agrees(run_op("image.grid_sample", {"padding_mode": "reflection"}, x, grid), x)
 
 
-def test_grid_sample_refuses():
-    op = relay_op("image.grid_sample")
+def test_grid_sample_refuses() -> None:
+    op = relay_record("image.grid_sample")
     with pytest.raises(OpError, match='layout is "NHWC"'):
         op.infer(op.attrs(layout="NHWC"), TensorType((1, 2, 3, 4)), TensorType((1, 2, 3, 4)))
     with pytest.raises(OpError, match="the grid has 3 dimensions"):
@@ -64,18 +69,20 @@ def test_grid_sample_refuses():
         op.numpy(op.attrs(padding_mode="wrap"), normal(1, 1, 2, 2), normal(1, 2, 1, 1))
 
 
-def test_affine_grid(check, torch):
+def test_affine_grid(check: Callable[..., None], torch: Any) -> None:
     matrices = normal(3, 2, 3)
     points = torch.nn.functional.affine_grid(torch.tensor(matrices), [3, 1, 4, 6], align_corners=True)
     expected = points.numpy().transpose(0, 3, 1, 2)
     check("image.affine_grid", [matrices], expected, symbols=False, target_shape=(4, 6))
-    op = relay_op("image.affine_grid")
+    op = relay_record("image.affine_grid")
     assert op.infer(op.attrs((4, 6)), TensorType((ANY, 2, 3))) == TensorType((ANY, 2, 4, 6))
     with pytest.raises(OpError, match="no step"):
         op.numpy(op.attrs((1, 6)), matrices)
 
 
-def crop(x, boxes, owners, size, method, value):
+def crop(
+    x: np.ndarray, boxes: np.ndarray, owners: np.ndarray, size: tuple[int, int], method: str, value: float
+) -> np.ndarray:
     """Return the crops of an image (N, H, W, C), point by point."""
     result = np.zeros((len(boxes), *size, x.shape[3]), np.float32)
     for b, i, j in itertools.product(range(len(boxes)), *map(range, size)):
@@ -102,7 +109,7 @@ def crop(x, boxes, owners, size, method, value):
 @pytest.mark.parametrize("method", ["bilinear", "nearest_neighbor"])
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
 @pytest.mark.parametrize("size", [(3, 4), (1, 2)])
-def test_crop_and_resize(check, method, layout, size):
+def test_crop_and_resize(check: Callable[..., None], method: str, layout: str, size: tuple[int, int]) -> None:
     x = normal(2, 6, 7, 3)
     boxes = np.array([[0.11, 0.23, 0.87, 0.71], [0.9, -0.21, 0.13, 1.07]], np.float32)
     owners = np.array([1, 0], np.int32)
@@ -113,8 +120,8 @@ def test_crop_and_resize(check, method, layout, size):
     check("image.crop_and_resize", args, expected.transpose(axes), symbols=False, reduction=16, **attrs)
 
 
-def test_crop_refuses():
-    op = relay_op("image.crop_and_resize")
+def test_crop_refuses() -> None:
+    op = relay_record("image.crop_and_resize")
     types = TensorType((1, 3, 5, 5)), TensorType((ANY, 4)), TensorType((ANY,), "int32")
     assert op.infer(op.attrs(crop_size=(2, 3)), *types) == TensorType((ANY, 3, 2, 3))
     with pytest.raises(OpError, match="crop_size"):
@@ -126,10 +133,10 @@ def test_crop_refuses():
 
 
 @pytest.mark.parametrize("layouts", [("NCHW", "IHW"), ("NHWC", "HWI")])
-def test_dilation(check, layouts):
+def test_dilation(check: Callable[..., None], layouts: tuple[str, str]) -> None:
     x, w = normal(2, 3, 6, 7), normal(3, 2, 3)
     padded = np.pad(x, ((0, 0), (0, 0), (1, 0), (2, 1)))
-    attrs = {"strides": (2, 1), "dilations": (2, 1), "padding": (1, 2, 0, 1)}
+    attrs: dict[str, Any] = {"strides": (2, 1), "dilations": (2, 1), "padding": (1, 2, 0, 1)}
     expected = np.full((2, 3, 3, 8), -np.inf, np.float32)
     for i, j in itertools.product(range(2), range(3)):
         expected = np.maximum(expected, padded[:, :, i * 2 : i * 2 + 5 : 2, j : j + 8] + w[:, i, j, None, None])
@@ -140,8 +147,8 @@ def test_dilation(check, layouts):
     check("image.dilation2d", args, expected.transpose(x_axes), symbols=False, **attrs)
 
 
-def test_dilation_refuses():
-    op = relay_op("image.dilation2d")
+def test_dilation_refuses() -> None:
+    op = relay_record("image.dilation2d")
     with pytest.raises(OpError, match="channels"):
         op.infer(op.attrs(), TensorType((1, 3, 5, 5)), TensorType((4, 2, 2)))
     with pytest.raises(OpError, match="a window of 7"):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
+from typed import relay_record
 
-from relay2relax.ops import OpError, TensorType, relay_op
+from relay2relax.ops import OpError, TensorType
 from relay2relax.tir.extent import ANY
 from relay2relax.tir.ir.expr import FloatImm, Var
 
 RANDOM = np.random.default_rng(5)
-RESIZE = relay_op("image.resize2d")
-DYNAMIC = relay_op("dyn.image.resize2d")
+RESIZE = relay_record("image.resize2d")
+DYNAMIC = relay_record("dyn.image.resize2d")
 
 
 def normal(*shape: int) -> np.ndarray:
@@ -22,7 +26,7 @@ def floats(*values: float) -> tuple[FloatImm, ...]:
     return tuple(FloatImm(value, "float32") for value in values)
 
 
-def onnx_resize(x: np.ndarray, size: tuple[int, ...], **attributes: object) -> np.ndarray:
+def onnx_resize(x: np.ndarray, size: tuple[int, ...], **attributes: Any) -> np.ndarray:
     """Return what ONNX Runtime's Resize makes of an image with channels first."""
     onnx, runtime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
     roi = attributes.pop("roi", ())
@@ -39,7 +43,7 @@ def onnx_resize(x: np.ndarray, size: tuple[int, ...], **attributes: object) -> n
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, {"x": x})[0]
+    return np.asarray(session.run(None, {"x": x})[0])
 
 
 SIZES = [(8, 14), (5, 9), (3, 3), (4, 7)]
@@ -48,7 +52,7 @@ SIZES = [(8, 14), (5, 9), (3, 3), (4, 7)]
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("mode", ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"])
 @pytest.mark.parametrize("method", ["linear", "cubic"])
-def test_interpolation(check, size, mode, method):
+def test_interpolation(check: Callable[..., None], size: tuple[int, int], mode: str, method: str) -> None:
     x = normal(1, 2, 4, 7)
     expected = onnx_resize(x, size, mode=method, coordinate_transformation_mode=mode, cubic_coeff_a=-0.75)
     attrs = {"size": size, "method": method, "coordinate_transformation_mode": mode, "cubic_alpha": -0.75}
@@ -58,7 +62,7 @@ def test_interpolation(check, size, mode, method):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("mode", ["half_pixel", "align_corners", "asymmetric"])
 @pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
-def test_nearest(check, size, mode, rounding):
+def test_nearest(check: Callable[..., None], size: tuple[int, int], mode: str, rounding: str) -> None:
     x = normal(2, 1, 4, 7)
     expected = onnx_resize(x, size, mode="nearest", coordinate_transformation_mode=mode, nearest_mode=rounding)
     attrs = {"size": size, "method": "nearest_neighbor", "coordinate_transformation_mode": mode}
@@ -66,7 +70,7 @@ def test_nearest(check, size, mode, rounding):
 
 
 @pytest.mark.parametrize("method", ["linear", "cubic"])
-def test_region_of_the_source(check, method):
+def test_region_of_the_source(check: Callable[..., None], method: str) -> None:
     x = normal(1, 1, 6, 8)
     attrs = {"mode": method, "cubic_coeff_a": -0.5, "extrapolation_value": 7.0}
     roi = (0, 0, 0.25, -0.125, 1, 1, 1.25, 0.5)
@@ -78,7 +82,7 @@ def test_region_of_the_source(check, method):
     check("image.resize2d", [x], expected, symbols=False, reduction=64, **given)
 
 
-def test_taps_outside_may_be_left_out(check):
+def test_taps_outside_may_be_left_out(check: Callable[..., None]) -> None:
     x = normal(1, 1, 5, 6)
     attrs = {"coordinate_transformation_mode": "half_pixel", "cubic_coeff_a": -0.5, "exclude_outside": 1}
     expected = onnx_resize(x, (7, 9), mode="cubic", **attrs)
@@ -86,7 +90,7 @@ def test_taps_outside_may_be_left_out(check):
 
 
 @pytest.mark.parametrize("layout", ["NCW", "NWC"])
-def test_one_dimension(check, torch, layout):
+def test_one_dimension(check: Callable[..., None], torch: Any, layout: str) -> None:
     x = normal(2, 3, 5)
     expected = torch.nn.functional.interpolate(torch.tensor(x), size=8, mode="linear").numpy()
     axes = ["NCW".index(letter) for letter in layout]
@@ -95,7 +99,7 @@ def test_one_dimension(check, torch, layout):
 
 
 @pytest.mark.parametrize("layout", ["NCDHW", "NDHWC"])
-def test_three_dimensions(check, torch, layout):
+def test_three_dimensions(check: Callable[..., None], torch: Any, layout: str) -> None:
     x = normal(1, 2, 3, 4, 5)
     resized = torch.nn.functional.interpolate(torch.tensor(x), size=(5, 3, 8), mode="trilinear", align_corners=True)
     axes = ["NCDHW".index(letter) for letter in layout]
@@ -103,7 +107,7 @@ def test_three_dimensions(check, torch, layout):
     check("image.resize3d", [x.transpose(axes)], resized.numpy().transpose(axes), symbols=False, reduction=64, **attrs)
 
 
-def test_region_of_three_dimensions_is_listed_backwards(check):
+def test_region_of_three_dimensions_is_listed_backwards(check: Callable[..., None]) -> None:
     x = np.arange(4 * 3 * 2, dtype=np.float32).reshape(1, 1, 4, 3, 2)
     attrs = {
         "size": (2, 3, 2), "roi": floats(0, 0, 1 / 3, 1, 1, 2 / 3),
@@ -112,7 +116,9 @@ def test_region_of_three_dimensions_is_listed_backwards(check):
     check("image.resize3d", [x], x[:, :, 1:3], symbols=False, reduction=64, **attrs)
 
 
-def test_integers_are_truncated_and_channels_may_be_split(run_op, agrees):
+def test_integers_are_truncated_and_channels_may_be_split(
+    run_op: Callable[..., Any], agrees: Callable[..., None]
+) -> None:
     x = np.array([[0, 10], [-7, 5]], np.int8).reshape(1, 1, 2, 2, 1)
     attrs = {"size": (2, 3), "layout": "NCHW1c", "coordinate_transformation_mode": "align_corners"}
     agrees(run_op("image.resize2d", attrs, x), np.array([[0, 5, 10], [-7, -1, 5]], np.int8).reshape(1, 1, 2, 3, 1))
@@ -121,7 +127,9 @@ def test_integers_are_truncated_and_channels_may_be_split(run_op, agrees):
 
 
 @pytest.mark.parametrize("method", ["linear", "nearest_neighbor"])
-def test_batch_and_source_may_be_symbolic(run_op, agrees, torch, method):
+def test_batch_and_source_may_be_symbolic(
+    run_op: Callable[..., Any], agrees: Callable[..., None], torch: Any, method: str
+) -> None:
     x = normal(3, 2, 5, 5)
     mode = "bilinear" if method == "linear" else "nearest-exact"
     expected = torch.nn.functional.interpolate(torch.tensor(x), size=(9, 8), mode=mode).numpy()
@@ -129,7 +137,7 @@ def test_batch_and_source_may_be_symbolic(run_op, agrees, torch, method):
     agrees(run_op("image.resize2d", attrs, x, batch=[3, 5], reduction=16), expected, 16)
 
 
-def test_size_as_input(agrees, torch):
+def test_size_as_input(agrees: Callable[..., None], torch: Any) -> None:
     x = normal(1, 2, 5, 6)
     args = (x, np.array([7, 4]), np.zeros(0, np.float32))
     expected = torch.nn.functional.interpolate(torch.tensor(x), size=(7, 4), mode="bilinear").numpy()
@@ -138,7 +146,7 @@ def test_size_as_input(agrees, torch):
     assert found == TensorType((1, 2, ANY, ANY))
 
 
-def test_types():
+def test_types() -> None:
     n = Var("n")
     assert RESIZE.infer(RESIZE.attrs(size=(8, n)), TensorType((ANY, 3, 5, 5))) == TensorType((ANY, 3, 8, n))
     found = RESIZE.infer(RESIZE.attrs(size=(8, 9), layout="NHWC", out_dtype="int8"), TensorType((1, 5, 5, n)))
@@ -164,6 +172,6 @@ def test_types():
         ({"size": (1, 2), "coordinate_transformation_mode": "align_corners"}, "extent of 1"),
     ],
 )
-def test_refused(attrs, message):
+def test_refused(attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(OpError, match=message):
         RESIZE.numpy(RESIZE.attrs(**{"size": (2, 2), **attrs}), normal(1, 1, 4, 4))

@@ -94,7 +94,7 @@ def run(mod: relay_ir.IRModule, params: dict[str, np.ndarray], *data: np.ndarray
 def reference(found: Any, **data: np.ndarray) -> np.ndarray:
     ort = pytest.importorskip("onnxruntime")
     session = ort.InferenceSession(found.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, data)[0]
+    return np.asarray(session.run(None, data)[0])
 
 
 def test_a_residual_network() -> None:

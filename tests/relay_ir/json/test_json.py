@@ -7,13 +7,15 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typed import of_type
 
 from relay2relax import relay_ir
 from relay2relax.core import ParseError, Relay2RelaxError
@@ -25,6 +27,9 @@ from relay2relax.relay_ir.json.reader import decode_nodes, load_json_object
 from relay2relax.relay_ir.json.writer import encode_metadata, type_key
 from relay2relax.tir.extent import ANY
 from relay2relax.tir.ir.expr import IntImm, SizeVar, Var
+
+if TYPE_CHECKING:
+    from tests.conftest import ModelCase
 
 # The example of the format's description: fn (%x: Tensor[(2, ?), float32]) { nn.softmax(%x, axis=1)
 # }
@@ -128,7 +133,8 @@ def meaning(text: str, table: dict[Any, int]) -> tuple[Any, list[int]]:
     def below(index: int) -> list[int]:
         node = nodes[index]
         references = [int(text) for _, (is_reference, text) in sorted(fields(node).items()) if is_reference]
-        return references + node.get("data", [])
+        data: list[int] = node.get("data", [])
+        return references + data
 
     numbers: dict[int, int] = {}
     stack = [(document["root"], iter(below(document["root"])))]
@@ -169,14 +175,14 @@ def assert_same_text(found: str, expected: str) -> None:
     assert len(found.splitlines()) == len(expected.splitlines())
 
 
-def test_models_print_as_recorded(model_case):
+def test_models_print_as_recorded(model_case: ModelCase) -> None:
     mod = relay_ir.load_json(model_case.json)
     assert_same_text(mod.astext(), model_case.text)
     inferred = relay_ir.infer_type(mod).astext(show_meta_data=False)
     assert_same_text(inferred.split("\n\n/* For debugging")[0], model_case.typed.rstrip("\n"))
 
 
-def test_models_are_written_as_tvm_wrote_them(model_case):
+def test_models_are_written_as_tvm_wrote_them(model_case: ModelCase) -> None:
     mod = relay_ir.load_json(model_case.json)
     written = relay_ir.save_json(mod)
     table: dict[Any, int] = {}
@@ -187,7 +193,7 @@ def test_models_are_written_as_tvm_wrote_them(model_case):
     assert len(again.types) == len(mod.types)
 
 
-def test_layout_of_the_written_text(get_model_case):
+def test_layout_of_the_written_text(get_model_case: Callable[[str], ModelCase]) -> None:
     recorded = get_model_case("bert_tiny").json
 
     def shapes(text: str) -> set[str]:
@@ -202,14 +208,14 @@ def test_layout_of_the_written_text(get_model_case):
 # --- small documents ---
 
 
-def test_the_example():
+def test_the_example() -> None:
     mod = relay_ir.load_json(json.dumps(SOFTMAX))
     function = mod["main"]
     (param,) = function.params
     assert param.name == "x"
     assert param.type_annotation == relay_ir.TensorType((2, ANY), "float32")
     assert param.virtual_device is None
-    call = function.body
+    call = of_type(function.body, relay_ir.Call)
     assert call.op == relay_ir.Op("nn.softmax")
     assert call.args == (param,)
     assert call.attrs.axis == 1
@@ -217,23 +223,23 @@ def test_the_example():
     assert param not in mod.types
 
 
-def test_a_missing_reference_is_null_and_a_missing_number_the_default():
+def test_a_missing_reference_is_null_and_a_missing_number_the_default() -> None:
     document = json.loads(json.dumps(SOFTMAX))
     del document["nodes"][1]["attrs"]["attrs"], document["nodes"][12]["attrs"]["virtual_device_"]
     document["nodes"][15].pop("attrs")
-    call = relay_ir.load_json(json.dumps(document))["main"].body
+    call = of_type(relay_ir.load_json(json.dumps(document))["main"].body, relay_ir.Call)
     assert call.attrs.axis == -1
 
 
-def test_two_var_nodes_with_one_id_are_one_variable():
+def test_two_var_nodes_with_one_id_are_one_variable() -> None:
     document = json.loads(json.dumps(SOFTMAX))
     document["nodes"].append(document["nodes"][3])
     document["nodes"][14]["data"] = [20]
     function = relay_ir.load_json(json.dumps(document))["main"]
-    assert function.body.args[0] is function.params[0]
+    assert of_type(function.body, relay_ir.Call).args[0] is function.params[0]
 
 
-def test_var_nodes_with_one_id_and_different_types_are_different_variables():
+def test_var_nodes_with_one_id_and_different_types_are_different_variables() -> None:
     # TVM's gradient leaves such behind, and its inference and its printer tell them apart.
     document = json.loads(json.dumps(SOFTMAX))
     nodes = document["nodes"]
@@ -241,18 +247,18 @@ def test_var_nodes_with_one_id_and_different_types_are_different_variables():
     nodes[20]["attrs"]["type_annotation"] = "21"
     nodes[14]["data"] = [20]
     function = relay_ir.load_json(json.dumps(document))["main"]
-    assert function.body.args[0] is not function.params[0]
+    assert of_type(function.body, relay_ir.Call).args[0] is not function.params[0]
 
 
-def test_what_a_module_says_of_its_executor_is_kept():
+def test_what_a_module_says_of_its_executor_is_kept() -> None:
     mod = relay_ir.parse('#[version = "0.0.5"]\ndef @main(%x: int32) { %x }')
     mod = replace(mod, attrs={"executor": BuildOption("Executor", "aot", {"link-params": True})})
     again = relay_ir.load_json(relay_ir.save_json(mod))
     assert relay_ir.structural_equal(again, mod)
-    assert again.attrs["executor"].attrs == {"link-params": True}
+    assert of_type(again.attrs["executor"], BuildOption).attrs == {"link-params": True}
 
 
-def test_an_expression_becomes_main_with_its_free_variables():
+def test_an_expression_becomes_main_with_its_free_variables() -> None:
     document = {**SOFTMAX, "root": 12}
     mod = relay_ir.load_json(json.dumps(document))
     assert [param.name for param in mod["main"].params] == ["x"]
@@ -279,12 +285,13 @@ def test_an_expression_becomes_main_with_its_free_variables():
         ({"n10": {"device_type_int": "2"}}, r"a relay.Call is placed on"),
     ],
 )
-def test_bad_documents(changes, message):
+def test_bad_documents(changes: dict[str, dict[str, str]], message: str) -> None:
     document = json.loads(json.dumps(SOFTMAX))
     for key, fields in changes.items():
         document["nodes"][int(key[1:])].setdefault("attrs", {}).update(fields)
     if not message:
-        assert relay_ir.load_json(json.dumps(document))["main"].body.attrs.type_key == "DictAttrs"
+        call = of_type(relay_ir.load_json(json.dumps(document))["main"].body, relay_ir.Call)
+        assert call.attrs.type_key == "DictAttrs"
         return
     with pytest.raises(Relay2RelaxError, match=message):
         relay_ir.load_json(json.dumps(document))
@@ -302,12 +309,12 @@ def test_bad_documents(changes, message):
         '{"root": 1, "nodes": [{"type_key": ""}, {"type_key": "Map", "data": [2, 0]}, {"type_key": "Map"}]}',
     ],
 )  # fmt: skip
-def test_no_documents(text):
+def test_no_documents(text: str) -> None:
     with pytest.raises(ParseError):
         relay_ir.load_json(text)
 
 
-def test_tensors_are_read_as_they_are_described():
+def test_tensors_are_read_as_they_are_described() -> None:
     # float32 [1, 2], the example of the format's description.
     blob = "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQACAAAAAAAAAAgAAAAAAAAAAACAPwAAAEA="
     document = {
@@ -315,16 +322,16 @@ def test_tensors_are_read_as_they_are_described():
         "nodes": [{"type_key": ""}, {"type_key": "relay.Constant", "attrs": {"data": "0"}}],
         "b64ndarrays": [blob],
     }
-    constant = load_json_object(json.dumps(document))
+    constant = of_type(load_json_object(json.dumps(document)), relay_ir.Constant)
     np.testing.assert_array_equal(constant.data, np.array([1, 2], np.float32))
     assert constant.data.dtype == np.float32
     assert not constant.data.flags.owndata
     assert json.loads(relay_ir.save_json(constant))["b64ndarrays"] == [blob]
 
 
-def test_metadata_tables():
+def test_metadata_tables() -> None:
     shape = SizeVar("n", "int32")
-    table = {
+    table: dict[str, list[object]] = {
         "runtime.BoxInt": [BoxInt(4), BoxInt(4)],
         "relay.Constant": [relay_ir.const([1, 2], "int64")],
         "tir.SizeVar": [shape],
@@ -336,27 +343,29 @@ def test_metadata_tables():
     assert read["runtime.BoxInt"] == [4, 4]
     assert all(isinstance(value, BoxInt) for value in read["runtime.BoxInt"])
     assert isinstance(read["tir.SizeVar"][0], SizeVar)
-    np.testing.assert_array_equal(read["relay.Constant"][0].data, np.array([1, 2], np.int64))
+    np.testing.assert_array_equal(
+        of_type(read["relay.Constant"][0], relay_ir.Constant).data, np.array([1, 2], np.int64)
+    )
     with pytest.raises(ParseError, match="expected a map"):
         decode_nodes(json.dumps(SOFTMAX))
 
 
-def test_what_text_cannot_hold():
+def test_what_text_cannot_hold() -> None:
     spans = SequentialSpan.of((Span("aten::linear_0", 1, 2, 3, 4), Span("größe\n")))
     value = {
         "flag": True, "number": 3, "wide": IntImm(3, "int64"), "boxed": BoxInt(3), "half": 0.5, "words": ("a", "β"),
     }  # fmt: skip
     body = relay_ir.Tuple((), spans)
     function = relay_ir.Function((), body, attrs=value)
-    read = load_json_object(relay_ir.save_json(function))
-    assert read.body.span == spans
+    read = of_type(load_json_object(relay_ir.save_json(function)), relay_ir.Function)
+    assert of_type(read.body, relay_ir.Tuple).span == spans
     assert dict(read.attrs) == value
     assert [type(one) for one in read.attrs.values()] == [type(one) for one in value.values()]
 
 
-def test_a_long_chain():
-    expr = relay_ir.var("x", shape=(1,))
-    param = expr
+def test_a_long_chain() -> None:
+    param = relay_ir.var("x", shape=(1,))
+    expr: relay_ir.Expr = param
     for _ in range(20000):
         expr = relay_ir.op.nn.relu(expr)
     mod = relay_ir.IRModule({relay_ir.GlobalVar("main"): relay_ir.Function((param,), expr)})
@@ -366,7 +375,7 @@ def test_a_long_chain():
 
 @settings(max_examples=200)
 @given(data=st.data())
-def test_damage_is_refused_with_a_reason(data):
+def test_damage_is_refused_with_a_reason(data: st.DataObject) -> None:
     document = json.loads(json.dumps(SOFTMAX))
     for _ in range(data.draw(st.integers(1, 3))):
         node = data.draw(st.sampled_from(document["nodes"][1:]))
