@@ -52,10 +52,12 @@ class Exporter:
 
     def reshape(self, value: str, shape: Sequence[int]) -> str:
         """Add a reshape to a static shape."""
-        return self.node("Reshape", [value, self.constant(np.array(shape, np.int64))])
+        name: str = self.node("Reshape", [value, self.constant(np.array(shape, np.int64))])
+        return name
 
     def call(self, call: relay_ir.Call, types: Any) -> Any:
         """Translate one operator call."""
+        assert isinstance(call.op, relay_ir.Op)
         name, a = call.op.name, call.attrs
         args = [self.names[arg] for arg in call.args]
         out = types[call]
@@ -63,6 +65,7 @@ class Exporter:
         if name in PLAIN:
             result = self.node(PLAIN[name], args[:1] if name == "nn.dropout" else args)
             return (result, result) if name == "nn.dropout" else result
+        axes: dict[str, Any] = {"perm": list(a.axes)} if name == "transpose" and a.axes else {}
         simple: dict[str, Callable[[], Any]] = {
             "nn.softmax": lambda: self.node("Softmax", args, axis=a.axis),
             "nn.layer_norm": lambda: self.node("LayerNormalization", args, axis=a.axis, epsilon=a.epsilon),
@@ -70,7 +73,7 @@ class Exporter:
             "reshape": lambda: self.reshape(args[0], shape),
             "squeeze": lambda: self.reshape(args[0], shape),
             "expand_dims": lambda: self.reshape(args[0], shape),
-            "transpose": lambda: self.node("Transpose", args, **({"perm": list(a.axes)} if a.axes else {})),
+            "transpose": lambda: self.node("Transpose", args, **axes),
             "take": lambda: self.node("Gather", args, axis=a.axis or 0),
             "mean": lambda: self.node(
                 "ReduceMean", [args[0], self.constant(np.array(a.axis, np.int64))], keepdims=int(a.keepdims)
@@ -93,7 +96,7 @@ class Exporter:
         if name in ("nn.conv2d", "nn.conv2d_transpose"):
             pads = list(a.padding)
             pads = pads * 2 if len(pads) == 2 else pads
-            extra = {"output_padding": list(a.output_padding)} if name.endswith("transpose") else {}
+            extra: dict[str, Any] = {"output_padding": list(a.output_padding)} if name.endswith("transpose") else {}
             kind = "ConvTranspose" if extra else "Conv"
             return self.node(
                 kind,
@@ -147,6 +150,7 @@ def export(mod: relay_ir.IRModule, weights: Sequence[np.ndarray | None]) -> onnx
             continue
         exporter.names[param] = exporter.fresh()
         of = types[param]
+        assert isinstance(of, relay_ir.TensorType)
         shape = [d if isinstance(d, int) else "d" for d in of.shape]
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(of.dtype))
         inputs.append(helper.make_tensor_value_info(exporter.names[param], kind, shape))

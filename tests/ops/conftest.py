@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.core.dtype import numpy_dtype, of_array
@@ -53,6 +54,9 @@ class Eager:
     def constant_of(self, value: Any) -> np.ndarray | None:
         return value if any(value is one for one in self.constants) else None
 
+    def extents_of(self, op: OpDef, attrs: Any, args: Sequence[Any]) -> Any:
+        return of_type(type_of(op.numpy(attrs, *args)), TensorType).shape
+
     def as_tir(self, op: OpDef, attrs: Any, args: Sequence[Any], why: str) -> Any:
         assert why
         self.called.append("call_tir")
@@ -83,14 +87,14 @@ def plain(type_: Type) -> Type:
     """Return ``type_`` with the extents that are written ``2i64`` as plain integers."""
     match type_:
         case TensorType(shape, dtype):
-            return TensorType(tuple(static(e) if static(e) is not None else e for e in shape), dtype)
+            return TensorType(tuple(e if (known := static(e)) is None else known for e in shape), dtype)
         case TupleType(fields):
             return TupleType(tuple(plain(one) for one in fields))
     return type_
 
 
-def symbolic(type_: Type, extents: dict[int, Var]) -> Type:
-    """Return ``type_`` with a variable for each static extent that has one in ``extents``."""
+def symbolic(type_: Any, extents: dict[int, Var]) -> Any:
+    """Return a type or shape with a variable for each static extent that has one in ``extents``."""
     match type_:
         case TensorType(shape, dtype):
             return TensorType(tuple(extents.get(e, e) if isinstance(e, int) else e for e in shape), dtype)

@@ -36,13 +36,13 @@ def test_what_tvm_lowers_and_fuses_computes_the_same(get_model_case: Any, name: 
 
     case = get_model_case(name)
     mod = translator.via_graph(relay_ir.infer_type(relay_ir.parse(case.text, name)))
-    expected = translator.flatten(backends.VirtualMachine(backends.build(mod))["main"](*case.arguments()))
+    expected: list[Any] = translator.flatten(backends.VirtualMachine(backends.build(mod))["main"](*case.arguments()))
     module = rx.to_tvm(mod)
     lowered = relax.transform.LegalizeOps()(module)
     fused = relax.transform.FuseOps()(relax.transform.AnnotateTIROpPattern()(lowered))
     for stage in (lowered, fused, relax.transform.FuseTIR()(fused)):
         read = rx.from_tvm(stage)
-        result = translator.flatten(backends.VirtualMachine(backends.build(read))["main"](*case.arguments()))
+        result: list[Any] = translator.flatten(backends.VirtualMachine(backends.build(read))["main"](*case.arguments()))
         for one, other in zip(result, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
 

@@ -65,7 +65,7 @@ def collapsed(attrs: dict[str, Any], data: np.ndarray, shape: Sequence[int]) -> 
     import torch
 
     wide = data.astype(np.float64 if data.dtype.kind not in "iu" else np.int64)
-    return torch.tensor(wide).sum_to_size(tuple(shape)).numpy().astype(data.dtype)
+    return np.asarray(torch.tensor(wide).sum_to_size(tuple(shape)).numpy(), data.dtype)
 
 
 def median(torch: Any, attrs: dict[str, Any], data: Any) -> Any:
@@ -85,7 +85,7 @@ def sliced(data: np.ndarray, begin: Sequence[int], end: Sequence[int], strides: 
 
 
 def taken(attrs: dict[str, Any], data: np.ndarray, places: np.ndarray) -> np.ndarray:
-    mode = "clip" if attrs["mode"] == "fast" else attrs["mode"]
+    mode: Any = "clip" if attrs["mode"] == "fast" else attrs["mode"]
     if mode == "nan":
         axis = (attrs["axis"] or 0) % data.ndim
         whole = np.concatenate([data, np.full_like(np.take(data, [0], axis), np.nan)], axis)
@@ -95,7 +95,7 @@ def taken(attrs: dict[str, Any], data: np.ndarray, places: np.ndarray) -> np.nda
 
 
 def put(attrs: dict[str, Any], data: np.ndarray, indices: Any, values: np.ndarray) -> np.ndarray:
-    result = data.copy()
+    result: np.ndarray = data.copy()
     if attrs["accumulate"]:
         np.add.at(result, indices, values)
     else:
@@ -104,7 +104,7 @@ def put(attrs: dict[str, Any], data: np.ndarray, indices: Any, values: np.ndarra
 
 
 def scattered(attrs: dict[str, Any], data: np.ndarray, source: np.ndarray) -> np.ndarray:
-    result = data.copy()
+    result: np.ndarray = data.copy()
     places = [slice(None)] * data.ndim
     places[attrs["axis"]] = slice(attrs["start"], attrs["end"], attrs["step"])
     result[tuple(places)] = source
@@ -115,7 +115,7 @@ def hot(attrs: dict[str, Any], places: np.ndarray) -> np.ndarray:
     axis = attrs["axis"] if attrs["axis"] >= 0 else places.ndim
     depth = np.arange(attrs["depth"]).reshape([-1 if d == axis else 1 for d in range(places.ndim + 1)])
     found = np.where(np.expand_dims(places, axis) == depth, attrs["on_value"].value, attrs["off_value"].value)
-    return found.astype(np.float32)
+    return np.asarray(found, np.float32)
 
 
 def dense(attrs: dict[str, Any], places: Any, values: Any, default: Any, shape: Any) -> np.ndarray:
@@ -208,7 +208,8 @@ def layer_norm(torch: Any, attrs: dict[str, Any], data: Any, gamma: Any, beta: A
 def shuffled(attrs: dict[str, Any], data: np.ndarray) -> np.ndarray:
     (n, c, h, w), r = data.shape, attrs["upscale_factor"]
     blocks = data.reshape(n, c // r**2, r, r, h, w)
-    return blocks.transpose(0, 1, 4, 2, 5, 3).reshape(n, c // r**2, h * r, w * r)
+    result: np.ndarray = blocks.transpose(0, 1, 4, 2, 5, 3).reshape(n, c // r**2, h * r, w * r)
+    return result
 
 
 def ascending(attrs: dict[str, Any], data: np.ndarray) -> np.ndarray:
@@ -248,7 +249,7 @@ OUTSIDE: dict[str, Outside] = {
     "R.builtin.alloc_tensor": lambda attrs, shape: np.zeros(shape, attrs["dtype"]),
     "R.full": lambda attrs, shape, value: np.full(shape, value, attrs["dtype"] or value.dtype),
     "R.full_like": lambda attrs, x, value: np.full_like(x, value, attrs["dtype"] or x.dtype),
-    "R.arange": lambda attrs: np.arange(attrs["start"], attrs["end"], attrs["step"], attrs["dtype"]),
+    "R.arange": lambda attrs: np.arange(attrs["start"], attrs["end"], attrs["step"], dtype=attrs["dtype"]),
     "R.shape_to_tensor": lambda attrs, shape: np.array(shape, np.int64),
     "R.tensor_to_shape": lambda attrs, x: tuple(x.tolist()),
     "R.shape_of": lambda attrs, x: x.shape,
@@ -280,7 +281,7 @@ OUTSIDE: dict[str, Outside] = {
     "R.index_put": put,
     "R.slice_scatter": scattered,
     "R.nonzero": lambda attrs, x: np.stack(np.nonzero(x)).astype(np.int64),
-    "R.dynamic_strided_slice": lambda attrs, x, *places: sliced(x, *places, axes=range(x.ndim)),
+    "R.dynamic_strided_slice": lambda attrs, x, begin, end, strides: sliced(x, begin, end, strides, range(x.ndim)),
     "dyn.squeeze": lambda attrs, x, axes: np.squeeze(x, tuple(axes.tolist())),
     "dyn.expand_dims": lambda attrs, x, axis: np.expand_dims(
         x, tuple(int(axis) + place for place in range(attrs["num_newaxis"]))

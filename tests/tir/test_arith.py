@@ -194,11 +194,11 @@ def test_order_does_not_matter(parts: list[PrimExpr], random: Random) -> None:
 
 @settings(max_examples=400)
 @given(conditions, st.lists(environments, min_size=4, max_size=4), st.integers(0, 3))
-def test_proofs_never_lie(condition: PrimExpr, points: list[dict[Var, int]], mode: int) -> None:
+def test_proofs_never_lie(condition: Binary, points: list[dict[Var, int]], mode: int) -> None:
     # Values of M and K go beyond neither constant nor symbolic limits in the modes that state them.
-    limited = {N: (0, 15), M: (0, 15), K: (0, 15), N2: (0, 15)}
-    symbolic = {N: (0, None), M: (0, N), K: (M, 15), N2: (0, N + M)}
-    bounds = (None, EXTENTS, limited, symbolic)[mode]
+    limited: Bounds = {N: (0, 15), M: (0, 15), K: (0, 15), N2: (0, 15)}
+    symbolic: Bounds = {N: (0, None), M: (0, N), K: (M, 15), N2: (0, N + M)}
+    bounds: Bounds | None = (None, EXTENTS, limited, symbolic)[mode]
     answer = prove(condition, bounds)
     simple = simplify(condition, bounds)
     low, high = limits(condition.a, bounds)

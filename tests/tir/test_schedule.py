@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,17 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedule_examples import PROGRAMS, argmax, convolution, data, dense, on_numpy, random_schedule
+from typed import of_type
 
 from relay2relax.tir import PrimFunc, TIRError, check_prim_func, te
-from relay2relax.tir.ir.expr import Var, const, maximum
+from relay2relax.tir.extent import Extent
+from relay2relax.tir.ir.expr import Buffer, IntImm, Var, const, maximum
 from relay2relax.tir.ir.intrinsics import call
-from relay2relax.tir.ir.stmt import Block, BlockRealize, BufferStore, For, LoopKind
+from relay2relax.tir.ir.stmt import Block, BlockRealize, BufferStore, For, LoopKind, Seq, Stmt
 from relay2relax.tir.ir.visit import statements
 from relay2relax.tir.schedule import Schedule
 
 
 def dense_reference(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.maximum(x @ w + b, 0)
+    result: np.ndarray = np.maximum(x @ w + b, 0)
+    return result
 
 
 def kinds(func: PrimFunc) -> list[LoopKind]:
@@ -45,7 +49,7 @@ def scheduled_dense(func: PrimFunc) -> PrimFunc:
 
 
 @pytest.mark.parametrize("rows", [7, 8, Var("n")])
-def test_a_whole_schedule(rows) -> None:
+def test_a_whole_schedule(rows: Extent) -> None:
     func = dense(rows)
     done = scheduled_dense(func)
     check_prim_func(done)
@@ -57,7 +61,7 @@ def test_a_whole_schedule(rows) -> None:
 
 @pytest.mark.tvm
 @pytest.mark.parametrize("rows", [7, 8, Var("n")])
-def test_a_whole_schedule_in_tvm(run_in_tvm, rows) -> None:
+def test_a_whole_schedule_in_tvm(run_in_tvm: Callable[..., list[np.ndarray]], rows: Extent) -> None:
     func = dense(rows)
     inputs = data(func, 8 if rows == 8 else 7)
     (result,) = run_in_tvm(scheduled_dense(func), inputs, [(len(inputs[0]), 9)])
@@ -65,7 +69,7 @@ def test_a_whole_schedule_in_tvm(run_in_tvm, rows) -> None:
 
 
 @pytest.mark.tvm
-def test_a_scheduled_convolution_in_tvm(run_in_tvm) -> None:
+def test_a_scheduled_convolution_in_tvm(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     func = convolution()
     inputs = data(func)
     (expected,) = run_in_tvm(func, inputs, [(1, 4, 4, 4)])
@@ -96,7 +100,7 @@ def test_split_leaves_out_what_lies_beyond() -> None:
     i = s.get_loops("product")[0]
     parts = s.split(i, [2, None, 2])
     assert [part.name for part in parts] == ["i0_0", "i0_1", "i0_2"]
-    extents = [node.extent.value for node in statements(s.func.body) if isinstance(node, For)]
+    extents = [of_type(node.extent, IntImm).value for node in statements(s.func.body) if isinstance(node, For)]
     assert extents[:3] == [2, 2, 2]
     s = Schedule(dense(8))
     s.split(s.get_loops("product")[0], [None, 4])
@@ -104,7 +108,7 @@ def test_split_leaves_out_what_lies_beyond() -> None:
     assert s.func.origin is None
 
 
-def refused(message: str):
+def refused(message: str) -> pytest.RaisesExc[TIRError]:
     return pytest.raises(TIRError, match=message)
 
 
@@ -160,7 +164,7 @@ def test_orders_that_matter_are_kept() -> None:
         s.parallel(loop)
 
 
-def running_sum(inputs, outputs):
+def running_sum(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
     i = Var("i")
     before = call("if_then_else", i > 0, outputs[0][maximum(i - 1, 0)], const(0, "float32"), dtype="float32")
     store = BufferStore(outputs[0], (i,), before + inputs[0][i])
@@ -173,8 +177,9 @@ def test_iterations_that_meet_are_not_independent() -> None:
     """
     func = te.create_prim_func([x := te.placeholder((8,))], [te.compute((8,), lambda i: x[i], "y")])
     s = Schedule(func)
-    loop = func.body.stmts[0]
-    broken = replace(loop, extent=const(16, "int64"), body=replace(loop.body, values=(loop.var // 2,)))
+    loop = of_type(of_type(func.body, Seq).stmts[0], For)
+    step = replace(of_type(loop.body, BlockRealize), values=(loop.var // 2,))
+    broken = replace(loop, extent=const(16, "int64"), body=step)
     s.func = replace(func, body=broken)
     with refused("not seen to write different places"):
         s.parallel(loop.var)
@@ -210,7 +215,7 @@ def test_moves_are_refused_where_something_is_not_ready() -> None:
 
 @settings(max_examples=100)
 @given(st.data())
-def test_random_schedules(choice) -> None:
+def test_random_schedules(choice: st.DataObject) -> None:
     func = choice.draw(st.sampled_from(PROGRAMS))
     scheduled, _ = random_schedule(func, choice.draw)
     check_prim_func(scheduled)
@@ -221,7 +226,7 @@ def test_random_schedules(choice) -> None:
 @pytest.mark.tvm
 @settings(max_examples=12)
 @given(choice=st.data())
-def test_random_schedules_in_tvm(run_in_tvm, choice) -> None:
+def test_random_schedules_in_tvm(run_in_tvm: Callable[..., list[np.ndarray]], choice: st.DataObject) -> None:
     func = choice.draw(st.sampled_from(PROGRAMS))
     scheduled, _ = random_schedule(func, choice.draw)
     inputs = data(func)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from relay2relax.core import UnsupportedError
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.tir import te
 from relay2relax.tir.errors import TIRError
+from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir.expr import (
     AnyExtent,
     Binary,
@@ -52,7 +55,7 @@ def data(*shape: int, dtype: str = "float32") -> np.ndarray:
     return random.standard_normal(shape).astype(dtype)
 
 
-def softmax(rows: object, columns: object) -> PrimFunc:
+def softmax(rows: Extent, columns: Extent) -> PrimFunc:
     x = te.placeholder((rows, columns), "float32", "x")
     k = te.reduce_axis(columns, "k")
     peak = te.compute((rows,), lambda i: te.max(x[i, k], axis=k), "peak")
@@ -165,7 +168,7 @@ def test_definitions_that_are_wrong() -> None:
 
 @tvm_only
 @pytest.mark.parametrize("extents", [(3, 5), (Var("n"), 5), (Var("n"), Var("m"))])
-def test_softmax(run_in_tvm, extents) -> None:
+def test_softmax(run_in_tvm: Callable[..., list[np.ndarray]], extents: tuple[Extent, Extent]) -> None:
     x = data(3, 5)
     (y,) = run_in_tvm(softmax(*extents), [x], [(3, 5)])
     expected = np.exp(x) / np.exp(x).sum(1, keepdims=True)
@@ -173,7 +176,7 @@ def test_softmax(run_in_tvm, extents) -> None:
 
 
 @tvm_only
-def test_matmul(run_in_tvm) -> None:
+def test_matmul(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     n = Var("n")
     a, b = te.placeholder((n, 6), "float32", "A"), te.placeholder((6, 5), "float32", "B")
     k = te.reduce_axis(6, "k")
@@ -184,7 +187,7 @@ def test_matmul(run_in_tvm) -> None:
 
 
 @tvm_only
-def test_convolution_with_padding(run_in_tvm) -> None:
+def test_convolution_with_padding(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     x, w = te.placeholder((1, 3, 6, 6), "float32", "x"), te.placeholder((4, 3, 3, 3), "float32", "w")
 
     def padded(n: Var, c: Var, h: Var, v: Var) -> PrimExpr:
@@ -206,7 +209,7 @@ def test_convolution_with_padding(run_in_tvm) -> None:
 
 
 @tvm_only
-def test_rank_zero(run_in_tvm) -> None:
+def test_rank_zero(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     s, v = te.placeholder((), "float32", "s"), te.placeholder((4,), "float32", "v")
     k = te.reduce_axis(4, "k")
     total = te.compute((), lambda: te.sum(v[k], axis=k), "total")
@@ -217,12 +220,12 @@ def test_rank_zero(run_in_tvm) -> None:
 
 
 @tvm_only
-def test_two_value_reduction(run_in_tvm) -> None:
+def test_two_value_reduction(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     n = Var("n")
     x = te.placeholder((n, 8), "float32", "x")
     k = te.reduce_axis(8, "k")
 
-    def combine(best, new):
+    def combine(best: Sequence[PrimExpr], new: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr]:
         better = binary("or", best[1] > new[1], binary("and", best[1].equal(new[1]), best[0] < new[0]))
         return Select(better, best[0], new[0]), Select(best[1] > new[1], best[1], new[1])
 
@@ -235,7 +238,7 @@ def test_two_value_reduction(run_in_tvm) -> None:
 
 
 @tvm_only
-def test_several_results_and_shared_temporaries(run_in_tvm) -> None:
+def test_several_results_and_shared_temporaries(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     x = te.placeholder((4,), "float32", "x")
     low, high = te.compute_several((4,), lambda i: (x[i] - 1.0, x[i] + 1.0), "pair")
     both = te.compute((4,), lambda i: low[i] * high[i], "both")
@@ -248,7 +251,7 @@ def test_several_results_and_shared_temporaries(run_in_tvm) -> None:
 
 
 @tvm_only
-def test_reduction_under_a_condition(run_in_tvm) -> None:
+def test_reduction_under_a_condition(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     x = te.placeholder((3, 4), "float32", "x")
     k = te.reduce_axis(4, "k")
     zero = (const(0, "float32"),)
@@ -259,7 +262,7 @@ def test_reduction_under_a_condition(run_in_tvm) -> None:
 
 
 @tvm_only
-def test_extern_with_while_and_locals(run_in_tvm) -> None:
+def test_extern_with_while_and_locals(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     """Insertion sort of each row: loops, branches, a while, locals and a let inside an opaque
     block.
     """
@@ -267,7 +270,7 @@ def test_extern_with_while_and_locals(run_in_tvm) -> None:
     x = te.placeholder((n, 5), "float32", "x")
     zero, one = const(0, "int64"), const(1, "int64")
 
-    def build(inputs, outputs) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         (source,), (target,) = inputs, outputs
         i, j, key = Var("i"), Var("j"), Var("key", "float32")
         place = Buffer("place", (one,), "int64")
@@ -300,7 +303,7 @@ def test_extern_with_while_and_locals(run_in_tvm) -> None:
 
 
 @tvm_only
-def test_extent_that_no_dimension_gives(run_in_tvm) -> None:
+def test_extent_that_no_dimension_gives(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     n, m = Var("n"), Var("m")
     x = te.placeholder((n * m,), "float32", "x")
     y = te.compute((n * m,), lambda i: x[i] + cast("float32", m), "y")
@@ -315,7 +318,7 @@ def test_extent_that_no_dimension_gives(run_in_tvm) -> None:
 
 
 @tvm_only
-def test_data_dependent_index(run_in_tvm) -> None:
+def test_data_dependent_index(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     x, at = te.placeholder((5, 2), "float32", "x"), te.placeholder((3,), "int32", "at")
     y = te.compute((3, 2), lambda i, j: x[at[i], j], "y")
     v, places = data(5, 2), np.array([4, 0, 2], "int32")
@@ -334,7 +337,7 @@ LITERALS = [
 
 
 @tvm_only
-def test_literals_lose_nothing(run_in_tvm) -> None:
+def test_literals_lose_nothing(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     outputs = [te.compute((1,), lambda i, v=v, d=d: const(v, d)) for d, v in LITERALS]
     results = run_in_tvm(te.create_prim_func([], outputs, "f"), [], [(1,)] * len(LITERALS))
     for (dtype, value), result in zip(LITERALS, results, strict=True):
@@ -343,7 +346,7 @@ def test_literals_lose_nothing(run_in_tvm) -> None:
 
 @tvm_only
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int8", "uint8"])
-def test_limits(run_in_tvm, dtype) -> None:
+def test_limits(run_in_tvm: Callable[..., list[np.ndarray]], dtype: str) -> None:
     ends = [te.compute((1,), lambda i: min_value(dtype)), te.compute((1,), lambda i: max_value(dtype))]
     low, high = run_in_tvm(te.create_prim_func([], ends, "f"), [], [(1,), (1,)])
     info = np.finfo(dtype) if dtype.startswith("float") else np.iinfo(dtype)
@@ -354,7 +357,7 @@ def _erf(x: np.ndarray) -> np.ndarray:
     return np.array([math.erf(v) for v in x], x.dtype)
 
 
-UNARY = {
+UNARY: dict[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "exp10": lambda x: 10**x, "log": np.log, "log2": np.log2, "log10": np.log10,
     "log1p": np.log1p, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": _erf, "sin": np.sin, "cos": np.cos, "tan": np.tan,
@@ -374,7 +377,7 @@ def test_every_intrinsic_is_tested() -> None:
 
 
 @tvm_only
-def test_intrinsics(run_in_tvm) -> None:
+def test_intrinsics(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     a, b = te.placeholder((4,), "float32", "a"), te.placeholder((4,), "float32", "b")
     bits, special = te.placeholder((4,), "int32", "bits"), te.placeholder((4,), "float32", "special")
     plain = [te.compute((4,), lambda i, f=f: call(f, a[i])) for f in UNARY]
@@ -408,7 +411,7 @@ def test_intrinsics(run_in_tvm) -> None:
 
 
 @tvm_only
-def test_ties_round_to_even(run_in_tvm) -> None:
+def test_ties_round_to_even(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     a = te.placeholder((4,), "float32", "a")
     func = te.create_prim_func([a], [te.compute((4,), lambda i: call("round", a[i]))], "f")
     (out,) = run_in_tvm(func, [np.array([0.5, 1.5, 2.5, -0.5], "float32")], [(4,)])
@@ -416,13 +419,14 @@ def test_ties_round_to_even(run_in_tvm) -> None:
 
 
 @tvm_only
-def test_operators_and_precedence(run_in_tvm) -> None:
+def test_operators_and_precedence(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     a, b = te.placeholder((9,), "int64", "a"), te.placeholder((9,), "int64", "b")
 
     def trunc(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return (np.abs(x) // np.abs(y)) * np.sign(x) * np.sign(y)
+        result: np.ndarray = (np.abs(x) // np.abs(y)) * np.sign(x) * np.sign(y)
+        return result
 
-    cases = [
+    cases: list[tuple[Callable[[PrimExpr, PrimExpr], PrimExpr], Callable[..., Any]]] = [
         (lambda x, y: x - (y - x), lambda x, y: x - (y - x)),
         (lambda x, y: (x - y) - x, lambda x, y: (x - y) - x),
         (lambda x, y: x * (y + x) * y, lambda x, y: x * (y + x) * y),
@@ -468,10 +472,10 @@ def test_operators_and_precedence(run_in_tvm) -> None:
 
 
 @tvm_only
-def test_loop_kinds_and_extern_calls(run_in_tvm) -> None:
+def test_loop_kinds_and_extern_calls(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     x = te.placeholder((4, 8), "float32", "x")
 
-    def build(inputs, outputs) -> Stmt:
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         (source,), (target,) = inputs, outputs
         i, j = Var("i"), Var("j")
         store = BufferStore(target, (i, j), Call("call_pure_extern", (StringImm("expf"), source[i, j]), "float32"))

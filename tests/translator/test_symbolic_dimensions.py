@@ -22,7 +22,7 @@ def named() -> relay_ir.Function:
     n = Var("n", "int32")
     x = var("x", shape=(n, 1), dtype="float32")
     y = var("y", shape=(binary("*", n, 2),), dtype="float32")
-    return relay_ir.Function([x, y], op.add(op.broadcast_to(x, shape=(n, binary("*", n, 2))), y))
+    return relay_ir.Function((x, y), op.add(op.broadcast_to(x, shape=(n, binary("*", n, 2))), y))
 
 
 @pytest.mark.parametrize("translate", TRANSLATORS)

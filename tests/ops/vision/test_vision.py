@@ -6,14 +6,18 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
+from typed import relay_record
 
-from relay2relax.ops import OpError, TensorType, TupleType, relay_op
+from relay2relax.ops import OpError, TensorType, TupleType
 from relay2relax.tir.extent import ANY
 from relay2relax.tir.ir.expr import FloatImm
 
+Check: TypeAlias = Callable[..., None]
 RANDOM = np.random.default_rng(7)
 
 
@@ -25,7 +29,7 @@ def f(values: object) -> np.ndarray:
     return np.array(values, np.float32)
 
 
-def test_valid_counts(check):
+def test_valid_counts(check: Check) -> None:
     data = f([[[1, 0.3, 5], [0, 0.9, 6], [-1, 0.8, 7], [2, 0.5, 8]]])
     boxes = f([[[0, 0.9, 6], [2, 0.5, 8], [-1, -1, -1], [-1, -1, -1]]])
     expected = np.array([2], np.int32), boxes, np.array([[1, 3, -1, -1]], np.int32)
@@ -41,7 +45,9 @@ BOXES = f([[[0, 0.8, 1, 20, 25, 45], [1, 0.7, 30, 60, 50, 80], [0, 0.4, 4, 21, 1
 NAMES = np.array([[10, 11, 13, 14, -1]], np.int32)
 
 
-def suppress(check, expected, count=4, most=-1, threshold=0.45, **attrs):
+def suppress(
+    check: Check, expected: Any, count: int = 4, most: int = -1, threshold: float = 0.45, **attrs: Any
+) -> None:
     counts = np.array([count], np.int32)
     args = [BOXES, counts, NAMES, np.array(most, np.int32), f(threshold)]
     check("vision.non_max_suppression", args, expected, symbols=False, **attrs)
@@ -52,24 +58,24 @@ def rows(*numbers: int) -> np.ndarray:
     return np.stack([BOXES[0, n] if n >= 0 else f([-1] * 6) for n in numbers])[None]
 
 
-def test_suppression_of_one_class(check):
+def test_suppression_of_one_class(check: Check) -> None:
     suppress(check, rows(3, 0, 1, -1, -1), return_indices=False)
     expected = np.array([[14, 10, 11, -1, -1]], np.int32), np.array([[3]], np.int32)
     suppress(check, expected)
 
 
-def test_suppression_of_any_class(check):
+def test_suppression_of_any_class(check: Check) -> None:
     suppress(check, rows(3, 0, -1, -1, -1), return_indices=False, force_suppress=True)
     suppress(check, rows(3, 0, -1, -1, -1), return_indices=False, id_index=-1)
     suppress(check, rows(3, 0, -1, -1, -1), return_indices=False, top_k=2)
 
 
-def test_suppression_keeps_few(check):
+def test_suppression_keeps_few(check: Check) -> None:
     suppress(check, rows(3, 0, -1, -1, -1), most=2, return_indices=False)
     suppress(check, (np.array([[14, -1, -1, -1, -1]], np.int32), np.array([[1]], np.int32)), most=1)
 
 
-def test_suppression_moves_to_the_front(check):
+def test_suppression_moves_to_the_front(check: Check) -> None:
     # The last box is of class 1 as box 1, but far from it.
     suppress(check, rows(3, 0, 1, 4, -1), count=5, return_indices=False, invalid_to_bottom=True)
     suppress(check, rows(3, 0, 1, 4, -1), count=5, return_indices=False)
@@ -77,12 +83,12 @@ def test_suppression_moves_to_the_front(check):
     suppress(check, rows(3, 0, 4, -1, -1), count=5, return_indices=False, force_suppress=True, invalid_to_bottom=True)
 
 
-def test_no_threshold_suppresses_nothing(check):
+def test_no_threshold_suppresses_nothing(check: Check) -> None:
     suppress(check, rows(0, 1, 2, 3, -1), threshold=0.0, return_indices=False)
 
 
-def test_suppression_refuses():
-    op = relay_op("vision.non_max_suppression")
+def test_suppression_refuses() -> None:
+    op = relay_record("vision.non_max_suppression")
     with pytest.raises(OpError, match="an index for each box"):
         op.numpy(op.attrs(), BOXES, np.array([4], np.int32), NAMES[0], np.array(-1, np.int32), f(0.5))
     with pytest.raises(OpError, match="a number is expected"):
@@ -97,7 +103,7 @@ def corners(count: int, batch: int = 2) -> np.ndarray:
 
 
 @pytest.mark.parametrize("most", [2, 100])
-def test_suppression_of_all_classes(run_op, most):
+def test_suppression_of_all_classes(run_op: Callable[..., Any], most: int) -> None:
     onnx, runtime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
     boxes, scores = corners(9), RANDOM.uniform(0, 1, (2, 3, 9)).astype(np.float32)
     helper, proto = onnx.helper, onnx.TensorProto
@@ -131,8 +137,8 @@ def test_suppression_of_all_classes(run_op, most):
         assert not values[image, len(own) :].any()
 
 
-def test_types_of_all_classes():
-    op = relay_op("vision.all_class_non_max_suppression")
+def test_types_of_all_classes() -> None:
+    op = relay_record("vision.all_class_non_max_suppression")
     types = TensorType((1, ANY, 4)), TensorType((1, 80, ANY)), *[TensorType(())] * 3
     expected = TupleType((TensorType((ANY, 3), "int64"), TensorType((1,), "int64")))
     assert op.infer(op.attrs(), *types) == expected
@@ -140,7 +146,9 @@ def test_types_of_all_classes():
         op.infer(op.attrs(output_format="pt"), *types)
 
 
-def regular(boxes, scores, per_class, most, classes, iou, least):
+def regular(
+    boxes: np.ndarray, scores: np.ndarray, per_class: int, most: int, classes: int, iou: float, least: float
+) -> list[tuple[float, int, int]]:
     """TFLite's detection post-processing, box by box."""
     found = []
     background = scores.shape[1] - classes
@@ -155,14 +163,14 @@ def regular(boxes, scores, per_class, most, classes, iou, least):
     return sorted(found, key=lambda one: -one[0])[:most]
 
 
-def ratio(a, b):
+def ratio(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> float:
     sides = [max(0.0, min(a[2 + d], b[2 + d]) - max(a[d], b[d])) for d in range(2)]
     both = sides[0] * sides[1]
     areas = [(x[2] - x[0]) * (x[3] - x[1]) for x in (a, b)]
     return both / (sum(areas) - both)
 
 
-def test_regular_suppression(run_op):
+def test_regular_suppression(run_op: Callable[..., Any]) -> None:
     boxes, scores = corners(8), RANDOM.uniform(0, 1, (2, 8, 4)).astype(np.float32)
     attrs = {
         "max_detections_per_class": 2, "max_detections": 5, "num_classes": 3, "iou_threshold": 0.3,
@@ -180,7 +188,7 @@ def test_regular_suppression(run_op):
 
 
 @pytest.mark.parametrize("clip", [False, True])
-def test_prior_boxes(check, clip):
+def test_prior_boxes(check: Check, clip: bool) -> None:
     sizes, ratios = (0.5, 0.25), (1.0, 2.0, 0.5)
     expected = []
     for i, j in itertools.product(range(2), range(3)):
@@ -192,12 +200,12 @@ def test_prior_boxes(check, clip):
     image = np.zeros((1, 4, 2, 3), np.float32)
     attrs = {"sizes": floats(*sizes), "ratios": floats(*ratios), "clip": clip}
     check("vision.multibox_prior", [image], wanted, **attrs)
-    op = relay_op("vision.multibox_prior")
+    op = relay_record("vision.multibox_prior")
     found = op.infer(op.attrs(sizes=floats(1, 2), ratios=floats(1, 2, 3)), TensorType((ANY, 3, ANY, 5), "float16"))
     assert found == TensorType((1, ANY, 4), "float16")
 
 
-def test_decoding_of_prior_boxes(check):
+def test_decoding_of_prior_boxes(check: Check) -> None:
     scores = f([[[0.2, 0.5, 0.3], [0.25, 0.3, 0.45], [0.7, 0.1, 0.2]]])
     places = f([[0.1, -0.2, 0.3, 0.2, 0.2, 0.4, 0.5, -0.3, 0.7, -0.2, -0.4, -0.8]])
     anchors = f([[[-0.1, -0.1, 0.1, 0.1], [-0.2, -0.2, 0.2, 0.2], [1.2, 1.2, 1.5, 1.5]]])
@@ -222,7 +230,7 @@ def test_decoding_of_prior_boxes(check):
     check("vision.multibox_transform_loc", args, (best, count), symbols=False, threshold=0.4)
 
 
-def test_reorganisation(check):
+def test_reorganisation(check: Check) -> None:
     x = np.arange(8 * 2 * 4, dtype=np.float32).reshape(1, 8, 2, 4)
     flat, listed = x.reshape(-1), []
     for k, j, i in itertools.product(range(8), range(2), range(4)):
@@ -230,14 +238,14 @@ def test_reorganisation(check):
         offset = k // inner
         listed.append(flat[((k % inner) * 4 * 2 + (j * 2 + offset // 2) * 2) * 4 + i * 2 + offset % 2])
     check("vision.yolo_reorg", [x], f(listed).reshape(1, 32, 1, 2), symbols=False, stride=2)
-    op = relay_op("vision.yolo_reorg")
+    op = relay_record("vision.yolo_reorg")
     with pytest.raises(OpError, match="stride must be at least 1"):
         op.infer(op.attrs(stride=0), TensorType((1, 4, 4, 4)))
     with pytest.raises(OpError, match="fewer than the square"):
         op.numpy(op.attrs(stride=2), x[:, :3])
 
 
-def bilinear(image, y, x):
+def bilinear(image: np.ndarray, y: float, x: float) -> float:
     if y < -1 or x < -1 or y > image.shape[0] or x > image.shape[1]:
         return 0.0
     y, x = min(max(y, 0), image.shape[0] - 1), min(max(x, 0), image.shape[1] - 1)
@@ -245,7 +253,8 @@ def bilinear(image, y, x):
     below, beside = min(top + 1, image.shape[0] - 1), min(left + 1, image.shape[1] - 1)
     upper = image[top, left] * (1 - x + left) + image[top, beside] * (x - left)
     lower = image[below, left] * (1 - x + left) + image[below, beside] * (x - left)
-    return upper * (1 - y + top) + lower * (y - top)
+    found: float = upper * (1 - y + top) + lower * (y - top)
+    return found
 
 
 ROIS = f([[1, 1.3, 0.7, 9.2, 6.1], [0, -4, -3, 5.5, 4], [0, 7, 7, 7.2, 7.1]])
@@ -254,7 +263,7 @@ ROIS = f([[1, 1.3, 0.7, 9.2, 6.1], [0, -4, -3, 5.5, 4], [0, 7, 7, 7.2, 7.1]])
 @pytest.mark.parametrize("mode", ["avg", "max"])
 @pytest.mark.parametrize("sample_ratio", [2, -1])
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-def test_roi_align(check, mode, sample_ratio, layout):
+def test_roi_align(check: Check, mode: str, sample_ratio: int, layout: str) -> None:
     x = RANDOM.standard_normal((2, 2, 6, 7)).astype(np.float32)
     size, scale = (2, 3), 0.75
     expected = np.zeros((3, 2, *size), np.float32)
@@ -276,7 +285,7 @@ def test_roi_align(check, mode, sample_ratio, layout):
     check("vision.roi_align", args, expected.transpose(axes), symbols=False, reduction=256, layout=layout, **attrs)
 
 
-def test_roi_pool(check):
+def test_roi_pool(check: Check) -> None:
     x = RANDOM.standard_normal((2, 2, 6, 7)).astype(np.float32)
     size, scale = (2, 3), 0.75
     expected = np.zeros((3, 2, *size), np.float32)
@@ -291,7 +300,7 @@ def test_roi_pool(check):
 
 
 @pytest.mark.parametrize("iou_loss", [False, True])
-def test_proposal(check, iou_loss):
+def test_proposal(check: Check, iou_loss: bool) -> None:
     """The scores are far apart and the boxes too, so that the order of the result is that of the
     scores.
     """
@@ -327,12 +336,12 @@ def test_proposal(check, iou_loss):
     check("vision.proposal", [scores, deltas, info], expected, symbols=False, reduction=16, **attrs)
 
 
-def test_types_of_regions():
-    align = relay_op("vision.roi_align")
+def test_types_of_regions() -> None:
+    align = relay_record("vision.roi_align")
     attrs = align.attrs(pooled_size=(7, 7), spatial_scale=1.0)
     assert align.infer(attrs, TensorType((1, 4, 9, 9)), TensorType((ANY, 5))) == TensorType((ANY, 4, 7, 7))
     with pytest.raises(OpError, match="regions of shape"):
         align.infer(attrs, TensorType((1, 4, 9, 9)), TensorType((3, 4)))
-    proposal = relay_op("vision.proposal")
+    proposal = relay_record("vision.proposal")
     types = TensorType((2, 4, 3, 3)), TensorType((2, 8, 3, 3)), TensorType((2, 3))
     assert proposal.infer(proposal.attrs(), *types) == TensorType((600, 5))

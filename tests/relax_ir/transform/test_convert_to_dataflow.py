@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax import backends, relax_ir
 from relay2relax.relax_ir.transform import ConvertToDataflow, ToNonDataflow
@@ -32,11 +33,11 @@ def test_blocks_and_what_comes_out_of_them() -> None:
     found = ConvertToDataflow()(mod)
     relax_ir.check_well_formed(found)
     # The last binding alone is fewer than two.
-    first, rest = found["main"].body.blocks
+    first, rest = of_type(found["main"], relax_ir.Function).body.blocks
     assert first.dataflow
     assert [(b.var.name, b.var.dataflow) for b in first.bindings] == [("a", True), ("b", False), ("d", False)]
     assert not rest.dataflow
-    (inner,) = rest.bindings[0].value.true_branch.blocks
+    (inner,) = of_type(rest.bindings[0].value, relax_ir.If).true_branch.blocks
     assert inner.dataflow
     assert [b.var.dataflow for b in inner.bindings] == [True, False]
 
@@ -44,7 +45,7 @@ def test_blocks_and_what_comes_out_of_them() -> None:
 def test_smaller_blocks() -> None:
     found = ConvertToDataflow(min_size=1)(relax_ir.parse(SCRIPT))
     relax_ir.check_well_formed(found)
-    assert [block.dataflow for block in found["main"].body.blocks] == [True, False, True]
+    assert [block.dataflow for block in of_type(found["main"], relax_ir.Function).body.blocks] == [True, False, True]
 
 
 def test_nothing_changes_where_all_is_dataflow() -> None:
@@ -80,4 +81,4 @@ class Module:
 """
     found = ConvertToDataflow()(relax_ir.parse(script))
     relax_ir.check_well_formed(found)
-    assert [block.dataflow for block in found["main"].body.blocks] == [True, False, True]
+    assert [block.dataflow for block in of_type(found["main"], relax_ir.Function).body.blocks] == [True, False, True]

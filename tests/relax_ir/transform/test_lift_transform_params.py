@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import of_type, present
 
 from relay2relax import backends
 from relay2relax import relax_ir as rx
@@ -88,7 +89,8 @@ ALONE = {
 
 
 def drawn(func: rx.Function) -> list[np.ndarray]:
-    shapes = [[e if isinstance(e, int) else 3 for e in param.info.shape] for param in func.params]
+    infos = [of_type(param.info, rx.TensorStructInfo) for param in func.params]
+    shapes = [[e if isinstance(e, int) else 3 for e in present(info.shape)] for info in infos]
     return [RANDOM.standard_normal(shape).astype(np.float32) for shape in shapes]
 
 
@@ -98,8 +100,9 @@ def run(mod: rx.IRModule, name: str, *args: Any, target: str = "numpy") -> Any:
 
 def check_numbers(mod: rx.IRModule, lifted: rx.IRModule, target: str = "numpy") -> None:
     rx.check_well_formed(lifted)
-    arguments = drawn(mod["main"])
-    count = mod["main"].attrs["num_input"]
+    main = of_type(mod["main"], rx.Function)
+    arguments = drawn(main)
+    count = of_type(main.attrs["num_input"], int)
     made = run(lifted, "main_transform_params", tuple(arguments[count:]), target=target)
     assert len(made) == len(lifted["main"].params) - count
     actual = run(lifted, "main", *arguments[:count], *made, target=target)
@@ -130,7 +133,7 @@ def test_as_tvm_does_it(name: str) -> None:
     assert {var.name for var in ours.functions} == {var.name for var in theirs.functions}
     assert rx.structural_equal(ours["main"], theirs["main"])
     assert [p.name for p in ours["main"].params] == [p.name for p in theirs["main"].params]
-    one, other = ours["main_transform_params"], theirs["main_transform_params"]
+    one, other = (of_type(each["main_transform_params"], rx.Function) for each in (ours, theirs))
     shown = rx.print_struct_info
     assert [shown(p.info) for p in one.params] == [shown(p.info) for p in other.params]
     assert shown(one.ret) == shown(other.ret)

@@ -67,7 +67,7 @@ def values(mod: rx.IRModule) -> list[str]:
     main = mod["main"]
     assert isinstance(main, rx.Function)
     calls = (binding.value for seq in all_sequences([main.body]) for binding in bindings(seq))
-    return [call.op.name for call in calls if isinstance(call, rx.Call)]  # type: ignore[union-attr]
+    return [call.op.name for call in calls if isinstance(call, rx.Call)]
 
 
 def chain(length: int) -> rx.IRModule:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax import backends
 from relay2relax import relax_ir as rx
@@ -31,6 +32,7 @@ from relay2relax.relax_ir.transform import (
     ToNonDataflow,
 )
 from relay2relax.tir import te
+from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir import expr as tir
 from relay2relax.tir.ir.expr import maximum
 from relay2relax.tir.ir.stmt import PrimFunc
@@ -281,7 +283,7 @@ def test_constants_are_folded_through_operators_tuples_and_kernels() -> None:
         np.testing.assert_allclose(run(folded, x), x @ weight.T, rtol=1e-5)
         (constant,) = [
             arg.data
-            for seq in all_sequences([folded["main"].body])  # type: ignore[union-attr]
+            for seq in all_sequences([of_type(folded["main"], rx.Function).body])
             for binding in bindings(seq)
             for arg in binding.value.args  # type: ignore[union-attr]
             if isinstance(arg, rx.Constant)
@@ -395,10 +397,11 @@ def test_dimensions_are_named_by_variables_too() -> None:
     bound = BindSymbolicVars({n: 5}, "main")(mod)["main"]
     assert isinstance(bound, rx.Function)
     assert bound.ret == rx.TensorStructInfo((5, 4), "float32")
-    for binding_map, problem in [
+    cases: list[tuple[dict[str | tir.Var, Extent], str]] = [
         ({"m": 3}, "no symbolic dimension 'm'"),
         ({"n": -1}, "a dimension cannot be -1"),
-    ]:
+    ]
+    for binding_map, problem in cases:
         with pytest.raises(Relay2RelaxError, match=problem):
             BindSymbolicVars(binding_map)(mod)
     with pytest.raises(Relay2RelaxError, match="no function 'other'"):
@@ -428,7 +431,7 @@ def test_operators_go_to_external_functions_and_back_to_programs() -> None:
     rx.check_well_formed(inside)
     assert "R.call_tir(cls.positive, (x,), R.Tensor((2, 3)" in inside.script()
     again = DispatchCalls({"positive": "test_dispatch.relu"})(inside)
-    assert rx.structural_equal(again["main"], outside["main"])  # type: ignore[arg-type]
+    assert rx.structural_equal(again["main"], outside["main"])
     x, y = normal(2, 3), normal(2, 3)
     for one in (outside, inside, again):
         np.testing.assert_array_equal(run(one, x, y), np.maximum(x, 0) + y)

@@ -319,7 +319,7 @@ class Module:
     rx.check_well_formed(merged)
     assert {var.name for var in merged.functions} == {"fused", "main"}
     machine = backends.VirtualMachine(backends.build(merged, "numpy"))
-    np.testing.assert_array_equal(machine["main"](np.float32([1, 2]), (3,)), [3, 4])
+    np.testing.assert_array_equal(machine["main"](np.array([1, 2], "float32"), (3,)), [3, 4])
 
 
 def test_a_group_has_a_limit() -> None:

@@ -25,6 +25,7 @@ from relay2relax.relax_ir.transform import (
     Pass,
     StaticPlanBlockMemory,
 )
+from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir import expr as tir
 
 PROGRAMS = """
@@ -179,12 +180,13 @@ def test_parameters_are_bound_by_names_and_variables_to_arrays_and_tensors() -> 
             np.testing.assert_array_equal(z, data + 1)
             assert (tuple(s), float(k)) == ((4,), 0.5)
     x = main.params[0]
-    for params, problem in [
+    cases: list[tuple[dict[Any, Any], str]] = [
         ({"x": data, x: data}, "the parameter 'x' is bound twice"),
         ({rx.Var("x", x.info): data}, "main has no parameter 'x'"),
         ({"x": data, "s": (5,)}, "the value of parameter 's' has dimension 0 is 5, expected 4"),
         ({"s": data.tolist(), "k": "a"}, "parameter 'k' is a scalar, not str"),
-    ]:
+    ]
+    for params, problem in cases:
         with pytest.raises(Relay2RelaxError, match=problem):
             BindParams("main", params)(mod)
 
@@ -206,7 +208,8 @@ class Module:
         z = R.reshape(x, R.shape([m * n]))
         return z
 """)
-    for given in ({"n": 16}, {"m": 2, "n": 3}):
+    extents: list[dict[str | tir.Var, Extent]] = [{"n": 16}, {"m": 2, "n": 3}]
+    for given in extents:
         expected = rx.from_tvm(relax.transform.BindSymbolicVars(given)(rx.to_tvm(mod)))
         assert rx.first_difference(BindSymbolicVars(given)(mod), expected) is None
     one = mod["one"]
@@ -221,11 +224,12 @@ class Module:
     wide = tir.Var("k")
     both = BindSymbolicVars({m: wide * 2, n: wide})(mod)
     assert 'R.Tensor(("k * 2", "k")' in both.script()
-    for given, problem in [
+    refused: list[tuple[dict[str | tir.Var, Extent], str]] = [
         ({m: wide * 2}, "no parameter of one determines the dimension 'k'"),
         ({m: 3, "m": 3}, "the dimension 'm' of one is bound twice"),
         ({tir.Var("m"): 3}, "there is no symbolic dimension 'm'"),
-    ]:
+    ]
+    for given, problem in refused:
         with pytest.raises(Relay2RelaxError, match=problem):
             BindSymbolicVars(given)(mod)
 

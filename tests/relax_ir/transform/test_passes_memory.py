@@ -227,7 +227,8 @@ def test_results_may_be_tuples_in_tuples() -> None:
         first[:], second[:], third[:] = x + 1, 7, x.sum()
 
     for target in ("numpy", "c"):
-        first, (second, third) = backends.VirtualMachine(backends.build(mod, target))["main"](np.float32([1, 2]))
+        machine = backends.VirtualMachine(backends.build(mod, target))
+        first, (second, third) = machine["main"](np.array([1, 2], "float32"))
         assert (list(first), list(second), list(third)) == ([2, 3], [7, 7, 7, 7], [3])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import Relay2RelaxError
@@ -141,11 +142,12 @@ def test_local_functions_that_call_themselves() -> None:
 
 
 def test_values_that_do_not_fit(mlp: rx.IRModule) -> None:
-    for params, problem in [
+    cases: list[tuple[dict[str, np.ndarray], str]] = [
         ({"weight": np.zeros(3, "float32")}, "main has no parameter 'weight'"),
         ({"fc1.weight": np.zeros((3, 5), "float32")}, "'fc1.weight' has dimension 1 is 5, expected 4"),
         ({"fc1.weight": np.zeros((3, 4), "float64")}, "'fc1.weight' has dtype float64, expected float32"),
-    ]:
+    ]
+    for params, problem in cases:
         with pytest.raises(Relay2RelaxError, match=problem):
             BindParams("main", params)(mlp)
     with pytest.raises(Relay2RelaxError, match="no function 'other'"):
@@ -192,8 +194,9 @@ def test_live_code_stays(everything: rx.IRModule, mlp: rx.IRModule) -> None:
     assert rx.structural_equal(DeadCodeElimination()(mlp), mlp)
     cleaned = DeadCodeElimination()(everything)
     rx.check_well_formed(cleaned)
-    names = [b.var.name for seq in all_sequences([everything["main"].body]) for b in bindings(seq)]  # type: ignore[union-attr]
-    kept = [b.var.name for seq in all_sequences([cleaned["main"].body]) for b in bindings(seq)]  # type: ignore[union-attr]
+    before, after = (of_type(module["main"], rx.Function) for module in (everything, cleaned))
+    names = [b.var.name for seq in all_sequences([before.body]) for b in bindings(seq)]
+    kept = [b.var.name for seq in all_sequences([after.body]) for b in bindings(seq)]
     assert [name for name in names if name not in kept] == ["outside"]
 
 

@@ -78,7 +78,7 @@ class Draw:
                 values = np.where(self.rng.random(shape) < 0.2, self.rng.choice(odd, shape), values)
             return np.asarray(values).astype(real)
         if special:
-            limits = np.iinfo(real)
+            limits = np.iinfo(dtype)
             return np.asarray(self.rng.integers(limits.min, limits.max, shape, real, endpoint=True))
         low = max(low, 0) if is_unsigned(dtype) else low
         return np.asarray(self.rng.integers(int(np.ceil(low)), int(np.floor(high)) + 1, shape)).astype(real)
