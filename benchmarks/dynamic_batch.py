@@ -32,6 +32,7 @@ def with_batch(typed: relay_ir.IRModule, given: set[str], batch: Any) -> relay_i
     for param in main.params:
         of = typed.types[param]
         if param.name in given:
+            assert isinstance(of, relay_ir.TensorType)
             of = replace(of, shape=(batch, *of.shape[1:]))
         params.append(relay_ir.Var(param.name, of))
     body = substitute(main.body, dict(zip(main.params, params, strict=True)))
@@ -54,7 +55,8 @@ def measure(case: Case, seconds: float) -> dict[str, Any]:
     try:
         anything = with_batch(model.typed, given, relay_ir.Any())
         # One name for all: the inputs of a model have one batch.
-        ranks = {param.name: len(anything.types[param].shape) for param in anything["main"].params}
+        types = {param.name: anything.types[param] for param in anything["main"].params}
+        ranks = {name: len(of.shape) for name, of in types.items() if isinstance(of, relay_ir.TensorType)}
         dims = {name: ("batch", *[None] * (ranks[name] - 1)) for name in given}
         dynamic = _built(translator.via_graph(anything, model.weights, dims=dims))
         found = _compare(dynamic, model, given, model.given, seconds)

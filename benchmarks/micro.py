@@ -105,7 +105,8 @@ def run(options: Options) -> dict[str, Any]:
     print(f"\nmeasured: {flops / 1e9:.0f} GFLOP/s of multiply-adds, {far / 1e9:.1f} GB/s read and written in memory")
     limit = options.limit * len(names) / 4
     found = {peer: ask(peer, names, options.seconds / 2, limit) for peer in peers}
-    rows, results = [], {}
+    rows = []
+    results: dict[str, dict[str, Any]] = {}
     for name in names:
         chosen = CASES[name]
         work = chosen.operations or chosen.moved

@@ -19,11 +19,13 @@ from relay2relax.relax_ir import transform
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.schedule import Schedule
 
+# Of the input and the weights.
+SHAPES: dict[str, tuple[int, ...]] = {"x": (1, 784), "w0": (784, 128), "b0": (128,), "w1": (128, 10), "b1": (10,)}
+
 
 def build_module() -> relax_ir.IRModule:
     """Return a two-layer perceptron of operators, made by hand."""
-    shapes = {"x": (1, 784), "w0": (784, 128), "b0": (128,), "w1": (128, 10), "b1": (10,)}
-    x, w0, b0, w1, b1 = (relax_ir.Var(n, relax_ir.TensorStructInfo(s, "float32")) for n, s in shapes.items())
+    x, w0, b0, w1, b1 = (relax_ir.Var(n, relax_ir.TensorStructInfo(s, "float32")) for n, s in SHAPES.items())
     builder = relax_ir.BlockBuilder()
     call = relax_ir.call_op
     with builder.function("main", [x, w0, b0, w1, b1], {"num_input": 1}):
@@ -54,16 +56,23 @@ def scheduled(program: PrimFunc) -> PrimFunc:
     return schedule.func
 
 
+def is_input(value: relax_ir.Expr) -> bool:
+    """Tell whether a value is the model's input."""
+    return isinstance(value, relax_ir.Var) and value.name == "x"
+
+
 def versions(module: relax_ir.IRModule) -> dict[str, relax_ir.IRModule]:
     """Return the model in several forms that compute the same."""
     # Product by product: the larger one goes to the library.
-    mixed = transform.DispatchCalls({"matmul": lambda call: "library.matmul" if call.args[0].name == "x" else None})
+    mixed = transform.DispatchCalls({"matmul": lambda call: "library.matmul" if is_input(call.args[0]) else None})
     library = mixed(module)
     programs = transform.LegalizeOps()(module)
-    by_schedule = transform.DispatchCalls({"matmul": scheduled(programs["matmul"])})(programs)
+    matmul = programs["matmul"]
+    assert isinstance(matmul, PrimFunc)
+    by_schedule = transform.DispatchCalls({"matmul": scheduled(matmul)})(programs)
     # The calling convention is the same, so a program takes the place of the library's function as
     # well.
-    back = transform.DispatchCalls({"library.matmul": programs["matmul"]})(transform.LegalizeOps()(library))
+    back = transform.DispatchCalls({"library.matmul": matmul})(transform.LegalizeOps()(library))
     fused = transform.Sequential([transform.FuseOps(), transform.FuseTIR()])(programs)
     return {
         "operators": module,
@@ -80,7 +89,7 @@ def main(target: str = "numpy") -> None:
     """Run every form; fails where two of them disagree."""
     rng = np.random.default_rng(8)
     module = build_module()
-    args = [rng.standard_normal(one.info.shape).astype("float32") / 8 for one in module["main"].params]
+    args = [rng.standard_normal(shape).astype("float32") / 8 for shape in SHAPES.values()]
     x, w0, b0, w1, b1 = args
     expected = np.maximum(x @ w0 + b0, 0) @ w1 + b1
     for name, form in versions(module).items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -49,7 +49,7 @@ WHOLE = {
 }
 
 
-def test_a_document_becomes_its_form_and_is_written_again():
+def test_a_document_becomes_its_form_and_is_written_again() -> None:
     found = read_json(json.dumps(WHOLE), Document, "the document")
     assert found.tensors["w"].shape == (2, 3)
     assert found.about == "here"
@@ -61,9 +61,9 @@ def test_a_document_becomes_its_form_and_is_written_again():
 
 def changed(path: str, value: object) -> dict[str, object]:
     """Return the whole document with ``value`` at a path; a value that is ``...`` is taken away."""
-    document = json.loads(json.dumps(WHOLE))
+    document: dict[str, object] = json.loads(json.dumps(WHOLE))
     *steps, last = [int(step) if step.isdigit() else step for step in path.split("/")]
-    target = document
+    target: Any = document
     for step in steps:
         target = target[step]
     if value is ...:
@@ -99,7 +99,7 @@ def changed(path: str, value: object) -> dict[str, object]:
         ("scale", "0.5", "expected `float | null`, found `str` at $.scale"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(path, value, said):
+def test_what_is_wrong_is_said_with_its_place(path: str, value: object, said: str) -> None:
     with pytest.raises(ParseError) as caught:
         read_json(json.dumps(changed(path, value)), Document, "the file")
     assert caught.value.diagnostics[0].title == f"the file: {said}"
@@ -121,13 +121,13 @@ def test_what_is_wrong_is_said_with_its_place(path, value, said):
         ('{"a": 1, "a": 2}', "the file: the key 'a' stands twice"),
     ],
 )
-def test_texts_that_are_not_json(content, said):
+def test_texts_that_are_not_json(content: str, said: str) -> None:
     with pytest.raises(ParseError) as caught:
         parse_json(content, "the file")
     assert any(caught.value.diagnostics[0].title.startswith(one) for one in said.split("|"))
 
 
-def test_nesting_is_limited():
+def test_nesting_is_limited() -> None:
     value: dict[str, object] = {}
     for _ in range(100_000):
         value = {"inside": value}
@@ -135,12 +135,12 @@ def test_nesting_is_limited():
         read_value(value, Nested, "the value")
 
 
-def test_strings_that_utf8_cannot_say_are_read():
+def test_strings_that_utf8_cannot_say_are_read() -> None:
     assert parse_json('"\\ud800"', "the file") == "\ud800"
     assert read_json('["\ud800"]', list[str], "the file") == ["\ud800"]
 
 
-def test_the_key_at_fault_is_found_among_many():
+def test_the_key_at_fault_is_found_among_many() -> None:
     tensors = {f"t{i}": {"name": "", "shape": [i]} for i in range(1000)}
     tensors["t617"]["shape"] = [True]
     with pytest.raises(ParseError, match=r"at \$\.tensors\.t617\.shape\[0\]$"):
@@ -155,7 +155,7 @@ VALUES = st.recursive(
 
 
 @given(path=st.sampled_from(["version", "tensors", "tensors/w", "tensors/w/shape/0", "attrs/1", "scale"]), value=VALUES)
-def test_any_value_anywhere_is_read_or_refused(path, value):
+def test_any_value_anywhere_is_read_or_refused(path: str, value: object) -> None:
     document = changed(path, value)
     try:
         found = read_value(document, Document, "the file")

@@ -6,6 +6,7 @@ import io
 import json
 import struct
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import ml_dtypes
@@ -41,7 +42,8 @@ def test_safetensors_are_views(tmp_path: Path) -> None:
 
 def test_npz(tmp_path: Path) -> None:
     given = arrays(DTYPES)
-    for write in (np.savez, np.savez_compressed):
+    writers: tuple[Callable[..., None], ...] = (np.savez, np.savez_compressed)
+    for write in writers:
         path = tmp_path / "w.npz"
         write(path, **given)
         found = relay_ir.load_params(path)

@@ -7,11 +7,12 @@ from __future__ import annotations
 import textwrap
 
 import pytest
+from typed import of_type
 
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import ParseError
 from relay2relax.tir.ir.expr import Call, StringImm
-from relay2relax.tir.ir.stmt import Evaluate
+from relay2relax.tir.ir.stmt import Evaluate, PrimFunc
 from relay2relax.tir.ir.visit import statements
 
 HEAD = {
@@ -127,7 +128,7 @@ def test_memory_with_annotations_in_classic_words() -> None:
 def test_texts_beside_the_script(table: str) -> None:
     program = module_text("tvm", 'T.evaluate(T.call_packed("f", metadata["ir.StringImm"][0]))')
     (func,) = rx.parse(f'metadata = tvm.ir.load_json("""{table}""")\n{program}').functions.values()
-    (call,) = [one.value for one in statements(func.body) if isinstance(one, Evaluate)]
+    (call,) = [one.value for one in statements(of_type(func, PrimFunc).body) if isinstance(one, Evaluate)]
     assert isinstance(call, Call)
     assert call.args[1] == StringImm("one\ntwo")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax.backends import create_executor
 from relay2relax.backends.relay.values import AdtValue, RefValue
@@ -192,7 +193,10 @@ def test_data_types_and_patterns() -> None:
     assert total == 12
     assert isinstance(copied, AdtValue)
     assert repr(copied.fields[0]) == "array(1, dtype=int32)"
-    assert copied.fields[1].fields[1].fields[1].constructor.name == "Nil"
+    rest: object = copied
+    for _ in range(3):
+        rest = of_type(rest, AdtValue).fields[1]
+    assert of_type(rest, AdtValue).constructor.name == "Nil"
 
 
 def test_nested_patterns_try_clauses_in_order() -> None:
@@ -223,7 +227,7 @@ def test_observed_values() -> None:
     seen: list[tuple[str, Any]] = []
 
     def observe(expr: Any, value: Any) -> None:
-        name = expr.op.name if isinstance(expr, Call) else type(expr).__name__
+        name = of_type(expr.op, Op).name if isinstance(expr, Call) else type(expr).__name__
         seen.append((name, float(value) if isinstance(value, np.ndarray) else len(value)))
 
     create_executor("graph", mod).evaluate(observe=observe)(2)
@@ -329,7 +333,7 @@ def test_shapes_that_only_meet_at_run_time() -> None:
 
 
 @pytest.mark.compiler
-def test_extents_that_types_do_not_tell_are_taken_as_they_come():
+def test_extents_that_types_do_not_tell_are_taken_as_they_come() -> None:
     """TVM checks no extents that types leave unknown: a bias of one element is repeated."""
     text = """#[version = "0.0.5"]
     def @main(%data: Tensor[(?, ?), float32], %bias: Tensor[(?), float32]) { nn.bias_add(%data, %bias) }"""

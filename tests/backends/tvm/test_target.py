@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -277,10 +278,10 @@ def test_listing_and_saving(tmp_path: Path) -> None:
 def test_pairs_of_packages(monkeypatch: pytest.MonkeyPatch, versions: dict[str, str], problem: str | None) -> None:
     def version(name: str) -> str:
         if name not in versions:
-            raise install.metadata.PackageNotFoundError(name)
+            raise metadata.PackageNotFoundError(name)
         return versions[name]
 
-    monkeypatch.setattr(install.metadata, "version", version)
+    monkeypatch.setattr(metadata, "version", version)
     found = install.installation_problem()
     assert (found is None) == (problem is None)
     if problem is not None:

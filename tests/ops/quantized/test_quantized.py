@@ -5,6 +5,7 @@ they refuse.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -156,7 +157,7 @@ def test_sums_and_products_along_axes(run_op: Any) -> None:
         record.numpy(attrs, lhs, rhs, scales, zeros, f32([1] * 4), i32([0] * 4), f32(1), i32(0))
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "tanh": np.tanh, "exp": np.exp, "sqrt": np.sqrt, "log": np.log, "abs": np.abs,
     "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6, "erf": np.vectorize(math.erf),

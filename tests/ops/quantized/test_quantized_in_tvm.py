@@ -40,7 +40,7 @@ def cases() -> list[tuple[str, dict[str, Any], list[Any]]]:
     vector = [f32([0.1, 0.02, 0.3]), i32([1, 2, 3])]
     found: list[tuple[str, dict[str, Any], list[Any]]] = []
     for rounding in ("UPWARD", "TONEAREST"):
-        attrs = {"rounding": rounding, "out_dtype": "int8"}
+        attrs: dict[str, Any] = {"rounding": rounding, "out_dtype": "int8"}
         found.append(("qnn.requantize", attrs, [wide, *one, *two]))
         found.append(("qnn.requantize", {**attrs, "axis": 1, "out_dtype": "int32"}, [wide, *vector, *two]))
         found.append(("qnn.requantize", {**attrs, "compute_dtype": "float32"}, [wide, *one, *two]))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from typed import of_type
 
 from relay2relax import relay_ir
 from relay2relax.relay_ir.build import op
@@ -127,7 +128,7 @@ def test_mistaken_arguments(build: Callable[[], Any], message: str) -> None:
         op.unique(i, return_counts=True),
         op.unique(i),
         op.nn.batch_norm(x, b, b, b, b),
-        op.meshgrid(relay_ir.Tuple([b, b])),
+        op.meshgrid(relay_ir.Tuple((b, b))),
         op.random.threefry_generate(relay_ir.var("key", shape=(10,), dtype="uint64"), (4,)),
         op.random.uniform(relay_ir.var("key", shape=(10,), dtype="uint64"), (4,)),
         op.vision.get_valid_counts(relay_ir.var("boxes", shape=(1, 5, 6)), 0),
@@ -136,8 +137,8 @@ def test_mistaken_arguments(build: Callable[[], Any], message: str) -> None:
 )
 def test_results_are_taken_by_index_and_unpacked(made: relay_ir.Call) -> None:
     mod = relay_ir.infer_type(relay_ir.IRModule.from_expr(made))
-    fields = mod.types[mod["main"].body].fields
-    unpacked = list(made)
+    fields = of_type(mod.types[mod["main"].body], relay_ir.TupleType).fields
+    unpacked = list(iter(made))
     assert [mod_type(one) for one in unpacked] == list(fields)
     assert mod_type(made[-1]) == fields[-1]
     with pytest.raises(IndexError):

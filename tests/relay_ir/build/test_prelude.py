@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax import relay_ir
 from relay2relax.backends import create_executor
 from relay2relax.backends.relay.values import AdtValue
 from relay2relax.core import Relay2RelaxError
-from relay2relax.relay_ir import Function, GlobalVar, IRModule, var
+from relay2relax.relay_ir import Constructor, Function, GlobalVar, IRModule, var
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.build.prelude import Prelude, library_text
 
@@ -95,7 +96,7 @@ TREE = "Rose(1, Cons(Rose(2, Nil), Cons(Rose(3, Cons(Rose(4, Nil), Nil)), Nil)))
         ("@FromGradCell(One(fn () -> float32 { 1f }))", 1.0),
     ],
 )  # fmt: skip
-def test_functions(body, expected):
+def test_functions(body: str, expected: Any) -> None:
     assert run(body) == expected
 
 
@@ -112,7 +113,7 @@ def test_functions(body, expected):
         ("Add", "{one}", "{one}", 2.0),
     ],
 )
-def test_gradient_cells(name, a, b, expected):
+def test_gradient_cells(name: str, a: str, b: str, expected: Any) -> None:
     cells = {"{one}": "One(fn () -> float32 { 1f })", "{zero}": "Zero(fn () -> float32 { 0f })"}
     function = f"fn (%x: float32, %y: float32) -> float32 {{ {name.lower()}(%x, %y) }}"
     body = f"@FromGradCell(@{name}GradCell({function}, {cells.get(a, a)}, {cells.get(b, b)}))"
@@ -120,7 +121,7 @@ def test_gradient_cells(name, a, b, expected):
 
 
 @pytest.mark.parametrize("body", ["@hd(Nil)", "@tl(Nil)", f"@nth({numbers(1)}, 1)", f"@nth({numbers(1)}, -1)"])
-def test_partial_functions_fail(body):
+def test_partial_functions_fail(body: str) -> None:
     with pytest.raises(Relay2RelaxError):
         run(body, "int32" if "tl" not in body else "List[int32]")
 
@@ -155,7 +156,7 @@ MATRIX = 'reshape(arange(0f, 6f, 1f, start=0f, stop=6f, step=1f, dtype="float32"
          [("tensor2_float32", [[0, 1]]), ("tensor2_float32", [[2, 3], [4, 5]])]),
     ],
 )  # fmt: skip
-def test_tensor_arrays(body, expected):
+def test_tensor_arrays(body: str, expected: Any) -> None:
     assert run(body) == expected
 
 
@@ -186,7 +187,7 @@ LENGTHS = 'cast(arange(1f, 3f, 1f, start=1f, stop=3f, step=1f, dtype="float32"),
          ("tensor_constructor_float32_any", [7])),
     ],
 )  # fmt: skip
-def test_tensor_arrays_of_one_shape(body, expected):
+def test_tensor_arrays_of_one_shape(body: str, expected: Any) -> None:
     mod = relay_ir.parse(f"{STATIC}\ndef @main() {{ {body} }}")
     assert plain(create_executor("debug", mod).evaluate()()) == expected
 
@@ -194,13 +195,14 @@ def test_tensor_arrays_of_one_shape(body, expected):
 # --- beside a program ---
 
 
-def test_the_library_beside_a_module():
+def test_the_library_beside_a_module() -> None:
     x = var("x", shape=(2,))
     mod = IRModule({GlobalVar("main"): Function((x,), op.nn.relu(x))})
     p = Prelude(mod)
-    xs = p.Cons(relay_ir.const(1), p.Cons(relay_ir.const(2), p.Nil()))
+    cons, nil = of_type(p.Cons, Constructor), of_type(p.Nil, Constructor)
+    xs = cons(relay_ir.const(1), cons(relay_ir.const(2), nil()))
     count = GlobalVar("count")
-    made = p.mod.with_function(count, Function((), p.length(xs)))
+    made = p.mod.with_function(count, Function((), of_type(p.length, GlobalVar)(xs)))
     assert create_executor("debug", made).evaluate("count")().item() == 2
     assert p.List in made.type_definitions
     assert "length" in dir(p)
@@ -210,7 +212,7 @@ def test_the_library_beside_a_module():
         Prelude(made)
 
 
-def test_unknown_parts():
+def test_unknown_parts() -> None:
     with pytest.raises(Relay2RelaxError, match="no part 'lists'"):
         library_text(("lists",))
     with pytest.raises(Relay2RelaxError, match="not 'complex64'"):
@@ -220,5 +222,5 @@ def test_unknown_parts():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16"])
-def test_tensor_arrays_of_every_dtype_have_types(dtype):
+def test_tensor_arrays_of_every_dtype_have_types(dtype: str) -> None:
     relay_ir.infer_type(Prelude(tensor_arrays=(dtype,)).mod)

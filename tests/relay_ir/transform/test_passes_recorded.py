@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from typed import of_type, present
 
 from relay2relax import relay_ir
 from relay2relax.core import Relay2RelaxError
-from relay2relax.relay_ir import Call, Constant, Function, GlobalVar, IRModule, VirtualDevice, transform
+from relay2relax.relay_ir import Call, Constant, Expr, Function, GlobalVar, IRModule, VirtualDevice, transform
 from relay2relax.relay_ir.ir.rewrite import nodes, substitute
 
 PASSES = {
@@ -40,8 +43,9 @@ def with_one_constant(mod: IRModule) -> IRModule:
     """Return ``mod`` with all its constants, which are equal, as one node."""
     constants = [node for node in nodes(*mod.functions.values()) if isinstance(node, Constant)]
     assert len({one.data.item() for one in constants}) == 1
-    shared = dict.fromkeys(constants, constants[0])
-    return replace(mod, functions={var: substitute(one, shared) for var, one in mod.functions.items()})
+    shared: dict[Expr, Expr] = dict.fromkeys(constants, constants[0])
+    functions = {var: of_type(substitute(one, shared), Function) for var, one in mod.functions.items()}
+    return replace(mod, functions=functions)
 
 
 def comparable(mod: IRModule) -> IRModule:
@@ -50,12 +54,15 @@ def comparable(mod: IRModule) -> IRModule:
     for node in nodes(*(mod[name] for name in sorted(var.name for var in mod.functions))):
         if isinstance(node, GlobalVar) and re.match(r"lifted_name\d+", node.name):
             names.setdefault(node.name, f"lifted_{len(names)}")
-    renamed = {
+    renamed: dict[Expr, Expr] = {
         node: GlobalVar(names[node.name])
         for node in (*nodes(*mod.functions.values()), *mod.functions)
         if isinstance(node, GlobalVar) and node.name in names
     }
-    functions = {renamed.get(var, var): substitute(function, renamed) for var, function in mod.functions.items()}
+    functions = {
+        of_type(renamed.get(var, var), GlobalVar): of_type(substitute(function, renamed), Function)
+        for var, function in mod.functions.items()
+    }
     mod = replace(mod, functions=functions, types={})
     try:
         return relay_ir.infer_type(mod)
@@ -63,7 +70,7 @@ def comparable(mod: IRModule) -> IRModule:
         return mod
 
 
-def test_passes_make_what_tvm_makes(recorded):
+def test_passes_make_what_tvm_makes(recorded: Any) -> None:
     failures, count = [], 0
     for case in recorded("passes"):
         name = case["passes"][0]
@@ -86,7 +93,7 @@ def test_passes_make_what_tvm_makes(recorded):
 
 
 @pytest.mark.parametrize("name", sorted(PASSES))
-def test_models_stay_what_they_are(get_model_case, name):
+def test_models_stay_what_they_are(get_model_case: Callable[[str], Any], name: str) -> None:
     """A pass leaves a model's interface, and what it returns can be inferred, printed and saved."""
     mod = relay_ir.load_json(get_model_case("dqn").json)
     after = relay_ir.infer_type(PASSES[name](mod))
@@ -107,14 +114,14 @@ def devices_of(mod: IRModule) -> list[VirtualDevice]:
     return [one for one in found if one is not None and not one.memory_scope]
 
 
-def test_devices_are_planned_as_tvm_plans_them(recorded):
+def test_devices_are_planned_as_tvm_plans_them(recorded: Any) -> None:
     cases = [case for case in recorded("passes") if "PlanDevicesCore" in case["passes"] and case["id"] not in LOWERED]
     assert len(cases) == 41
     loaded = [(case["id"], *(relay_ir.load_json(case[key]) for key in ("json", "after_json"))) for case in cases]
     named = [device for _, _, after in loaded for device in devices_of(after)]
     # TVM's tests plan for a GPU, by a host whose target has no host of its own.
     gpu = next(one for one in named if one.device_type == 2)
-    host = next(one for one in named if one.device_type == 1 and one.target.host is None)
+    host = next(one for one in named if one.device_type == 1 and present(one.target).host is None)
     plan = transform.PlanDevices(default_device=gpu, host_device=host)
     failures = []
     for name, before, after in loaded:

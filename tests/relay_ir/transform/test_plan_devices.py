@@ -26,7 +26,7 @@ def copies(mod: IRModule) -> list[tuple[int, int]]:
     ]
 
 
-def test_without_annotations_everything_is_on_the_default_device():
+def test_without_annotations_everything_is_on_the_default_device() -> None:
     x = var("x", shape=(2,))
     planned = transform.PlanDevices(gpu())(module(x, body=op.tanh(op.exp(x))))
     assert copies(planned) == []
@@ -34,7 +34,7 @@ def test_without_annotations_everything_is_on_the_default_device():
     assert planned["main"].params[0].virtual_device == gpu()
 
 
-def test_a_value_is_copied_where_it_moves():
+def test_a_value_is_copied_where_it_moves() -> None:
     x = var("x", shape=(2,))
     planned = transform.PlanDevices(cpu())(module(x, body=op.tanh(on_device(op.exp(x), gpu()))))
     assert copies(planned) == [(2, 1)]
@@ -45,14 +45,14 @@ def test_a_value_is_copied_where_it_moves():
     assert relay_ir.structural_equal(relay_ir.infer_type(again), relay_ir.infer_type(planned))
 
 
-def test_what_is_used_on_two_devices_is_copied_for_one():
+def test_what_is_used_on_two_devices_is_copied_for_one() -> None:
     x, y = var("x", shape=(2,)), var("y", shape=(2,))
     left, right = on_device(op.add(x, y), cpu()), on_device(op.multiply(x, y), gpu())
     planned = transform.PlanDevices(cpu())(module(x, y, body=op.subtract(left, right)))
     assert sorted(copies(planned)) == [(1, 2), (1, 2), (2, 1)]
 
 
-def test_branches_and_lets():
+def test_branches_and_lets() -> None:
     x, c, y = var("x", shape=(2,)), var("c", "bool"), var("y")
     body = Let(y, on_device(op.exp(x), gpu()), If(c, y, op.tanh(y)))
     planned = transform.PlanDevices(gpu())(module(x, c, body=body))
@@ -60,7 +60,7 @@ def test_branches_and_lets():
     assert planned["main"].params[1].virtual_device == gpu()
 
 
-def test_a_conflict():
+def test_a_conflict() -> None:
     x = var("x", shape=(2,))
     marked = on_device(op.exp(x), gpu(), constrain_result=True)
     body = on_device(marked, cpu(), constrain_result=True)
@@ -68,7 +68,7 @@ def test_a_conflict():
         transform.PlanDevices(cpu())(module(x, body=body))
 
 
-def test_a_primitive_function_is_one_operator():
+def test_a_primitive_function_is_one_operator() -> None:
     x, n = var("x", shape=(2,)), var("n", shape=(2,))
     fused = Function((n,), op.tanh(op.exp(n)), attrs={"Primitive": 1})
     planned = transform.PlanDevices(cpu())(module(x, body=on_device(Call(fused, (x,)), gpu())))
@@ -76,7 +76,7 @@ def test_a_primitive_function_is_one_operator():
     assert any(node is fused for node in nodes(planned["main"]))
 
 
-def test_long_chains():
+def test_long_chains() -> None:
     x = var("x", shape=(1,))
     body: relay_ir.Expr = x
     for index in range(2 * sys.getrecursionlimit()):
