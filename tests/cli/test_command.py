@@ -116,7 +116,7 @@ def test_compare_agrees_and_says_so(model: Path, params: Path, tmp_path: Path) -
 
 def test_run_gives_the_numbers(model: Path, params: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "in.npz", data=np.ones((1, 4), np.float32))
-    arguments = [
+    arguments: list[str | Path] = [
         "run",
         model,
         "--params",

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ def test_the_page(tmp_path: Path, options: tuple[str, ...], monkeypatch: pytest.
     monkeypatch.syspath_prepend(tmp_path)
     for name in [name for name in sys.modules if name.startswith("converted")]:
         monkeypatch.delitem(sys.modules, name)
-    names: dict[str, np.ndarray] = {}
+    names: dict[str, Any] = {}
     run, other_weights, from_python = in_tvm("python")
     exec(run, names)  # noqa: S102
     np.testing.assert_array_equal(names["result"], EXPECTED)

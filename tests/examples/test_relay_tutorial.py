@@ -19,7 +19,7 @@ def test_variables_operators_and_functions() -> None:
 
     by_name, by_operator = op.add(typed, typed), typed + typed
     assert str(by_name) == str(by_operator) == "free_var %x: Tensor[(10, 1), float32];\nadd(%x, %x)"
-    function = relay_ir.Function([typed], by_operator)
+    function = relay_ir.Function((typed,), by_operator)
     assert str(function) == "fn (%x: Tensor[(10, 1), float32]) {\n  add(%x, %x)\n}"
 
     mod = relay_ir.Module({})

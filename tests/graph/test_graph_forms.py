@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -16,11 +18,14 @@ from relay2relax.graph.formats.attrs_text import value_text
 from relay2relax.relay_ir import Function, GlobalVar, IRModule, var
 from relay2relax.relay_ir.build import op
 
+if TYPE_CHECKING:
+    from tests.conftest import ModelCase
+
 # Models in which MSC found nothing to fuse: its graph is one node per expression, as ours is.
 PLAIN = ("mlp", "dqn", "dcgan", "unet", "squeezenet", "lstm")
 
 
-def bound(case, recorded_head: str):
+def bound(case: ModelCase, recorded_head: str) -> graph.Graph:
     """Return the graph of a model with all params bound that the recorded graph has no input
     for.
     """
@@ -43,7 +48,7 @@ def comparable(line: str) -> str:
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_text_is_what_msc_printed(get_model_case, name):
+def test_text_is_what_msc_printed(get_model_case: Callable[[str], ModelCase], name: str) -> None:
     case = get_model_case(name)
     expected = (case.folder.parent.parent / "msc_models" / f"{name}.graph.txt").read_text()
     found = graph.to_text(bound(case, expected.split("\n", 1)[0]))
@@ -51,7 +56,7 @@ def test_text_is_what_msc_printed(get_model_case, name):
 
 
 @pytest.mark.parametrize("name", ["mlp", "dqn", "unet", "squeezenet"])
-def test_json_is_what_msc_wrote(get_model_case, name):
+def test_json_is_what_msc_wrote(get_model_case: Callable[[str], ModelCase], name: str) -> None:
     case = get_model_case(name)
     expected = json.loads((case.folder.parent.parent / "msc_models" / f"{name}.graph.json").read_text())
     found = json.loads(graph.to_json(bound(case, str(expected["inputs"])), extras=False))
@@ -63,7 +68,7 @@ def test_json_is_what_msc_wrote(get_model_case, name):
     assert found == expected
 
 
-def test_the_layout():
+def test_the_layout() -> None:
     data, weight = var("data", shape=(relay_ir.Any(), 784)), relay_ir.const(np.zeros((10, 784), np.float32))
     dense = op.nn.dense(data, weight, units=10)
     mod = IRModule({GlobalVar("main"): Function((data,), op.split(dense, indices_or_sections=[4], axis=1))})
@@ -109,7 +114,7 @@ def test_the_layout():
         ((), ""),
     ],
 )  # fmt: skip
-def test_values_of_attributes(value, text):
+def test_values_of_attributes(value: object, text: str) -> None:
     assert value_text(value) == text
 
 
@@ -121,7 +126,7 @@ def small() -> str:
     return graph.to_json(found)
 
 
-def test_json_without_the_extras_is_refused():
+def test_json_without_the_extras_is_refused() -> None:
     document = json.loads(small())
     del document["relay2relax"]
     with pytest.raises(ParseError, match="the key 'relay2relax' is missing"):
@@ -155,24 +160,27 @@ def main(x: R.Tensor(("n", 2), dtype="float32"), c: R.Tensor((), dtype="bool")) 
 """
 WEIGHTS = {"const": np.array(1e-7, np.float32)}
 RELAX_GRAPH, RELAX_WEIGHTS = graph.from_relax(relax_ir.parse(RELAX))
-DOCUMENTS = {"relay": (SMALL, WEIGHTS), "relax": (graph.to_json(RELAX_GRAPH), RELAX_WEIGHTS)}
-CHANGES = [None, -1, 3, 10**30, "x", "3", [], [1], {}, True, 0.5]
+DOCUMENTS: dict[str, tuple[str, Mapping[str, np.ndarray]]] = {
+    "relay": (SMALL, WEIGHTS),
+    "relax": (graph.to_json(RELAX_GRAPH), RELAX_WEIGHTS),
+}
+CHANGES: list[Any] = [None, -1, 3, 10**30, "x", "3", [], [1], {}, True, 0.5]
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
 @settings(max_examples=200)
 @given(draw=st.data())
-def test_damage_is_refused_with_a_reason(kind, draw):
+def test_damage_is_refused_with_a_reason(kind: str, draw: st.DataObject) -> None:
     text, weights = DOCUMENTS[kind]
     document = json.loads(text)
     found_places = [place for place in places(document) if place]
     for path, value in draw.draw(
         st.lists(st.tuples(st.sampled_from(found_places), st.sampled_from(CHANGES)), min_size=1, max_size=2)
     ):
-        target = document
+        target: Any = document
         for step in path[:-1]:
-            target = target[step] if isinstance(target, (dict, list)) and _has(target, step) else None
-        if isinstance(target, (dict, list)) and _has(target, path[-1]):
+            target = target[step] if _has(target, step) else None
+        if _has(target, path[-1]):
             target[path[-1]] = value
     try:
         found = graph.from_json(json.dumps(document))
@@ -183,8 +191,10 @@ def test_damage_is_refused_with_a_reason(kind, draw):
         assert str(error).startswith("error[R2R-")  # noqa: PT017 - some changes do no harm
 
 
-def _has(target: dict | list, step: str | int) -> bool:
-    return step in target if isinstance(target, dict) else isinstance(step, int) and step < len(target)
+def _has(target: object, step: str | int) -> bool:
+    if isinstance(target, dict):
+        return step in target
+    return isinstance(target, list) and isinstance(step, int) and step < len(target)
 
 
 def damaged(kind: str, path: str, value: object) -> str:
@@ -297,14 +307,14 @@ def damaged(kind: str, path: str, value: object) -> str:
         ("relay", "relay2relax/objects", [], "expected `object`, found `array` at $.relay2relax.objects"),
     ],
 )
-def test_damage_is_named_with_its_place(kind, path, value, said):
+def test_damage_is_named_with_its_place(kind: str, path: str, value: object, said: str) -> None:
     with pytest.raises(Relay2RelaxError) as caught:
         graph.from_json(damaged(kind, path, value))
     assert isinstance(caught.value, ParseError)
     assert said in str(caught.value)
 
 
-def test_a_key_that_stands_twice_is_refused():
+def test_a_key_that_stands_twice_is_refused() -> None:
     text = SMALL.replace('"shared_ref": "",', '"shared_ref": "", "shared_ref": "x",', 1)
     with pytest.raises(ParseError, match=r"the key 'shared_ref' stands twice at \$\.nodes\[0\]"):
         graph.from_json(text)
@@ -312,7 +322,7 @@ def test_a_key_that_stands_twice_is_refused():
         graph.from_json(SMALL.replace('"index": 0', '"index": NaN', 1))
 
 
-def test_dot():
+def test_dot() -> None:
     found = graph.from_json(SMALL)
     text = graph.to_dot(found)
     assert text.startswith('digraph "main" {')
@@ -321,7 +331,7 @@ def test_dot():
     assert "subgraph cluster_1 {" in text
 
 
-def test_names_in_dot_are_quoted():
+def test_names_in_dot_are_quoted() -> None:
     x = var('a"b\\c', shape=(2,))
     found, _ = graph.from_relay(IRModule({GlobalVar("main"): Function((x,), op.nn.relu(x))}))
     assert '"0/a\\"b\\\\c" ->' in graph.to_dot(found)

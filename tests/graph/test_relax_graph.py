@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import networkx
@@ -91,18 +92,18 @@ def again(mod: relax_ir.IRModule, entry: str = "main") -> None:
 
 
 @pytest.mark.parametrize("text", [CHAPTER, EVERYTHING])
-def test_program_becomes_a_graph_and_a_program_again(text):
+def test_program_becomes_a_graph_and_a_program_again(text: str) -> None:
     again(relax_ir.parse(text))
 
 
 @pytest.mark.parametrize("translate", [translator.via_graph, translator.lower_to_tir])
-def test_translated_models(translate):
+def test_translated_models(translate: Callable[..., relax_ir.IRModule]) -> None:
     mod, params = relay_ir.testing.mlp.get_workload(batch_size=relay_ir.Any())
     again(translate(mod))
     again(translate(mod, params))
 
 
-def test_operators_are_nodes_and_tensors_are_edges():
+def test_operators_are_nodes_and_tensors_are_edges() -> None:
     """The chapter's figure: x and w go into linear, what it gives into relu, and that comes out."""
     found, _ = graph.from_relax(relax_ir.parse(CHAPTER))
     assert list(found.dag.edges) == [("x", "lv0"), ("w", "lv0"), ("lv0", "out")]
@@ -123,7 +124,7 @@ def test_operators_are_nodes_and_tensors_are_edges():
     assert '"0/lv0" -> "0/out" [label="float32[1, 3]"];' in picture
 
 
-def test_destination_passing_hides_the_result():
+def test_destination_passing_hides_the_result() -> None:
     """The chapter's failed attempt: no edge leads from the call to what is returned."""
     found, _ = graph.from_relax(relax_ir.parse(CHAPTER), entry="by_destination")
     (call,) = (node for node in found.nodes if node.optype == "call")
@@ -132,7 +133,7 @@ def test_destination_passing_hides_the_result():
     assert found.children(call.name) == ()
 
 
-def test_any_topological_order_computes_the_same():
+def test_any_topological_order_computes_the_same() -> None:
     mod, params = relay_ir.testing.mlp.get_workload(batch_size=2)
     found, weights = graph.from_relax(translator.via_graph(mod, params))
     order = list(networkx.lexicographical_topological_sort(found.dag, key=lambda name: name[::-1]))
@@ -146,7 +147,7 @@ def test_any_topological_order_computes_the_same():
     np.testing.assert_array_equal(*results)
 
 
-def test_params_are_bound_and_keep_their_names():
+def test_params_are_bound_and_keep_their_names() -> None:
     weight = np.ones((3, 4), "float32")
     found, weights = graph.from_relax(relax_ir.parse(CHAPTER), {"w": weight})
     assert list(weights) == ["w"]
@@ -155,7 +156,7 @@ def test_params_are_bound_and_keep_their_names():
     assert found.find_node("lv0").operands == ("x", "w")
 
 
-def test_long_chains():
+def test_long_chains() -> None:
     builder = relax_ir.BlockBuilder()
     x = relax_ir.Var("x", relax_ir.TensorStructInfo((4,), "float32"))
     with builder.function("main", [x]):
@@ -171,7 +172,7 @@ def test_long_chains():
     assert relax_ir.structural_equal(graph.to_relax(found, weights), CanonicalizeBindings()(mod))
 
 
-def test_what_cannot_be_done_is_said():
+def test_what_cannot_be_done_is_said() -> None:
     mod = relax_ir.parse(CHAPTER)
     with pytest.raises(Relay2RelaxError, match="'linear' is TensorIR"):
         graph.from_relax(mod, entry="linear")

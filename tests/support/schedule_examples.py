@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from relay2relax.backends.numpy.tir import evaluate_prim_func
-from relay2relax.tir import PrimFunc, TIRError, te
+from relay2relax.tir import Buffer, PrimFunc, TIRError, te
 from relay2relax.tir.ir.expr import PrimExpr, Select, Var, binary, const, maximum
 from relay2relax.tir.ir.intrinsics import call, min_value
 from relay2relax.tir.schedule import Schedule
@@ -50,7 +51,7 @@ def argmax() -> PrimFunc:
     x = te.placeholder((5, 6), "float32", "x")
     k = te.reduce_axis(6, "k")
 
-    def combine(best, new):
+    def combine(best: Sequence[PrimExpr], new: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr]:
         return Select(best[1] >= new[1], best[0], new[0]), Select(best[1] >= new[1], best[1], new[1])
 
     identity = (const(-1, "int64"), min_value("float32"))
@@ -64,7 +65,7 @@ def data(func: PrimFunc, rows: int = 7) -> list[np.ndarray]:
     return [random.standard_normal(shape_of(buffer, rows)).astype(buffer.dtype) for buffer in inputs]
 
 
-def shape_of(buffer, rows: int) -> tuple[int, ...]:
+def shape_of(buffer: Buffer, rows: int) -> tuple[int, ...]:
     return tuple(getattr(extent, "value", rows) for extent in buffer.shape)
 
 
@@ -125,7 +126,7 @@ PROGRAMS = [
     blur(),
 ]
 
-Draw = Callable[..., object]
+Draw = Callable[..., Any]
 
 
 def _layout(dimensions: int, draw: Draw) -> Callable[..., list[PrimExpr]]:

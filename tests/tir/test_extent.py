@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from relay2relax.tir.extent import ANY, add, equal, floordiv, is_any, maximum, mul, product, written_any
-from relay2relax.tir.ir.expr import Binary, IntImm, Var
+from relay2relax.tir.extent import ANY, add, as_prim, equal, floordiv, is_any, maximum, mul, product, written_any
+from relay2relax.tir.ir.expr import Binary, IntImm, PrimExpr, Var
 from relay2relax.tir.ir.visit import variables
 
 
-def test_plain_extents_stay_plain():
+def test_plain_extents_stay_plain() -> None:
     assert add(2, 3) == 5
     assert isinstance(floordiv(7, 2), int)
 
 
-def test_an_i64_extent_makes_an_i64_extent():
+def test_an_i64_extent_makes_an_i64_extent() -> None:
     assert add(IntImm(2), 3) == IntImm(5)
     assert maximum(128, IntImm(128)) == IntImm(128)
 
 
-def test_a_number_takes_the_dtype_of_a_variable():
+def test_a_number_takes_the_dtype_of_a_variable() -> None:
     n = Var("n", "int32")
     assert mul(1, n) is n
     assert product([n, 1]) is n
-    assert add(n, 2).dtype == "int32"
-    assert add(Var("m"), 2).dtype == "int64"
+    assert as_prim(add(n, 2)).dtype == "int32"
+    assert as_prim(add(Var("m"), 2)).dtype == "int64"
 
 
-def test_nothing_is_known_of_what_is_computed_from_any():
+def test_nothing_is_known_of_what_is_computed_from_any() -> None:
     assert mul(ANY, 2) is ANY
 
 
-def test_the_largest_of_variables():
+def test_the_largest_of_variables() -> None:
     n, m, k = Var("n"), Var("m"), Var("k")
     largest = maximum(maximum(n, m), k)
     assert equal(largest, maximum(k, maximum(m, n))) is True
@@ -38,15 +38,15 @@ def test_the_largest_of_variables():
     assert maximum(largest, m) == largest
 
 
-def test_hundreds_of_extents_meet_in_a_moment():
-    largest = Var("n")
+def test_hundreds_of_extents_meet_in_a_moment() -> None:
+    largest: int | PrimExpr = Var("n")
     for number in range(400):
         largest = maximum(largest, Var(f"n{number}"))
     assert equal(largest, Var("m")) is None
-    assert len(variables(largest)) == 401
+    assert len(variables(as_prim(largest))) == 401
 
 
-def test_an_unknown_extent_remembers_what_it_was_computed_as():
+def test_an_unknown_extent_remembers_what_it_was_computed_as() -> None:
     found = written_any(lambda n: floordiv(add(n, 3), 4))
     assert is_any(found)
     assert found.written == Binary("//", Binary("+", ANY, IntImm(3, "int32")), IntImm(4, "int32"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Literal
+
 import numpy as np
 import pytest
 
@@ -19,7 +22,9 @@ DIMS = {"x": ("batch", None)}
 @pytest.mark.parametrize(
     "given", [{}, {"params": PARAMS}, {"weights": ["w"], "dims": DIMS}, {"params": PARAMS, "dims": DIMS}]
 )
-def test_the_names_are_the_pipeline(via, named, given):
+def test_the_names_are_the_pipeline(
+    via: Literal["tir", "graph"], named: Callable[..., relax_ir.IRModule], given: dict[str, Any]
+) -> None:
     mod = relay_ir.infer_type(relay_ir.parse(TEXT))
     made = translator.translate(mod, via, **given)
     assert made.script() == named(mod, **given).script()
@@ -28,19 +33,19 @@ def test_the_names_are_the_pipeline(via, named, given):
     assert ("batch" in made.script()) == ("dims" in given)
 
 
-def test_the_default_form_is_relax_operators():
+def test_the_default_form_is_relax_operators() -> None:
     mod = relay_ir.parse(TEXT)
     assert translator.translate(mod).script() == translator.via_graph(mod).script()
 
 
-def test_a_function_alone():
+def test_a_function_alone() -> None:
     mod = relay_ir.parse(TEXT)
     assert isinstance(translator.translate(mod["main"], "tir"), relax_ir.IRModule)
 
 
-def test_what_there_is_not():
+def test_what_there_is_not() -> None:
     mod = relay_ir.parse(TEXT)
     with pytest.raises(UnsupportedError, match="unknown way 'te' into Relax; there are 'tir' and 'graph'"):
-        translator.translate(mod, "te")
+        translator.translate(mod, "te")  # type: ignore[arg-type]  # refused at run time too
     with pytest.raises(UnsupportedError, match="unknown schedule 'gpu'; there is 'cpu'"):
         translator.translate(mod, schedule="gpu")

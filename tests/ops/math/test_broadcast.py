@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typed import relay_record
 
 from relay2relax.backends.numpy.tir import evaluate_prim_func
-from relay2relax.ops import OpError, TensorType, relay_op
+from relay2relax.ops import OpError, TensorType
 from relay2relax.ops.common.shapes import broadcast
 from relay2relax.ops.registry.lower import lower_call
 from relay2relax.tir.extent import ANY, add, as_prim, canonical, maximum, static
-from relay2relax.tir.ir.expr import IntImm, Var
+from relay2relax.tir.ir.expr import IntImm, PrimExpr, Var
 from relay2relax.tir.ir.visit import substitute
 
 random = np.random.default_rng(0)
@@ -127,7 +128,7 @@ def test_power(check: Any) -> None:
     a = np.array([[2.0, 0.5, 3.0]], np.float32)
     b = np.array([[2.0], [-1.0], [0.5]], np.float32)
     check("power", [a, b], np.array([[x**y for x in (2.0, 0.5, 3.0)] for y in (2.0, -1.0, 0.5)], np.float32))
-    power = relay_op("power")
+    power = relay_record("power")
     assert power is not None
     with pytest.raises(OpError, match="power is not defined for int32"):
         power.numpy(power.attrs(), np.array([2], np.int32), np.array([3], np.int32))
@@ -185,7 +186,7 @@ def test_shapes_that_do_not_broadcast() -> None:
 
 
 def test_element_types_must_agree() -> None:
-    record = relay_op("add")
+    record = relay_record("add")
     assert record is not None
     with pytest.raises(OpError, match="float32 and int32") as caught:
         record.infer(record.attrs(), TensorType((2,)), TensorType((2,), "int32"))
@@ -213,11 +214,13 @@ def test_symbolic_shapes_agree_with_static_ones(dimensions: list[tuple[int, str]
     """
     one = [Var(f"a{i}") for i in range(len(dimensions))]
     two = [Var(f"b{i}") for i in range(len(dimensions))]
-    left, right = [], []
+    left: list[int | PrimExpr] = []
+    right: list[int | PrimExpr] = []
     values: dict[Var, int] = {}
     for i, (size, kind) in enumerate(dimensions):
         left.append(one[i])
-        right.append({"=": one[i], "1": 1, "x": two[i]}[kind])
+        choices: dict[str, int | PrimExpr] = {"=": one[i], "1": 1, "x": two[i]}
+        right.append(choices[kind])
         values[one[i]] = size
         values[two[i]] = size if swap else 1
     found = broadcast(left, right)
@@ -229,7 +232,7 @@ def test_symbolic_shapes_agree_with_static_ones(dimensions: list[tuple[int, str]
 @pytest.mark.parametrize(("rows", "others"), [(3, 3), (1, 3), (3, 1), (1, 1)])
 def test_an_extent_that_may_be_1_is_guarded_when_the_program_runs(rows: int, others: int) -> None:
     """TVM's lowering reads past the smaller operand here."""
-    record = relay_op("add")
+    record = relay_record("add")
     assert record is not None
     types = [TensorType((N, 4)), TensorType((M, 4))]
     out = record.infer(record.attrs(), *types)

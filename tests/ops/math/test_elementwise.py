@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import relay_record
 
-from relay2relax.ops import OpError, TensorType, relax_op, relay_op
+from relay2relax.ops import OpError, TensorType, relax_op
 from relay2relax.ops.common.erf import erf
 from relay2relax.tir.extent import ANY
 
@@ -115,7 +116,7 @@ def test_integers(dtype: str, check: Any) -> None:
 
 
 def test_integers_are_refused_where_the_kernels_have_none() -> None:
-    record = relay_op("exp")
+    record = relay_record("exp")
     assert record is not None
     data = TensorType((2,), "int32")
     assert record.infer(record.attrs(), data) == data
@@ -150,7 +151,7 @@ def test_cast(check: Any) -> None:
 
 
 def test_a_cast_to_the_same_dtype_copies_nothing() -> None:
-    record = relay_op("cast")
+    record = relay_record("cast")
     assert record is not None
     assert record.numpy(record.attrs("float32"), X) is X
 
@@ -158,7 +159,7 @@ def test_a_cast_to_the_same_dtype_copies_nothing() -> None:
 def test_reinterpret(check: Any) -> None:
     x = np.array([1.0, -2.0], np.float32)
     check("reinterpret", [x], np.array([0x3F800000, 0xC0000000], np.uint32), dtype="uint32")
-    record = relay_op("reinterpret")
+    record = relay_record("reinterpret")
     assert record is not None
     with pytest.raises(OpError, match="keeps the width"):
         record.infer(record.attrs("int8"), TensorType((2,), "float32"))
@@ -190,17 +191,17 @@ def test_erf_is_exact_to_the_last_places() -> None:
     exact = np.array([math.erf(v) for v in x])
     assert np.all(np.abs(erf(x) - exact) <= 4 * np.spacing(np.abs(exact)))
     narrow = x.astype(np.float32)
-    rounded = np.array([math.erf(float(v)) for v in narrow], np.float32)
+    rounded: np.ndarray = np.array([math.erf(float(v)) for v in narrow], np.float32)
     assert np.all(np.abs(erf(narrow) - rounded) <= np.spacing(np.abs(rounded)))
 
 
 def test_types_keep_unknown_extents() -> None:
     data = TensorType((ANY, 3), "float16")
     for name in ("tanh", "clip", "copy", "zeros_like"):
-        record = relay_op(name)
+        record = relay_record(name)
         assert record is not None
         attrs = record.attrs(0.0, 1.0) if name == "clip" else record.attrs()
         assert record.infer(attrs, data) == data
-    isnan = relay_op("isnan")
+    isnan = relay_record("isnan")
     assert isnan is not None
     assert isnan.infer(isnan.attrs(), data) == TensorType((ANY, 3), "bool")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
 import numpy as np
 import pytest
+from typed import relay_record
 
-from relay2relax.ops import OpError, TensorType, relay_op
+from relay2relax.ops import OpError, TensorType
 
 RANDOM = np.random.default_rng(17)
 
@@ -23,12 +28,14 @@ def words(values: np.ndarray, axis: int, count: int, dtype: str) -> list[np.ndar
 
 
 def popcount(values: np.ndarray) -> np.ndarray:
-    return np.vectorize(lambda one: bin(int(one)).count("1"))(values)
+    return np.asarray(np.vectorize(lambda one: bin(int(one)).count("1"))(values))
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint32"])
 @pytest.mark.parametrize(("pack_axis", "bit_axis"), [(1, 0), (1, 1), (1, 2), (0, 2)])
-def test_bitpack(run_op, agrees, dtype, pack_axis, bit_axis):
+def test_bitpack(
+    run_op: Callable[..., Any], agrees: Callable[..., None], dtype: str, pack_axis: int, bit_axis: int
+) -> None:
     x = RANDOM.integers(0, 7, (32, 32)).astype(np.int16)
     expected = np.stack(words(x, pack_axis, 3, dtype), axis=bit_axis)
     attrs = {"bits": 3, "pack_axis": pack_axis, "bit_axis": bit_axis, "pack_type": dtype}
@@ -37,7 +44,9 @@ def test_bitpack(run_op, agrees, dtype, pack_axis, bit_axis):
 
 @pytest.mark.parametrize("unipolar", [True, False])
 @pytest.mark.parametrize(("data_bits", "weight_bits"), [(1, 1), (2, 1), (2, 3)])
-def test_bitserial_dense(run_op, agrees, unipolar, data_bits, weight_bits):
+def test_bitserial_dense(
+    run_op: Callable[..., Any], agrees: Callable[..., None], unipolar: bool, data_bits: int, weight_bits: int
+) -> None:
     x, w = RANDOM.integers(0, 8, (5, 32)).astype(np.int16), RANDOM.integers(0, 8, (6, 32)).astype(np.int16)
     given, weights = words(x, 1, data_bits, "uint8"), words(w, 1, weight_bits, "uint8")
     expected = np.zeros((5, 6), np.int64)
@@ -56,7 +65,9 @@ def test_bitserial_dense(run_op, agrees, unipolar, data_bits, weight_bits):
 
 @pytest.mark.parametrize("unipolar", [True, False])
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-def test_bitserial_conv2d(run_op, agrees, torch, unipolar, layout):
+def test_bitserial_conv2d(
+    run_op: Callable[..., Any], agrees: Callable[..., None], torch: ModuleType, unipolar: bool, layout: str
+) -> None:
     x, w = RANDOM.integers(0, 8, (2, 8, 6, 5)).astype(np.int16), RANDOM.integers(0, 8, (3, 8, 3, 3)).astype(np.int16)
     signs = 2 * (w & 3) - 3 if unipolar else w & 3
     data = torch.tensor((x & 1).astype(np.float64)), torch.tensor(signs.astype(np.float64))
@@ -74,10 +85,10 @@ def test_bitserial_conv2d(run_op, agrees, torch, unipolar, layout):
     agrees(run_op("nn.bitserial_conv2d", attrs, x, packed), expected)
 
 
-def test_what_is_missing_is_refused():
-    op = relay_op("nn.bitserial_conv2d")
+def test_what_is_missing_is_refused() -> None:
+    op = relay_record("nn.bitserial_conv2d")
     with pytest.raises(OpError, match="out_dtype"):
         op.infer(op.attrs(channels=2), TensorType((1, 8, 5, 5), "int16"), TensorType((2, 8, 3, 3), "int16"))
-    pack = relay_op("nn.bitpack")
+    pack = relay_record("nn.bitpack")
     with pytest.raises(OpError, match="do not fill words"):
         pack.infer(pack.attrs(bit_axis=0, pack_type="uint32"), TensorType((2, 40), "int16"))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
+from typed import present, relay_record
 
-from relay2relax.ops import OpError, TensorType, relay_op
+from relay2relax.ops import OpError, TensorType
 
 RANDOM = np.random.default_rng(13)
 
@@ -31,7 +35,9 @@ def bilinear(image: np.ndarray, y: float, x: float) -> np.ndarray:
     return upper * (1 - low) + lower * low
 
 
-def test_whole_offsets_shift_a_convolution(run_op, agrees, torch):
+def test_whole_offsets_shift_a_convolution(
+    run_op: Callable[..., Any], agrees: Callable[..., None], torch: ModuleType
+) -> None:
     x, w = normal(2, 4, 7, 6), normal(6, 2, 3, 3)
     offset = np.zeros((2, 18, 7, 6), np.float32)
     expected = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w), padding=1, groups=2).numpy()
@@ -46,7 +52,7 @@ def test_whole_offsets_shift_a_convolution(run_op, agrees, torch):
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-def test_deformable_convolution(run_op, agrees, layout):
+def test_deformable_convolution(run_op: Callable[..., Any], agrees: Callable[..., None], layout: str) -> None:
     x, w, offset = normal(2, 4, 6, 5), normal(3, 4, 2, 3), normal(2, 24, 3, 4) * 2
     expected = np.zeros((2, 3, 3, 4))
     for n, y, z, row, column in itertools.product(*map(range, (2, 3, 4, 2, 3))):
@@ -65,10 +71,10 @@ def test_deformable_convolution(run_op, agrees, layout):
     agrees(actual, expected.transpose(axes).astype(np.float32), 64)
 
 
-def test_offset_and_weight_are_deduced():
-    op = relay_op("nn.deformable_conv2d")
+def test_offset_and_weight_are_deduced() -> None:
+    op = relay_record("nn.deformable_conv2d")
     attrs = op.attrs(channels=4, kernel_size=(3, 3), padding=(1, 1), groups=2)
-    found = op.operands(attrs, (TensorType((1, 4, 8, 9)), None, None))
+    found = present(op.operands)(attrs, (TensorType((1, 4, 8, 9)), None, None))
     assert found == (TensorType((1, 4, 8, 9)), TensorType((1, 18, 8, 9)), TensorType((4, 2, 3, 3)))
     with pytest.raises(OpError, match="offset"):
         op.infer(attrs, found[0], TensorType((1, 9, 8, 9)), found[2])
@@ -76,7 +82,15 @@ def test_offset_and_weight_are_deduced():
 
 @pytest.mark.parametrize("multiply", [True, False])
 @pytest.mark.parametrize(("kernel", "reach", "stride1", "stride2"), [(1, 2, 1, 1), (3, 2, 2, 2), (3, 1, 2, 1)])
-def test_correlation(run_op, agrees, multiply, kernel, reach, stride1, stride2):
+def test_correlation(
+    run_op: Callable[..., Any],
+    agrees: Callable[..., None],
+    multiply: bool,
+    kernel: int,
+    reach: int,
+    stride1: int,
+    stride2: int,
+) -> None:
     x, y = normal(2, 3, 8, 7), normal(2, 3, 8, 7)
     attrs = {
         "kernel_size": kernel, "max_displacement": reach, "stride1": stride1, "stride2": stride2, "padding": (2, 3),

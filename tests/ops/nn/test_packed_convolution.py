@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
 import numpy as np
 import pytest
+from typed import relay_record
 
-from relay2relax.ops import OpError, TensorType, relay_op
+from relay2relax.ops import OpError, TensorType
 
 RANDOM = np.random.default_rng(14)
 
@@ -14,7 +19,7 @@ def normal(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape, np.float32)
 
 
-def test_blocks_of_channels(run_op, agrees, torch):
+def test_blocks_of_channels(run_op: Callable[..., Any], agrees: Callable[..., None], torch: ModuleType) -> None:
     x, w = normal(2, 8, 6, 5), normal(6, 8, 3, 3)
     expected = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w), padding=1).numpy()
     data = x.reshape(2, 2, 4, 6, 5).transpose(0, 1, 3, 4, 2)
@@ -31,7 +36,7 @@ def test_blocks_of_channels(run_op, agrees, torch):
     agrees(run_op("nn.contrib_conv2d_NCHWc", attrs, data, fours, reduction=72), actual, 72)
 
 
-def test_depthwise_blocks(run_op, agrees, torch):
+def test_depthwise_blocks(run_op: Callable[..., Any], agrees: Callable[..., None], torch: ModuleType) -> None:
     x, w = normal(2, 8, 6, 5), normal(8, 1, 3, 3)
     expected = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w), stride=2, groups=8).numpy()
     data = x.reshape(2, 2, 4, 6, 5).transpose(0, 1, 3, 4, 2)
@@ -45,7 +50,7 @@ def test_depthwise_blocks(run_op, agrees, torch):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
-def test_tiles(run_op, agrees, torch, dtype):
+def test_tiles(run_op: Callable[..., Any], agrees: Callable[..., None], torch: ModuleType, dtype: str) -> None:
     x = RANDOM.integers(-9, 9, (2, 3, 6, 5)).astype(dtype)
     w = RANDOM.integers(-9, 9, (5, 3, 3, 2)).astype(dtype)
     convolved = torch.nn.functional.conv2d(torch.tensor(x, dtype=torch.float64), torch.tensor(w, dtype=torch.float64))
@@ -62,7 +67,7 @@ def test_tiles(run_op, agrees, torch, dtype):
 
 
 @pytest.mark.parametrize("layout", ["NC", "NC4n", "NC4n2c"])
-def test_dense_pack(run_op, agrees, layout):
+def test_dense_pack(run_op: Callable[..., Any], agrees: Callable[..., None], layout: str) -> None:
     x, w = normal(3, 6), normal(8, 6)
     packed = {
         "NC": w,
@@ -73,7 +78,7 @@ def test_dense_pack(run_op, agrees, layout):
     agrees(run_op("nn.contrib_dense_pack", attrs, x, packed, reduction=6, batch=3), x @ w.T, 6)
 
 
-def test_what_is_missing_is_refused():
-    op = relay_op("nn.contrib_conv2d_NCHWc")
+def test_what_is_missing_is_refused() -> None:
+    op = relay_record("nn.contrib_conv2d_NCHWc")
     with pytest.raises(OpError, match="needs channels"):
         op.infer(op.attrs(data_layout="NCHW4c"), TensorType((1, 2, 4, 4, 4)), TensorType((1, 2, 3, 3, 4, 4)))

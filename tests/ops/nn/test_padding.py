@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Literal
+
 import numpy as np
 import pytest
+from typed import of_type, relax_record, relay_record
 
-from relay2relax.ops import OpError, TensorType, relax_op, relay_op
+from relay2relax.ops import Expanded, OpError, TensorType
 from relay2relax.tir.extent import ANY
 
-PAD = relay_op("nn.pad")
-RELAX = relax_op("nn.pad")
+PAD = relay_record("nn.pad")
+RELAX = relax_record("nn.pad")
 X = np.random.default_rng(4).standard_normal((7, 4, 5), np.float32)
 MODES = {"constant": "constant", "edge": "edge", "reflect": "reflect"}
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("width", [((0, 0), (1, 2), (2, 1)), ((0, 0), (0, 0), (0, 0)), ((1, 1), (3, 0), (0, 4))])
-def test_pad(run_op, agrees, mode, width):
+def test_pad(
+    run_op: Callable[..., Any],
+    agrees: Callable[..., None],
+    mode: Literal["constant", "edge", "reflect"],
+    width: tuple[tuple[int, int], ...],
+) -> None:
     value = np.array(1.5, np.float32)
-    options = {"constant_values": 1.5} if mode == "constant" else {}
+    options: dict[str, Any] = {"constant_values": 1.5} if mode == "constant" else {}
     expected = np.pad(X, width, mode, **options)
     agrees(run_op("nn.pad", {"pad_width": width, "pad_mode": mode}, X, value, batch=7, exact=True), expected)
 
 
-def test_negative_widths_crop(run_op, agrees):
+def test_negative_widths_crop(run_op: Callable[..., Any], agrees: Callable[..., None]) -> None:
     zero = np.array(0, np.int32)
     actual = run_op("nn.pad", {"pad_width": ((-1, -1), (2, -2), (0, -2))}, X, zero, exact=True)
     agrees(actual, np.pad(X[1:-1, :-2, :-2], ((0, 0), (2, 0), (0, 0))))
@@ -31,11 +40,16 @@ def test_negative_widths_crop(run_op, agrees):
     agrees(actual, np.pad(X[2:], ((0, 0), (1, 0), (0, 0)), "reflect"))
 
 
-def test_modes_of_relax(agrees):
+def test_modes_of_relax(agrees: Callable[..., None]) -> None:
     from relay2relax.backends.numpy.tir import evaluate_prim_func
     from relay2relax.ops.registry.lower import lower_call
 
-    for mode, numpys in {"replicate": "edge", "reflect": "reflect", "circular": "wrap"}.items():
+    modes: dict[str, Literal["edge", "reflect", "wrap"]] = {
+        "replicate": "edge",
+        "reflect": "reflect",
+        "circular": "wrap",
+    }
+    for mode, numpys in modes.items():
         attrs = RELAX.attrs(pad_width=(0, 0, 1, 2, 2, 0), pad_mode=mode)
         expected = np.pad(X, ((0, 0), (1, 2), (2, 0)), numpys)
         agrees(RELAX.numpy(attrs, X), expected)
@@ -45,7 +59,7 @@ def test_modes_of_relax(agrees):
         agrees(output, expected)
 
 
-def test_relax_spells_modes_and_values_its_own_way(eager):
+def test_relax_spells_modes_and_values_its_own_way(eager: Callable[..., Any]) -> None:
     """R.nn.pad takes "edge" without a word and pads by zeros.
 
     A value known at run time only it cannot take.
@@ -58,7 +72,9 @@ def test_relax_spells_modes_and_values_its_own_way(eager):
     ]:
         emit = eager(constants)
         attrs = PAD.attrs(pad_width=((0, 0), (1, 1), (0, 0)), pad_mode=mode)
-        np.testing.assert_array_equal(PAD.relax.expand(emit, attrs, X, value), PAD.numpy(attrs, X, value))
+        np.testing.assert_array_equal(
+            of_type(PAD.relax, Expanded).expand(emit, attrs, X, value), PAD.numpy(attrs, X, value)
+        )
         assert emit.called == called
 
 
@@ -72,12 +88,12 @@ def test_relax_spells_modes_and_values_its_own_way(eager):
         ({"pad_width": ((0, 0),) * 3}, (1,), "must be a scalar"),
     ],
 )
-def test_refused(attrs, value, message):
+def test_refused(attrs: dict[str, Any], value: tuple[int, ...], message: str) -> None:
     with pytest.raises(OpError, match=message):
         PAD.infer(PAD.attrs(**attrs), TensorType((7, 4, 5)), TensorType(value))
 
 
-def test_types():
+def test_types() -> None:
     attrs = PAD.attrs(pad_width=((0, 0), (1, 1)))
     assert PAD.infer(attrs, TensorType((ANY, 4)), TensorType(())) == TensorType((ANY, 6))
     assert PAD.infer(attrs, TensorType((2, ANY)), TensorType(())) == TensorType((2, ANY))

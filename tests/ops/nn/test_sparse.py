@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
 import numpy as np
 import pytest
+from typed import relay_record
 
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.ops import OpError, TensorType, relay_op
+from relay2relax.ops import OpError, TensorType
 
 RANDOM = np.random.default_rng(16)
 
@@ -36,7 +41,7 @@ def thin(rows: int, columns: int) -> np.ndarray:
 
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("name", ["nn.sparse_dense", "nn.internal.sparse_dense_padded"])
-def test_sparse_dense(run_op, agrees, left, name):
+def test_sparse_dense(run_op: Callable[..., Any], agrees: Callable[..., None], left: bool, name: str) -> None:
     x, w = normal(5, 8), thin(6, 8)
     expected = w @ x.T if left else x @ w.T
     agrees(run_op(name, {"sparse_lhs": left}, x, *by_rows(w), reduction=8, batch=5), expected, 8)
@@ -45,7 +50,7 @@ def test_sparse_dense(run_op, agrees, left, name):
 
 
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
-def test_sparse_conv2d(run_op, agrees, torch, layout):
+def test_sparse_conv2d(run_op: Callable[..., Any], agrees: Callable[..., None], torch: ModuleType, layout: str) -> None:
     x, w = normal(2, 8, 3, 4), thin(6, 8)
     expected = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w)[:, :, None, None]).numpy()
     axes = ["NCHW".index(letter) for letter in layout]
@@ -57,23 +62,23 @@ def test_sparse_conv2d(run_op, agrees, torch, layout):
     agrees(run_op("nn.sparse_conv2d", {"layout": layout}, data, *narrow, reduction=8), expected.transpose(axes), 8)
 
 
-def test_a_wide_window_is_refused_by_name():
-    op = relay_op("nn.sparse_conv2d")
+def test_a_wide_window_is_refused_by_name() -> None:
+    op = relay_record("nn.sparse_conv2d")
     data, indices, starts = by_blocks(thin(6, 8), 3, 2)
     with pytest.raises(UnsupportedError, match=r"nn\.sparse_conv2d"):
         op.numpy(op.attrs(kernel_size=(3, 3)), normal(1, 4, 4, 8), data, indices, starts)
 
 
-def test_sparse_add(run_op, agrees):
+def test_sparse_add(run_op: Callable[..., Any], agrees: Callable[..., None]) -> None:
     x, w = normal(6, 7), thin(6, 7)
     agrees(run_op("nn.sparse_add", {}, x, *by_rows(w)), x + w)
     with pytest.raises(OpError, match="dtypes"):
-        relay_op("nn.sparse_add").infer(
-            relay_op("nn.sparse_add").attrs(), TensorType((6, 7)), TensorType((3,), "float64"),
+        relay_record("nn.sparse_add").infer(
+            relay_record("nn.sparse_add").attrs(), TensorType((6, 7)), TensorType((3,), "float64"),
             TensorType((3,), "int32"), TensorType((7,), "int32"),
         )  # fmt: skip
 
 
-def test_sparse_transpose(run_op, agrees):
+def test_sparse_transpose(run_op: Callable[..., Any], agrees: Callable[..., None]) -> None:
     w = thin(7, 7)
     agrees(run_op("nn.sparse_transpose", {}, *by_rows(w)), by_rows(np.ascontiguousarray(w.T)))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typed import of_type
 
 from relay2relax import relax_ir as rx
 from relay2relax.relax_ir import Binding, BindingBlock, SeqExpr, TensorStructInfo, Var, WellFormedError, call_op
@@ -156,7 +157,7 @@ def test_call_tir_fits_its_prim_func() -> None:
         module = rx.IRModule({kernel: func, main: rx.Function((x, y), body, ret)})
         return mistakes(module)
 
-    good = rx.CallTIR(kernel, (x,), (y.info,))
+    good = rx.CallTIR(kernel, (x,), (of_type(y.info, TensorStructInfo),))
     body = SeqExpr((BindingBlock((Binding(z := Var("z", y.info), good),)),), z)
     rx.check_well_formed(rx.IRModule({kernel: func, main: rx.Function((x, y), body, y.info)}))
     assert problems(replace(good, args=(x, x))) == [

@@ -125,12 +125,12 @@ def test_parts_of_programs() -> None:
     assert not structural_equal(branch, rx.If(x, rx.SeqExpr((), y), rx.SeqExpr((), x)))
     assert structural_hash(branch) == structural_hash(rx.If(x, rx.SeqExpr((), x), rx.SeqExpr((), y)))
     assert first_difference(x, info) == "a Var and a TensorStructInfo"
-    own = [
+    own, same = (
         rx.Function((var,), rx.SeqExpr((), rx.Tuple((var, x))), rx.TupleStructInfo((var.info, info)))
         for var in (Var("a", TensorStructInfo((tir.Var("d"),), "int8")) for _ in range(2))
-    ]
-    assert structural_equal(*own)
-    rx.assert_structural_equal(*own)
+    )
+    assert structural_equal(own, same)
+    rx.assert_structural_equal(own, same)
     with pytest.raises(rx.DifferentError, match="expression: variables x and y"):
         rx.assert_structural_equal(twice, call_op("add", y, y))
 

@@ -212,10 +212,11 @@ def strided_set(d: Draw) -> Call:
 
 def einsum(d: Draw) -> Call:
     i, j, k, dtype = d.extent(1), d.extent(1), d.extent(1), d.dtype(("float32", "float64", "int32"))
-    equation, shapes = d.pick((
+    cases: tuple[tuple[str, list[tuple[int, ...]]], ...] = (
         ("ij,jk->ik", [(i, j), (j, k)]), ("ij->ji", [(i, j)]), ("ii->i", [(i, i)]), ("...ij->...", [(k, i, j)]),
         ("ij,ij", [(i, j), (i, j)]), ("i,j->ij", [(i,), (j,)]),
-    ))  # fmt: skip
+    )  # fmt: skip
+    equation, shapes = d.pick(cases)
     return {"equation": equation}, [tuple(d.array(shape, dtype) for shape in shapes)]
 
 
