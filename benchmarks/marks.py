@@ -116,7 +116,7 @@ def speed(rows: Mapping[str, Any]) -> Iterator[Verdict]:
     marked = {name: row for name, row in rows.items() if name in MARKS}
     runs = {name: row["c"]["run"] for name, row in marked.items() if "run" in row.get("c", {})}
     best = {name: best_peer(name, marked[name]) for name in runs}
-    against = {name: seconds / best[name][1] for name, seconds in runs.items() if best[name]}
+    against = {name: runs[name] / peer[1] for name, peer in best.items() if peer}
     promise = "C against the best of ONNX Runtime, PyTorch and TVM 0.18's mark"
     yield _of_six(_mean, f"{promise}, geometric mean ≤ 1.0", against, lambda mean: mean <= 1.0)
     yield _of_six(_most, f"{promise}, none above 1.3", against, 1.3)
@@ -136,7 +136,7 @@ def speed(rows: Mapping[str, Any]) -> Iterator[Verdict]:
     yield _of_six(_most, "building for C, cold, against relay.build's mark, none above 1/3", cold, 1 / 3)
     cached = {n: building(r["c_cached"]) for n, r in rows.items() if "build" in r.get("c_cached", {})}
     yield _of_six(_most, "building for C from the cache, none above 0.5 s", cached, 0.5)
-    dynamic = {}
+    dynamic: dict[str, float] = {}
     for batch in ("", " larger"):
         taken = {name: row["dynamic"] for name, row in rows.items() if f"fixed{batch}" in row.get("dynamic", {})}
         dynamic |= {f"{name}{batch}": one[f"dynamic{batch}"] / one[f"fixed{batch}"] for name, one in taken.items()}

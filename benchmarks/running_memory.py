@@ -61,6 +61,7 @@ def measure(case: Case) -> dict[str, Any]:
     model = Model(case)
     relax = model.relax()
     executable = backends.build(relax, target="c")
+    assert executable.native is not None
     entries = executable.native.entries.values()
     values = [_extents(one.func.buffers, model.given) for one in entries]
     alive = max((one.arena.most_alive(v) for one, v in zip(entries, values, strict=True)), default=0)

@@ -157,7 +157,6 @@ def run_by_torch(model: onnx.ModelProto) -> Callable[..., list[Any]]:
             steps.append((function, [places[n] for n in node.input], [places[n] for n in node.output]))
     results = [places[one.name] for one in model.graph.output]
 
-    @torch.inference_mode()
     def run(*given: Any) -> list[Any]:
         slots = [*given, *fixed]
         for function, sources, targets in steps:
@@ -169,4 +168,5 @@ def run_by_torch(model: onnx.ModelProto) -> Callable[..., list[Any]]:
                     slots[place] = part
         return [slots[place] for place in results]
 
-    return run
+    inferring: Callable[..., list[Any]] = torch.inference_mode()(run)
+    return inferring

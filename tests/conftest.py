@@ -65,7 +65,8 @@ class ModelCase:
 
     def specs(self) -> list[dict[str, Any]]:
         """What ``case.json`` says of each argument."""
-        return json.loads((self.folder / "case.json").read_text())["inputs"]
+        specs: list[dict[str, Any]] = json.loads((self.folder / "case.json").read_text())["inputs"]
+        return specs
 
     def expected(self) -> list[np.ndarray]:
         """The recorded outputs."""
@@ -243,7 +244,8 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     which there is one only not at all.
     """
     places: Counter[str] = Counter()
-    kept, dropped = [], []
+    kept: list[pytest.Item] = []
+    dropped: list[pytest.Item] = []
     for item in items:
         marker = item.get_closest_marker("sweep")
         step = marker.kwargs.get("every", 1) if marker else 1

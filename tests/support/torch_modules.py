@@ -49,19 +49,19 @@ def direct_modules() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
 def _module(torch: Any, function: Callable[..., Any], count: int) -> Any:
     """Return ``function`` of ``count`` arguments as a module; a tracer wants them by name."""
 
-    class One(torch.nn.Module):  # type: ignore[misc,name-defined]
+    class One(torch.nn.Module):  # type: ignore[misc]
         def forward(self, a: Any) -> Any:
             return function(a)
 
-    class Two(torch.nn.Module):  # type: ignore[misc,name-defined]
+    class Two(torch.nn.Module):  # type: ignore[misc]
         def forward(self, a: Any, b: Any) -> Any:
             return function(a, b)
 
-    class Three(torch.nn.Module):  # type: ignore[misc,name-defined]
+    class Three(torch.nn.Module):  # type: ignore[misc]
         def forward(self, a: Any, b: Any, c: Any) -> Any:
             return function(a, b, c)
 
-    class Four(torch.nn.Module):  # type: ignore[misc,name-defined]
+    class Four(torch.nn.Module):  # type: ignore[misc]
         def forward(self, a: Any, b: Any, c: Any, d: Any) -> Any:
             return function(a, b, c, d)
 
@@ -242,7 +242,7 @@ def _layers(torch: Any) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
 
 
 def _self_attention(torch: Any, layer: Any) -> Any:
-    class SelfAttention(torch.nn.Module):  # type: ignore[misc,name-defined]
+    class SelfAttention(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.layer = layer

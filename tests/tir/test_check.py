@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from typed import of_type
 
 from relay2relax.tir import TIRError, check_prim_func, structural_equal, structural_key, te
 from relay2relax.tir.ir.expr import AnyExtent, Binary, Buffer, Call, IntImm, Not, PrimExpr, Select, Var, cast, const
@@ -38,17 +40,15 @@ def store(value: PrimExpr, index: PrimExpr = P) -> Stmt:
     return For(P, EIGHT, BufferStore(TARGET, (index,), value))
 
 
-def block(**changes: object) -> Stmt:
+def block(**changes: Any) -> Stmt:
     v = Var("v")
     axis = IterVar(v, EIGHT, IterKind.SPATIAL)
     whole = te.create_prim_func([x := te.placeholder((8,))], [te.compute((8,), lambda i: x[i])]).body
-    found = whole.stmts[0].body.block
+    found = of_type(of_type(of_type(whole, Seq).stmts[0], For).body, BlockRealize).block
     region = found.writes[0]
-    regions = {
-        "reads": (replace(region, buffer=SOURCE, region=(replace(region.region[0], begin=v),)),),
-        "writes": (replace(region, buffer=TARGET, region=(replace(region.region[0], begin=v),)),),
-    }
-    made = Block("b", (axis,), body=BufferStore(TARGET, (v,), SOURCE[v]), **regions)
+    reads = (replace(region, buffer=SOURCE, region=(replace(region.region[0], begin=v),)),)
+    writes = (replace(region, buffer=TARGET, region=(replace(region.region[0], begin=v),)),)
+    made = Block("b", (axis,), body=BufferStore(TARGET, (v,), SOURCE[v]), reads=reads, writes=writes)
     return For(P, EIGHT, BlockRealize((P,), replace(made, **changes)))
 
 
@@ -121,7 +121,7 @@ def test_parameters() -> None:
         check_prim_func(replace(good, root_buffers=(TARGET,)))
 
 
-def row_sum(name: str, rows: object, factor: float = 2.0, dtype: str = "float32") -> PrimFunc:
+def row_sum(name: str, rows: PrimExpr | int, factor: float = 2.0, dtype: str = "float32") -> PrimFunc:
     x = te.placeholder((rows, 4), dtype, name)
     k = te.reduce_axis(4, f"{name}_k")
     total = te.compute((rows,), lambda i: te.sum(x[i, k], axis=k), f"{name}_total")

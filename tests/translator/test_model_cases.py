@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import present
 
 from relay2relax import backends, graph, relax_ir, relay_ir, translator
 from relay2relax.core.tolerance import MODEL_REDUCTION, difference
@@ -81,7 +82,7 @@ def test_relax_on_numpy_equals_relay_bit_for_bit(model_case: Any, translate: Any
 def test_relax_on_c(model_case: Any, translate: Any) -> None:
     executable = backends.build(translate(typed(model_case)), target="c")
     assert_close(backends.VirtualMachine(executable)["main"](*model_case.arguments()), model_case.expected())
-    check_memory(executable.native.memory())
+    check_memory(present(executable.native).memory())
 
 
 @pytest.mark.compiler

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relay2relax.backends.c.codegen.expression import Atom, Conditional, Infix, Prefix, render
-from relay2relax.backends.c.loaded_module import compile_prim_funcs, generate
+from relay2relax.backends.c.codegen.program import generate
+from relay2relax.backends.c.loaded_module import compile_prim_funcs
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.stages import flat_index
 from relay2relax.backends.c.toolchain import find_compiler
@@ -21,7 +22,19 @@ from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.core.errors import CompilerError, ExecutionError, UnsupportedError
 from relay2relax.core.tolerance import difference
 from relay2relax.tir import te
-from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Select, Var, cast, if_then_else, maximum, minimum
+from relay2relax.tir.ir.expr import (
+    Binary,
+    BinaryOp,
+    Buffer,
+    IntImm,
+    PrimExpr,
+    Select,
+    Var,
+    cast,
+    if_then_else,
+    maximum,
+    minimum,
+)
 from relay2relax.tir.ir.intrinsics import call
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.ir.visit import map_expr
@@ -133,6 +146,9 @@ def test_intrinsics_agree_with_torch(name: str, dtype: str) -> None:
 
 
 Row, Column = Var("row"), Var("column")
+ARITHMETIC: tuple[BinaryOp, ...] = ("+", "-", "*")
+DIVISIONS: tuple[BinaryOp, ...] = ("//", "%", "truncdiv", "truncmod")
+BITWISE: tuple[BinaryOp, ...] = ("&", "|", "^")
 
 
 def expressions(leaves: list[PrimExpr]) -> st.SearchStrategy[PrimExpr]:
@@ -144,7 +160,7 @@ def expressions(leaves: list[PrimExpr]) -> st.SearchStrategy[PrimExpr]:
     def extend(inner: st.SearchStrategy[PrimExpr]) -> st.SearchStrategy[PrimExpr]:
         pair, three = st.tuples(inner, inner), st.tuples(inner, inner, inner)
         found = [
-            st.tuples(st.sampled_from("+-*"), pair).map(lambda t: Binary(t[0], *t[1])),
+            st.tuples(st.sampled_from(ARITHMETIC), pair).map(lambda t: Binary(t[0], *t[1])),
             pair.map(lambda p: maximum(*p)),
             pair.map(lambda p: minimum(*p)),
         ]
@@ -153,8 +169,8 @@ def expressions(leaves: list[PrimExpr]) -> st.SearchStrategy[PrimExpr]:
         seven = IntImm(7, "int32")
         return st.one_of(
             *found,
-            st.tuples(st.sampled_from(["//", "%", "truncdiv", "truncmod"]), inner).map(lambda t: Binary(*t, seven)),
-            st.tuples(st.sampled_from("&|^"), pair).map(lambda t: Binary(t[0], *t[1])),
+            st.tuples(st.sampled_from(DIVISIONS), inner).map(lambda t: Binary(t[0], t[1], seven)),
+            st.tuples(st.sampled_from(BITWISE), pair).map(lambda t: Binary(t[0], *t[1])),
             three.map(lambda t: Select(t[0] < t[1], t[2], t[0])),
             three.map(lambda t: if_then_else(t[0] >= t[1], t[2], t[1])),
             inner.map(lambda e: cast("int32", cast("int8", e))),
@@ -179,9 +195,11 @@ def test_random_expressions_agree_with_numpy(
     body = data.draw(expressions([x[Row, Column], y[Column], x[Row, 0]]))
 
     def at(row: PrimExpr, column: PrimExpr) -> PrimExpr:
+        places: dict[PrimExpr, PrimExpr] = {Row: row, Column: column}
+
         def change(node: PrimExpr) -> PrimExpr | None:
             if isinstance(node, te.ProducerLoad):
-                return te.ProducerLoad(node.tensor, tuple({Row: row, Column: column}.get(k, k) for k in node.indices))
+                return te.ProducerLoad(node.tensor, tuple(places.get(k, k) for k in node.indices))
             return None
 
         return map_expr(body, change)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from relay2relax import backends, relay_ir, translator
-from relay2relax.backends.c.loaded_module import compile_prim_funcs, generate
+from relay2relax.backends.c.codegen.program import generate
+from relay2relax.backends.c.loaded_module import compile_prim_funcs
 from relay2relax.backends.c.machine import Machine
 from relay2relax.tir import te
 from relay2relax.tir.ir.expr import Buffer

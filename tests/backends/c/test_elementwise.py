@@ -7,11 +7,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relay2relax.backends.c.loaded_module import compile_prim_funcs, generate
+from relay2relax.backends.c.codegen.program import generate
+from relay2relax.backends.c.loaded_module import compile_prim_funcs
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.schedule import schedule
 from relay2relax.tir import te
-from relay2relax.tir.ir.expr import Select, Var, const, if_then_else, logical_and
+from relay2relax.tir.ir.expr import PrimExpr, Select, Var, const, if_then_else, logical_and
 from relay2relax.tir.ir.stmt import Allocate, PrimFunc
 from relay2relax.tir.ir.visit import statements
 
@@ -66,7 +67,7 @@ def test_what_lies_outside_of_an_operand_is_not_read_by_tiles_either() -> None:
     """A border of zeros, added while the matrix is turned around."""
     x = te.placeholder((128, 1022), name="X")
 
-    def inside(i: Var, j: Var) -> object:
+    def inside(i: Var, j: Var) -> PrimExpr:
         known = logical_and(logical_and(i >= 1, i < 1023), logical_and(j >= 1, j < 129))
         return if_then_else(known, x[j - 1, i - 1], const(0, "float32"))
 

@@ -44,7 +44,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What make is told so that sanitizers watch; skips the test where the compiler has none."""
     probe = tmp_path_factory.mktemp("probe") / "probe.c"
     probe.write_text("int main(void) { return 0; }")
-    command = [*find_compiler().command, *SANITIZERS, probe, "-o", probe.with_suffix("")]
+    command = [*find_compiler().command, *SANITIZERS, str(probe), "-o", str(probe.with_suffix(""))]
     if subprocess.run(command, capture_output=True, check=False).returncode:
         pytest.skip("the compiler has no sanitizers")
     return f"CFLAGS=-O1 {' '.join(SANITIZERS)}"
@@ -79,7 +79,7 @@ def check(
     """Export, build and run ``program``; its results are those of the virtual machine on numpy."""
     backends.export_c(program, folder, name)
     make(folder, *flags)
-    expected = translator.flatten(backends.VirtualMachine(backends.build(program))["main"](*inputs))
+    expected: list[np.ndarray] = translator.flatten(backends.VirtualMachine(backends.build(program))["main"](*inputs))
     found = outputs(folder, name, extents, inputs, expected)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
@@ -126,7 +126,7 @@ class TestPrograms:
 def @main(%x: Tensor[(6, 9), int8], %y: Tensor[(6, 9), float16], %b: Tensor[(6, 9), bool]) {
   (sum(cast(%x, dtype="int32"), axis=[1]), where(%b, %y, multiply(%y, %y)), logical_not(%b))
 }""")
-        given = [
+        given: list[np.ndarray] = [
             np.arange(-27, 27, dtype=np.int8).reshape(6, 9),
             numbers(6, 9).astype(np.float16),
             numbers(6, 9, seed=3) > 0,
@@ -245,7 +245,7 @@ def test_several_instruction_sets(tmp_path: Path) -> None:
     given = [numbers(1, 3, 9, 8, seed=2), np.array([3, 0, 9, 1])]
     backends.export_c(program, tmp_path, "images", march="x86-64-v4, x86-64-v2,x86-64-v3")
     make(tmp_path)
-    expected = translator.flatten(backends.VirtualMachine(backends.build(program))["main"](*given))
+    expected: list[np.ndarray] = translator.flatten(backends.VirtualMachine(backends.build(program))["main"](*given))
     ran = []
     for chosen in (None, "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"):
         flags = () if chosen is None else ("-i", chosen)

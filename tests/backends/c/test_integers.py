@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax import backends, relay_ir, translator
 from relay2relax.backends.c.machine import Machine
@@ -30,7 +31,7 @@ def program(params: str, body: str) -> relay_ir.IRModule:
 def run(module: relay_ir.IRModule, weights: dict[str, np.ndarray], data: np.ndarray, bound: bool) -> np.ndarray:
     relax = translator.lower_to_tir(module, weights if bound else None)
     main = backends.VirtualMachine(backends.build(relax, target="c"))["main"]
-    return main(data) if bound else main(data, **weights)
+    return of_type(main(data) if bound else main(data, **weights), np.ndarray)
 
 
 def convolved(data: np.ndarray, weight: np.ndarray, groups: int) -> np.ndarray:

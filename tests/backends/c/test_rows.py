@@ -4,12 +4,13 @@ rows are apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
-from relay2relax.backends.c.loaded_module import compile_prim_funcs, generate
+from relay2relax.backends.c.codegen.program import generate
+from relay2relax.backends.c.loaded_module import compile_prim_funcs
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.schedule import schedule
 from relay2relax.backends.c.toolchain import find_compiler
@@ -51,7 +52,7 @@ def group_norm(batch: int, groups: int, width: int, size: int) -> PrimFunc:
     gamma = te.placeholder((groups * width,), name="gamma")
     count = float(width * size)
 
-    def mean_of(value: object, name: str) -> te.Tensor:
+    def mean_of(value: Callable[[PrimExpr, PrimExpr, PrimExpr], PrimExpr], name: str) -> te.Tensor:
         c, k = te.reduce_axis(width), te.reduce_axis(size)
         total = te.compute(
             (batch, groups), lambda n, g: te.sum(value(n, g * width + c.var, k.var), axis=[c, k]), f"{name}_sum"
@@ -73,7 +74,8 @@ def group_norm(batch: int, groups: int, width: int, size: int) -> PrimFunc:
 
 def softmax_of(data: np.ndarray, axis: int) -> np.ndarray:
     raised = np.exp(data.astype(np.float64) - data.max(axis, keepdims=True))
-    return raised / raised.sum(axis, keepdims=True)
+    result: np.ndarray = raised / raised.sum(axis, keepdims=True)
+    return result
 
 
 @pytest.mark.parametrize("func", [*(softmax(*given) for given in SHAPES.values()), group_norm(2, 4, 3, 35)])

@@ -82,7 +82,7 @@ def test_rules_and_steps_are_listed() -> None:
     assert len(listed) == len(RULES)
     assert " 6. c.ChooseMemory (required): " in listed[5]
     assert [step.name for step in STEPS] == [line.split()[1].rstrip(":") for line in steps_text(STEPS).splitlines()]
-    names = [one.name for one in (*RULES, *STEPS)]
+    names = [*(rule.name for rule in RULES), *(step.name for step in STEPS)]
     assert len(set(names)) == len(names)
 
 

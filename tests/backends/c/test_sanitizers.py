@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax import relay_ir, translator
 from relay2relax.backends.c.codegen.program import Entry, generate
@@ -23,6 +24,7 @@ from relay2relax.backends.numpy.binding import bind_call
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.relax_ir.transform import LegalizeOps
 from relay2relax.tir.arith.evaluate import integer
+from relay2relax.tir.ir.expr import Buffer
 from relay2relax.tir.ir.stmt import PrimFunc
 
 pytestmark = pytest.mark.compiler
@@ -89,9 +91,9 @@ def @main(%x: Tensor[(6, 9), int8], %i: Tensor[(4), int64], %f: Tensor[(6, 9), f
 
 def harness(entry: Entry, shapes: list[tuple[int, ...]], extents: list[int], arena: int) -> str:
     """Return a ``main`` that calls an entry on blocks of memory of the exact sizes."""
-    sizes = {b: int(np.prod([e.value for e in b.shape])) for b in (*entry.constants, *entry.sources)}
+    sizes = {b: int(np.prod([integer(e, {}) for e in b.shape])) for b in (*entry.constants, *entry.sources)}
 
-    def block(buffer: object, count: int) -> str:
+    def block(buffer: Buffer, count: int) -> str:
         return f"block({count}, {numpy_dtype(buffer.dtype).itemsize}, {int('float' in buffer.dtype)})"
 
     lines = ["#include <stdint.h>", "#include <stdlib.h>", "#include <string.h>"]
@@ -136,9 +138,8 @@ def harness(entry: Entry, shapes: list[tuple[int, ...]], extents: list[int], are
 def test_clean(name: str, bound: bool, tmp_path: Path) -> None:
     compiler = find_compiler()
     module = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS[name]))
-    shapes = {
-        p.name: [5 if not isinstance(e, int) else e for e in module.types[p].shape] for p in module["main"].params
-    }
+    types = {p.name: of_type(module.types[p], relay_ir.TensorType) for p in module["main"].params}
+    shapes = {name: [5 if not isinstance(e, int) else e for e in type_.shape] for name, type_ in types.items()}
     weights = {}
     if bound:
         kept = ("x", "s", "i", "f")

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from relay2relax.backends.c.codegen.plan import plan_memory
-from relay2relax.backends.c.loaded_module import compile_prim_funcs, generate
+from relay2relax.backends.c.codegen.program import generate
+from relay2relax.backends.c.loaded_module import compile_prim_funcs
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.schedule import schedule
 from relay2relax.backends.c.toolchain import find_compiler
 from relay2relax.tir import te
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.evaluate import integer
+from relay2relax.tir.extent import as_prim
 from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Var, if_then_else, logical_and, maximum
 from relay2relax.tir.ir.intrinsics import call
 from relay2relax.tir.ir.stmt import PrimFunc
@@ -86,7 +88,10 @@ def test_convolutions(
 ) -> None:
     torch = pytest.importorskip("torch")
     x, w = te.placeholder((2, channels, size, size)), te.placeholder((out, channels // groups, 3, 3), name="W")
-    inside = lambda i, j: logical_and(i >= 1, i < size + 1, j >= 1, j < size + 1)  # noqa: E731
+
+    def inside(i: PrimExpr, j: PrimExpr) -> PrimExpr:
+        return logical_and(i >= 1, i < size + 1, j >= 1, j < size + 1)
+
     padded = te.compute(
         (2, channels, size + 2, size + 2),
         lambda n, c, i, j: if_then_else(inside(i, j), x[n, c, i - 1, j - 1], 0.0),
@@ -173,20 +178,25 @@ def test_temporaries_share_memory_once_they_are_read() -> None:
     sizes = {"a": (3, 0, 1), "b": (2, 0, 3), "c": (4, 2, 3), "d": (2, 3, 4), "e": (5, 4, 5)}
     buffers = {Buffer(name, (IntImm(16 * size),)): (low, high) for name, (size, low, high) in sizes.items()}
     live = [
-        sum(e.value * 4 for b, (low, high) in buffers.items() for e in b.shape if low <= t <= high) for t in range(6)
+        sum(integer(e, {}) * 4 for b, (low, high) in buffers.items() for e in b.shape if low <= t <= high)
+        for t in range(6)
     ]
-    assert plan_memory(buffers).size.value <= 1.2 * max(live)
+    assert integer(plan_memory(buffers).size, {}) <= 1.2 * max(live)
+
+
+def sized(name: str, *extents: PrimExpr | int, dtype: str = "float32") -> Buffer:
+    return Buffer(name, tuple(as_prim(extent) for extent in extents), dtype)
 
 
 def test_temporaries_of_symbolic_size_share_memory_as_others_do() -> None:
     n, m = Var("n"), Var("m")
-    one, two, other = Buffer("a", (n, 64)), Buffer("b", (n, 2, 48)), Buffer("c", (n, 32))
+    one, two, other = sized("a", n, 64), sized("b", n, 2, 48), sized("c", n, 32)
     arena = plan_memory({one: (0, 1), two: (2, 3), other: (1, 2)})
     assert integer(arena.size, {n: 10}) == arena.most_alive({n: 10}) == 10 * (96 + 32) * 4
     assert integer(arena.offsets[one], {n: 10}) // 1280 != integer(arena.offsets[other], {n: 10}) // 1280
     # Elements of any size lie where they may, whatever the extents are.
-    mixed = {Buffer("a", (n, 3)): (0, 9), Buffer("b", (n + 1,)): (0, 9), Buffer("c", (n * m,), "float64"): (0, 9)}
-    mixed |= {Buffer("d", (n,), "float64"): (0, 9), Buffer("e", (5,)): (0, 9)}
+    mixed = {sized("a", n, 3): (0, 9), sized("b", n + 1): (0, 9), sized("c", n * m, dtype="float64"): (0, 9)}
+    mixed |= {sized("d", n, dtype="float64"): (0, 9), sized("e", 5): (0, 9)}
     arena = plan_memory(mixed)
     places = {buffer: integer(offset, {n: 3, m: 5}) for buffer, offset in arena.offsets.items()}
     assert all(place % 8 == 0 for place in places.values())

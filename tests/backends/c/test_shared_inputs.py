@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax import backends, relay_ir, translator
 from relay2relax.backends.c.machine import Machine
@@ -91,7 +92,7 @@ def typed(text: str) -> relay_ir.IRModule:
 
 
 def drawn(mod: relay_ir.IRModule) -> dict[str, np.ndarray]:
-    shapes = {param.name: mod.types[param].shape for param in mod["main"].params}
+    shapes = {param.name: of_type(mod.types[param], relay_ir.TensorType).shape for param in mod["main"].params}
     drawn_shapes = {name: [n if isinstance(n, int) else 7 for n in shape] for name, shape in shapes.items()}
     return {name: RANDOM.standard_normal(shape).astype(np.float32) / 4 for name, shape in drawn_shapes.items()}
 
@@ -127,5 +128,8 @@ def test_values(text: str) -> None:
     executable = backends.build(translator.via_graph(mod, weights), target="c")
     given = [value for name, value in values.items() if name not in weights]
     found = backends.VirtualMachine(executable)["main"](*given)
-    for one, other in zip(translator.flatten(found), translator.flatten(expected), strict=True):
+    pairs: list[tuple[np.ndarray, np.ndarray]] = list(
+        zip(translator.flatten(found), translator.flatten(expected), strict=True)
+    )
+    for one, other in pairs:
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -37,7 +37,10 @@ def convolution(
     """
     x, y = te.placeholder((images, rows, columns, inputs), name="X"), te.placeholder((images, rows, columns, outputs))
     w, bias = te.placeholder((outputs, inputs, 3, 3), name="W"), te.placeholder((outputs,), name="bias")
-    inside = lambda i, j: logical_and(i >= 1, i < rows + 1, j >= 1, j < columns + 1)  # noqa: E731
+
+    def inside(i: PrimExpr, j: PrimExpr) -> PrimExpr:
+        return logical_and(i >= 1, i < rows + 1, j >= 1, j < columns + 1)
+
     padded = te.compute(
         (images, rows + 2, columns + 2, inputs),
         lambda n, i, j, c: if_then_else(inside(i, j), x[n, i - 1, j - 1, c], 0.0),
@@ -70,14 +73,14 @@ def test_transformations_multiply_polynomials() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
-def test_large_images_of_many_channels_are_transformed(size: tuple[int, ...]) -> None:
+def test_large_images_of_many_channels_are_transformed(size: tuple[int, int, int, int, int]) -> None:
     assert any(label.startswith("sums 36x") for label in labels(*convolution("conv", *size)))
 
 
 @pytest.mark.parametrize(
     "size", [(1, 16, 16, 16, 64), (1, 16, 16, 36, 64), (1, 7, 7, 64, 64), (4, 5, 5, 64, 64), (1, 28, 28, 192, 192)]
 )
-def test_others_are_not(size: tuple[int, ...]) -> None:
+def test_others_are_not(size: tuple[int, int, int, int, int]) -> None:
     """Few channels, channels that do not fill vectors, few tiles, much beyond an image, more
     weights than stay near.
     """

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import present
 
 from relay2relax import backends, relax_ir, relay_ir, translator
 from relay2relax.backends.vm import build_cache as kept
@@ -66,10 +67,11 @@ def test_a_build_serves_other_weights_and_extents(first: backends.Executable, no
         x = normal(rows, 8)
         expected = np.maximum(x @ weight.T, 0) * np.float32(2)
         np.testing.assert_allclose(run(found, x), expected, rtol=1e-5, atol=1e-6)
-    with found.native.profiled():
+    native_of_found = present(found.native)
+    with native_of_found.profiled():
         run(found, normal(2, 8))
-    assert [time.label for time in found.native.kernel_times()]
-    assert found.native.memory() == first.native.memory()
+    assert [time.label for time in native_of_found.kernel_times()]
+    assert native_of_found.memory() == present(first.native).memory()
 
 
 def test_what_may_become_part_of_the_program_counts() -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax import backends, relax_ir, translator
 from relay2relax.backends.runtime.values import ShapeTuple
+from relay2relax.backends.vm.machine import BytecodeMachine
 from relay2relax.core.errors import ExecutionError, UnsupportedError
 from relay2relax.relax_ir.build.builder import BlockBuilder, call_op
 from relay2relax.relax_ir.ir import expr as rx
@@ -376,8 +378,9 @@ class Module:
         return r
 """
     machine = backends.VirtualMachine(backends.build(relax_ir.parse(script)))
+    inner = of_type(machine._machine, BytecodeMachine)
     assert machine["loop"](np.array(99_000, "int32")) == 100_000
-    kinds = [step[0] for function in machine._machine._functions if function is not None for step in function.steps]
+    kinds = [step[0] for function in inner._functions if function is not None for step in function.steps]
     assert kinds.count(5) == 1
     assert kinds.count(1) == 0
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from operator_calls import EXAMPLES, RECORDS, arrays, tensors, type_of
 from operator_draws import Draw
 from sweep import FULL
+from typed import present
 
 from relay2relax.backends.c import compile_prim_funcs
 from relay2relax.core.dtype import numpy_dtype, of_array
@@ -27,6 +28,7 @@ from relay2relax.ops.registry.record import OpError
 from relay2relax.ops.registry.table import families
 from relay2relax.tir.extent import ANY, as_prim, canonical, static
 from relay2relax.tir.ir.expr import AnyExtent, Var
+from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.ir.visit import substitute
 
 # Sums in the examples have at most so many terms.
@@ -37,7 +39,8 @@ def changed(type_: Any, extents: dict[int, Any]) -> Any:
     """Return a type with other extents."""
     match type_:
         case TensorType(shape, dtype):
-            return TensorType(tuple(extents.get(static(e), e) for e in shape), dtype)
+            sizes = [(e, static(e)) for e in shape]
+            return TensorType(tuple(e if n is None else extents.get(n, e) for e, n in sizes), dtype)
         case TupleType(fields):
             return TupleType(tuple(changed(one, extents) for one in fields))
     return tuple(extents.get(e, e) for e in type_)
@@ -46,7 +49,7 @@ def changed(type_: Any, extents: dict[int, Any]) -> Any:
 def extents_of(type_: Any) -> set[int]:
     match type_:
         case TensorType(shape):
-            return {static(e) for e in shape}
+            return {present(static(e)) for e in shape}
         case TupleType(fields):
             return set().union(*map(extents_of, fields))
     return set(type_)
@@ -114,7 +117,8 @@ def family_of(name: str) -> str:
 
 def compare_in_c(names: list[str], seeds: range) -> list[str]:
     """Return what is wrong with the values of C, which is compiled once for all calls."""
-    functions, calls = [], []
+    functions: list[PrimFunc] = []
+    calls: list[tuple[str, list[np.ndarray], list[TensorType], list[np.ndarray]]] = []
     for name in names:
         for seed in seeds:
             op = RECORDS[name]
@@ -134,7 +138,7 @@ def compare_in_c(names: list[str], seeds: range) -> list[str]:
     wrong = []
     for function, (what, inputs, types, values) in zip(functions, calls, strict=True):
         # Whatever is not written stays 7.
-        results = [np.full([static(e) for e in one.shape], 7).astype(numpy_dtype(one.dtype)) for one in types]
+        results = [np.full([present(static(e)) for e in one.shape], 7).astype(numpy_dtype(one.dtype)) for one in types]
         module.call(function.name, *inputs, *results)
         for actual, expected in zip(results, values, strict=True):
             found = difference(actual, expected, TERMS)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import present, relay_record
 
 from relay2relax.ops import TensorType, TupleType, relax_op
 from relay2relax.ops.registry.record import OpError
-from relay2relax.ops.registry.table import relay_op
 from relay2relax.tir.ir.expr import FloatImm, IntImm
 
 RANDOM = np.random.default_rng(7)
@@ -203,7 +203,9 @@ def test_uneven_parts(check: Any) -> None:
     wanted = (row[:2], row[2:4], row[4:6], row[6:])
     check(record("split"), [row], wanted, symbols=False, indices_or_sections=4, axis=0)
     with pytest.raises(OpError, match="4 equal parts"):
-        relay_op("split").relay_type(record("split").attrs(indices_or_sections=4, axis=0), TensorType((7,)))
+        present(relay_record("split").relay_type)(
+            record("split").attrs(indices_or_sections=4, axis=0), TensorType((7,))
+        )
     # A place beyond the end is the end, and one part is no tuple.
     check(record("split"), [row], (row[:5], row[5:], row[7:]), symbols=False, indices_or_sections=(5, 9), axis=0)
     check(record("split"), [row], row, symbols=False, indices_or_sections=1, axis=0)
@@ -235,7 +237,7 @@ def test_numbers_of_two_dtypes_are_compared(check: Any) -> None:
 
 
 def test_norms_take_gamma_and_beta_whatever_the_flags_say(check: Any, torch: Any) -> None:
-    gamma, beta = np.float32([2, 3, 4]), np.float32([1, 0, -1])
+    gamma, beta = np.array([2, 3, 4], np.float32), np.array([1, 0, -1], np.float32)
     wanted = torch.nn.functional.group_norm(torch.from_numpy(X), 3, *map(torch.from_numpy, (gamma, beta)), 1e-3).numpy()
     attrs = {"channel_axis": 1, "axes": (2,), "epsilon": 1e-3, "center": False, "scale": False}
     check(record("nn.group_norm"), [X, gamma, beta], wanted, num_groups=3, **attrs)

@@ -27,6 +27,7 @@ from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.tolerance import difference
 from relay2relax.ops.registry.lower import lower_call
 from relay2relax.tir.extent import static
+from relay2relax.tir.ir.stmt import PrimFunc
 
 TERMS = 4096
 # Node tests that mean something else than the record does.
@@ -119,7 +120,9 @@ def test_values_of_node_tests(node_tests: list[NodeTest]) -> None:
 
 @pytest.mark.compiler
 def test_values_of_node_tests_in_c(node_tests: list[NodeTest]) -> None:
-    functions, calls, times = [], [], dict.fromkeys(RECORDS, 0)
+    functions: list[PrimFunc] = []
+    calls: list[tuple[NodeTest, list[np.ndarray], list[np.ndarray]]] = []
+    times = dict.fromkeys(RECORDS, 0)
     for test in node_tests:
         op = RECORDS[test.record]
         attrs, types = op.attrs(**test.attrs), [type_of(arg) for arg in test.args]

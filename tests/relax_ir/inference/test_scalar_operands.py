@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax import backends
 from relay2relax import relax_ir as rx
@@ -21,7 +22,12 @@ CASES: dict[str, tuple[str, str, list[Any], Any]] = {
     "number": (X, "R.add(x, R.prim_value(2))", [ROW], ROW + 2),
     "parameter": (f"{X}, n: T.int64", "R.add(x, n)", [ROW, 5], ROW + 5),
     "on the left": (f"{X}, n: T.int64", "R.subtract(n, x)", [ROW, 5], 5 - ROW),
-    "narrow": ('x: R.Tensor((2,), "int32"), n: T.int32', "R.multiply(x, n)", [np.int32([3, 4]), 2], np.int32([6, 8])),
+    "narrow": (
+        'x: R.Tensor((2,), "int32"), n: T.int32',
+        "R.multiply(x, n)",
+        [np.array([3, 4], np.int32), 2],
+        np.array([6, 8], np.int32),
+    ),
     "compared": (f"{X}, n: T.int64", "R.less(x, n)", [ROW, 2], ROW < 2),
     "real": (f"{T}, n: T.float32", "R.maximum(x, n)", [TABLE, 4.5], np.maximum(TABLE, np.float32(4.5))),
     "dimension": ('x: R.Tensor((3, "n"), "float32")', "R.take(x, R.prim_value(n - 1), axis=1)", [TABLE], TABLE[:, 3]),
@@ -64,7 +70,7 @@ def test_apache_tvm_computes_the_same(name: str) -> None:
 
 def test_operators_of_numbers_alone_make_numbers() -> None:
     module = rx.parse(script("n: T.int64, m: T.int64", "R.add(n, m)"))
-    assert module["main"].ret == rx.PrimStructInfo("int64")
+    assert of_type(module["main"], rx.Function).ret == rx.PrimStructInfo("int64")
 
 
 def test_other_operators_take_tensors() -> None:
@@ -84,4 +90,4 @@ def test_attributes_that_only_the_running_program_knows_are_kept() -> None:
 def test_results_have_the_shape_of_a_parameter() -> None:
     text = 'def main(s: R.Shape([2, 3]), v: R.Tensor((), "float32")) -> R.Tensor(s, "float32"):'
     module = rx.parse(f"@R.function\n{text}\n    y: R.Tensor(s, 'float32') = R.full(s, v)\n    return y\n")
-    assert module["main"].ret == rx.TensorStructInfo((2, 3), "float32")
+    assert of_type(module["main"], rx.Function).ret == rx.TensorStructInfo((2, 3), "float32")

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from typed import of_type, present
 
 from relay2relax import backends
 from relay2relax import relax_ir as rx
@@ -62,13 +63,15 @@ class Module:
 
 def infos(mod: rx.IRModule, name: str = "main") -> dict[str, StructInfo]:
     """Return the struct info of what ``main`` binds, by name."""
-    return {binding.var.name: binding.var.info for block in mod[name].body.blocks for binding in block.bindings}
+    blocks = of_type(mod[name], rx.Function).body.blocks
+    return {binding.var.name: binding.var.info for block in blocks for binding in block.bindings}
 
 
 def test_results_come_back_in_the_callers_extents() -> None:
     mod = rx.parse(CHAIN)
     rx.check_well_formed(mod)
-    b = mod["main"].params[0].info.shape[0]
+    first = of_type(mod["main"], rx.Function).params[0]
+    b = present(of_type(first.info, rx.TensorStructInfo).shape)[0]
     tensor = rx.TensorStructInfo
     found = infos(mod)
     assert found["f"] == tensor((b * 4,), "float32")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax import backends, graph
 from relay2relax import relax_ir as rx
@@ -163,7 +164,7 @@ def test_tvm_reads_what_is_placed() -> None:
     mod = rx.parse(PLACED)
     back = rx.from_tvm(rx.to_tvm(mod))
     # TVM completes the targets.
-    assert [one.kind for one in back.global_infos["vdevice"]] == ["llvm", "cuda", "cuda"]
+    assert [of_type(one, rx.VDevice).kind for one in back.global_infos["vdevice"]] == ["llvm", "cuda", "cuda"]
     assert rx.from_tvm(from_source(back.script())).script() == back.script()
     for index_map, options, expected in LAYOUTS[:4]:  # TVM inverts maps, and cannot invert the last
         layout = rx.parse(transformed(index_map, "(2, 10)", options))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from typed import of_type, present
 
 from relay2relax import backends
 from relay2relax import relax_ir as rx
@@ -105,7 +106,9 @@ def test_choices_in_extents() -> None:
 
 def test_another_name_of_a_scalar_is_a_dimension_too() -> None:
     mod = read(N, 'm: R.Prim("int64") = n\ny = R.zeros(R.shape([m]), "float32")\nreturn y')
-    assert mod["main"].ret == rx.TensorStructInfo((mod["main"].params[0].info.value,), "float32")
+    main = of_type(mod["main"], rx.Function)
+    size = of_type(main.params[0].info, rx.PrimStructInfo).value
+    assert main.ret == rx.TensorStructInfo((present(size),), "float32")
 
 
 FACTORIAL = """

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax import backends
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import ExecutionError, Relay2RelaxError
 from relay2relax.tir.analysis.check import check_prim_func
 from relay2relax.tir.errors import TIRError
+from relay2relax.tir.ir.stmt import PrimFunc
 
 RANDOM = np.random.default_rng(3)
 X = RANDOM.standard_normal((4, 6)).astype("float32")
@@ -426,7 +428,7 @@ class Module:
             R.output(y)
         return y
 """
-    program = rx.parse(text)["nothing"]
+    program = of_type(rx.parse(text)["nothing"], PrimFunc)
     assert program.attrs["global_symbol"] == "something"
     with pytest.raises(TIRError, match="the output B is never written"):
         check_prim_func(program)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -22,11 +25,11 @@ def twice(name: str = "x", shared: bool = True) -> relay_ir.Function:
     return relay_ir.Function((x,), op.add(once, once if shared else op.nn.relu(x)))
 
 
-def test_names_of_bound_variables_do_not_count():
+def test_names_of_bound_variables_do_not_count() -> None:
     assert structural_equal(twice("x"), twice("y"))
 
 
-def test_sharing_counts():
+def test_sharing_counts() -> None:
     assert not structural_equal(twice(), twice(shared=False))
     assert not structural_equal(twice(shared=False), twice())
     assert "@main.body.args[1]: one shares a node" in str(
@@ -34,10 +37,11 @@ def test_sharing_counts():
     )
 
 
-def test_constants_are_compared_by_content():
+def test_constants_are_compared_by_content() -> None:
     def with_constant(data: np.ndarray, both: bool) -> relay_ir.Expr:
         first = relay_ir.Constant(data)
-        return op.add(first, first if both else relay_ir.Constant(data.copy()))
+        total: relay_ir.Expr = op.add(first, first if both else relay_ir.Constant(data.copy()))
+        return total
 
     nan = np.array([1.0, np.nan], np.float32)
     assert structural_equal(with_constant(nan, True), with_constant(nan, False))
@@ -46,7 +50,7 @@ def test_constants_are_compared_by_content():
     assert not structural_equal(relay_ir.const(0.0), relay_ir.const(-0.0))
 
 
-def test_free_variables():
+def test_free_variables() -> None:
     a, b = var("a"), var("a")
     assert structural_equal(op.add(a, a), op.add(a, a))
     assert not structural_equal(a, b)
@@ -55,7 +59,7 @@ def test_free_variables():
     assert not structural_equal(op.add(a, b), op.add(a, a), map_free_vars=True)
 
 
-def test_what_counts():
+def test_what_counts() -> None:
     x = var("x", shape=(2, 3))
     assert first_difference(op.nn.softmax(x, axis=0), op.nn.softmax(x, axis=1)) == "attrs.axis: 0 and 1 differ"
     annotated = relay_ir.Function((x,), x, ret_type=x.type_annotation)
@@ -68,14 +72,14 @@ def test_what_counts():
     assert "(%x)" in str(first_difference(relay_ir.Function((x,), relay_ir.const(1)), wide))
 
 
-def test_types():
+def test_types() -> None:
     a, b = relay_ir.TypeVar("a"), relay_ir.TypeVar("b")
     assert structural_equal(relay_ir.FuncType((a,), a, (a,)), relay_ir.FuncType((b,), b, (b,)))
     assert not structural_equal(relay_ir.FuncType((a,), a, (a, b)), relay_ir.FuncType((b,), a, (a, b)))
 
 
 @pytest.mark.parametrize("name", ["mlp", "lstm_relay", "bert_tiny"])
-def test_models(get_model_case, name):
+def test_models(get_model_case: Callable[[str], Any], name: str) -> None:
     case = get_model_case(name)
     from_text, from_json = relay_ir.parse(case.text), relay_ir.load_json(case.json)
     if name != "bert_tiny":  # the text has six digits of a scalar
@@ -85,7 +89,7 @@ def test_models(get_model_case, name):
         assert not structural_equal(from_json, ToGraphNormalForm()(from_json))
 
 
-def test_a_long_chain():
+def test_a_long_chain() -> None:
     def chain(length: int) -> relay_ir.Function:
         x = var("x", shape=(1,))
         body: relay_ir.Expr = x

@@ -24,9 +24,8 @@ class Document:
         self.nodes: list[dict[str, Any]] = [{"type_key": ""}]
 
     def node(self, type_key: str, **fields: Any) -> int:
-        known = (
-            {} if type_key == "relay.Match" else {k: fields.pop(k) for k in ("data", "keys", "repr_str") if k in fields}
-        )
+        own = () if type_key == "relay.Match" else ("data", "keys", "repr_str")
+        known: dict[str, Any] = {k: fields.pop(k) for k in own if k in fields}
         attrs = {"attrs": {name: str(value) for name, value in fields.items()}} if fields else {}
         self.nodes.append({"type_key": type_key, **known, **attrs})
         return len(self.nodes) - 1

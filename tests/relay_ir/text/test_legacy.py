@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax.core import ParseError
-from relay2relax.relay_ir import Constant, Let, Tuple, infer_type, parse, parse_expr, structural_equal
+from relay2relax.relay_ir import Call, Constant, Let, TensorType, Tuple, infer_type, parse, parse_expr, structural_equal
+from relay2relax.tir.ir.expr import Var
 
 # As the Relay tutorial of 2019 shows it, without the middle.
 MLP = """v0.0.1
@@ -175,10 +177,10 @@ def test_metadata_of_older_texts(version: str, head: str) -> None:
         f"{head}\n{METADATA}"
     )
     mod = parse(text)
-    constant = mod["main"].body.args[1]  # type: ignore[attr-defined]
+    constant = of_type(of_type(mod["main"].body, Call).args[1], Constant)
     np.testing.assert_array_equal(constant.data, np.array([1, 2], "float32"))
-    extent = mod["main"].params[0].type_annotation.shape[0]  # type: ignore[union-attr]
-    assert extent.name == "n"
+    extent = of_type(mod["main"].params[0].type_annotation, TensorType).shape[0]
+    assert of_type(extent, Var).name == "n"
 
 
 def test_metadata_left_out_by_an_older_printer() -> None:

@@ -122,7 +122,7 @@ def test_scalars_and_metadata() -> None:
     shared = Constant(table)
     fields = (
         Constant(np.float32(0.1)), Constant(np.float64(1e-5)), Constant(np.float16(1.5)), Constant(np.int16(3)),
-        Constant(np.int64(-4)), Constant(np.bool_(True)), Constant(np.float32(1e10)), Constant(np.float32("inf")),
+        Constant(np.int64(-4)), Constant(np.array(True)), Constant(np.float32(1e10)), Constant(np.float32("inf")),
         Constant(np.float32(3.14159274)), Constant(np.uint8(1)), shared, Constant(table), shared,
     )  # fmt: skip
     expr = Tuple(tuple(Constant(np.asarray(one.data)) if one is not shared else one for one in fields))
