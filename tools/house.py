@@ -46,8 +46,8 @@ class Limits:
 
 
 AIM = Limits()
-# What is allowed until the aim is reached: never more than there was.
-RATCHET = Limits(any_rate=11.5)
+# What is allowed: never more than there was, where that is less than the aim.
+RATCHET = Limits(any_rate=5.5)
 # Cases are data and decisions a numbered log; neither are rooms.
 DATA_FOLDERS = ("cases", "decisions")
 
