@@ -53,6 +53,8 @@ def run(options: Options) -> dict[str, Any]:
             measure(name, options, rows.setdefault(name, {}))
     except KeyboardInterrupt:
         stopped = True
+    # A model that had only begun has no row.
+    rows = {name: row for name, row in rows.items() if row}
     if not rows:
         return {"stopped": True, "models": {}} if stopped else {}
     peers = [one for one in PEERS if not options.peers or one in options.peers]

@@ -38,7 +38,7 @@ def test_numbers_and_loops() -> None:
 
 
 def test_the_documentation_schedules_it_so(tmp_path: Path) -> None:
-    example, page = runpy.run_path(str(EXAMPLE)), (ROOT / "docs" / "schedules.md").read_text()
+    example, page = runpy.run_path(str(EXAMPLE)), (ROOT / "docs" / "guide" / "schedules.md").read_text()
     code = tmp_path / "page.py"
     code.write_text(page.split("```python\n")[1].split("```")[0])
     assert structural_equal(runpy.run_path(str(code))["s"].func, example["scheduled"](example["matmul"]()))
