@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from relay2relax.backends.numpy.tir import evaluate_prim_func
-from relay2relax.tir import Buffer, PrimFunc, TIRError, te
-from relay2relax.tir.ir.expr import PrimExpr, Select, Var, binary, const, maximum
+from relay2relax.tir import PrimFunc, TIRError, te
+from relay2relax.tir.ir.expr import Buffer, PrimExpr, Select, Var, binary, const, maximum
 from relay2relax.tir.ir.intrinsics import call, min_value
 from relay2relax.tir.schedule import Schedule
 
