@@ -6,6 +6,9 @@ Colours and greys of the plots are chosen to be read on light and on dark pages.
 from __future__ import annotations
 
 import platform
+import shlex
+import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -41,7 +44,9 @@ def write(page: Path, results: Mapping[str, Any], tables: Sequence[Table], verdi
 
 
 def _machine() -> str:
-    return f"Measured by `make bench` on {date.today()}: {_processor()}."
+    """Return what was run, when, and on which processor."""
+    command = shlex.join(["python", "benchmarks/run.py", *sys.argv[1:]])
+    return f"Measured on {date.today()} on {_processor()}, by\n\n```text\n{command}\n```"
 
 
 def _processor() -> str:
@@ -62,13 +67,15 @@ def _promises(verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 
 def _markdown(table: Table) -> str:
-    """Return a table under its title, numbers to the right."""
+    """Return a table under its title; what the title adds in brackets is prose."""
     lines = [
         "| " + " | ".join(one.replace("|", "\\|") for one in table.head) + " |",
         "|" + "|".join(["---", *("---:" for _ in table.head[1:])]) + "|",
         *("| " + " | ".join(one.replace("|", "\\|") for one in row) + " |" for row in table.rows),
     ]
-    return "### " + " ".join(table.title.split()) + "\n\n" + "\n".join(lines)
+    head, _, rest = " ".join(table.title.split()).partition(" (")
+    remark = textwrap.fill(f"({rest}", 100) + "\n\n" if rest else ""
+    return f"### {head}\n\n{remark}" + "\n".join(lines)
 
 
 def _plots(folder: Path, results: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
@@ -87,7 +94,7 @@ def _plots(folder: Path, results: Mapping[str, Any]) -> Iterator[tuple[str, Path
     if chain:
         path = folder / "benchmarks-chain.svg"
         _draw(path, lambda axes: _growth(axes, chain), (9, 3.4))
-        yield "Microseconds per node of every stage, from 1,000 to 100,000 operators", path
+        yield "Microseconds per node of each stage, by operators", path
 
 
 def _bars(axes: Axes, runs: Mapping[str, Mapping[str, float]]) -> None:

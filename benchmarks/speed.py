@@ -96,7 +96,9 @@ def _runs(rows: Mapping[str, Any], peers: list[str]) -> None:
 def _grown(rows: Mapping[str, Any], peers: list[str]) -> None:
     grown = {name: [row.get(one, {}).get("grown") or None for one in peers] for name, row in rows.items()}
     lines = [[name, *(shown(one, 1e-6) or "–" for one in found)] for name, found in grown.items()]
-    title = "Megabytes by which a process grew at most, from the typed model to its last run: libraries, building, runs"
+    title = (
+        "Megabytes by which a process grew at most (from the typed model to its last run: libraries, building, runs)"
+    )
     table(title, ["model", *(HEADS[one] for one in peers)], lines)
 
 

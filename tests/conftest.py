@@ -153,7 +153,8 @@ class _LeftOut:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         self.add(sweep.left_out)
-        lines = [f"{count} {what} left out of a sample (make test-all)" for what, count in (+self.counts).items()]
+        who = "RELAY2RELAX_SWEEP=full" if sweep.LEVEL == "all" else "make test-all"
+        lines = [f"{count} {what} left out of a sample ({who})" for what, count in (+self.counts).items()]
         reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
         lines += [f"{count} skipped: {reason}" for reason, count in reasons.most_common()]
         if lines:
