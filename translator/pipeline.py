@@ -22,6 +22,7 @@ from typing import Literal, TypeAlias
 from relay2relax import backends, graph, relax_ir, relay_ir
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.graph.relax.exporter import relax_of_well_formed
 from relay2relax.ops.registry.symbolic import Dims
 from relay2relax.relax_ir.ir import symbols
 
@@ -59,7 +60,7 @@ def translate(
         raise UnsupportedError(f"unknown way {via!r} into Relax; there are 'tir' and 'graph'")
     program = relay_ir.IRModule({relay_ir.GlobalVar("main"): mod}) if isinstance(mod, relay_ir.Function) else mod
     found, bound = graph.from_relay(program, params, _entry(program))
-    made = graph.to_relax(found, bound, dims=dims, lowered=via == "tir")
+    made = relax_of_well_formed(found, bound, dims=dims, lowered=via == "tir")
     return _scheduled(_weights_last(made, weights), schedule)
 
 
