@@ -72,11 +72,8 @@ def _check_names(graph: MSCGraph) -> None:
     for node in graph.nodes:
         if node.name in known:
             raise GraphError(f"two nodes are named {node.name!r}")
-        for name in node.parents:
-            if name not in every:
-                raise GraphError(f"node {node.name!r} uses {name!r}, which does not exist")
-            if name not in known:
-                raise GraphError(f"node {node.name!r} uses {name!r}, which does not come before it")
+        if not known.issuperset(node.operands):
+            _check_operands(node, known, every)
         if node.kind is NodeKind.LET and node.operands and graph.find_node(node.operands[0]).kind is not NodeKind.BIND:
             raise GraphError(f"node {node.name!r} has the variable {node.operands[0]!r}, which is none")
         known.add(node.name)
@@ -89,10 +86,19 @@ def _check_names(graph: MSCGraph) -> None:
             raise GraphError(f"the parameter {name!r} of {graph.name!r} is not an input")
 
 
+def _check_operands(node: MSCJoint, known: Set[str], every: Set[str]) -> None:
+    """Check that the nodes among the operands come before ``node``; others are held weights."""
+    for name in node.parents:
+        if name not in every:
+            raise GraphError(f"node {node.name!r} uses {name!r}, which does not exist")
+        if name not in known:
+            raise GraphError(f"node {node.name!r} uses {name!r}, which does not come before it")
+
+
 def _is_consistent(tensor: MSCTensor, prims: Set[str]) -> bool:
     """Whether the prims of a tensor say its extents, where they have to."""
     if not tensor.prims:
-        return all(extent >= 0 for extent in tensor.shape)
+        return min(tensor.shape, default=0) >= 0
     return len(tensor.prims) == len(tensor.shape) and all(
         prim in prims if extent < 0 else prim == str(extent)
         for extent, prim in zip(tensor.shape, tensor.prims, strict=True)

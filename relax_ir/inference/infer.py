@@ -91,7 +91,7 @@ class Inference:
     def __init__(self, module: IRModule | None = None) -> None:
         self._globals: dict[GlobalVar, FuncStructInfo] = {}
         self._programs: dict[GlobalVar, PrimFunc] = {}
-        self._known: dict[tuple[OpDef, Any, tuple[Type | Shape, ...]], StructInfo] = {}
+        self._known: dict[tuple[OpDef, object, tuple[StructInfo, ...]], StructInfo] = {}
         if module is not None:
             for var, func in module.functions.items():
                 self.declare(var, function_info(func))
@@ -192,6 +192,16 @@ class Inference:
         return info
 
     def _operator(self, op: OpDef, attrs: object, args: tuple[StructInfo, ...]) -> StructInfo:
+        key = (op, attrs, args)
+        try:
+            known = self._known.get(key)
+        except TypeError as error:
+            raise StructInfoError(f"{spelled(op)}: an attribute is not a value: {attrs!r}") from error
+        if known is None:
+            known = self._known[key] = self._inferred(op, attrs, args)
+        return known
+
+    def _inferred(self, op: OpDef, attrs: object, args: tuple[StructInfo, ...]) -> StructInfo:
         check_arity(op, len(args))
         result = self._result(op, attrs, args)
         if any(isinstance(info, TensorStructInfo) and info.sharding is not None for info in args):
@@ -206,20 +216,14 @@ class Inference:
         if any(map(_is_vague, args)):
             return self._vague_result(op, attrs, args)
         scalar = len(args) == 2 and all(isinstance(info, PrimStructInfo) for info in args)
-        key = (op, attrs, tuple(_argument(op, index, info) for index, info in enumerate(args)))
+        types = tuple(_argument(op, index, info) for index, info in enumerate(args))
         try:
-            known = self._known.get(key)
-        except TypeError as error:
-            raise StructInfoError(f"{spelled(op)}: an attribute is not a value: {attrs!r}") from error
-        if known is None:
-            try:
-                known = from_type((op.relax_type or op.infer)(attrs, *key[2]))
-            except OpError as error:
-                raise StructInfoError(f"{spelled(op)}: {error.message}") from error
-            self._known[key] = known
-        if scalar and isinstance(known, TensorStructInfo) and op.script and op.script.spread is Spread.BROADCAST:
-            return PrimStructInfo(known.dtype)
-        return known
+            found = from_type((op.relax_type or op.infer)(attrs, *types))
+        except OpError as error:
+            raise StructInfoError(f"{spelled(op)}: {error.message}") from error
+        if scalar and isinstance(found, TensorStructInfo) and op.script and op.script.spread is Spread.BROADCAST:
+            return PrimStructInfo(found.dtype)
+        return found
 
     def _vague_result(self, op: OpDef, attrs: object, args: tuple[StructInfo, ...]) -> StructInfo:
         """Return what the results have in common for every rank and dtype that the vague ``args``

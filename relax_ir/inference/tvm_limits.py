@@ -20,6 +20,7 @@ def limit_of(op: OpDef, attrs: Any, types: Callable[[], Types]) -> str:
 
     ``types`` are asked for where they matter.
     """
-    if op.script is None:
+    if op.script is None or not op.script.limits:
         return ""
-    return next((one.why for one in op.script.limits if one.applies(attrs, types())), "")
+    given = types()
+    return next((one.why for one in op.script.limits if one.applies(attrs, given)), "")
