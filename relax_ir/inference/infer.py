@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import relax
