@@ -18,6 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from relay2relax.backends.numpy.intrinsics import BINARY, INTRINSICS
 from relay2relax.backends.runtime.extern_calls import call_outside, is_outside, math_call
+from relay2relax.core.arithmetic import converted
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ExecutionError, UnsupportedError
 from relay2relax.core.errors.table import running
@@ -136,7 +137,7 @@ class Grid:
             case Not(a):
                 return np.logical_not(self._value(a))
             case Cast(dtype, value):
-                return np.asarray(self._value(value)).astype(numpy_dtype(dtype))
+                return converted(self._value(value), numpy_dtype(dtype))
             case Select(condition, then, otherwise):
                 return np.where(self._value(condition), self._value(then), self._value(otherwise))
             case Call("if_then_else", (condition, then, otherwise), _):

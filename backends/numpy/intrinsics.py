@@ -8,24 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from relay2relax.core import arithmetic
 from relay2relax.core.dtype import is_float
 
 # Arrays, or single elements of them, whose dtype is known when they are there.
 Elements: TypeAlias = npt.NDArray[Any]
-
-
-def _floor_divide(a: Elements, b: Elements) -> Elements:
-    return np.floor_divide(a, b)
-
-
-def _truncated_divide(a: Elements, b: Elements) -> Elements:
-    quotient = np.floor_divide(np.abs(a), np.abs(b))
-    return np.where((a < 0) != (b < 0), -quotient, quotient)
-
-
-def _truncated_modulo(a: Elements, b: Elements) -> Elements:
-    left: Elements = a - _truncated_divide(a, b) * b
-    return left
 
 
 def _smaller(a: Elements, b: Elements) -> Elements:
@@ -47,10 +34,10 @@ BINARY: Mapping[str, Callable[[Elements, Elements], Elements]] = {
     "-": np.subtract,
     "*": np.multiply,
     "/": np.divide,
-    "//": _floor_divide,
-    "%": np.mod,
-    "truncdiv": _truncated_divide,
-    "truncmod": _truncated_modulo,
+    "//": arithmetic.floor_divide,
+    "%": arithmetic.floor_modulo,
+    "truncdiv": arithmetic.truncated_divide,
+    "truncmod": arithmetic.truncated_modulo,
     "min": _smaller,
     "max": _larger,
     "<": np.less,
@@ -64,8 +51,8 @@ BINARY: Mapping[str, Callable[[Elements, Elements], Elements]] = {
     "&": np.bitwise_and,
     "|": np.bitwise_or,
     "^": np.bitwise_xor,
-    "<<": np.left_shift,
-    ">>": np.right_shift,
+    "<<": arithmetic.shift_left,
+    ">>": arithmetic.shift_right,
 }
 # The reductions that numpy does whole axes at a time.
 REDUCE: Mapping[str, np.ufunc] = {

@@ -30,7 +30,12 @@ import pytest
 # What an action is called, and what it does.
 Action = tuple[str, Callable[[], object]]
 
-FLAGS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
+FLAGS = (
+    "-g",
+    "-fsanitize=address,undefined,float-cast-overflow",
+    "-fno-sanitize-recover=all",
+    "-fno-omit-frame-pointer",
+)
 _BEGIN = "\x01begin "
 _MOST_FINDINGS = 40
 # Optimising takes several times as long where every access is checked.

@@ -18,12 +18,13 @@ from relay2relax.backends.c.codegen.expression import (
 )
 from relay2relax.backends.c.codegen.header import FUNCTIONS
 from relay2relax.backends.c.codegen.names import Names
-from relay2relax.backends.c.codegen.properties import is_natural, is_remainder
+from relay2relax.backends.c.codegen.properties import is_distance, is_divisor, is_natural, is_remainder
 from relay2relax.backends.c.dtypes import HALF, c_type, value_type
 from relay2relax.backends.runtime.extern_calls import math_call
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import running
+from relay2relax.tir.arith.floats import fits
 from relay2relax.tir.ir.expr import (
     Binary,
     Buffer,
@@ -124,8 +125,8 @@ class ExpressionWriter:
             return Infix("!=", inner, Atom("0"))
         if dtype == "float16" and value.dtype == "float64":
             return rounded(Invoke("r2r_sticky_float", (inner,)), dtype)
-        if dtype in ("uint32", "uint64") and is_float(value.dtype):
-            return Invoke(f"r2r_to_{dtype}", (inner,))
+        if is_int(dtype) and is_float(value.dtype) and not fits(value, dtype):
+            return Invoke(f"r2r_{value_type(value.dtype)}_to_{dtype}", (inner,))
         return rounded(Convert(value_type(dtype), inner), dtype)
 
     def binary(self, expr: Binary) -> CExpr:
@@ -156,6 +157,10 @@ class ExpressionWriter:
                 return Invoke("floorf" if dtype == "float32" else "floor", (Infix("/", a, b),))
             case "//" | "%" if not is_unsigned(dtype) and not self.natural(expr.a, expr.b):
                 return Invoke(f"r2r_floor{'div' if expr.op == '//' else 'mod'}_{type_}", (a, b))
+            case "//" | "%" | "truncdiv" | "truncmod" if is_int(dtype) and not is_divisor(expr.b):
+                return Invoke(f"r2r_trunc{'div' if expr.op in ('//', 'truncdiv') else 'mod'}_{type_}", (a, b))
+            case "<<" | ">>" if not is_distance(expr.b):
+                return Invoke(f"r2r_sh{'l' if expr.op == '<<' else 'r'}_{type_}", (a, b))
             case "truncmod" if is_float(dtype):
                 return Invoke("fmodf" if dtype == "float32" else "fmod", (a, b))
             case "<<" if isinstance(expr.a, IntImm):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from relay2relax.core.dtype import is_float
+from relay2relax.core.dtype import bits, is_float
 from relay2relax.tir.ir.expr import Binary, BufferLoad, Call, Cast, IntImm, PrimExpr, Select, Var, children
 from relay2relax.tir.ir.stmt import For, If, Stmt
 from relay2relax.tir.ir.visit import all_expressions, statements, subexpressions
@@ -24,6 +24,16 @@ def is_natural(expr: PrimExpr, naturals: Container[Var]) -> bool:
         case Cast("int64", value):
             return is_natural(value, naturals)
     return False
+
+
+def is_divisor(expr: PrimExpr) -> bool:
+    """Whether a division by ``expr`` is defined in C, whatever is divided."""
+    return isinstance(expr, IntImm) and expr.value not in (0, -1)
+
+
+def is_distance(expr: PrimExpr) -> bool:
+    """Whether a shift by ``expr`` places is defined in C."""
+    return isinstance(expr, IntImm) and 0 <= expr.value < bits(expr.dtype)
 
 
 def is_remainder(expr: Binary) -> bool:

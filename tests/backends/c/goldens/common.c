@@ -82,18 +82,48 @@ R2R_ACROSS_ALL(sum, int32_t)
 /* A product that is rounded on its own: compilers do not make one operation of it and a sum. */
 R2R_INLINE float r2r_product_float(float p) { return p == p ? p : NAN; }
 R2R_INLINE double r2r_product_double(double p) { return p == p ? p : NAN; }
-/* Conversions that keep the lower bits of negative numbers, as conversions to signed integers do. */
-R2R_INLINE uint32_t r2r_to_uint32(double x) { return (uint32_t)(int64_t)x; }
-R2R_INLINE uint64_t r2r_to_uint64(double x) {
-  uint64_t high = (uint64_t)(int64_t)(x - 0x1p63) ^ 1ULL << 63;
-  return x < 0x1p63 ? (uint64_t)(int64_t)x : high; }
+/* What C leaves undefined, as core/arithmetic.py defines it. Floats that become integers: what is not a number, or lies
+   outside, gives the smallest number of int32 and int64, and the low bits of that in other types. */
+#define R2R_TRUNCATE(from) \
+  R2R_INLINE int32_t r2r_##from##_to_int32(from x) { \
+    return x >= (from)-0x1p31 && x < (from)0x1p31 ? (int32_t)x : -0x7fffffff - 1; } \
+  R2R_INLINE int64_t r2r_##from##_to_int64(from x) { \
+    return x >= (from)-0x1p63 && x < (from)0x1p63 ? (int64_t)x : -0x7fffffffffffffff - 1; } \
+  R2R_INLINE int8_t r2r_##from##_to_int8(from x) { return (int8_t)r2r_##from##_to_int32(x); } \
+  R2R_INLINE int16_t r2r_##from##_to_int16(from x) { return (int16_t)r2r_##from##_to_int32(x); } \
+  R2R_INLINE uint8_t r2r_##from##_to_uint8(from x) { return (uint8_t)r2r_##from##_to_int32(x); } \
+  R2R_INLINE uint16_t r2r_##from##_to_uint16(from x) { return (uint16_t)r2r_##from##_to_int32(x); } \
+  R2R_INLINE uint32_t r2r_##from##_to_uint32(from x) { return (uint32_t)r2r_##from##_to_int64(x); } \
+  R2R_INLINE uint64_t r2r_##from##_to_uint64(from x) { \
+    if (x >= (from)0x1p63) return x < (from)0x1p64 ? (uint64_t)x : 0; \
+    return x >= (from)-0x1p63 ? (uint64_t)(int64_t)x : 0; }
+R2R_TRUNCATE(float) R2R_TRUNCATE(double)
+
+/* Division by zero gives 0, and leaves 0; the smallest number divided by -1 is itself. Shifts by a negative number of
+   places, or by as many as there are bits, shift everything out. */
+#define R2R_UNSIGNED(type, width) \
+  R2R_INLINE type r2r_truncdiv_##type(type a, type b) { return b ? (type)(a / b) : 0; } \
+  R2R_INLINE type r2r_truncmod_##type(type a, type b) { return b ? (type)(a % b) : 0; } \
+  R2R_INLINE type r2r_shl_##type(type a, type b) { return b < width ? (type)(a << b) : 0; } \
+  R2R_INLINE type r2r_shr_##type(type a, type b) { return b < width ? (type)(a >> b) : 0; }
+R2R_UNSIGNED(uint8_t, 8) R2R_UNSIGNED(uint16_t, 16) R2R_UNSIGNED(uint32_t, 32) R2R_UNSIGNED(uint64_t, 64)
+#define R2R_SIGNED(type, width) \
+  R2R_INLINE type r2r_truncdiv_##type(type a, type b) { \
+    return b == 0 ? 0 : b == -1 ? (type)(0 - (u##type)a) : (type)(a / b); } \
+  R2R_INLINE type r2r_truncmod_##type(type a, type b) { return b == 0 || b == -1 ? 0 : (type)(a % b); } \
+  R2R_INLINE type r2r_shl_##type(type a, type b) { \
+    return (u##type)b < width ? (type)((u##type)a << b) : 0; } \
+  R2R_INLINE type r2r_shr_##type(type a, type b) { \
+    return (type)(a >> ((u##type)b < width ? b : width - 1)); }
+R2R_SIGNED(int8_t, 8) R2R_SIGNED(int16_t, 16) R2R_SIGNED(int32_t, 32) R2R_SIGNED(int64_t, 64)
 
 /* Division and remainder that round towards minus infinity. */
 #define R2R_FLOOR(type) \
   R2R_INLINE type r2r_floordiv_##type(type a, type b) { \
-    type q = a / b; return (type)(q - ((a % b != 0) & ((a < 0) != (b < 0)))); } \
+    type q = r2r_truncdiv_##type(a, b), r = r2r_truncmod_##type(a, b); \
+    return (type)(q - ((r != 0) & ((r < 0) != (b < 0)))); } \
   R2R_INLINE type r2r_floormod_##type(type a, type b) { \
-    type r = a % b; return (type)(r + (((r != 0) & ((r < 0) != (b < 0))) ? b : 0)); }
+    type r = r2r_truncmod_##type(a, b); return (type)(r + (((r != 0) & ((r < 0) != (b < 0))) ? b : 0)); }
 R2R_FLOOR(int8_t) R2R_FLOOR(int16_t) R2R_FLOOR(int32_t) R2R_FLOOR(int64_t)
 R2R_INLINE float r2r_floormod_float(float a, float b) { return a - r2r_product_float(floorf(a / b) * b); }
 R2R_INLINE double r2r_floormod_double(double a, double b) { return a - r2r_product_double(floor(a / b) * b); }
@@ -145,7 +175,8 @@ R2R_INLINE float r2r_sticky_float(double x) {
 and
    infinity come out right. */
 R2R_INLINE float r2r_expf(float x) {
-  float c = x < -104.0f ? -104.0f : x;
+  /* What is not a number becomes one here: it is looked at again in the end. */
+  float c = x > -104.0f ? x : -104.0f;
   c = c > 89.0f ? 89.0f : c;
   float k = (c * 0x1.715476p+0f + 0x1.8p+23f) - 0x1.8p+23f;
   float r = c - k * 0x1.62e4p-1f;

@@ -1,7 +1,7 @@
 void r2r_stage_0(const float* restrict b0, uint8_t* restrict b1) {
   R2R_INDEPENDENT
   for (int64_t i1 = 0; i1 < 15; ++i1) {
-    b1[i1] = (uint8_t)(int8_t)(int32_t)(b0[i1] * 9.0f);
+    b1[i1] = (uint8_t)(int8_t)r2r_float_to_int32(b0[i1] * 9.0f);
   }
 }
 
