@@ -20,7 +20,7 @@ import numpy as np
 from relay2relax.backends.c.codegen.plan import ALIGNMENT, byte_size
 from relay2relax.backends.c.codegen.program import Entry, generate
 from relay2relax.backends.c.toolchain import compile_object, find_compiler, load_object
-from relay2relax.backends.numpy.binding import bind_call
+from relay2relax.backends.numpy.binding import bind_call, read_only
 from relay2relax.backends.threads import thread_count
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.core.errors import ExecutionError
@@ -125,6 +125,7 @@ class CompiledModule:
         size = extent_function(entry.arena.size, places)
         table, times = self._constant_tables[name].address, self._times[name]
         floats = any(is_float(var.dtype) for var in entry.variables)
+        written = frozenset(entry.written)
 
         def run(*args: Any) -> None:
             arrays = args if not scalars else (*args[:inputs], *args[inputs + scalars :])
@@ -143,7 +144,11 @@ class CompiledModule:
                     ):
                         own.fit(func, arrays, args[inputs : inputs + scalars])
                     given[number] = array
-                    held[number] = used = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+                    # Such flags have arrays that are contiguous, aligned and writeable.
+                    used = array if array.flags.carray else _in_order(array)
+                    if number in written and not array.flags.writeable:
+                        raise read_only(func, number)
+                    held[number] = used
                     addresses[number] = used.__array_interface__["data"][0]
                 elif array is not held[number]:
                     np.copyto(held[number], array)
@@ -176,7 +181,10 @@ class CompiledModule:
         entry, function = self.function(name)
         values = bind_call(entry.func, arrays, scalars)
         first = len(arrays) - entry.func.num_outputs
-        given = [np.ascontiguousarray(array).reshape(array.shape) for array in arrays]
+        for number in entry.written:
+            if not arrays[number].flags.writeable:
+                raise read_only(entry.func, number)
+        given = [_in_order(array) for array in arrays]
         arena = aligned_bytes(integer(entry.arena.size, values))
         addresses = (ctypes.c_void_p * (len(given) + 1))(*(array.ctypes.data for array in given), arena.ctypes.data)
         numbers = (ctypes.c_int64 * max(len(entry.variables), 1))(*(_number(v, values[v]) for v in entry.variables))
@@ -184,6 +192,11 @@ class CompiledModule:
         for array, used in zip(arrays[first:], given[first:], strict=True):
             if used.ctypes.data != array.ctypes.data:
                 array[...] = used
+
+
+def _in_order(array: Array) -> Array:
+    """Return ``array``, or a copy, whose elements lie in order where the processor reads them."""
+    return array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
 
 
 def _dimensions(func: PrimFunc, variables: Sequence[Var]) -> list[tuple[int, int]]:

@@ -56,3 +56,9 @@ def bind_call(func: PrimFunc, arrays: Sequence[Array], scalars: Sequence[float] 
                 what = f"{func.name}: dimension {dimension} of argument {buffer.name!r}"
                 raise ExecutionError(f"{what} is {actual}, expected {expected}", kind=running.ARGUMENT)
     return values
+
+
+def read_only(func: PrimFunc, number: int) -> ExecutionError:
+    """Return the error of an array that ``func`` writes to and nobody may."""
+    name = func.buffers[number].name
+    return ExecutionError(f"{func.name}: argument {name!r} is read-only, and is written to", kind=running.ARGUMENT)

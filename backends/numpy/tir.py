@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.backends.numpy.binding import bind_call
+from relay2relax.backends.numpy.binding import bind_call, read_only
 from relay2relax.backends.numpy.expr import Axis, Grid
 from relay2relax.backends.numpy.intrinsics import BINARY, REDUCE
 from relay2relax.backends.runtime.extern_calls import outside_statements
@@ -55,13 +55,19 @@ def evaluate_prim_func(
     returns, if any.
 
     Symbolic extents take their values from the arrays' shapes; ``scalars`` are the values of scalar
-    parameters, in order. Raises ExecutionError where an array does not fit its parameter or an
-    index leaves its buffer, or nobody registered a function that ``func`` calls by name.
+    parameters, in order. Raises ExecutionError where an array does not fit its parameter or is
+    read-only and written to, an index leaves its buffer, or nobody registered a function that
+    ``func`` calls by name.
     """
     arrays = [*inputs, *outputs]
     func = executable_form(func)
     scope: dict[Var, Any] = dict(bind_call(func, arrays, scalars))
     buffers = dict(zip(func.buffers, arrays, strict=True))
+    locked = {buffer: number for number, buffer in enumerate(func.buffers) if not arrays[number].flags.writeable}
+    if locked:
+        for stmt in statements(func.body):
+            if isinstance(stmt, BufferStore) and stmt.buffer in locked:
+                raise read_only(func, locked[stmt.buffer])
     frame = _Frame(buffers, scope, outside_statements(func))
     for buffer in func.root_buffers:
         frame.allocate(buffer)

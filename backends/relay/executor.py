@@ -28,11 +28,12 @@ from relay2relax.backends.relay.kernels import (
     typed,
 )
 from relay2relax.backends.relay.machine import Closure, Machine, Observer
+from relay2relax.backends.relay.values import admitted
 from relay2relax.backends.runtime.arguments import bind_arguments
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import running, translating
-from relay2relax.ops.registry.types import Type
+from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.module import IRModule
 
@@ -135,7 +136,11 @@ class Evaluation:
     _prepared: set[tuple[Type, ...]] = field(default_factory=set)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        values = bind_arguments(self.name, self.parameters, args, params)
+        bound = bind_arguments(self.name, self.parameters, args, params)
+        values = [
+            value if isinstance(ty, TensorType) else admitted(value, f"{self.name}: argument `{name}`")
+            for (name, ty), value in zip(self.parameters, bound, strict=True)
+        ]
         machine = self.closure.machine
         if self.open_shapes and isinstance(machine.kernels, CKernels):
             given = tuple(map(type_of, values))

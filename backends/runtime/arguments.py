@@ -3,17 +3,19 @@
 All executors take positional arguments in the order of the parameters, then arguments by parameter
 name. Anything that numpy can see (numpy arrays, ``__dlpack__``, ``__array__``, Python numbers and
 lists) is taken without a copy where its dtype is the parameter's, and converted to that dtype
-otherwise, as TVM's executors do.
+otherwise, as TVM's executors do. ``as_array`` is the one place where it comes in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from relay2relax.backends.runtime.dlpack import from_bfloat16, is_bfloat16
-from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.arithmetic import converted
+from relay2relax.core.arrays import plain_array
+from relay2relax.core.dtype import Array, DTypeError, numpy_dtype
 from relay2relax.core.errors import ExecutionError
 from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
@@ -88,10 +90,12 @@ def convert(value: object, ty: Type, what: str, extents: dict[Var, int]) -> obje
 
 
 def as_array(value: object, dtype: str, what: str) -> Array:
-    """Return ``value`` as a numpy array of ``dtype``, a view of the same memory where that is
-    possible.
+    """Return ``value`` as a numpy array of ``dtype`` ("": its own), a view of the same memory where
+    that is possible.
+
+    Bytes of bool other than 0 and 1 count as true, other byte orders are converted. Raises
+    ExecutionError beginning with ``what`` for what is no array of numbers.
     """
-    wanted = numpy_dtype(dtype)
     if not isinstance(value, np.ndarray):
         if hasattr(value, "__dlpack__") and not hasattr(value, "__array_interface__"):
             # What DLPack cannot carry over (another device, a dtype numpy lacks) may still offer
@@ -107,15 +111,26 @@ def as_array(value: object, dtype: str, what: str) -> Array:
             value = np.asarray(value)
         except (RuntimeError, TypeError, ValueError) as problem:
             raise ExecutionError(f"{what} cannot be read as an array: {problem}", kind=running.ARGUMENT) from problem
-    array: Array = value
-    if array.dtype == wanted:
-        return array
-    if array.dtype.kind in "OSUMm" or array.dtype.names is not None:
+    try:
+        array = plain_array(value)
+    except DTypeError as problem:
+        if dtype and value.dtype == np.longdouble:
+            return value.astype(numpy_dtype(dtype))
         raise ExecutionError(
-            f"{what} has dtype {array.dtype}, expected numbers of dtype {dtype}", kind=running.ARGUMENT
-        )
-    with np.errstate(all="ignore"):
-        return array.astype(wanted)
+            f"{what} has dtype {value.dtype}, expected numbers of dtype {dtype or 'TVM'}", kind=running.ARGUMENT
+        ) from problem
+    if not dtype or array.dtype == numpy_dtype(dtype):
+        return array
+    return converted(array, numpy_dtype(dtype))
+
+
+def make_plain(written: Iterable[object]) -> None:
+    """Make every byte of bool among arrays that a function from outside may have written 0 or 1."""
+    for one in written:
+        if isinstance(one, np.ndarray) and one.dtype == np.bool_ and one.flags.writeable:
+            found = plain_array(one)
+            if found is not one:
+                one[...] = found
 
 
 def shape_text(shape: Sequence[Extent]) -> str:

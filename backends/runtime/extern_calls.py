@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from relay2relax.backends.runtime.arguments import make_plain
 from relay2relax.backends.runtime.registry import find_func
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.tir.ir.expr import Buffer, Call, FunctionCall, Pointer, PrimExpr, StringImm
@@ -100,6 +101,7 @@ def outside_statements(func: PrimFunc) -> frozenset[Stmt]:
 def call_outside(call: Call, args: Sequence[object]) -> object:
     """Call the function that ``call`` names; raises ExecutionError where nobody registered it."""
     result = find_func(_name(call))(*args)
+    make_plain(args)
     if call.dtype in ("handle", "void"):
         return result
     return numpy_dtype(call.dtype).type(0 if result is None else result)

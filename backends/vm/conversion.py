@@ -7,12 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from relay2relax.backends.runtime.arguments import as_array
-from relay2relax.backends.runtime.dlpack import is_bfloat16
 from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.backends.vm.builtins import Closure
 from relay2relax.backends.vm.bytecode import FunctionRef
 from relay2relax.backends.vm.function_spec import OtherForm, ShapeForm, TensorForm, TupleForm, ValueForm
-from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.dtype import Array
 
 _OTHER = OtherForm()
 
@@ -34,11 +33,11 @@ def convert(value: object, what: str, form: ValueForm = _OTHER) -> object:
         case TensorForm(dtype) if dtype and not isinstance(value, (tuple, Closure, FunctionRef)):
             return as_array(value, dtype, what)
     if isinstance(value, np.ndarray):
-        return value if type(value) is np.ndarray else value.view(np.ndarray)
+        return as_array(value, "", what)
     if isinstance(value, (list, tuple)) and not isinstance(value, ShapeTuple):
         return tuple(convert(one, what) for one in value)
     if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
-        return as_array(value, "bfloat16" if is_bfloat16(value) else of_array(np.from_dlpack(value)), what)
+        return as_array(value, "", what)
     return value.item() if isinstance(value, np.generic) else value
 
 

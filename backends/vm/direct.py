@@ -30,7 +30,7 @@ class DirectCall:
         self,
         through: Function,
         kernel: Callable[..., object],
-        dtypes: Sequence[np.dtype[np.generic] | None],
+        dtypes: Sequence[np.dtype[np.generic]],
         order: Sequence[int] | None,
     ) -> None:
         """``dtypes`` of the parameters.

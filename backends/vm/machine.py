@@ -19,7 +19,7 @@ from relay2relax.backends.vm import bytecode as bc
 from relay2relax.backends.vm.builtins import Closure
 from relay2relax.backends.vm.conversion import base, bases, convert, own
 from relay2relax.backends.vm.direct import DirectCall
-from relay2relax.backends.vm.function_spec import FunctionSpec, OtherForm, TensorForm, ValueForm
+from relay2relax.backends.vm.function_spec import FunctionSpec, TensorForm, ValueForm
 from relay2relax.backends.vm.resolve import Callee, names_looked_up, resolve
 from relay2relax.backends.vm.steps import CLOSURE, Step, StepWriter
 from relay2relax.core.dtype import numpy_dtype
@@ -29,7 +29,7 @@ from relay2relax.core.errors.table import running
 if TYPE_CHECKING:
     from relay2relax.backends.c.loaded_module import CompiledModule
 
-# What stands for the dtype of parameters that are no tensors: no array has it.
+# Stands for the dtype of parameters whose arguments are looked at: no array has it.
 _NO_TENSOR = np.dtype(np.void)
 
 
@@ -37,8 +37,8 @@ _NO_TENSOR = np.dtype(np.void)
 class _Function:
     """A function ready to run.
 
-    ``registers`` are those of a new frame; ``dtypes`` of the parameters are None for those that
-    take any array; ``expected`` says what static parameters must be for the function to begin at
+    ``registers`` are those of a new frame; ``dtypes`` are those of the arrays that are taken
+    as they are; ``expected`` says what static parameters must be for the function to begin at
     the step ``entry``.
     """
 
@@ -47,7 +47,7 @@ class _Function:
     steps: tuple[Step, ...]
     registers: tuple[object, ...]
     entry: int
-    dtypes: tuple[np.dtype[np.generic] | None, ...]
+    dtypes: tuple[np.dtype[np.generic], ...]
     labels: tuple[str, ...]
     expected: tuple[tuple[int, tuple[int, ...], np.dtype[np.generic]], ...]
 
@@ -117,9 +117,7 @@ class BytecodeMachine:
         if named or len(args) != len(function.labels):
             args = _ordered(function, args, named)
         given = [
-            value
-            if type(value) is np.ndarray and (dtype is None or value.dtype == dtype)
-            else convert(value, label, parameter.form)
+            value if type(value) is np.ndarray and value.dtype == dtype else convert(value, label, parameter.form)
             for value, dtype, label, parameter in zip(
                 args, function.dtypes, function.labels, function.spec.parameters, strict=True
             )
@@ -196,13 +194,14 @@ def _ready(function: bc.VMFunction, writer: StepWriter) -> _Function:
     )
 
 
-def _array_dtype(form: ValueForm) -> np.dtype[np.generic] | None:
-    """Return the dtype of the arrays that a parameter takes as they are, None for any."""
+def _array_dtype(form: ValueForm) -> np.dtype[np.generic]:
+    """Return the dtype of the arrays that a parameter takes without a look at them.
+
+    Of bool, and where the dtype is open, every argument is looked at.
+    """
     match form:
-        case TensorForm(dtype):
-            return numpy_dtype(dtype) if dtype else None
-        case OtherForm():
-            return None
+        case TensorForm(dtype) if dtype and dtype != "bool":
+            return numpy_dtype(dtype)
     return _NO_TENSOR
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from relay2relax.backends.numpy.kernels import in_call_order, numpy_kernel
+from relay2relax.backends.runtime.arguments import make_plain
 from relay2relax.backends.runtime.dlpack import shared
 from relay2relax.backends.runtime.extern_calls import is_interpreted, outside_names
 from relay2relax.backends.runtime.registry import find_func
@@ -63,7 +64,9 @@ def _packed(name: str) -> Callee:
     function = find_func(name)
 
     def run(*args: object) -> object:
-        return convert(function(*map(shared, args)), f"the result of {name}")
+        result = convert(function(*map(shared, args)), f"the result of {name}")
+        make_plain(args)
+        return result
 
     return run
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, Union
 
+from relay2relax.core.arrays import plain_array
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.source import Span
@@ -49,12 +50,16 @@ class Var:
 class Constant:
     """A tensor.
 
-    ``data`` is shared with whoever made it and is never changed. ``sharding`` is as in struct info.
+    ``data`` is shared with whoever made it and is never changed; that of another byte order, and
+    bytes of bool other than 0 and 1, are converted. ``sharding`` is as in struct info.
     """
 
     data: Array
     span: Span | None = None
     sharding: Sharding | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", plain_array(self.data))
 
     @property
     def info(self) -> TensorStructInfo:

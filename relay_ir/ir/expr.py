@@ -19,6 +19,7 @@ from typing import Any, TypeAlias, Union, cast
 import numpy as np
 from typing_extensions import assert_never
 
+from relay2relax.core.arrays import plain_array
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import types
@@ -113,10 +114,16 @@ def _as_tuple(expr: RelayExpr, part: str) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Constant(RelayExpr):
-    """A tensor; ``data`` may be a view into a file and is never changed."""
+    """A tensor; ``data`` may be a view into a file and is never changed.
+
+    Data of another byte order, and bytes of bool other than 0 and 1, are converted.
+    """
 
     data: Array
     span: Span | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", plain_array(self.data))
 
     @property
     def tensor_type(self) -> TensorType:

@@ -115,6 +115,9 @@ class ExpressionWriter:
                 )
             case BufferLoad(buffer, indices):
                 element = self.element(buffer, indices)
+                if buffer.dtype == "bool" and buffer not in self.names.local:
+                    # Whoever calls may have other bytes for true than 1.
+                    return Infix("!=", element, Atom("0"))
                 return Invoke(f"r2r_load_{buffer.dtype}", (element,)) if buffer.dtype in HALF else element
         raise UnsupportedError(f"the C backend has no expression {type(expr).__name__}", kind=running.NOT_ON_BACKEND)
 
