@@ -276,5 +276,5 @@ def main() -> None:
 
         if not isinstance(error, Relay2RelaxError):
             raise
-        print(error, file=sys.stderr)
+        print(error, f"more: relay2relax explain {error.code}", sep="\n\n", file=sys.stderr)
         sys.exit(1)

@@ -22,6 +22,7 @@ from typing import Literal, TypeAlias
 from relay2relax import backends, graph, relax_ir, relay_ir
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import translating
 from relay2relax.graph.relax.exporter import relax_of_well_formed
 from relay2relax.ops.registry.symbolic import Dims
 from relay2relax.relax_ir.ir import symbols
@@ -57,7 +58,7 @@ def translate(
     TypeInferenceError where ``mod`` is ill-typed.
     """
     if via not in ("tir", "graph"):
-        raise UnsupportedError(f"unknown way {via!r} into Relax; there are 'tir' and 'graph'")
+        raise UnsupportedError(f"unknown way {via!r} into Relax; there are 'tir' and 'graph'", kind=translating.CHOICE)
     program = relay_ir.IRModule({relay_ir.GlobalVar("main"): mod}) if isinstance(mod, relay_ir.Function) else mod
     found, bound = graph.from_relay(program, params, _entry(program))
     made = relax_of_well_formed(found, bound, dims=dims, lowered=via == "tir")
@@ -114,5 +115,5 @@ def _scheduled(program: relax_ir.IRModule, schedule: str | None) -> relax_ir.IRM
     if schedule is None:
         return program
     if schedule != "cpu":
-        raise UnsupportedError(f"unknown schedule {schedule!r}; there is 'cpu'")
+        raise UnsupportedError(f"unknown schedule {schedule!r}; there is 'cpu'", kind=translating.CHOICE)
     return backends.schedule_module(program)

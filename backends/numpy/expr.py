@@ -205,7 +205,7 @@ class Grid:
             return self.arrays[var]
         if var in self.scalars:
             return numpy_dtype(var.dtype).type(self.scalars[var])
-        raise ExecutionError(f"the value of variable {var.name!r} is not known here")
+        raise ExecutionError(f"the value of variable {var.name!r} is not known here", kind=running.EXTENT)
 
     def depends(self, expr: PrimExpr) -> set[int]:
         """Return the positions of the axes that ``expr`` depends on."""

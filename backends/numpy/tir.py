@@ -22,6 +22,7 @@ from relay2relax.backends.numpy.intrinsics import BINARY, REDUCE
 from relay2relax.backends.runtime.extern_calls import outside_statements
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors.table import running
 from relay2relax.ops.math.reduce import extreme
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, Call, PrimExpr, StringImm, Var, conjuncts
@@ -191,7 +192,7 @@ class _Frame:
             case Assert(condition, message, kind):
                 if not self.scalar(condition):
                     text = "".join(part.value for part in message if isinstance(part, StringImm))
-                    raise ExecutionError(f"{kind}: {text}")
+                    raise ExecutionError(f"{kind}: {text}", kind=running.ASSERTION)
             case Evaluate(Call("break_loop")):
                 raise _Break
             case Evaluate(Call("continue_loop")):

@@ -13,6 +13,7 @@ from relay2relax.backends.relay import file_forms as f
 from relay2relax.backends.runtime.archive import each_at, read_archive, read_at
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ParseError, Relay2RelaxError
+from relay2relax.core.errors.table import running
 from relay2relax.core.schema import read_value
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.ir.expr import (
@@ -49,11 +50,11 @@ def read_codes(path: str | os.PathLike[str]) -> tuple[IRModule, dict[str, rc.Cod
     try:
         module = load_json(form.interface)
     except Relay2RelaxError as problem:
-        raise ParseError(f"{path}: its interface cannot be read: {problem}") from problem
+        raise ParseError(f"{path}: its interface cannot be read: {problem}", kind=running.SAVED_FILE) from problem
     try:
         return module, _Reader(module, form.codes, tensors).codes()
     except ParseError as problem:
-        raise ParseError(f"{path}: {problem.diagnostics[0].title}") from problem
+        raise ParseError(f"{path}: {problem.diagnostics[0].title}", kind=running.SAVED_FILE) from problem
 
 
 class _Reader:
@@ -73,15 +74,19 @@ class _Reader:
         list(each_at("$.codes", self.fill, range(len(self.forms))))
         tops = {code.name: code for code, form in zip(self.made, self.forms, strict=True) if form.function == code.name}
         if tops.keys() != self.functions.keys():
-            raise ParseError("the interface has other functions than the code at $.codes")
+            raise ParseError("the interface has other functions than the code at $.codes", kind=running.SAVED_FILE)
         for name, code in tops.items():
             params = self.functions[name].params
             if len(code.params) != len(params):
-                raise ParseError(f"{name} has other parameters than its interface at $.codes")
+                raise ParseError(f"{name} has other parameters than its interface at $.codes", kind=running.SAVED_FILE)
             if untyped := [param.name for param in params if param not in self.module.types]:
-                raise ParseError(f"parameter {untyped[0]} of {name} has no type at $.interface")
+                raise ParseError(
+                    f"parameter {untyped[0]} of {name} has no type at $.interface", kind=running.SAVED_FILE
+                )
             if code.captured:
-                raise ParseError(f"{name} captures values, and nobody makes a closure of it at $.codes")
+                raise ParseError(
+                    f"{name} captures values, and nobody makes a closure of it at $.codes", kind=running.SAVED_FILE
+                )
         return tops
 
     def fill(self, number: int) -> None:
@@ -89,11 +94,15 @@ class _Reader:
         code, form = self.made[number], self.forms[number]
         found = self.functions.get(form.function)
         if found is None or not isinstance(found.body, Tuple):
-            raise ParseError(f"the interface has no calls of {form.function!r:.40} at $.function")
+            raise ParseError(
+                f"the interface has no calls of {form.function!r:.40} at $.function", kind=running.SAVED_FILE
+            )
         ahead = [form.params, form.captured, form.globals, form.tensors, form.constructors]
         # Each register is one of those, or the result of some instruction.
         if form.registers > sum(map(len, ahead)) + len(form.code):
-            raise ParseError(f"{form.registers} registers are more than the code touches at $.registers")
+            raise ParseError(
+                f"{form.registers} registers are more than the code touches at $.registers", kind=running.SAVED_FILE
+            )
         code.template = [None] * form.registers
         for at, place in form.tensors:
             code.template[_below(at, form.registers, "a register")] = self.tensors[
@@ -103,7 +112,7 @@ class _Reader:
             code.template[_below(at, form.registers, "a register")] = self.constructor((key[0], key[1]))
         for at, name in form.globals:
             if name not in self.functions:
-                raise ParseError(f"there is no function {name!r:.40} at $.globals")
+                raise ParseError(f"there is no function {name!r:.40} at $.globals", kind=running.SAVED_FILE)
             code.globals.append((_below(at, form.registers, "a register"), name))
         code.params, code.captured, code.released = form.params, list(form.captured), list(form.released)
         calls = found.body.fields
@@ -149,25 +158,29 @@ class _Reader:
     def constructor(self, key: f.Key) -> Constructor:
         """Return the constructor of that name, and of the data type of that name."""
         if key not in self.constructors:
-            raise ParseError(f"there is no constructor {key[1]!r:.40} of {key[0]!r:.40}")
+            raise ParseError(f"there is no constructor {key[1]!r:.40} of {key[0]!r:.40}", kind=running.SAVED_FILE)
         return self.constructors[key]
 
     def operator(self, call: Expr, target: int, args: tuple[int, ...]) -> rc.CallOperator:
         """Return the call of an operator of the interface on other arguments."""
         op = relay_op(call.op.name) if isinstance(call, Call) and isinstance(call.op, Op) else None
         if op is None or not isinstance(call, Call):
-            raise ParseError("the interface names no operator there")
+            raise ParseError("the interface names no operator there", kind=running.SAVED_FILE)
         if len(args) != len(call.args):
-            raise ParseError(f"expected {len(call.args)} arguments of {op.name}, found {len(args)}")
+            raise ParseError(
+                f"expected {len(call.args)} arguments of {op.name}, found {len(args)}", kind=running.SAVED_FILE
+            )
         return rc.CallOperator(target, op, call.attrs, args, call)
 
     def closure(self, number: int, target: int, code: int, captured: tuple[int, ...]) -> rc.MakeClosure:
         """Return the instruction that makes a closure of the code of number ``code``."""
         # Inner functions come behind the outer one, so no code contains itself.
         if _below(code, len(self.made), "a code") <= number:
-            raise ParseError("a closure is made of a function outside")
+            raise ParseError("a closure is made of a function outside", kind=running.SAVED_FILE)
         if len(captured) != len(self.forms[code].captured):
-            raise ParseError("a closure captures another number of values than its function takes")
+            raise ParseError(
+                "a closure captures another number of values than its function takes", kind=running.SAVED_FILE
+            )
         return rc.MakeClosure(target, self.made[code], captured, Function((), _NODE))
 
 
@@ -189,15 +202,17 @@ class _Walk:
         """Raise ParseError for what no compiler writes."""
         form = self.form
         if not form.code or not isinstance(form.code[-1], (f.Return, f.Jump, f.Fail)):
-            raise ParseError("the code has no end at $.code")
+            raise ParseError("the code has no end at $.code", kind=running.SAVED_FILE)
         if len(form.released) != len(form.code):
-            raise ParseError(f"{len(form.released)} lists for {len(form.code)} instructions at $.released")
+            raise ParseError(
+                f"{len(form.released)} lists for {len(form.code)} instructions at $.released", kind=running.SAVED_FILE
+            )
         for position, instruction in enumerate(form.code):
             arriving = self.arriving.pop(position, None)
             if arriving is not None:
                 self.holds = arriving if self.holds is None else self.holds & arriving
             if self.holds is None:
-                raise ParseError(f"the instruction is never reached at $.code[{position}]")
+                raise ParseError(f"the instruction is never reached at $.code[{position}]", kind=running.SAVED_FILE)
             read_at(f"$.code[{position}]", partial(self.step, position, self.holds), instruction)
 
     def step(self, position: int, holds: set[int], instruction: f.Instruction) -> None:
@@ -207,7 +222,7 @@ class _Walk:
         for register in _read(instruction):
             own = register == written and isinstance(instruction, f.MakeClosure)
             if _below(register, size, "a register") not in holds and not own:
-                raise ParseError(f"the register {register} is read before it is written")
+                raise ParseError(f"the register {register} is read before it is written", kind=running.SAVED_FILE)
         released = {_below(register, size, "a register") for register in self.form.released[position]}
         if isinstance(instruction, f.CallFunction):
             holds -= released
@@ -239,5 +254,5 @@ def _read(instruction: f.Instruction) -> tuple[int, ...]:
 
 def _below(number: int, limit: int, what: str) -> int:
     if number >= limit:
-        raise ParseError(f"expected {what} below {limit}, found {number}")
+        raise ParseError(f"expected {what} below {limit}, found {number}", kind=running.SAVED_FILE)
     return number

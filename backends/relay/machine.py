@@ -234,7 +234,7 @@ def _computed(instruction: MakeTuple | Project | Move | MakeRef | ReadRef | Writ
 
 def _called(function: object, args: Sequence[object]) -> Closure:
     if not isinstance(function, Closure):
-        raise ExecutionError(f"{type(function).__name__} was called, which is not a function")
+        raise ExecutionError(f"{type(function).__name__} was called, which is not a function", kind=running.VALUE)
     if len(args) != len(function.code.params):
         given = f"{len(args)} were given"
         raise ExecutionError(
@@ -246,13 +246,13 @@ def _called(function: object, args: Sequence[object]) -> Closure:
 def _field(whole: object, index: int) -> object:
     fields = whole.fields if isinstance(whole, AdtValue) else whole
     if not isinstance(fields, (tuple, list)) or index >= len(fields):
-        raise ExecutionError(f"{type(whole).__name__} has no field {index}")
+        raise ExecutionError(f"{type(whole).__name__} has no field {index}", kind=running.VALUE)
     return fields[index]
 
 
 def _cell(value: object) -> RefValue:
     if not isinstance(value, RefValue):
-        raise ExecutionError(f"{type(value).__name__} is not a reference")
+        raise ExecutionError(f"{type(value).__name__} is not a reference", kind=running.VALUE)
     return value
 
 
@@ -260,9 +260,9 @@ def _holds(jump: JumpUnless | JumpUnlessMade, value: object) -> bool:
     """Whether what a jump asks of ``value`` holds, so that it is not taken."""
     if isinstance(jump, JumpUnlessMade):
         if not isinstance(value, AdtValue):
-            raise ExecutionError(f"{type(value).__name__} is not a value of an algebraic data type")
+            raise ExecutionError(f"{type(value).__name__} is not a value of an algebraic data type", kind=running.VALUE)
         return value.constructor.same_as(jump.constructor)
     try:
         return bool(value)
     except ValueError as problem:
-        raise ExecutionError(f"a condition is a tensor without dimensions: {problem}") from problem
+        raise ExecutionError(f"a condition is a tensor without dimensions: {problem}", kind=running.VALUE) from problem

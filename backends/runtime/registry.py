@@ -10,6 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors.table import running
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -82,7 +83,9 @@ def _call(name: str, function: Callable[..., object], *args: object) -> object:
         return function(*args)
     except TypeError as error:
         if not _takes(function, args):
-            raise ExecutionError(f"{name} does not take the arguments it is called with: {error}") from error
+            raise ExecutionError(
+                f"{name} does not take the arguments it is called with: {error}", kind=running.ARGUMENT
+            ) from error
         _note(error, name)
         raise
     except Exception as error:

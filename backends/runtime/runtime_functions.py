@@ -15,13 +15,14 @@ import numpy as np
 from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relax_op
 
 
 def _require_tensor(value: object) -> None:
     if not isinstance(value, np.ndarray):
-        raise ExecutionError(f"expected a tensor, found {type(value).__name__}")
+        raise ExecutionError(f"expected a tensor, found {type(value).__name__}", kind=running.VALUE)
 
 
 def shape_of(value: Array) -> ShapeTuple:
@@ -34,7 +35,9 @@ def tensor_to_shape(value: Array) -> ShapeTuple:
     """Return the numbers of a vector as a shape; raises ExecutionError where one is negative."""
     _require_tensor(value)
     if value.ndim != 1 or bool(np.any(value.astype(np.int64) < 0)):
-        raise ExecutionError(f"a shape is a vector of numbers not below 0, this is {value.tolist()}")
+        raise ExecutionError(
+            f"a shape is a vector of numbers not below 0, this is {value.tolist()}", kind=running.VALUE
+        )
     return ShapeTuple(value.tolist())
 
 
@@ -47,7 +50,9 @@ def reshape(value: Array, shape: ShapeTuple) -> Array:
     try:
         viewed: Array = value.reshape(shape)
     except (TypeError, ValueError) as error:
-        raise ExecutionError(f"a tensor of shape {value.shape} has no shape {tuple(shape)}") from error
+        raise ExecutionError(
+            f"a tensor of shape {value.shape} has no shape {tuple(shape)}", kind=running.VALUE
+        ) from error
     return viewed
 
 
@@ -65,7 +70,7 @@ def assert_op(condition: object, message: str = "", *values: object) -> tuple[()
     """Raise ExecutionError unless ``condition`` holds; ``values`` are put into the message."""
     if not bool(np.asarray(condition)):
         text = message.format(*values) if message else ", ".join(map(str, values))
-        raise ExecutionError(f"Assertion Failed: {text}" if text else "Assertion Failed")
+        raise ExecutionError(f"Assertion Failed: {text}" if text else "Assertion Failed", kind=running.ASSERTION)
     return ()
 
 

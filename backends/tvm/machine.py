@@ -69,7 +69,7 @@ class TvmMachine:
         try:
             return TvmFunction(name, func, self._loaded[global_names(self._module)[var]])
         except AttributeError as problem:
-            raise ExecutionError(f"apache-tvm offers no function {name!r}: {problem}") from problem
+            raise ExecutionError(f"apache-tvm offers no function {name!r}: {problem}", kind=running.TVM) from problem
 
     def set_instrument(self, instrument: Instrument | None) -> None:
         """Raise UnsupportedError: TVM's machine has an instrument of its own."""

@@ -16,6 +16,7 @@ from relay2relax.backends.vm.bytecode import DataType, FunctionRef
 from relay2relax.backends.vm.shape_heap import EQUAL, EQUAL_SLOT, LOAD, STORE
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import Diagnostic, ExecutionError
+from relay2relax.core.errors.table import running
 from relay2relax.ops.tensor import inspection
 
 
@@ -32,7 +33,7 @@ Heap: TypeAlias = Optional[list[int]]
 
 
 def _refuse(problem: str, context: str) -> ExecutionError:
-    return ExecutionError(Diagnostic(problem, notes=(context.strip(),)))
+    return ExecutionError(Diagnostic(problem, notes=(context.strip(),), kind=running.VALUE))
 
 
 def check_tensor_info(value: object, rank: int, dtype: DataType, context: str) -> None:
@@ -154,20 +155,23 @@ def alloc_storage(_machine: object, size: ShapeTuple, _device: int, _dtype: Data
         return np.empty(extent, np.uint8)
     except (MemoryError, OverflowError, TypeError, ValueError) as problem:
         why = "an extent is negative" if any(one < 0 for one in size) else "there is not so much"
-        raise ExecutionError(f"{', '.join(map(str, size))} bytes of memory are asked for; {why}") from problem
+        raise ExecutionError(
+            f"{', '.join(map(str, size))} bytes of memory are asked for; {why}", kind=running.VALUE
+        ) from problem
 
 
 def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: DataType) -> Array:
     """Return a tensor in ``storage``; raises ExecutionError where that is too small for it."""
     if not isinstance(storage, np.ndarray):
-        raise ExecutionError(f"a tensor cannot lie in {type(storage).__name__}")
+        raise ExecutionError(f"a tensor cannot lie in {type(storage).__name__}", kind=running.VALUE)
     if not storage.flags.c_contiguous:
         storage = np.ascontiguousarray(storage)  # An argument whose elements lie in another order.
     try:
         placed: Array = np.ndarray(shape, numpy_dtype(dtype), storage, offset)
     except (TypeError, ValueError) as error:
         raise ExecutionError(
-            f"a tensor of {dtype}{tuple(shape)} does not lie {offset} bytes into {storage.nbytes} bytes of memory"
+            f"a tensor of {dtype}{tuple(shape)} does not lie {offset} bytes into {storage.nbytes} bytes of memory",
+            kind=running.VALUE,
         ) from error
     return placed
 
@@ -180,7 +184,7 @@ def read_if_cond(value: object) -> int:
     try:
         return int(bool(np.asarray(value).reshape(())))
     except ValueError as problem:
-        raise ExecutionError(f"a condition is a tensor without dimensions: {problem}") from problem
+        raise ExecutionError(f"a condition is a tensor without dimensions: {problem}", kind=running.VALUE) from problem
 
 
 def make_tuple(*values: object) -> tuple[object, ...]:
@@ -193,7 +197,7 @@ def tuple_getitem(value: tuple[object, ...], index: int) -> object:
     try:
         return value[index]
     except (IndexError, TypeError) as problem:
-        raise ExecutionError(f"{type(value).__name__} has no field {index}") from problem
+        raise ExecutionError(f"{type(value).__name__} has no field {index}", kind=running.VALUE) from problem
 
 
 def make_closure(function: FunctionRef, *captured: object) -> Closure:

@@ -236,4 +236,4 @@ def _callee(given: list[object]) -> tuple[int, list[object]]:
             return function.index, [*given[1:], *captured]
         case bc.FunctionRef(index, _):
             return index, given[1:]
-    raise ExecutionError(f"{type(given[0]).__name__} was called, which is not a function")
+    raise ExecutionError(f"{type(given[0]).__name__} was called, which is not a function", kind=running.VALUE)

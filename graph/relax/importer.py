@@ -8,6 +8,7 @@ from dataclasses import replace
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import translating
 from relay2relax.core.source import Span
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
@@ -95,11 +96,15 @@ def graph_of(
     """
     main = mod.get_global_var(entry)
     if mod.global_infos:
-        raise UnsupportedError("a graph has no place for the devices of a module (I.module_global_infos)")
+        raise UnsupportedError(
+            "a graph has no place for the devices of a module (I.module_global_infos)", kind=translating.NO_RELAX_FORM
+        )
     builder = _Builder(mod, weights, names)
     graphs = {var: builder.function(var.name, f) for var, f in mod.functions.items() if isinstance(f, Function)}
     if main not in graphs:
-        raise UnsupportedError(f"the function {entry!r} is TensorIR; the graph is one of Relax functions")
+        raise UnsupportedError(
+            f"the function {entry!r} is TensorIR; the graph is one of Relax functions", kind=translating.NO_RELAX_FORM
+        )
     graph = replace(
         graphs.pop(main),
         functions={var.name: other for var, other in graphs.items()},
@@ -222,7 +227,10 @@ class _Graph:
             return self.names[value]
         if isinstance(value, Var):
             if self.outer is None:
-                raise UnsupportedError(f"{self.name}: the variable {value.name} is used where it is not defined")
+                raise UnsupportedError(
+                    f"{self.name}: the variable {value.name} is used where it is not defined",
+                    kind=translating.NO_RELAX_FORM,
+                )
             self.captured[value] = name = self.input(value, captured=True)
             return name
         kind, op = _kind(value)

@@ -13,6 +13,7 @@ from keyword import iskeyword
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import translating
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir.extent import Extent, canonical, is_any, static
@@ -34,7 +35,10 @@ def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -
     """
     params = list(params)
     if not isinstance(dims or {}, Mapping):
-        raise Relay2RelaxError(f"dims is {type(dims).__name__}, expected a dictionary, as in {{'x': ('n', None)}}")
+        raise Relay2RelaxError(
+            f"dims is {type(dims).__name__}, expected a dictionary, as in {{'x': ('n', None)}}",
+            kind=translating.DIMENSIONS,
+        )
     dims = dict(dims or {})
     _check_dims(params, dims)
     named: dict[str, Var] = {}
@@ -52,13 +56,15 @@ def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -
         if names is None:
             return tuple(fresh() if is_any(extent) else extent for extent in shape)
         if len(names) != len(shape):
-            raise Relay2RelaxError(f"dims names {len(names)} dimensions of {name!r}, which has {len(shape)}")
+            raise Relay2RelaxError(
+                f"dims names {len(names)} dimensions of {name!r}, which has {len(shape)}", kind=translating.DIMENSIONS
+            )
         found: list[Extent] = []
         for position, (hint, extent) in enumerate(zip(names, shape, strict=True)):
             if hint is not None and not is_any(extent) and hint != static(extent):
                 said = f"says that dimension {position} of {name!r} is" if isinstance(hint, int) else ""
                 said = said or f"names dimension {position} of {name!r}"
-                raise Relay2RelaxError(f"dims {said} {hint!r}, but its extent is {extent}")
+                raise Relay2RelaxError(f"dims {said} {hint!r}, but its extent is {extent}", kind=translating.DIMENSIONS)
             if not is_any(extent):
                 found.append(extent)
             elif isinstance(hint, str):
@@ -94,19 +100,26 @@ def _check_dims(params: Iterable[tuple[str, Type]], dims: Mapping[str, object]) 
         match known.get(name):
             case None:
                 there = ", ".join([one for one, ty in known.items() if isinstance(ty, TensorType)][:8])
-                raise Relay2RelaxError(f"dims names {name!r}, but main has no such parameter; it has: {there}")
+                raise Relay2RelaxError(
+                    f"dims names {name!r}, but main has no such parameter; it has: {there}", kind=translating.DIMENSIONS
+                )
             case TupleType(fields):
                 there = ", ".join(f"{name}.{i}" for i in range(len(fields)))
-                raise Relay2RelaxError(f"dims names {name!r}, which is a tuple; name its fields: {there}")
+                raise Relay2RelaxError(
+                    f"dims names {name!r}, which is a tuple; name its fields: {there}", kind=translating.DIMENSIONS
+                )
         if isinstance(names, str) or not isinstance(names, Sequence):
             raise Relay2RelaxError(
-                f"dims of {name!r} are {names!r}, expected a name or None for each dimension, as in ('n', None)"
+                f"dims of {name!r} are {names!r}, expected a name or None for each dimension, as in ('n', None)",
+                kind=translating.DIMENSIONS,
             )
         for hint in names:
             if isinstance(hint, int) and not isinstance(hint, bool) and hint >= 0:
                 continue
             if hint is not None and not (isinstance(hint, str) and hint.isidentifier() and not iskeyword(hint)):
-                raise Relay2RelaxError(f"dims: {hint!r} is no name for a dimension; use letters, digits and _")
+                raise Relay2RelaxError(
+                    f"dims: {hint!r} is no name for a dimension; use letters, digits and _", kind=translating.DIMENSIONS
+                )
 
 
 def widened(types: Iterable[Type]) -> tuple[list[Type], Symbols]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import translating
 from relay2relax.ops.target.layout_rewrites import IndexMap
 from relay2relax.relax_ir.ir.devices import Device
 from relay2relax.relax_ir.ir.mesh import DeviceMesh, Sharding, device_mesh_text, placement_text
@@ -66,7 +67,7 @@ def extent_text(extent: Extent, names: Names, level: int = 0) -> str:
             own = LEVELS[op]
             text = f"{extent_text(a, names, own + (own == 1))} {op} {extent_text(b, names, own + 1)}"
             return f"({text})" if own < level else text
-    raise UnsupportedError(f"TVMScript cannot say {extent!r} in a shape")
+    raise UnsupportedError(f"TVMScript cannot say {extent!r} in a shape", kind=translating.NOT_SAID)
 
 
 def _row(values: tuple[Extent, ...], names: Names, known: Set[Var] | None) -> list[str]:
@@ -125,7 +126,7 @@ def info_text(info: StructInfo, names: Names, known: Set[Var] | None = None, mes
             return f"R.Callable({inner}, {info_text(ret, names, known, meshes)}, {purity})"
         case FuncStructInfo():
             return "R.Callable"
-    raise UnsupportedError(f"TVMScript cannot say {info!r}")
+    raise UnsupportedError(f"TVMScript cannot say {info!r}", kind=translating.NOT_SAID)
 
 
 def print_struct_info(info: StructInfo) -> str:
@@ -226,4 +227,4 @@ def attribute_text(value: object, names: Names, meshes: Meshes = _NO_MESHES) -> 
         case Mapping():
             items = sorted(value.items())
             return f"{{{', '.join(f'{string_literal(k)}: {attribute_text(v, names, meshes)}' for k, v in items)}}}"
-    raise UnsupportedError(f"TVMScript cannot say the attribute value {value!r}")
+    raise UnsupportedError(f"TVMScript cannot say the attribute value {value!r}", kind=translating.NOT_SAID)

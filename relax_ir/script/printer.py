@@ -19,6 +19,7 @@ from typing import Any
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
+from relay2relax.core.errors.table import translating
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.relax_ir.inference.infer import Inference, StructInfoError
@@ -146,7 +147,7 @@ def script_names(func: Function) -> dict[str, str]:
     names = dict(zip((param.name for param in func.params), parameter_names(func), strict=True))
     if len(names) != len(func.params):
         twice = sorted({p.name for p in func.params if sum(q.name == p.name for q in func.params) > 1})
-        raise Relay2RelaxError(f"several parameters are called {', '.join(twice)}")
+        raise Relay2RelaxError(f"several parameters are called {', '.join(twice)}", kind=translating.NOT_SAID)
     return names
 
 
@@ -227,7 +228,7 @@ def _global_info(info: GlobalInfo) -> str:
 
 
 def _no_symbols(var: tir.Var) -> str:
-    raise UnsupportedError(f"a module attribute cannot use the dimension {var.name}")
+    raise UnsupportedError(f"a module attribute cannot use the dimension {var.name}", kind=translating.NOT_SAID)
 
 
 class _FunctionPrinter:
@@ -411,7 +412,9 @@ class _FunctionPrinter:
                 if expr not in self.names and expr.info == TupleStructInfo(()):
                     return self.tuple(())
                 if expr not in self.names:
-                    raise Relay2RelaxError(f"the variable {name} is used where it is not defined")
+                    raise Relay2RelaxError(
+                        f"the variable {name} is used where it is not defined", kind=translating.NOT_SAID
+                    )
                 return self.names[expr]
             case Constant(data):
                 if expr.sharding is not None:
@@ -450,7 +453,9 @@ class _FunctionPrinter:
                 return f"R.{name}({self.expr(func)}, {self.destination(given_args, out)})"
             case CallDPSPacked(name, args, out):
                 return f"R.call_dps_packed({string_literal(name)}, {self.destination(args, out)})"
-        raise UnsupportedError(f"TVMScript cannot say {type(expr).__name__} as part of an expression")
+        raise UnsupportedError(
+            f"TVMScript cannot say {type(expr).__name__} as part of an expression", kind=translating.NOT_SAID
+        )
 
     def call_packed(self, name: str, args: Sequence[Expr], info: StructInfo | None) -> str:
         """Return a call of a packed function, with what it returns where the dialect has one word
@@ -521,7 +526,8 @@ class _FunctionPrinter:
                 if self.dialect.result is None:
                     raise UnsupportedError(
                         f"dialect {self.dialect.name} has no word for `{keyword}=`, about which "
-                        "TVM's releases disagree; print for one of them: tvm-0.25, tvm-0.27"
+                        "TVM's releases disagree; print for one of them: tvm-0.25, tvm-0.27",
+                        kind=translating.NOT_SAID,
                     )
                 keyword = self.dialect.result
             yield f"{keyword}={text}" if keyword else text

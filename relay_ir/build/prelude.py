@@ -16,6 +16,7 @@ from importlib import resources
 from typing import Optional, TypeAlias
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import translating
 from relay2relax.relay_ir.ir.expr import Constructor, GlobalVar
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.types import GlobalTypeVar
@@ -44,7 +45,9 @@ def library_text(
     """
     for part in parts:
         if part not in _PARTS:
-            raise Relay2RelaxError(f"the library has no part {part!r}; it has: {', '.join(_PARTS)}")
+            raise Relay2RelaxError(
+                f"the library has no part {part!r}; it has: {', '.join(_PARTS)}", kind=translating.CHOICE
+            )
     texts = [_read(part) for part in parts]
     for dtype in tensor_arrays:
         _check_dtype(dtype)
@@ -62,7 +65,7 @@ def library_text(
 
 def _check_dtype(dtype: str) -> None:
     if dtype not in _DTYPES:
-        raise Relay2RelaxError(f"tensor arrays hold {', '.join(_DTYPES)}, not {dtype!r}")
+        raise Relay2RelaxError(f"tensor arrays hold {', '.join(_DTYPES)}, not {dtype!r}", kind=translating.CHOICE)
 
 
 def _static_tensor_array(dtype: str, shape: Shape) -> dict[str, str]:

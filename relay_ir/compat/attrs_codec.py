@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from relay2relax.core.errors import ParseError
+from relay2relax.core.errors.table import reading
 from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
 from relay2relax.ops.registry.table import all_ops
 from relay2relax.relay_ir.compat.older_calls import older_default
@@ -77,7 +78,7 @@ def parse_int(text: str) -> int:
         value = int(text)
         if value in _INT64:
             return value
-    raise ParseError(f"expected an integer of 64 bits, found {text[:40]!r}")
+    raise ParseError(f"expected an integer of 64 bits, found {text[:40]!r}", kind=reading.JSON_DOCUMENT)
 
 
 def parse_double(text: str) -> float:
@@ -85,7 +86,7 @@ def parse_double(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ParseError(f"expected a floating-point number, found {text[:40]!r}") from None
+        raise ParseError(f"expected a floating-point number, found {text[:40]!r}", kind=reading.JSON_DOCUMENT) from None
 
 
 def parse_bool(text: str) -> bool:
@@ -139,7 +140,9 @@ def _index(field: AttrField, text: str) -> int:
     try:
         return parse_int(text)
     except ParseError:
-        raise ParseError(f"field {field.name!r}: expected the index of a node, found {text[:40]!r}") from None
+        raise ParseError(
+            f"field {field.name!r}: expected the index of a node, found {text[:40]!r}", kind=reading.JSON_DOCUMENT
+        ) from None
 
 
 def decode_attrs(
@@ -162,7 +165,9 @@ def decode_attrs(
             try:
                 values[field.name] = _INLINE[field.kind][0](text)
             except ParseError as error:
-                raise ParseError(f"field {field.name!r}: {error.diagnostics[0].title}") from None
+                raise ParseError(
+                    f"field {field.name!r}: {error.diagnostics[0].title}", kind=reading.JSON_DOCUMENT
+                ) from None
             continue
         value: object = text
         if _is_reference(field, text, is_string_node):
@@ -176,7 +181,7 @@ def _absent(cls: type, field: AttrField) -> object:
     found = older_default(cls, field.name)
     if found is MISSING:
         if not field.optional:
-            raise ParseError(f"field {field.name!r} is missing")
+            raise ParseError(f"field {field.name!r} is missing", kind=reading.JSON_DOCUMENT)
         return None
     return found
 
@@ -194,10 +199,15 @@ def coerce(field: AttrField, value: object) -> object:
             return None
         if field.default is not MISSING:
             return field.default
-        raise ParseError(f"field {field.name!r}: expected {describe_kind(field.kind)}, found null")
+        raise ParseError(
+            f"field {field.name!r}: expected {describe_kind(field.kind)}, found null", kind=reading.JSON_DOCUMENT
+        )
     result = _coerced(field.kind, value)
     if result is None:
-        raise ParseError(f"field {field.name!r}: expected {describe_kind(field.kind)}, found {_shown(value)}")
+        raise ParseError(
+            f"field {field.name!r}: expected {describe_kind(field.kind)}, found {_shown(value)}",
+            kind=reading.JSON_DOCUMENT,
+        )
     return result
 
 

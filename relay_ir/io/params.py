@@ -14,7 +14,7 @@ from typing import TypeAlias, Union
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
-from relay2relax.core.errors.table import reading
+from relay2relax.core.errors.table import reading, relax
 from relay2relax.core.source import to_bytes, to_text
 from relay2relax.core.tensor_blob import read_tensor, write_tensor
 from relay2relax.core.weight_files import is_npz, is_safetensors, read_npz, read_safetensors
@@ -147,7 +147,9 @@ def bind_params(mod: IRModule, params: Mapping[str, Array], entry: str = "main")
             mistakes.append(mistake)
         bound[param] = Constant(params[param.name], param.span)
     if mistakes:
-        raise Relay2RelaxError("the params do not fit @" + entry + ":\n  " + "\n  ".join(mistakes))
+        raise Relay2RelaxError(
+            "the params do not fit @" + entry + ":\n  " + "\n  ".join(mistakes), kind=relax.BIND_PARAMS
+        )
     if not bound:
         return mod
     left = tuple(param for param in function.params if param not in bound)

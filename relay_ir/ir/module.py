@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.core.source import SourceRange, SourceText
 from relay2relax.relay_ir.ir.expr import Constructor, Expr, Function, GlobalVar
 from relay2relax.relay_ir.ir.opaque import OpaqueFunction
@@ -94,7 +95,7 @@ class IRModule:
             function = self.opaque_functions[self._opaque_vars[name]]
             raise UnsupportedError(f"@{name} is a {function.type_key}, not a function of Relay")
         known = ", ".join(sorted(self._vars)) or "none"
-        raise Relay2RelaxError(f"the module has no function @{name}; it has: {known}")
+        raise Relay2RelaxError(f"the module has no function @{name}; it has: {known}", kind=running.NO_FUNCTION)
 
     def __contains__(self, name: object) -> bool:
         """Whether the module has a function of Relay called ``name``, or bound to that variable."""

@@ -150,11 +150,15 @@ def _stored(nodes: list[Node], index: int) -> OpaqueNode | None:
     if key == "GlobalVar":
         return None
     if key not in _KINDS:
-        raise UnsupportedError(f"node {index}: objects of type {key!r} cannot be read in a {PRIM_FUNC}")
+        raise UnsupportedError(
+            f"node {index}: objects of type {key!r} cannot be read in a {PRIM_FUNC}", kind=reading.JSON_DOCUMENT
+        )
     kinds, given = _KINDS[key], node.get("attrs", {})
     if not given.keys() <= kinds.keys():
         odd = min(given.keys() - kinds.keys())
-        raise UnsupportedError(f"node {index}: a {key} with a field {odd!r} cannot be read in a {PRIM_FUNC}")
+        raise UnsupportedError(
+            f"node {index}: a {key} with a field {odd!r} cannot be read in a {PRIM_FUNC}", kind=reading.JSON_DOCUMENT
+        )
     data = node.get("data", []) if key in ("Array", "Map") else []
     keys = node.get("keys", []) if key == "Map" else []
     texts = _TEXTS[key]

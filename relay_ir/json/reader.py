@@ -303,7 +303,7 @@ class _Reader:
             self.fail(index, error.diagnostics[0].title)
         if key == "":
             return None
-        raise UnsupportedError(f"node {index}: objects of type {key!r} cannot be read")
+        raise UnsupportedError(f"node {index}: objects of type {key!r} cannot be read", kind=reading.JSON_DOCUMENT)
 
     def map(self, node: Node) -> dict[object, object]:
         data = [self.objects[item] for item in node.get("data", ())]
@@ -408,7 +408,10 @@ class _Reader:
         if device is not None and not device.constrained:
             device = values["virtual_device_"] = None
         if device is not None and key not in ("relay.Var", "relay.Function"):
-            raise UnsupportedError(f"a {key} is placed on {device}; only parameters and functions can be placed")
+            raise UnsupportedError(
+                f"a {key} is placed on {device}; only parameters and functions can be placed",
+                kind=reading.JSON_DOCUMENT,
+            )
         found = self.make(key, values)
         inferred = values.get("_checked_type_")
         if inferred is not None and isinstance(found, ir.RelayExpr):

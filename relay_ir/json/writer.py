@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, Union
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import reading
 from relay2relax.core.source import SequentialSpan, Span, to_bytes
 from relay2relax.core.tensor_blob import write_tensor
 from relay2relax.ops.registry.attributes import BoxInt, GlobalFunction, NoAttrs
@@ -234,7 +235,7 @@ class _Writer:
         try:
             node = _Node(attrs_key(type(attrs)))
         except KeyError:
-            raise UnsupportedError(f"Relay's JSON cannot express {_shown(attrs)}") from None
+            raise UnsupportedError(f"Relay's JSON cannot express {_shown(attrs)}", kind=reading.JSON_DOCUMENT) from None
         refs: list[_Reference] = []
         for name, text, value in encode_attrs(attrs):
             if text is None:

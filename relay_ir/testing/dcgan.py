@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import translating
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.ir.expr import Expr
@@ -28,7 +29,7 @@ def get_workload(
     other than 64×64.
     """
     if oshape[1:] != (64, 64):
-        raise Relay2RelaxError(f"dcgan makes images of 64×64, not {oshape[1]}×{oshape[2]}")
+        raise Relay2RelaxError(f"dcgan makes images of 64×64, not {oshape[1]}×{oshape[2]}", kind=translating.CHOICE)
     data = var("data", shape=(batch_size, random_len), dtype=dtype)
     body: Expr = op.nn.relu(op.nn.dense(data, var("dense_weight"), units=4 * 4 * ngf * 8))
     body = op.reshape(body, newshape=(-1, ngf * 8, 4, 4))

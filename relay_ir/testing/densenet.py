@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import translating
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.ir.expr import Expr
@@ -37,7 +38,9 @@ def get_workload(
     Raises Relay2RelaxError for a size other than 121, 161, 169 and 201.
     """
     if densenet_size not in _SIZES:
-        raise Relay2RelaxError(f"densenet has the sizes {', '.join(map(str, _SIZES))}, not {densenet_size}")
+        raise Relay2RelaxError(
+            f"densenet has the sizes {', '.join(map(str, _SIZES))}, not {densenet_size}", kind=translating.CHOICE
+        )
     channels, growth, blocks = _SIZES[densenet_size]
     data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     body = _activated(layers.conv2d(data, "conv1", channels, 7, 2, 3), "batch1")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import translating
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.ir.expr import Expr
@@ -70,9 +71,14 @@ def plan(num_layers: int, height: int) -> tuple[Sequence[int], Sequence[int], bo
             return ((num_layers - 2) // 9,) * 3, (16, 64, 128, 256), True
         if num_layers < 164 and (num_layers - 2) % 6 == 0:
             return ((num_layers - 2) // 6,) * 3, (16, 16, 32, 64), False
-        raise Relay2RelaxError(f"a residual network for small images has 6n + 2 or 9n + 2 layers, not {num_layers}")
+        raise Relay2RelaxError(
+            f"a residual network for small images has 6n + 2 or 9n + 2 layers, not {num_layers}",
+            kind=translating.CHOICE,
+        )
     if num_layers not in UNITS:
-        raise Relay2RelaxError(f"a residual network has {', '.join(map(str, UNITS))} layers, not {num_layers}")
+        raise Relay2RelaxError(
+            f"a residual network has {', '.join(map(str, UNITS))} layers, not {num_layers}", kind=translating.CHOICE
+        )
     bottleneck = num_layers >= 50
     return UNITS[num_layers], (64, 256, 512, 1024, 2048) if bottleneck else (64, 64, 128, 256, 512), bottleneck
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import translating
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.ir.expr import Expr
@@ -34,7 +35,9 @@ def get_workload(
     Raises Relay2RelaxError for a version other than 1.0 and 1.1.
     """
     if version not in _VERSIONS:
-        raise Relay2RelaxError(f"squeezenet has the versions {' and '.join(_VERSIONS)}, not {version!r}")
+        raise Relay2RelaxError(
+            f"squeezenet has the versions {' and '.join(_VERSIONS)}, not {version!r}", kind=translating.CHOICE
+        )
     (channels, kernel, padding), pooled = _VERSIONS[version]
     data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     body: Expr = op.nn.relu(layers.conv2d_bias(data, "conv1", channels, kernel, 2, padding))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import translating
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.ir.expr import Expr
@@ -33,7 +34,9 @@ def get_workload(
     Raises Relay2RelaxError for a number of layers other than 11, 13, 16 and 19.
     """
     if num_layers not in _UNITS:
-        raise Relay2RelaxError(f"vgg has {', '.join(map(str, _UNITS))} layers, not {num_layers}")
+        raise Relay2RelaxError(
+            f"vgg has {', '.join(map(str, _UNITS))} layers, not {num_layers}", kind=translating.CHOICE
+        )
     body: Expr = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     for stage, (count, channels) in enumerate(zip(_UNITS[num_layers], _CHANNELS, strict=True), 1):
         for unit in range(1, count + 1):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors import ExecutionError, mistake
+from relay2relax.core.errors.table import running
 from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Var
 
 _INTEGER: Mapping[str, Any] = {
@@ -38,7 +39,7 @@ def integer(expr: PrimExpr, values: Mapping[Var, int]) -> int:
         case Var(name) if expr in values:
             return int(values[expr])
         case Var(name):
-            raise ExecutionError(f"the value of symbolic extent {name!r} is not known here")
+            raise ExecutionError(mistake(running.EXTENT, name=name))
         case Binary(op, a, b) if op in _INTEGER:
             return int(_INTEGER[op](integer(a, values), integer(b, values)))
         case Cast(_, value):
@@ -55,7 +56,7 @@ def extent_function(expr: PrimExpr, places: Mapping[Var, int]) -> Callable[[Sequ
             return lambda values: constant
         case Var(name):
             if expr not in places:
-                raise ExecutionError(f"the value of symbolic extent {name!r} is not known here")
+                raise ExecutionError(mistake(running.EXTENT, name=name))
             place = places[expr]
             return lambda values: values[place]
         case Binary(op, a, b) if op in _INTEGER:

@@ -171,3 +171,94 @@ EXPORT = ErrorKind(
     backends.export_c(rx, "library", "model")
     ''',
 )
+VALUE = ErrorKind(
+    "R2R-0807",
+    "a value is not of the kind that its place needs",
+    """A running program met a tensor where a tuple is needed, a shape with negative numbers, or the
+    like. Types say such things before a program runs; what functions outside of the program return
+    is seen only then.""",
+    """
+    import numpy as np
+    from relay2relax import backends, relax_ir
+
+    backends.register_func("mine.none", override=True)(lambda x: None)
+    mod = relax_ir.parse('''
+    @I.ir_module
+    class Module:
+        @R.function(pure=False)
+        def main(x: R.Tensor((2,), "float32")):
+            lv = R.call_packed("mine.none", x, sinfo_args=(R.Tuple(R.Tensor((2,), "float32")),))
+            return lv[0]
+    ''')
+    backends.VirtualMachine(backends.build(mod, target="numpy"))["main"](np.ones(2, "float32"))
+    """,
+    """
+    import numpy as np
+    from relay2relax import backends, relax_ir
+
+    backends.register_func("mine.one", override=True)(lambda x: (x,))
+    mod = relax_ir.parse('''
+    @I.ir_module
+    class Module:
+        @R.function(pure=False)
+        def main(x: R.Tensor((2,), "float32")):
+            lv = R.call_packed("mine.one", x, sinfo_args=(R.Tuple(R.Tensor((2,), "float32")),))
+            return lv[0]
+    ''')
+    backends.VirtualMachine(backends.build(mod, target="numpy"))["main"](np.ones(2, "float32"))
+    """,
+)
+EXTENT = ErrorKind(
+    "R2R-0808",
+    "the value of a symbolic extent is not known",
+    """Symbolic extents get their values from the arguments of a function. One that no argument has is
+    bound by a `match_cast`, or given by hand.""",
+    """
+    from relay2relax.tir.arith.evaluate import integer
+    from relay2relax.tir.ir.expr import Var
+
+    integer(Var("n", "int64"), {})
+    """,
+    """
+    from relay2relax.tir.arith.evaluate import integer
+    from relay2relax.tir.ir.expr import Var
+
+    n = Var("n", "int64")
+    integer(n, {n: 3})
+    """,
+    template="the value of symbolic extent {name!r} is not known here",
+)
+ASSERTION = ErrorKind(
+    "R2R-0809",
+    "an assertion of the program does not hold",
+    """The program itself says what has to hold (`R.assert_op`, `assert` of TensorIR); the message is
+    the program's.""",
+    """
+    import numpy as np
+    from relay2relax import backends, relax_ir
+
+    mod = relax_ir.parse('''
+    @I.ir_module
+    class Module:
+        @R.function(pure=False)
+        def main(x: R.Tensor((), "bool")):
+            _ = R.assert_op(x, x, format="{} has to be true")
+            return x
+    ''')
+    backends.VirtualMachine(backends.build(mod, target="numpy"))["main"](np.array(False))
+    """,
+    """
+    import numpy as np
+    from relay2relax import backends, relax_ir
+
+    mod = relax_ir.parse('''
+    @I.ir_module
+    class Module:
+        @R.function(pure=False)
+        def main(x: R.Tensor((), "bool")):
+            _ = R.assert_op(x, x, format="{} has to be true")
+            return x
+    ''')
+    backends.VirtualMachine(backends.build(mod, target="numpy"))["main"](np.array(True))
+    """,
+)

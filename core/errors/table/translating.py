@@ -79,3 +79,43 @@ CHOICE = ErrorKind(
     backends.create_executor("debug", mod)
     """,
 )
+DIMENSIONS = ErrorKind(
+    "R2R-0713",
+    "a dimension cannot be named like that",
+    """`dims` names the dimensions of parameters: for each one a name, or None where the extent is a
+    number or stays without a name.""",
+    """
+    from relay2relax import relay_ir, translator
+
+    mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(?, 2), float32]) { nn.relu(%x) }')
+    translator.via_graph(relay_ir.infer_type(mod), dims={"x": ("n",)})
+    """,
+    """
+    from relay2relax import relay_ir, translator
+
+    mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(?, 2), float32]) { nn.relu(%x) }')
+    translator.via_graph(relay_ir.infer_type(mod), dims={"x": ("n", None)})
+    """,
+)
+NOT_SAID = ErrorKind(
+    "R2R-0714",
+    "TVMScript has no words for a part of the program",
+    """The program is legal here, but the dialect that it is printed in cannot say a part of it, or
+    TVM's releases disagree about how.""",
+    """
+    from relay2relax import relax_ir
+
+    info = relax_ir.TensorStructInfo((2,), "float32")
+    x = relax_ir.Var("x", info)
+    main = relax_ir.Function((x,), relax_ir.SeqExpr((), x), info, attrs={"made_by": object()})
+    relax_ir.IRModule({relax_ir.GlobalVar("main"): main}).script()
+    """,
+    """
+    from relay2relax import relax_ir
+
+    info = relax_ir.TensorStructInfo((2,), "float32")
+    x = relax_ir.Var("x", info)
+    main = relax_ir.Function((x,), relax_ir.SeqExpr((), x), info, attrs={"made_by": "hand"})
+    relax_ir.IRModule({relax_ir.GlobalVar("main"): main}).script()
+    """,
+)
