@@ -8,14 +8,16 @@ TVM's binary formats store.
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.table import tensor_programs
+from relay2relax.core.words import shown
 
 Array = npt.NDArray[np.generic]
 # An array that is computed with: what its elements do, only its dtype says when it runs.
@@ -31,10 +33,57 @@ _FLOAT8 = {6: "float8_e4m3fn", 7: "float8_e5m2"}
 _DLPACK = {6: "bool", 8: "float8_e4m3", 10: "float8_e4m3fn", 12: "float8_e5m2"}
 
 
+# What a dtype may be called anywhere: lanes may be counted by the machine, TVM has floats of few
+# bits by their layout, and dtypes that users of TVM register.
+_WORD = re.compile(
+    r"(?:(?:u?int|b?float)[1-9]\d{0,3}|float\d{1,2}_e\w{1,16}|e\dm\d_float8|bool(?:ean)?|handle"
+    r"|custom\[[A-Za-z_]\w{0,63}\]\d{1,4})(?:x(?:vscalex)?[1-9]\d{0,5})?\Z",
+    re.ASCII,
+)
+_COMMON = (
+    "float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+    "uint64", "bool", "handle",
+)  # fmt: skip
+# Words that were looked at and are dtypes. Where nothing is known, or there is no value, TVM has ""
+# and "void".
+_checked: set[object] = {"", "void", *_COMMON}
+_MOST_CHECKED = 4096
+
+
 class DTypeError(Relay2RelaxError):
     """A dtype is unknown, or has no representation where one is needed."""
 
     kind = tensor_programs.DTYPE
+
+
+def check_dtype(dtype: str) -> str:
+    """Return ``dtype``, which has to be the word for one; ``""`` and ``"void"`` stand for none.
+
+    Types, variables, buffers and attributes ask when they are made, printers before they write.
+    Raises DTypeError, which suggests the nearest dtype.
+    """
+    if type(dtype) is str and dtype in _checked:
+        return dtype
+    if not isinstance(dtype, str):
+        raise DTypeError(f"expected the name of a dtype, found {type(dtype).__name__}")
+    if _WORD.match(dtype) is None:
+        raise DTypeError(Diagnostic(f"unknown dtype {shown(dtype)}", help=dtype_help(dtype)))
+    if len(_checked) < _MOST_CHECKED:
+        _checked.add(str(dtype))
+    return dtype
+
+
+def is_dtype(word: str) -> bool:
+    """Whether ``word`` is the name of a dtype."""
+    return word not in ("", "void") and (word in _checked or _WORD.match(word) is not None)
+
+
+def dtype_help(word: str, otherwise: str = "expected a dtype such as `float32`") -> str:
+    """Return the dtype that ``word`` may have meant as a remark, ``otherwise`` where there is
+    none.
+    """
+    near = get_close_matches(word[:40], _COMMON, n=1)
+    return f"did you mean `{near[0]}`?" if near else otherwise
 
 
 @lru_cache(maxsize=None)

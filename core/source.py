@@ -25,6 +25,31 @@ def to_text(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
+# What a terminal or an editor acts upon instead of showing it: control characters, marks that turn
+# the direction of text, characters without width, separators of lines, halves of pairs.
+UNSHOWN = (
+    "\\x00-\\x1f\\x7f-\\x9f\\xad\\u061c\\u115f\\u1160\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f"
+    "\\u3164\\ud800-\\udfff\\ufeff\\uffa0\\ufff0-\\ufffb\\ufffe\\uffff\\U000e0000-\\U000e0fff"
+)
+_UNSHOWN = re.compile(f"[{UNSHOWN}]")
+_UNSHOWN_BUT_LINES = re.compile(f"(?![\\n\\t])[{UNSHOWN}]")
+
+
+def visible(text: str, lines: bool = False) -> str:
+    """Return ``text`` with what a terminal would act upon as ``\\x1b`` or ``\\u202e``.
+
+    With ``lines`` it is a text of several lines, whose newlines and tabs stay.
+    """
+    pattern = _UNSHOWN_BUT_LINES if lines else _UNSHOWN
+    return text if text.isprintable() else pattern.sub(lambda found: escaped(found[0]), text)
+
+
+def escaped(char: str) -> str:
+    """Return one character as Python and C++ write it by its number."""
+    number = ord(char)
+    return f"\\x{number:02x}" if number < 0x80 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Where a node came from, as TVM's ``Span`` records it (0 where unknown)."""

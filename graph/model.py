@@ -25,10 +25,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.dtype import Array, check_dtype, of_array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import translating
 from relay2relax.core.source import Span
+from relay2relax.core.words import check_layout
 from relay2relax.graph.kinds import NodeKind, PatternKind
 from relay2relax.relax_ir.ir.expr import Expr as RelaxExpr
 from relay2relax.relax_ir.ir.struct_info import StructInfo
@@ -47,6 +48,10 @@ class GraphError(Relay2RelaxError):
     kind = translating.GRAPH
 
 
+# What stands for a dtype where a value is no tensor.
+NO_TENSORS = frozenset({"function", "shape", "object"})
+
+
 @dataclass(frozen=True, slots=True)
 class MSCTensor:
     """A tensor: what a node gives, or a weight that it holds.
@@ -63,6 +68,11 @@ class MSCTensor:
     layout: str = ""
     prims: tuple[str, ...] = ()
     alias: str = ""
+
+    def __post_init__(self) -> None:
+        if self.dtype not in NO_TENSORS:
+            check_dtype(self.dtype)
+        check_layout(self.layout)
 
     @property
     def ndim(self) -> int:

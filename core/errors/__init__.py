@@ -14,6 +14,7 @@ from relay2relax.core.errors.exceptions import (
     Relay2RelaxError,
     UnsupportedError,
     mistake,
+    placed,
 )
 from relay2relax.core.errors.kind import ErrorKind
 from relay2relax.core.errors.table import all_kinds, find_kind
@@ -30,4 +31,5 @@ __all__ = [
     "all_kinds",
     "find_kind",
     "mistake",
+    "placed",
 ]

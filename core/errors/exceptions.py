@@ -87,6 +87,12 @@ class ParseError(Relay2RelaxError):
     kind = reading.MALFORMED
 
 
+def placed(error: Relay2RelaxError, place: str, kind: ErrorKind = reading.MALFORMED) -> ParseError:
+    """Return the first mistake of ``error`` as one of what is read, with its help, at ``place``."""
+    first = error.diagnostics[0]
+    return ParseError(Diagnostic(f"{place}: {first.title}", help=first.help, kind=kind))
+
+
 class FileError(Relay2RelaxError):
     """A file cannot be read or written."""
 

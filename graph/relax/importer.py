@@ -390,7 +390,8 @@ def _tensor(prims: PrimTable, info: StructInfo, name: str, node: str, place: int
         case TensorStructInfo(shape, dtype, ndim) if ndim >= 0:
             return prims.tensor(name, TensorType(_plain(shape, ndim), dtype), node, place, alias)
         case ShapeStructInfo(extents, ndim) if ndim >= 0:
-            return prims.tensor(name, TensorType(_plain(extents, ndim), "shape"), node, place, alias)
+            found = prims.tensor(name, TensorType(_plain(extents, ndim), "int64"), node, place, alias)
+            return replace(found, dtype="shape")
         case PrimStructInfo(dtype):
             return MSCTensor(name, dtype, alias=alias)
         case FuncStructInfo():

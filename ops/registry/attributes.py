@@ -12,10 +12,13 @@ stores the field. A field without default must be given. ``None`` stands for Rel
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Optional, TypeAlias, Union, get_args, get_origin, get_type_hints
 
+from relay2relax.core.dtype import check_dtype
+from relay2relax.core.words import check_layout
 from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir.expr import FloatImm, IntImm
 
@@ -75,6 +78,33 @@ Constant: TypeAlias = Annotated[Optional[Any], Kind("Constant")]
 IndexMapping: TypeAlias = Annotated[Any, Kind("IndexMap")]
 EnvFunc: TypeAlias = Annotated[str, Kind("EnvFunc")]
 ObjectMap: TypeAlias = Annotated[tuple[tuple[str, Any], ...], Kind("Map<String,ObjectRef>")]
+
+
+def check_words(attrs: object) -> None:
+    """Check the words among attributes: those declared as dtypes, and strings that are layouts.
+
+    Raises DTypeError or WordError, which name the attribute.
+    """
+    cls: type = type(attrs)
+    for name, check in _words(cls):
+        value = getattr(attrs, name)
+        if value is not None:
+            check(value)
+
+
+@lru_cache(maxsize=None)
+def _words(cls: type) -> tuple[tuple[str, Callable[[str], object]], ...]:
+    hints = get_type_hints(cls, include_extras=True) if is_dataclass(cls) else {}
+    kinds = ((name, _kind(hint)) for name, hint in hints.items() if get_origin(hint) is Annotated)
+    checks = ((name, word_check(kind, name)) for name, kind in kinds)
+    return tuple((name, check) for name, check in checks if check is not None)
+
+
+def word_check(kind: str, name: str) -> Callable[[str], object] | None:
+    """Return what checks the attribute ``name`` where it is a word, None for other attributes."""
+    if kind == "DataType":
+        return check_dtype
+    return check_layout if kind in ("string", "String") and name.endswith("layout") else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from relay2relax.core.dtype import check_dtype
 from relay2relax.tir.extent import Extent
 
 
@@ -19,10 +20,16 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class TensorType(Type):
-    """A tensor of known rank; an extent is an int, a symbolic expression or ``ANY``."""
+    """A tensor of known rank; an extent is an int, a symbolic expression or ``ANY``.
+
+    Raises DTypeError, as all types do, where ``dtype`` is not one.
+    """
 
     shape: tuple[Extent, ...]
     dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
 
     @property
     def rank(self) -> int:
@@ -43,12 +50,18 @@ class ScalarType(Type):
 
     dtype: str
 
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
+
 
 @dataclass(frozen=True, slots=True)
 class AnyRankType(Type):
     """A tensor of which not even the rank is known, which only Relax has."""
 
     dtype: str
+
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
 
 
 @dataclass(frozen=True, slots=True)

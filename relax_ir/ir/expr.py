@@ -23,11 +23,11 @@ from functools import cached_property
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core.arrays import plain_array
-from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.dtype import Array, check_dtype, of_array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import running
 from relay2relax.core.source import Span
-from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.attributes import NoAttrs, check_words
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.relax_ir.ir.devices import GlobalInfo
 from relay2relax.relax_ir.ir.mesh import Sharding
@@ -94,6 +94,9 @@ class StringImm:
 class DataTypeImm(StringImm):
     """A dtype as a value; to functions that are given one it is its name."""
 
+    def __post_init__(self) -> None:
+        check_dtype(self.value)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GlobalVar:
@@ -119,6 +122,9 @@ class Call:
     args: tuple[Expr, ...]
     attrs: Any = NoAttrs()
     span: Span | None = None
+
+    def __post_init__(self) -> None:
+        check_words(self.attrs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

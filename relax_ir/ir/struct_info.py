@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from relay2relax.core.dtype import check_dtype
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.words import check_device
 from relay2relax.ops.registry.types import AnyRankType, ScalarType, TensorType, TupleType, Type
 from relay2relax.relax_ir.ir.mesh import Sharding
 from relay2relax.tir.extent import ANY, Extent, Shape, is_any
@@ -43,6 +45,9 @@ class TensorStructInfo(StructInfo):
     def __post_init__(self) -> None:
         if self.shape is not None:
             object.__setattr__(self, "ndim", len(self.shape))
+        check_dtype(self.dtype)
+        if self.vdevice:
+            check_device(self.vdevice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,9 @@ class PrimStructInfo(StructInfo):
 
     dtype: str
     value: PrimExpr | None = None
+
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
 
 
 @dataclass(frozen=True, slots=True)

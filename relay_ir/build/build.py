@@ -10,7 +10,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from relay2relax.core.errors import ParseError
+from relay2relax.core.errors import Diagnostic, ParseError
 from relay2relax.core.source import Span
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import OpDef
@@ -66,7 +66,8 @@ def call_op(record: OpDef, args: Sequence[AnyValue], attrs: Mapping[str, AnyValu
         try:
             values[key] = coerce(declared[key], _plain(value))
         except ParseError as error:
-            raise BuildError(f"{name}: {error.diagnostics[0].title}") from None
+            problem = error.diagnostics[0]
+            raise BuildError(Diagnostic(f"{name}: {problem.title}", help=problem.help)) from None
     missing = [field.name for field in declared.values() if field.required and field.name not in values]
     if missing:
         raise BuildError(f"{name} needs the attribute {', '.join(map(repr, missing))}")

@@ -11,9 +11,9 @@ from dataclasses import MISSING
 from functools import lru_cache
 from typing import Any
 
-from relay2relax.core.errors import ParseError
+from relay2relax.core.errors import ParseError, Relay2RelaxError, placed
 from relay2relax.core.errors.table import reading
-from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
+from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields, word_check
 from relay2relax.ops.registry.table import all_ops
 from relay2relax.relay_ir.compat.older_calls import older_default
 from relay2relax.relay_ir.ir.expr import OpaqueAttrs, RelayExpr
@@ -163,11 +163,9 @@ def decode_attrs(
             continue
         if field.kind in _INLINE:
             try:
-                values[field.name] = _INLINE[field.kind][0](text)
-            except ParseError as error:
-                raise ParseError(
-                    f"field {field.name!r}: {error.diagnostics[0].title}", kind=reading.JSON_DOCUMENT
-                ) from None
+                values[field.name] = _checked(field, _INLINE[field.kind][0](text))
+            except Relay2RelaxError as error:
+                raise placed(error, f"field {field.name!r}", reading.JSON_DOCUMENT) from None
             continue
         value: object = text
         if _is_reference(field, text, is_string_node):
@@ -208,7 +206,18 @@ def coerce(field: AttrField, value: object) -> object:
             f"field {field.name!r}: expected {describe_kind(field.kind)}, found {_shown(value)}",
             kind=reading.JSON_DOCUMENT,
         )
-    return result
+    try:
+        return _checked(field, result)
+    except Relay2RelaxError as error:
+        raise placed(error, f"field {field.name!r}", reading.JSON_DOCUMENT) from None
+
+
+def _checked(field: AttrField, value: Any) -> object:
+    """Return ``value``; raises DTypeError or WordError where it should be a word and is none."""
+    check = word_check(field.kind, field.name)
+    if check is not None:
+        check(value)
+    return value
 
 
 def _coerced(kind: str, value: object) -> object:

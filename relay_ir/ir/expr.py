@@ -24,7 +24,7 @@ from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import types
 from relay2relax.core.source import Span
-from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.attributes import NoAttrs, check_words
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.ir.device import VirtualDevice
 from relay2relax.relay_ir.ir.result_counts import count_results
@@ -191,6 +191,7 @@ class Call(RelayExpr):
 
     def __post_init__(self) -> None:
         _as_tuple(self, "args")
+        check_words(self.attrs)
 
     def __getitem__(self, index: int) -> TupleGetItem:
         """Return one result of an operator that has several, as ``op.split(x, 2)[0]``; unpacking

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import NoReturn, cast
 
 from relay2relax.core.collection import collection_paused
-from relay2relax.core.dtype import Array
-from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
+from relay2relax.core.dtype import Array, check_dtype
+from relay2relax.core.errors import Diagnostic, ParseError, Relay2RelaxError, UnsupportedError, placed
 from relay2relax.core.errors.table import reading
 from relay2relax.core.source import SequentialSpan, Span
 from relay2relax.core.tensor_blob import read_tensor
@@ -166,9 +166,9 @@ class _Reader:
         self.opaque_nodes: Closure = {}
         self.opaque_size = 0
 
-    def fail(self, index: int, message: str) -> NoReturn:
+    def fail(self, index: int, message: str, help: str = "") -> NoReturn:
         key = self.nodes[index].get("type_key") if 0 <= index < len(self.nodes) else ""
-        raise ParseError(f"node {index} ({key}): {message}", kind=reading.JSON_DOCUMENT)
+        raise ParseError(Diagnostic(f"node {index} ({key}): {message}", help=help, kind=reading.JSON_DOCUMENT))
 
     # --- order ---
 
@@ -300,7 +300,7 @@ class _Reader:
         except UnsupportedError:
             raise
         except Relay2RelaxError as error:
-            self.fail(index, error.diagnostics[0].title)
+            self.fail(index, error.diagnostics[0].title, error.diagnostics[0].help)
         if key == "":
             return None
         raise UnsupportedError(f"node {index}: objects of type {key!r} cannot be read", kind=reading.JSON_DOCUMENT)
@@ -355,7 +355,7 @@ class _Reader:
             except UnsupportedError:
                 raise
             except Relay2RelaxError as error:
-                raise ParseError(f"field {name!r}: {error.diagnostics[0].title}", kind=reading.JSON_DOCUMENT) from None
+                raise placed(error, f"field {name!r}", reading.JSON_DOCUMENT) from None
         return values
 
     def inline(self, kind: str, text: str | None) -> object:
@@ -368,7 +368,7 @@ class _Reader:
                 return parse_double("nothing" if text is None else text)
             case "tensor":
                 return self.tensor(parse_int("nothing" if text is None else text))
-        return "" if text in (None, "void") else text
+        return "" if text is None or text == "void" else check_dtype(text) if kind == "dtype" else text
 
     def tensor(self, index: int) -> Array:
         if index not in self.tensors:

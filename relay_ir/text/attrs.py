@@ -211,11 +211,14 @@ class AttributeReader:
     def _fitted(self, field: AttrField, one: Attribute) -> object:
         try:
             value = coerce(field, one.value)
-        except Relay2RelaxError:
+        except Relay2RelaxError as error:
+            problem = error.diagnostics[0]
             self._lexer.report(
                 f"attribute `{one.key}` must be {describe_kind(field.kind)}",
                 one.value_start,
                 one.end,
+                problem.title.partition(": ")[2] if problem.help else "",
+                problem.help,
                 kind=reading.RELAY_ATTRIBUTE,
             )
             return None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar as TypeParameter
 
-from relay2relax.core.dtype import DTypeError, to_code
+from relay2relax.core.dtype import DTypeError, dtype_help, to_code
 from relay2relax.core.errors.table import reading
 from relay2relax.relay_ir.ir.types import (
     FuncType,
@@ -172,7 +172,11 @@ class TypeReader:
             to_code(name)
         except DTypeError:
             self.lexer.fail(
-                f"unknown type {written!r}", start, start + len(written), "expected a dtype such as `float32`"
+                f"unknown type {written!r}",
+                start,
+                start + len(written),
+                "expected a dtype such as `float32`",
+                dtype_help(written, otherwise=""),
             )
         return name
 

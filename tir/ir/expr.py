@@ -24,9 +24,10 @@ from itertools import count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
-from relay2relax.core.dtype import element_dtype, lanes_of
+from relay2relax.core.dtype import check_dtype, element_dtype, lanes_of
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import tensor_programs
+from relay2relax.core.words import check_scope
 
 BinaryOp: TypeAlias = Literal[
     "+", "-", "*", "/", "//", "%", "truncdiv", "truncmod", "min", "max",
@@ -125,6 +126,9 @@ class IntImm(PrimExpr):
     value: int
     dtype: str = "int64"
 
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
+
     def __str__(self) -> str:
         return str(self.value)
 
@@ -135,6 +139,9 @@ class FloatImm(PrimExpr):
 
     value: float
     dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +169,9 @@ class Var(PrimExpr):
     dtype: str = "int64"
     serial: int = field(init=False, repr=False, default_factory=_serials.__next__)
 
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
+
     def __repr__(self) -> str:
         return self.name
 
@@ -177,6 +187,11 @@ class Pointer(Var):
 
     element: str = "void"
     scope: str = ""
+
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
+        check_dtype(self.element)
+        check_scope(self.scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +276,9 @@ class Cast(PrimExpr):
     dtype: str
     value: PrimExpr
 
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
+
 
 @dataclass(frozen=True, slots=True)
 class Select(PrimExpr):
@@ -287,6 +305,9 @@ class Call(PrimExpr):
     # Of an address: the element and the scope, where the script says them.
     pointer: tuple[str, str] | None = None
 
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall(PrimExpr):
@@ -295,6 +316,9 @@ class FunctionCall(PrimExpr):
     name: str
     args: tuple[PrimExpr, ...]
     dtype: str
+
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +351,10 @@ class Buffer:
     strides: tuple[PrimExpr, ...] = ()
     offset: PrimExpr | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
+        check_scope(self.scope)
 
     def __getitem__(self, indices: PrimLike | tuple[PrimLike, ...]) -> BufferLoad:
         found = indices if isinstance(indices, tuple) else (indices,)

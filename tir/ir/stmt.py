@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TypeAlias, Union
 
+from relay2relax.core.dtype import check_dtype
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, Var
 
 
@@ -283,6 +284,9 @@ class PrimFunc:
     checked: bool = True
     rooted: bool = True
     root_annotations: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_dtype(self.result)
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:

@@ -6,7 +6,9 @@ import ast
 import re
 from collections.abc import Sequence
 
+from relay2relax.core.dtype import dtype_help
 from relay2relax.core.script_source import ScriptSource
+from relay2relax.core.words import shown
 from relay2relax.tir.ir.expr import Pointer, Var
 
 _DTYPE = re.compile(
@@ -31,7 +33,8 @@ def read_dtype(source: ScriptSource, node: ast.AST) -> str:
     dotted = source.dotted(node)
     name = dotted[2:] if dotted is not None and dotted.startswith("T.") else source.string(node, "a dtype")
     if not is_dtype(name):
-        raise source.problem(node, f"there is no dtype {name!r}", 'expected a dtype such as "float32"')
+        help = dtype_help(name, otherwise="")
+        raise source.problem(node, f"there is no dtype {shown(name)}", 'expected a dtype such as "float32"', help)
     return OLDER.get(name, name)
 
 

@@ -18,3 +18,20 @@ REFUSED = ErrorKind(
     relax_ir.call_op("nn.relu", relax_ir.Constant(np.ones(2, np.float32)))
     """,
 )
+WORD = ErrorKind(
+    "R2R-0991",
+    "text of a model stands where a program has a name",
+    """Programs and files name operators, functions, devices and layouts by words. What has other characters
+    than a word has is not taken into a program: it could mean something else there than in the model.""",
+    """
+    from relay2relax import relax_ir
+    from relay2relax.tir.ir.expr import Call, IntImm
+
+    relax_ir.print_struct_info(relax_ir.TensorStructInfo((2,), "float32", vdevice="cuda:0\\nimport os"))
+    """,
+    """
+    from relay2relax import relax_ir
+
+    relax_ir.print_struct_info(relax_ir.TensorStructInfo((2,), "float32", vdevice="cuda:0:global"))
+    """,
+)

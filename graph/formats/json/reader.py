@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from relay2relax.core.errors import ParseError
+from relay2relax.core.errors import ParseError, Relay2RelaxError, placed
 from relay2relax.core.errors.table import reading
 from relay2relax.core.schema import parse_json, read_value
 from relay2relax.core.source import Span
+from relay2relax.core.words import shown
 from relay2relax.graph.check import check_well_formed
 from relay2relax.graph.formats.json import document
 from relay2relax.graph.formats.json.scalars import parse_scalar, stand_in
@@ -77,8 +78,11 @@ def from_json(text: str) -> MSCGraph:
     return graph
 
 
-def _tensor(written: document.Tensor) -> MSCTensor:
-    return MSCTensor(written.name, written.dtype, written.shape, written.layout, written.prims, written.alias)
+def _tensor(written: document.Tensor, place: str) -> MSCTensor:
+    try:
+        return MSCTensor(written.name, written.dtype, written.shape, written.layout, written.prims, written.alias)
+    except Relay2RelaxError as error:
+        raise placed(error, f"{place}, tensor {shown(written.name)}", reading.JSON_DOCUMENT) from None
 
 
 # --- Relax ----------------------------------------------------------------------------------------
@@ -88,7 +92,8 @@ def _relax_graph(written: document.RelaxDocument) -> MSCGraph:
     """Return the graph of a Relax program, whose weights are known by shape and dtype."""
     extra = written.extra
     weights = {
-        one.name: stand_in(_tensor(one), parse_scalar(one.scalar, f"weight {one.name!r}")) for one in extra.weights
+        one.name: stand_in(_tensor(one, "the weights"), parse_scalar(one.scalar, f"weight {one.name!r}"))
+        for one in extra.weights
     }
     program = parse(extra.script, "<graph>", weights)
     graph, _ = graph_of(program, written.name, weights, extra.names)
@@ -193,8 +198,8 @@ class _Reader:
             written.optype if kind is NodeKind.OPERATOR else "",
             extra.operands,
             written.inputs,
-            tuple(map(_tensor, written.outputs)),
-            {role: _tensor(one) for role, one in written.weights.items()},
+            tuple(_tensor(one, place) for one in written.outputs),
+            {role: _tensor(one, place) for role, one in written.weights.items()},
             attrs,
             extra.scope,
             self.maybe(extra.span, Span, place),

@@ -1,0 +1,113 @@
+"""Words of a program: what its printers write, and how text of a model gets among it.
+
+A printer's result is :class:`Code`, of which there are these sources:
+
+    code("R.match_cast({}, {})", source, info)   # a template of the printer's own, filled with Code
+    quoted(text)                                 # any text, as a string literal
+    word(name), dotted(name)                     # a name; WordError where it is none
+    identifier(hint)                             # a name made of any text
+    comma(parts)                                 # parts with commas between them
+
+To a type checker an f-string is ``str``, which is not ``Code``: text of a model that nobody has
+quoted does not get into a script. Templates are constants, which a test looks after.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NewType, Union
+
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import general
+from relay2relax.core.source import UNSHOWN, escaped, visible
+
+# A piece of a program; a string literal; a name, which may have dots.
+Code = NewType("Code", str)
+Quoted = NewType("Quoted", Code)
+Identifier = NewType("Identifier", Code)
+
+
+class WordError(Relay2RelaxError):
+    """What should be a name is none."""
+
+    kind = general.WORD
+
+
+_UNSAFE = re.compile(f'["\\\\{UNSHOWN}]')
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*\Z")
+
+
+def code(template: str, *parts: Union[Code, int]) -> Code:
+    """Return ``template``, a constant of the printer, with ``parts`` in place of its ``{}``."""
+    return Code(template.format(*parts))
+
+
+def comma(parts: Iterable[Code], between: str = ", ") -> Code:
+    """Return ``parts`` one behind the other, with a constant of the printer between them."""
+    return Code(between.join(parts))
+
+
+@lru_cache(maxsize=4096)
+def quoted(text: str) -> Quoted:
+    """Return ``text`` as a literal in double quotes, the same in Python and JSON.
+
+    Characters that do not show, that turn the direction of text, or that end a line, are escaped.
+    """
+    return Quoted(Code(f'"{_UNSAFE.sub(_escape, text)}"'))
+
+
+def _escape(found: re.Match[str]) -> str:
+    char = found[0]
+    return _ESCAPES.get(char) or f"\\u{ord(char):04x}" if char < "\U00010000" else escaped(char)
+
+
+@lru_cache(maxsize=4096)
+def word(text: str) -> Identifier:
+    """Return ``text``, which has to be one Python name and no keyword; raises WordError."""
+    if "." in text:
+        raise WordError(f"{shown(text)} is not a name")
+    return dotted(text)
+
+
+@lru_cache(maxsize=4096)
+def dotted(text: str) -> Identifier:
+    """Return ``text``, which has to be Python names with dots between; raises WordError."""
+    if not text.isascii() or _NAME.match(text) is None or any(map(keyword.iskeyword, text.split("."))):
+        raise WordError(f"{shown(text)} is not a name that a program can use")
+    return Identifier(Code(text))
+
+
+def shown(text: str, most: int = 60) -> str:
+    """Return ``text`` in quotes as messages write what a file says: short, nothing unseen."""
+    plain = visible(text if len(text) <= most else text[:most] + "…")
+    return f"'{plain}'"
+
+
+_LAYOUT = re.compile(r"\w{0,64}\Z", re.ASCII)
+_DEVICE = re.compile(r"[\w.\-/]+(?::-?\d{1,9}(?::[\w.\-]*)?)?\Z", re.ASCII)
+_SCOPE = re.compile(r"[\w.\-]{0,64}\Z", re.ASCII)
+
+
+def check_layout(text: str) -> None:
+    """Raise WordError unless ``text`` is letters and digits, as ``NCHW4c`` and all layouts are."""
+    _check(text, _LAYOUT, "layout", "NCHW")
+
+
+def check_device(text: str) -> None:
+    """Raise WordError unless ``text`` names a device: ``cuda:0:global``."""
+    _check(text, _DEVICE, "device", "cuda:0:global")
+
+
+def check_scope(text: str) -> None:
+    """Raise WordError unless ``text`` names a kind of memory: ``shared.dyn``."""
+    _check(text, _SCOPE, "kind of memory", "shared.dyn")
+
+
+def _check(text: str, form: re.Pattern[str], what: str, example: str) -> None:
+    if not isinstance(text, str) or form.match(text) is None:
+        said = shown(text) if isinstance(text, str) else type(text).__name__
+        raise WordError(f"{said} names no {what}: expected a word such as {example!r}")
