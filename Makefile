@@ -16,7 +16,7 @@ TVM_0.25 := "apache-tvm==0.25.*" "apache-tvm-ffi==0.1.12"
 TVM_0.26 := "apache-tvm==0.26.*" "apache-tvm-ffi>=0.1.13.post2,<0.1.15"
 TVM_0.27 := ".[tvm]"
 
-.PHONY: demo dev test test-all test-random test-tvm check imports types house profile-import bench docs fuzz format golden
+.PHONY: demo dev test test-all test-optimised test-random test-tvm check imports types house profile-import bench docs fuzz format golden
 .PHONY: clean help
 
 help:  ## Show this list.
@@ -58,6 +58,10 @@ test: $(VENV)/.test  ## Set up, then pass a sample of the tests, in five minutes
 
 test-all: $(VENV)/.test  ## Set up, then pass all tests.
 	PYTHONHASHSEED=0 RELAY2RELAX_SWEEP=all $(BIN)/pytest -n 2 $(PYTEST_ARGS)
+
+# Python leaves out asserts of the package; those of the tests are rewritten by pytest, and run.
+test-optimised: $(VENV)/.test  ## Set up, then pass the tests of what builds and runs under python -O.
+	PYTHONHASHSEED=0 $(BIN)/python -O -m pytest -n 2 -W ignore::pytest.PytestConfigWarning tests/backends/c tests/backends/vm tests/cli $(PYTEST_ARGS)
 
 test-random: $(VENV)/.test  ## Set up, then pass the tests that draw examples, on other ones (SEED=… repeats a run).
 	@echo "drawn from seed $(SEED); the same again: make test-random SEED=$(SEED)"

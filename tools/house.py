@@ -3,7 +3,8 @@
 Per folder it counts the files. Per package it counts import circles (imports inside functions
 count; those for type checkers do not, nor those that pyproject.toml lets import-linter ignore: a
 node that calls its printer), functions over 60 lines, uses of ``Any`` per thousand lines,
-and lines of prose over 100 characters. ``--details`` names every place that is counted.
+lines of prose over 100 characters, and asserts that do more than ask, which ``python -O`` leaves
+out. ``--details`` names every place that is counted.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Limits:
     long_functions: int = 5
     any_rate: float = 8.0
     long_prose: int = 0
+    busy_asserts: int = 0
 
 
 AIM = Limits()
@@ -50,6 +52,8 @@ AIM = Limits()
 RATCHET = Limits(any_rate=5.5)
 # Cases are data and decisions a numbered log; neither are rooms.
 DATA_FOLDERS = ("cases", "decisions")
+# Functions that only look at what they are given: an assert may call them.
+ASKING = frozenset({"all", "any", "callable", "hasattr", "is_dataclass", "isinstance", "issubclass", "len", "type"})
 
 
 @dataclass
@@ -62,6 +66,7 @@ class Report:
     long_functions: list[str] = field(default_factory=list)
     any_uses: list[str] = field(default_factory=list)
     long_prose: list[str] = field(default_factory=list)
+    busy_asserts: list[str] = field(default_factory=list)
 
     @property
     def any_rate(self) -> float:
@@ -131,6 +136,15 @@ def prose_lines(text: str, tree: ast.Module) -> Iterator[int]:
             yield token.start[0]
 
 
+def has_effect(node: ast.AST) -> bool:
+    """Whether an expression may do more than ask: it assigns, waits, or calls what is not known to
+    leave everything as it is.
+    """
+    if isinstance(node, ast.Call):
+        return not (isinstance(node.func, ast.Name) and node.func.id in ASKING)
+    return isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom))
+
+
 def measure(path: Path, text: str, tree: ast.Module, into: Report) -> None:
     """Add one file to the report of its package."""
     where = path.relative_to(ROOT).as_posix()
@@ -144,6 +158,8 @@ def measure(path: Path, text: str, tree: ast.Module, into: Report) -> None:
                 into.long_functions.append(f"{where}:{node.lineno} {node.name}, {length} lines")
         elif isinstance(node, ast.Name) and node.id == "Any":
             into.any_uses.append(f"{where}:{node.lineno}")
+        elif isinstance(node, ast.Assert) and any(has_effect(one) for one in ast.walk(node)):
+            into.busy_asserts.append(f"{where}:{node.lineno}")
     for number in sorted(set(prose_lines(text, tree))):
         if len(lines[number - 1]) > MOST_COLUMNS:
             into.long_prose.append(f"{where}:{number}")
@@ -215,7 +231,7 @@ def main() -> int:
     if given.details:
         for one in reports.values():
             groups = ["circle: " + " ".join(group) for group in one.circles]
-            print(*groups, *one.long_functions, *one.any_uses, *one.long_prose, sep="\n")
+            print(*groups, *one.long_functions, *one.any_uses, *one.long_prose, *one.busy_asserts, sep="\n")
     print(*(f"more than {MOST_FILES} files: {one}" for one in full), sep="\n")
     outside = outside_prose()
     if given.details:
@@ -227,6 +243,7 @@ def main() -> int:
         sum(len(one.long_functions) for one in reports.values()),
         round(1000 * sum(len(one.any_uses) for one in reports.values()) / max(total, 1), 1),
         sum(len(one.long_prose) for one in reports.values()) + len(outside),
+        sum(len(one.busy_asserts) for one in reports.values()),
     )
     return verdict(found)
 
@@ -240,6 +257,7 @@ def verdict(found: Limits) -> int:
         "long_functions": f"functions over {MOST_LINES} lines",
         "any_rate": "Any per thousand lines",
         "long_prose": f"lines of prose over {MOST_COLUMNS} columns, pages and tests as well",
+        "busy_asserts": "asserts that do more than ask",
     }
     for name, what in words.items():
         count, allowed, aim = (getattr(one, name) for one in (found, RATCHET, AIM))

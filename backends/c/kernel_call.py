@@ -1,0 +1,214 @@
+"""One call of a compiled function: its arguments are checked, laid out, and belong to that call.
+
+A signal handler, another thread, or a function that is called back may call the same function at
+any moment. So what a call writes is its own: the tables that C reads are made anew, and the memory
+of temporaries is taken from a shelf for as long as the call lasts. What is remembered from call to
+call is never changed, only replaced as a whole: which shapes fit, and what follows from values of
+extents. Addresses are asked for at every call, for an array may have got other memory since.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import and_, attrgetter
+from typing import Any, TypeAlias, Union
+
+import numpy as np
+
+from relay2relax.backends.c.codegen.plan import ALIGNMENT
+from relay2relax.backends.c.codegen.program import Entry
+from relay2relax.backends.numpy.binding import bind_call, read_only
+from relay2relax.core.dtype import Array, is_float, numpy_dtype
+from relay2relax.tir.arith.evaluate import extent_function
+from relay2relax.tir.ir.expr import PrimExpr, Var
+from relay2relax.tir.ir.stmt import PrimFunc
+
+# The C function of an entry: parameters, values of variables, constants, seconds by stage or None.
+EntryFunction: TypeAlias = Callable[[bytes, Union[bytes, None], int, Any], None]
+# So many arenas are kept for calls to come: one for each call that runs at a time.
+_MOST_ARENAS = 64
+
+_first_byte = ctypes.c_char.from_buffer
+_address_of = ctypes.addressof
+# What must be as it was for an array to fit again.
+_facts = attrgetter("__class__", "dtype", "shape")
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantTable:
+    """Arrays that a function reads on every call, the table of their addresses, and where it is."""
+
+    arrays: tuple[Array, ...]
+    table: Any
+    address: int
+
+
+class Times:
+    """Seconds by stage over so many calls, behind one place for the clock.
+
+    ``values`` of the last call's variables. Calls are measured while ``wanted``.
+    """
+
+    def __init__(self, stages: int) -> None:
+        self.wanted = False
+        self.seconds = [0.0] * (stages + 1)
+        self.calls = 0
+        self.values: list[int] = []
+
+    def add(self, measured: Sequence[float], values: list[int]) -> None:
+        """Count one more call, whose seconds by stage were ``measured``."""
+        self.seconds = [sum(pair) for pair in zip(self.seconds, measured, strict=True)]
+        self.calls, self.values = self.calls + 1, values
+
+
+class Arenas:
+    """Memory for temporaries: a call takes a piece, and gives it back."""
+
+    def __init__(self) -> None:
+        self._free: list[tuple[int, int, Array]] = []
+
+    def take(self, size: int) -> tuple[int, int, Array]:
+        """Return a piece of at least ``size`` bytes: its size, its address, and what holds it."""
+        try:
+            piece = self._free.pop()
+        except IndexError:
+            piece = (-1, 0, _NOTHING)
+        if piece[0] < size:
+            memory = aligned_bytes(size)
+            piece = (size, memory.ctypes.data, memory)
+        return piece
+
+    def give_back(self, piece: tuple[int, int, Array]) -> None:
+        """Keep a piece for the calls to come."""
+        if len(self._free) < _MOST_ARENAS:
+            self._free.append(piece)
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Values of the variables of a call, the table of them that C reads, and the arena's size."""
+
+    values: list[int]
+    table: bytes | None
+    arena: int
+
+
+def kernel_call(entry: Entry, function: EntryFunction, constants: ConstantTable, times: Times) -> Callable[..., None]:
+    """Return ``entry`` as a function of inputs, scalars and outputs.
+
+    That raises ExecutionError, before anything runs, for what is no array of the parameter's dtype
+    and shape, and for an array that would be written and is only to be read.
+    """
+    func = entry.func
+    count = len(func.buffers)
+    inputs, scalars = count - func.num_outputs, len(func.params) - count
+    variables = entry.variables
+    where = _dimensions(func, variables[scalars:])
+    # Bits that are zero in addresses that the processor reads as they are.
+    unaligned = [numpy_dtype(buffer.dtype).alignment - 1 for buffer in func.buffers]
+    pack = struct.Struct(f"{count + 1}P").pack
+    values_of, arenas, stages = _values_of(entry), Arenas(), len(entry.stages) + 1
+    # Arrays and scalars of these kinds and shapes fit; what followed from the last extents.
+    fitting: tuple[list[Any] | None, tuple[Any, ...]] = None, ()
+    last = values_of([]) if not variables else _Values([], None, 0)
+
+    def run(*args: Any) -> None:
+        nonlocal fitting, last
+        arrays, given = args, ()
+        if scalars:
+            arrays, given = (*args[:inputs], *args[inputs + scalars :]), args[inputs : inputs + scalars]
+        try:
+            facts = [*map(_facts, arrays)]
+        except AttributeError:
+            facts = []
+        known, scalars_known = fitting
+        if facts != known or given != scalars_known:
+            bind_call(func, arrays, given)
+            fitting = facts, given
+        used: Sequence[Array] = arrays
+        try:
+            # A quarter of the time that the array's interface takes; refused for what is not
+            # contiguous, is read-only, or empty.
+            addresses = [*map(_address_of, map(_first_byte, arrays))]
+            simple = not any(map(and_, addresses, unaligned))
+        except (TypeError, ValueError, BufferError):
+            simple = False
+        if not simple:
+            for number in entry.written:
+                if not arrays[number].flags.writeable:
+                    raise read_only(func, number)
+            used = [in_order(array) for array in arrays]
+            addresses = [array.__array_interface__["data"][0] for array in used]
+        now = last
+        if variables:
+            values = [facts[number][2][dimension] for number, dimension in where]
+            if scalars:
+                values = [*map(number_bits, variables, given), *values]
+            # The extents of one call are mostly those of the one before.
+            if values != now.values:
+                last = now = values_of(values)
+        piece = arenas.take(now.arena) if now.arena else None
+        table = pack(*addresses, piece[1] if piece is not None else 0)
+        if times.wanted:
+            measured = (ctypes.c_double * stages)()
+            function(table, now.table, constants.address, measured)
+            times.add(list(measured), now.values)
+        else:
+            function(table, now.table, constants.address, None)
+        if piece is not None:
+            arenas.give_back(piece)
+        if used is not arrays:
+            # What is written may be an argument, whose memory may have another order than the
+            # kernel's.
+            for number in entry.written:
+                if used[number] is not arrays[number]:
+                    np.copyto(arrays[number], used[number])
+
+    return run
+
+
+def _values_of(entry: Entry) -> Callable[[list[int]], _Values]:
+    """Return what computes, of the values of the variables, what a call needs of them."""
+    variables = entry.variables
+    size = extent_function(entry.arena.size, {var: number for number, var in enumerate(variables)})
+    pack = struct.Struct(f"{len(variables)}q").pack
+    return lambda values: _Values(values, pack(*values) if values else None, size(values))
+
+
+def in_order(array: Array) -> Array:
+    """Return ``array``, or a copy, whose elements lie in order where the processor reads them."""
+    # A scalar of numpy has no memory of its own that stays.
+    fits = isinstance(array, np.ndarray) and array.flags.c_contiguous and array.flags.aligned
+    return array if fits else np.array(array, order="C")
+
+
+def _dimensions(func: PrimFunc, variables: Sequence[Var]) -> list[tuple[int, int]]:
+    """Return for each variable a buffer, by its number, and a dimension that is its extent."""
+    found: dict[PrimExpr, tuple[int, int]] = {}
+    for number, buffer in enumerate(func.buffers):
+        for dimension, extent in enumerate(buffer.shape):
+            if isinstance(extent, Var):
+                found.setdefault(extent, (number, dimension))
+    return [found[var] for var in variables]
+
+
+def number_bits(var: Var, value: float) -> int:
+    """Return a scalar as the integer that is passed: itself, or the bits of a floating-point
+    number.
+    """
+    if not is_float(var.dtype):
+        return int(value)
+    return int(np.float64(value).view(np.int64))
+
+
+def aligned_bytes(size: int) -> Array:
+    """Return ``size`` bytes of memory whose address suits the widest vector."""
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size]
+
+
+_NOTHING = np.empty(0, np.uint8)
