@@ -137,10 +137,7 @@ def kernel_call(entry: Entry, function: EntryFunction, constants: ConstantTable,
         except (TypeError, ValueError, BufferError):
             simple = False
         if not simple:
-            for number in entry.written:
-                if not arrays[number].flags.writeable:
-                    raise read_only(func, number)
-            used = [in_order(array) for array in arrays]
+            used = _all_in_order(entry, arrays)
             addresses = [array.__array_interface__["data"][0] for array in used]
         now = last
         if variables:
@@ -161,11 +158,7 @@ def kernel_call(entry: Entry, function: EntryFunction, constants: ConstantTable,
         if piece is not None:
             arenas.give_back(piece)
         if used is not arrays:
-            # What is written may be an argument, whose memory may have another order than the
-            # kernel's.
-            for number in entry.written:
-                if used[number] is not arrays[number]:
-                    np.copyto(arrays[number], used[number])
+            _copy_back(entry, used, arrays)
 
     return run
 
@@ -176,6 +169,20 @@ def _values_of(entry: Entry) -> Callable[[list[int]], _Values]:
     size = extent_function(entry.arena.size, {var: number for number, var in enumerate(variables)})
     pack = struct.Struct(f"{len(variables)}q").pack
     return lambda values: _Values(values, pack(*values) if values else None, size(values))
+
+
+def _all_in_order(entry: Entry, arrays: Sequence[Array]) -> list[Array]:
+    for number in entry.written:
+        if not arrays[number].flags.writeable:
+            raise read_only(entry.func, number)
+    return [in_order(array) for array in arrays]
+
+
+def _copy_back(entry: Entry, used: Sequence[Array], arrays: Sequence[Array]) -> None:
+    """What is written may be an argument, whose memory may have another order than the kernel's."""
+    for number in entry.written:
+        if used[number] is not arrays[number]:
+            np.copyto(arrays[number], used[number])
 
 
 def in_order(array: Array) -> Array:
