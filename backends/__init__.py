@@ -14,7 +14,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submodules=["libraries"],
     submod_attrs={
-        "c.export.export": ["export_c"],
+        "c.export.export": ["export_c", "library_files"],
         "vm.executable": ["Executable"],
         "runtime.registry": ["register_func"],
         "relay.executor": ["create_executor", "load_executor"],
@@ -26,7 +26,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 
 if TYPE_CHECKING:
     from relay2relax.backends import libraries
-    from relay2relax.backends.c.export.export import export_c
+    from relay2relax.backends.c.export.export import export_c, library_files
     from relay2relax.backends.relay.executor import create_executor, load_executor
     from relay2relax.backends.runtime.registry import register_func
     from relay2relax.backends.runtime.virtual_machine import VirtualMachine
@@ -41,6 +41,7 @@ __all__ = [
     "create_executor",
     "export_c",
     "libraries",
+    "library_files",
     "load_executor",
     "register_func",
     "schedule_module",

@@ -85,6 +85,7 @@ DimsOption = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random values for inputs that are not given.")]
+Force = Annotated[bool, typer.Option("--force", help="Write over files that were not written by this command.")]
 Inputs = Annotated[Optional[Path], typer.Option("--inputs", help="Values for inputs, by name, in such a file.")]
 
 
@@ -92,7 +93,9 @@ Inputs = Annotated[Optional[Path], typer.Option("--inputs", help="Values for inp
 def convert(
     model: Model,
     params: Params = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")] = Path(),
+    out: Annotated[
+        Optional[Path], typer.Option("--out", "-o", help="Folder for the results [default: NAME_relax].")
+    ] = None,
     via: Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")] = Via.GRAPH,
     bind_params: Annotated[
         bool,
@@ -107,16 +110,17 @@ def convert(
         ),
     ] = None,
     dims: DimsOption = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Translate MODEL to Relax, as a script for today's TVM.
 
-    Writes the script, params as safetensors, the graph as JSON, and a summary. The files are called
-    as MODEL is; of a file called `model`, as its folder.
+    Writes the script, params as safetensors, the graph as JSON, and a summary, all of them or none.
+    The files are called as MODEL is; of a file called `model`, as its folder.
     """
     from relay2relax.cli import convert as command
 
-    command.run(model, params, out, via.value, bind_params, schedule and schedule.value, dims or [], as_json)
+    command.run(model, params, out, via.value, bind_params, schedule and schedule.value, dims or [], force, as_json)
 
 
 @app.command()
@@ -124,7 +128,9 @@ def export(
     model: Model,
     params: Params = None,
     form: Annotated[ExportFormat, typer.Option("--format", "-f", help="A C library.")] = ExportFormat.C,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the library.")] = Path(),
+    out: Annotated[
+        Optional[Path], typer.Option("--out", "-o", help="Folder for the library [default: NAME_c].")
+    ] = None,
     via: Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")] = Via.GRAPH,
     bind_params: Annotated[
         bool, typer.Option("--bind-params", help="Make params the library's weights; otherwise they are inputs.")
@@ -137,15 +143,16 @@ def export(
             help="Instruction set, as the C compiler calls it, or levels of x86-64 with commas between.",
         ),
     ] = "native",
+    force: Force = False,
 ) -> None:
     """Write MODEL as a C library that needs no Python.
 
-    Writes header, sources, weights, a command, and a Makefile. The files are called as MODEL is; of
-    a file called `model`, as its folder.
+    Writes header, sources, weights, a command, and a Makefile, all of them or none. The files are
+    called as MODEL is; of a file called `model`, as its folder.
     """
     from relay2relax.cli import export as command
 
-    command.run(model, params, form.value, out, via.value, bind_params, dims or [], march)
+    command.run(model, params, form.value, out, via.value, bind_params, dims or [], march, force)
 
 
 @app.command()
@@ -185,6 +192,7 @@ def run(
     ] = None,
     seed: Seed = 0,
     out: Annotated[Optional[Path], typer.Option("--out", "-o", help="Write outputs to this .npz file.")] = None,
+    force: Force = False,
     profile: Annotated[
         bool,
         typer.Option("--profile", help="Show time and rates of every kernel (--backend c with --via graph or tir)."),
@@ -195,7 +203,7 @@ def run(
     from relay2relax.cli import run as command
 
     how = command.How(via.value, backend.value, library and library.value, profile)
-    command.run(model, params, inputs, how, seed, out, as_json)
+    command.run(model, params, inputs, how, seed, out, force, as_json)
 
 
 @app.command()
@@ -208,6 +216,7 @@ def inspect(
     out: Annotated[
         Optional[Path], typer.Option("--out", "-o", help="Write to this file instead of the screen.")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Show the graph of MODEL, operators and tensors.
 
@@ -215,7 +224,7 @@ def inspect(
     """
     from relay2relax.cli import inspect as command
 
-    command.run(model, params, form.value, out)
+    command.run(model, params, form.value, out, force)
 
 
 @app.command()

@@ -7,13 +7,15 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from relay2relax import backends, graph, relax_ir, relay_ir, translator
 from relay2relax.cli import files, screen
 from relay2relax.core.dtype import Array
+from relay2relax.core.output import Content
+from relay2relax.core.weight_files import safetensors_parts
 
 # Bound params become text, several characters for every byte; from so many bytes on that is said.
 _MANY_BYTES = 16_000_000
@@ -22,26 +24,29 @@ _MANY_BYTES = 16_000_000
 def run(
     model: Path,
     params: Path | None,
-    out: Path,
+    out: Path | None,
     via: translator.Via,
     bind_params: bool,
     schedule: str | None,
     dims: list[str],
+    force: bool,
     as_json: bool,
 ) -> None:
     """Write ``<name>.py``, ``<name>.safetensors``, ``<name>.graph.json`` and
-    ``<name>.summary.json`` into ``out``.
+    ``<name>.summary.json`` into ``out``, or ``<name>_relax``.
 
     Params that are not bound are parameters of ``main`` behind its inputs, and the arrays of the
     ``.safetensors`` file have the parameters' names in the script. With a schedule they are what
     ``main_transform_params`` makes of the params.
     """
     start = time.perf_counter()
+    stem = files.model_stem(model)
+    folder = files.output_folder("convert", model, out, others=[params], force=force)
+    folder.check(_names(stem))
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
         values = files.load_arrays(params)
         relay_ir.bind_params(module, values)  # refuses values that do not fit, whether they are bound or not
-    stem = files.model_stem(model)
     if bind_params:
         _note_length(values, stem)
     with screen.progress("translating"):
@@ -57,12 +62,13 @@ def run(
         beside = _Weights({} if bind_params else values)
         if beside.arrays and schedule:
             beside = _transformed(relax, main, module, values)
-        contents: dict[Path, bytes] = {
-            out / f"{stem}.py": relax_ir.script_file(relax).encode(),
-            out / f"{stem}.graph.json": graph.to_json(found).encode(),
+        script, graph_json, weights_file, summary_json = _names(stem)
+        contents: dict[str, Content] = {
+            script: relax_ir.script_file(relax).encode(),
+            graph_json: graph.to_json(found).encode(),
         }
         if beside.arrays:
-            contents[out / f"{stem}.safetensors"] = beside.saved(relax_ir.script_names(main))
+            contents[weights_file] = beside.saved(relax_ir.script_names(main))
         summary = {
             "model": model.name,
             "via": via,
@@ -70,15 +76,20 @@ def run(
             "schedule": schedule,
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),
             **_described(relax, main, beside),
-            "files": [*sorted(path.name for path in contents), f"{stem}.summary.json"],
+            "files": [*sorted(contents), summary_json],
             "seconds": round(time.perf_counter() - start, 3),
         }
-        contents[out / f"{stem}.summary.json"] = (json.dumps(summary, indent=2) + "\n").encode()
-        files.write_all(contents)
+        contents[summary_json] = (json.dumps(summary, indent=2) + "\n").encode()
+        written = folder.write(contents)
     if as_json:
         screen.print_json(summary)
     else:
-        _show(summary, relax, beside, contents)
+        _show(summary, relax, beside, written)
+
+
+def _names(stem: str) -> tuple[str, str, str, str]:
+    """Return what the files are called: script, graph, weights, summary."""
+    return f"{stem}.py", f"{stem}.graph.json", f"{stem}.safetensors", f"{stem}.summary.json"
 
 
 def _described(relax: relax_ir.IRModule, main: relax_ir.Function, beside: _Weights) -> dict[str, object]:
@@ -96,9 +107,7 @@ def _described(relax: relax_ir.IRModule, main: relax_ir.Function, beside: _Weigh
     }
 
 
-def _show(
-    summary: Mapping[str, object], relax: relax_ir.IRModule, beside: _Weights, contents: Mapping[Path, bytes]
-) -> None:
+def _show(summary: Mapping[str, object], relax: relax_ir.IRModule, beside: _Weights, written: Sequence[Path]) -> None:
     """Print the summary for a person."""
     counts = f"Relay calls: {summary['relay_calls']}, functions of the Relax module: {summary['functions']}"
     print(f"{summary['model']}: {counts}, via {summary['via']}")
@@ -110,7 +119,7 @@ def _show(
         )
     for one in translator.calls_as_tensorir(relax):
         print(one)
-    for path in contents:
+    for path in written:
         print(f"wrote {path}")
 
 
@@ -128,16 +137,13 @@ class _Weights:
     def nbytes(self) -> int:
         return sum(one.nbytes for one in self.arrays.values())
 
-    def saved(self, names: Mapping[str, str]) -> bytes:
+    def saved(self, names: Mapping[str, str]) -> Content:
         """Return the safetensors file with the arrays by the script's ``names``, the parameters'
         own as metadata.
         """
-        from safetensors.numpy import save
-
         stored = {names[name]: value for name, value in self.arrays.items() if name in names}
         renamed = {names[name]: name for name in self.arrays if names.get(name, name) != name}
-        contents: bytes = save(stored, metadata=renamed)
-        return contents
+        return safetensors_parts(stored, renamed)
 
 
 def _transformed(

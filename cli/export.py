@@ -12,17 +12,20 @@ def run(
     model: Path,
     params: Path | None,
     form: str,
-    out: Path,
+    out: Path | None,
     via: translator.Via,
     bind_params: bool,
     dims: list[str],
     march: str,
+    force: bool,
 ) -> None:
-    """Write the library of ``model`` into ``out`` and say which files it is.
+    """Write the library of ``model`` into ``out``, or ``<name>_c``, and say which files it is.
 
     ``form`` is what kind of library.
     """
-    write = {"c": backends.export_c}[form]
+    make = {"c": backends.library_files}[form]
+    folder = files.output_folder("export", model, out, others=[params], force=force)
+    folder.check([])
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
         values = files.load_arrays(params)
@@ -31,6 +34,6 @@ def run(
         bound = values if bind_params else None
         relax = translator.translate(module, via, params=bound, dims=files.parse_dims(dims))
     with screen.progress("writing"):
-        written = write(relax, out, files.model_stem(model), march)
+        written = folder.write(make(relax, files.model_stem(model), march))
     for path in written:
         print(f"wrote {path}")

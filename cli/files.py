@@ -1,22 +1,26 @@
-"""Reading what a command names and writing what it makes."""
+"""Reading what a command names, and where it writes."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from relay2relax.core import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors.table import files
-from relay2relax.core.output import write_all
+from relay2relax.core.output import Origin, OutputFile, OutputFolder, file_digest
 
 if TYPE_CHECKING:
     from relay2relax import relax_ir
     from relay2relax.relay_ir import IRModule
 
-__all__ = ["load_arrays", "load_model", "load_script", "model_stem", "parse_dims", "write_all"]
-
+# How folders are called that commands make when none is named, behind the model's name and `_`:
+# names that Python can import.
+_FOLDERS = {"convert": "relax", "export": "c"}
+_NO_NAME = re.compile(r"\W")
 # A line of TVMScript that no Relay text has: the decorator of a module or function.
 _DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b", re.MULTILINE)
 
@@ -51,6 +55,36 @@ def model_stem(path: Path) -> str:
     stem = path.name.split(".")[0]
     # Recorded cases and many exports call the file `model`; the folder says which.
     return path.resolve().parent.name if stem == "model" else stem
+
+
+def output_folder(
+    command: str, model: Path, out: Path | None, *, others: Iterable[Path | None], force: bool
+) -> OutputFolder:
+    """Return the folder for what ``command`` makes of ``model``: ``out``, or else one that is
+    called as the model is and as ``command`` names its outputs.
+
+    ``others`` are the files that are read beside the model.
+    """
+    if out is None:
+        whole = model_stem(model) if model.stem == "model" else model.stem
+        out = Path(f"{_NO_NAME.sub('_', whole)}_{_FOLDERS[command]}")
+    name = os.path.relpath(os.path.realpath(model), os.path.realpath(out))
+    sha256 = file_digest(model) if model.is_file() else ""
+    return OutputFolder(out, Origin(command, name, sha256), _given(model, *others), force)
+
+
+def output_file(path: Path, *, reads: Iterable[Path | None], force: bool) -> OutputFile:
+    """Return the one file that a command writes, which reads the files ``reads``.
+
+    Raises FileError where it must not be written over.
+    """
+    found = OutputFile(path, _given(*reads), force)
+    found.check()
+    return found
+
+
+def _given(*paths: Path | None) -> tuple[Path, ...]:
+    return tuple(path for path in paths if path is not None)
 
 
 def load_arrays(path: Path | None) -> dict[str, Array]:

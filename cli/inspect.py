@@ -6,10 +6,12 @@ from pathlib import Path
 
 from relay2relax import graph, relax_ir
 from relay2relax.cli import files, screen
+from relay2relax.core.output import marked
 
 
-def run(model: Path, params: Path | None, form: str, out: Path | None) -> None:
+def run(model: Path, params: Path | None, form: str, out: Path | None, force: bool) -> None:
     """Print the graph, or write it to ``out``."""
+    target = None if out is None else files.output_file(out, reads=[model, params], force=force)
     with screen.progress(f"reading {model.name}"):
         script, given = files.load_script(model), files.load_arrays(params)
         if script is None:
@@ -17,10 +19,20 @@ def run(model: Path, params: Path | None, form: str, out: Path | None) -> None:
         else:
             found, _ = graph.from_relax(script, given, _entry(script))
         text = {"text": graph.to_text, "json": graph.to_json, "dot": graph.to_dot}[form](found)
-    if out is None:
+    if target is None:
         print(text.rstrip("\n"))
     else:
-        files.write_all({out: text.encode()})
+        target.write(_with_mark(text, form))
+
+
+def _with_mark(text: str, form: str) -> bytes:
+    """Return the file, with the mark by which it is known."""
+    match form:
+        case "json":
+            return marked(text.rstrip().removesuffix("}").rstrip().encode() + b',\n "written_by": "', b'"\n}\n')
+        case "dot":
+            return marked(text.encode() + b"// ", b"\n")
+    return marked(text.encode() + b"# ", b"\n")
 
 
 def _entry(mod: relax_ir.IRModule) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from relay2relax.cli import files, screen
 from relay2relax.cli.profile import Profile, measured
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.weight_files import npz_bytes
 from relay2relax.relax_ir.transform import DispatchCalls, FoldConstant, Sequential
 
 Program: TypeAlias = Literal["relay", "tir", "graph"]
@@ -39,7 +39,14 @@ class How:
 
 
 def run(
-    model: Path, params: Path | None, inputs: Path | None, how: How, seed: int, out: Path | None, as_json: bool
+    model: Path,
+    params: Path | None,
+    inputs: Path | None,
+    how: How,
+    seed: int,
+    out: Path | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Run and print a line per output, or write the outputs to ``out``; with a profile also what
     each kernel took.
@@ -48,6 +55,7 @@ def run(
     computed when they run. Products and convolutions of Relax operators go to the library where one
     is named.
     """
+    target = None if out is None else files.output_file(out, reads=[model, params, inputs], force=force)
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
         bound = files.load_arrays(params)
@@ -55,10 +63,8 @@ def run(
     with screen.progress(f"running on {how.backend}"):
         result, profile = _computed(module, bound, arguments, how)
     outputs = translator.flatten(result)
-    if out is not None:
-        content = io.BytesIO()
-        np.savez(content, **{f"out{i}": array for i, array in enumerate(outputs)})  # type: ignore[arg-type]
-        files.write_all({out: content.getvalue()})
+    if target is not None:
+        target.write(npz_bytes({f"out{i}": array for i, array in enumerate(outputs)}))
     if as_json:
         shown = [{"shape": list(o.shape), "dtype": str(o.dtype), "values": o.ravel()[:16].tolist()} for o in outputs]
         screen.print_json({"outputs": shown, **profile.to_json()} if how.profile else shown)

@@ -102,9 +102,17 @@ def write_tensor(array: Array) -> tuple[bytes, Array]:
     contiguous.
     """
     code, width, lanes = to_code(of_array(array))
+    data = elements(array)
+    head = _HEAD.pack(MAGIC, 0, _CPU, 0, array.ndim, code, width, lanes)
+    head += struct.pack(f"<{array.ndim + 1}q", *array.shape, data.nbytes)
+    return head, data
+
+
+def elements(array: Array) -> Array:
+    """Return the elements of ``array``, row-major and little endian, as bytes: a view where it
+    is contiguous.
+    """
     whole = np.ascontiguousarray(array)
     if whole.dtype.byteorder == ">":
         whole = whole.astype(whole.dtype.newbyteorder("<"))
-    head = _HEAD.pack(MAGIC, 0, _CPU, 0, array.ndim, code, width, lanes)
-    head += struct.pack(f"<{array.ndim + 1}q", *array.shape, whole.nbytes)
-    return head, whole.reshape(-1).view(np.uint8)
+    return whole.reshape(-1).view(np.uint8)

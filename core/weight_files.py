@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import math
 import struct
 import zipfile
 import zlib
+from collections.abc import Mapping
 from typing import IO
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.dtype import Array, DTypeError, numpy_dtype, of_array
 from relay2relax.core.errors import ParseError
 from relay2relax.core.errors.table import reading
+from relay2relax.core.output.marks import MARK_BYTES, marked
 from relay2relax.core.schema import Extent, Form, parse_json, read_value
-from relay2relax.core.tensor_blob import view
+from relay2relax.core.tensor_blob import elements, view
 
 _DTYPES = {
     "BOOL": "bool", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "U8": "uint8", "U16": "uint16",
@@ -94,6 +97,30 @@ def _header_length(buffer: memoryview) -> int:
     return length
 
 
+def safetensors_parts(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> list[bytes | memoryview]:
+    """Return the parts of a safetensors file of ``arrays``; those that are contiguous are not
+    copied.
+
+    Raises DTypeError for an array whose dtype the format does not have.
+    """
+    codes = {name: code for code, name in _DTYPES.items()}
+    header: dict[str, object] = {"__metadata__": dict(metadata)} if metadata else {}
+    parts: list[bytes | memoryview] = []
+    end = 0
+    # Wider elements first: every array then begins at a multiple of its element's size.
+    for name, array in sorted(arrays.items(), key=lambda one: (-one[1].dtype.itemsize, one[0])):
+        code = codes.get(of_array(array))
+        if code is None:
+            raise DTypeError(f"safetensors files hold no {of_array(array)}, of which {name!r} is")
+        data = elements(array)
+        header[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [end, end + data.nbytes]}
+        end += data.nbytes
+        parts.append(data.data)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return [struct.pack("<Q", len(text)), text, *parts]
+
+
 # --- npz ------------------------------------------------------------------------------------------
 
 
@@ -160,3 +187,11 @@ def _parse_header(text: bytes, what: str) -> _Header:
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
         raise ParseError(f"the header of {what} is damaged: {error}", kind=reading.PARAMETERS) from None
     return read_value(header, _Header, f"the header of {what}")
+
+
+def npz_bytes(arrays: Mapping[str, Array]) -> bytes:
+    """Return an npz file of ``arrays``, with the mark of our own files as the archive's comment."""
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)  # type: ignore[arg-type]
+    # The last two bytes are the length of the comment, which is empty so far.
+    return marked(stream.getvalue()[:-2] + struct.pack("<H", MARK_BYTES))

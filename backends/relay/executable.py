@@ -50,10 +50,11 @@ class RelayExecutable:
     def _all(self) -> list[rc.Code]:
         return [inner for code in self.codes.values() for inner in rc.with_inner(code)]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the executable into one file, whole or not at all.
 
-        Nodes and places in the source are not kept.
+        A file that is no executable is written over only with ``force``. Nodes and places in the
+        source are not kept.
 
         Raises FileError where the file cannot be written, UnsupportedError for attributes that JSON
         cannot express.
@@ -92,7 +93,7 @@ class RelayExecutable:
                     }
                 )
         header = {"interface": save_json(self._interface(calls)), "codes": listed}
-        write_archive(path, FORMAT, VERSION, header, list(tensors.values()))
+        write_archive(path, FORMAT, VERSION, header, list(tensors.values()), force)
 
     def _interface(self, calls: Mapping[str, Iterable[rc.CallOperator]]) -> IRModule:
         types: dict[Expr, Type] = {}

@@ -16,7 +16,6 @@ import json
 import math
 import os
 import struct
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +25,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import running
+from relay2relax.core.output import OutputFile
 from relay2relax.core.schema import Extent, Form, parse_json, read_value
 
 
@@ -51,9 +51,18 @@ _BEGIN = len(_MARK) + _DIGEST
 
 
 def write_archive(
-    path: str | os.PathLike[str], kind: str, version: int, header: Mapping[str, object], tensors: Sequence[Array]
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    header: Mapping[str, object],
+    tensors: Sequence[Array],
+    force: bool = False,
 ) -> None:
-    """Write a file of format ``kind``, whole or not at all; raises FileError where that fails."""
+    """Write a file of format ``kind``, whole or not at all.
+
+    Raises FileError where that fails, and where it would write over a file that is not such an
+    archive, unless ``force`` says so.
+    """
     entries: list[dict[str, object]] = []
     arrays: list[Array] = []
     offset = 0
@@ -70,20 +79,16 @@ def write_archive(
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
-    target = Path(path)
-    temporary = None
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(handle, "wb") as stream:
-            for part in (_MARK, digest.digest(), *parts):
-                stream.write(part)
-        os.replace(temporary, target)
-        temporary = None
-    except OSError as error:
-        raise FileError(f"cannot write {target}: {error.strerror}") from error
-    finally:
-        if temporary is not None:
-            os.unlink(temporary)
+    OutputFile(Path(path), force=force, is_own=_is_whole, parents=False).write([_MARK, digest.digest(), *parts])
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether ``path`` is a file of any format, as it was written."""
+    with open(path, "rb") as stream:
+        begin, digest = stream.read(_BEGIN), hashlib.sha256()
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return begin == _MARK + digest.digest()
 
 
 def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple[dict[str, object], list[Array]]:

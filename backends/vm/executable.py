@@ -63,16 +63,16 @@ class Executable:
                 parts.append(f"@{entry.name} packed_func;\n")
         return "\n".join(parts)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the executable into one file, whole or not at all; :meth:`load` reads it.
 
-        Raises FileError where the file cannot be written, UnsupportedError for what has no form in
-        a file.
+        A file that is no executable is written over only with ``force``. Raises FileError where the
+        file cannot be written, UnsupportedError for what has no form in a file.
         """
         from relay2relax.backends.vm.file.writer import write_program
 
         whole = self if self.complete is None else self.complete()
-        write_program(Program(whole.functions, whole.constants, whole.target, whole.weights), path)
+        write_program(Program(whole.functions, whole.constants, whole.target, whole.weights), path, force)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Executable:

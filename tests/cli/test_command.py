@@ -52,7 +52,13 @@ def test_convert_writes_everything(model: Path, params: Path, tmp_path: Path, vi
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     written = sorted(p.name for p in out.iterdir())
-    assert written == ["linear.graph.json", "linear.py", "linear.safetensors", "linear.summary.json"]
+    assert written == [
+        ".relay2relax.json",
+        "linear.graph.json",
+        "linear.py",
+        "linear.safetensors",
+        "linear.summary.json",
+    ]
     summary = json.loads((out / "linear.summary.json").read_text())
     assert summary["result"] == 'R.Tensor(("d", 3), dtype="float32")'
     assert summary["relay_calls"] == 3
@@ -85,9 +91,9 @@ def test_many_params_in_the_script_are_spoken_of(
     from relay2relax.cli import convert
 
     monkeypatch.setattr(convert, "_MANY_BYTES", 59)
-    convert.run(model, params, tmp_path, "graph", True, None, [], as_json=False)
+    convert.run(model, params, tmp_path, "graph", True, None, [], force=False, as_json=False)
     assert "without it they are in linear.safetensors" in capsys.readouterr().err
-    convert.run(model, params, tmp_path, "graph", False, None, [], as_json=False)
+    convert.run(model, params, tmp_path, "graph", False, None, [], force=False, as_json=False)
     assert capsys.readouterr().err == ""
 
 
@@ -98,9 +104,10 @@ def test_export_writes_a_library(model: Path, params: Path, tmp_path: Path, boun
     flags = ["--bind-params"] if bound else []
     done = command("export", model, "--format", "c", "--params", params, "-o", out, *flags, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert sorted(f"wrote {path}" for path in out.iterdir()) == sorted(done.stdout.splitlines())
     expected = {"linear.h", "linear.c", "linear_kernels0.c", "main.c", "Makefile"}
-    assert {path.name for path in out.iterdir()} == expected | ({"linear_weights.bin"} if bound else set())
+    expected |= {"linear_weights.bin"} if bound else set()
+    assert {f"wrote {out / name}" for name in expected} == set(done.stdout.splitlines())
+    assert {path.name for path in out.iterdir()} == expected | {".relay2relax.json"}
     refused = command("export", model, "-o", tmp_path / "no", "--march", "pdp11", cwd=tmp_path)
     assert refused.returncode == 1
     assert not (tmp_path / "no").exists()

@@ -26,7 +26,7 @@ from relay2relax.backends.c.toolchain import Compiler, find_compiler
 from relay2relax.core.dtype import of_array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import running
-from relay2relax.core.output import Content, write_all
+from relay2relax.core.output import Content, Origin, OutputFolder
 from relay2relax.relax_ir.ir import expr as rx
 from relay2relax.tir.ir.stmt import PrimFunc
 
@@ -35,11 +35,22 @@ _OWN_FLAGS = ("-std=gnu11", "-fvisibility=hidden", "-w")
 
 
 def export_c(
-    program: rx.IRModule, folder: str | os.PathLike[str], name: str, march: str = "native"
+    program: rx.IRModule, folder: str | os.PathLike[str], name: str, march: str = "native", *, force: bool = False
 ) -> tuple[Path, ...]:
     """Write ``main`` of ``program`` as a C library into ``folder``, all files or none.
 
-    Return their paths.
+    Return their paths. Files that were not written here, or are another library's, are written over
+    only with ``force``.
+
+    Raises what :func:`library_files` does, and FileError where a file cannot be written.
+    """
+    target = OutputFolder(Path(folder), Origin("export_c", c_name(name)), force=force)
+    target.check([])
+    return target.write(library_files(program, name, march))
+
+
+def library_files(program: rx.IRModule, name: str, march: str = "native") -> dict[str, Content]:
+    """Return the files of ``main`` of ``program`` as a C library, by their names.
 
     ``name`` becomes a C identifier and begins the names of functions and files. ``march`` is the
     instruction set that the code is laid out for and that the Makefile names, as the C compiler
@@ -49,8 +60,7 @@ def export_c(
 
     Raises UnsupportedError where ``main`` is more than one block of tensor programs on tensors
     (branches, calls of functions, shapes that data decide) and for a list of other instruction
-    sets, CompilerError where there is no compiler or it does not know ``march``, FileError where a
-    file cannot be written.
+    sets, CompilerError where there is no compiler or it does not know ``march``.
     """
     from relay2relax.relax_ir.transform import LegalizeOps
 
@@ -87,11 +97,10 @@ def export_c(
         texts |= {f"{name}.h": header_text(whole), f"{name}.c": sets_text(whole, parts)}
         files[""] = [f"{name}.c"]
     texts["Makefile"] = makefile_text(name, files, "" if sets else march, _flags(compiler))
-    contents: dict[Path, Content] = {Path(folder) / file: text.encode() for file, text in texts.items()}
+    contents: dict[str, Content] = {file: text.encode() for file, text in texts.items()}
     if weights.kept or weights.sources:
-        contents[Path(folder) / f"{name}_weights.bin"] = weights.content()
-    write_all(contents)
-    return tuple(contents)
+        contents[f"{name}_weights.bin"] = weights.content()
+    return contents
 
 
 def _flags(compiler: Compiler) -> list[str]:

@@ -29,18 +29,18 @@ from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.ir.visit import all_expressions, loads
 
 
-def write_program(program: bc.Program, path: str | os.PathLike[str]) -> None:
+def write_program(program: bc.Program, path: str | os.PathLike[str], force: bool = False) -> None:
     """Write a program of target numpy or c, whole or not at all.
 
-    Raises FileError where the file cannot be written, UnsupportedError for what has no form in a
-    file.
+    Raises FileError where the file cannot be written, or would be written over another file without
+    ``force``, UnsupportedError for what has no form in a file.
     """
     writer = _Writer(program)
     constants = tuple(writer.constant(one) for one in program.constants)
     functions = tuple(writer.entry(one) for one in program.functions)
     target: Literal["numpy", "c"] = "c" if program.target == "c" else "numpy"
     header = f.Header(target, functions, constants, writer.script, writer.values.table())
-    write_archive(path, FORMAT, VERSION, to_plain(header), writer.tensors)
+    write_archive(path, FORMAT, VERSION, to_plain(header), writer.tensors, force)
 
 
 class _Writer:

@@ -34,3 +34,24 @@ OPTION = ErrorKind(
     parse_dims(["data=batch,_,_"])
     """,
 )
+OVERWRITE = ErrorKind(
+    "R2R-0920",
+    "a file would be lost",
+    """A file that is read is never written over, and a file that was not written here, or was changed since, only where
+    that is asked for: by `--force`, or by `force=True`. What was written here is known by a mark in the file, or by the
+    list `.relay2relax.json` in its folder.""",
+    """
+    from pathlib import Path
+    from relay2relax.core.output import OutputFile
+
+    Path("notes.txt").write_text("mine")
+    OutputFile(Path("notes.txt")).write(b"a result")
+    """,
+    """
+    from pathlib import Path
+    from relay2relax.core.output import OutputFile
+
+    Path("notes.txt").write_text("mine")
+    OutputFile(Path("result.txt")).write(b"a result")
+    """,
+)

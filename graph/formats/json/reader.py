@@ -59,6 +59,8 @@ def from_json(text: str) -> MSCGraph:
     Raises ParseError, naming the place in the document, where it is damaged or lacks the extras.
     """
     written = parse_json(text, _WHAT)
+    if isinstance(written, dict):
+        written.pop("written_by", None)  # the mark of a file
     head = read_value(written, document.Head, _WHAT).extra
     if head.version != document.VERSION:
         raise ParseError(

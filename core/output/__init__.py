@@ -1,0 +1,24 @@
+"""Where every command and every save function writes.
+
+:class:`OutputFile` is one file, :class:`OutputFolder` several files that belong together. Both
+appear whole or not at all, and neither writes over a file that was read to make it, or over one
+that was not written here (``marks.py``, ``manifest.py``).
+"""
+
+from relay2relax.core.output.content import Content, file_digest
+from relay2relax.core.output.file import OutputFile, write_all
+from relay2relax.core.output.folder import OutputFolder
+from relay2relax.core.output.manifest import MANIFEST, Origin
+from relay2relax.core.output.marks import is_marked, marked
+
+__all__ = [
+    "MANIFEST",
+    "Content",
+    "Origin",
+    "OutputFile",
+    "OutputFolder",
+    "file_digest",
+    "is_marked",
+    "marked",
+    "write_all",
+]

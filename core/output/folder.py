@@ -1,0 +1,150 @@
+"""Files that belong together, in a folder: all of them are written, or none.
+
+A folder that is not there is written aside and renamed. In a folder that is there, the new files
+are written aside, and then exchanged for the old ones by a journal (``journal.py``): where that is
+cut short, the next run puts the old ones back.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from relay2relax.core.errors import Diagnostic
+from relay2relax.core.errors.table import files
+from relay2relax.core.output import journal
+from relay2relax.core.output.claim import beside, claimed, clear_stale, make_folder
+from relay2relax.core.output.content import Content, committed, create, digest, file_digest, reported, settle
+from relay2relax.core.output.manifest import MANIFEST, Origin, Written, manifest_text, read_manifest
+from relay2relax.core.output.sacred import foreign, is_read, refuse
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFolder:
+    """A folder to write files into, and what they are made of.
+
+    ``reads`` are the files that are read meanwhile; none of them is ever written over, or removed.
+    Written over are files that the folder's list (``manifest.py``) names as this ``origin``'s, as
+    long as nobody has changed them; with ``force`` every file, links and folders excepted.
+
+    What the same origin wrote before, and does not write now, is removed.
+    """
+
+    path: Path
+    origin: Origin
+    reads: tuple[Path, ...] = ()
+    force: bool = False
+
+    def check(self, names: Iterable[str]) -> None:
+        """Put right what a run left that was cut short, and raise FileError where a file of
+        ``names`` must not be written over.
+
+        Files are not read for it: whether they were changed is seen when they are written.
+        """
+        with reported(self.path):
+            folder = Path(os.path.realpath(self.path))
+            clear_stale(beside(folder))
+            if folder.is_dir():
+                clear_stale(folder / journal.NAME, partial(journal.undo, folder))
+                refuse(self._problems(folder, names, whole=False))
+            elif os.path.lexists(folder):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(self.path))
+
+    def write(self, contents: Mapping[str, Content]) -> tuple[Path, ...]:
+        """Write the files, by their names, and return their paths.
+
+        Raises FileError where one of them must not be written over, or writing fails: the folder is
+        then as it was.
+        """
+        self.check(contents)
+        with reported(self.path):
+            folder = Path(os.path.realpath(self.path))
+            written = {name: Written(digest(content), self.origin) for name, content in contents.items()}
+            if not folder.is_dir():
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                aside = beside(folder)
+                with claimed(aside, make_folder):
+                    # Another process may have made the folder meanwhile.
+                    if not folder.is_dir():
+                        _fill(aside, {**contents, MANIFEST: manifest_text(written)})
+                        os.rename(aside, folder)
+                        committed(folder.parent)
+                        return tuple(self.path / name for name in contents)
+            aside = folder / journal.NAME
+            with claimed(aside, make_folder, partial(journal.undo, folder)):
+                self._exchange(folder, aside, contents, written)
+        return tuple(self.path / name for name in contents)
+
+    def _exchange(
+        self, folder: Path, aside: Path, contents: Mapping[str, Content], written: Mapping[str, Written]
+    ) -> None:
+        """Exchange the files of a folder that this process has claimed."""
+        refuse(self._problems(folder, contents, whole=True))
+        listed = read_manifest(folder) or {}
+        gone = [name for name in listed if name not in contents and self._is_stale(folder, name, listed[name])]
+        kept = {name: one for name, one in listed.items() if name not in gone and not self._is_ours(one)}
+        text = manifest_text({**kept, **written})
+        (aside / journal.NEW).mkdir()
+        _fill(aside / journal.NEW, {**contents, MANIFEST: text})
+        hashes = {name: one.sha256 for name, one in written.items()} | {MANIFEST: digest(text)}
+        journal.exchange(folder, hashes, gone)
+
+    def _is_ours(self, written: Written) -> bool:
+        return written.origin.command == self.origin.command and written.origin.is_model_of(self.origin)
+
+    def _is_stale(self, folder: Path, name: str, written: Written) -> bool:
+        """Whether a listed file is one that an earlier run of the same origin wrote, and nobody
+        changed or reads.
+        """
+        path = folder / name
+        return (
+            self._is_ours(written)
+            and path.parent == folder
+            and path.is_file()
+            and not path.is_symlink()
+            and is_read(path, self.reads, path) is None
+            and file_digest(path) == written.sha256
+        )
+
+    def _problems(self, folder: Path, names: Iterable[str], whole: bool) -> Iterator[Diagnostic]:
+        """Yield what is wrong with writing over the files that are there.
+
+        ``whole``: they are read.
+        """
+        listed = read_manifest(folder)
+        if listed is None and not self.force:
+            yield foreign(self.path / MANIFEST, "it is not a list of files that were written here")
+        for name in names:
+            path = folder / name
+            try:
+                mode = os.lstat(path).st_mode
+            except FileNotFoundError:
+                continue
+            shown = self.path / name
+            problem = is_read(path, self.reads, shown)
+            if problem is not None:
+                yield problem
+            elif not stat.S_ISREG(mode):
+                title = f"{shown} would be written over, and is not a regular file"
+                yield Diagnostic(title, help="write into another folder, with --out", kind=files.OVERWRITE)
+            elif not self.force:
+                yield from self._foreign(path, shown, (listed or {}).get(name), whole)
+
+    def _foreign(self, path: Path, shown: Path, written: Written | None, whole: bool) -> Iterator[Diagnostic]:
+        if written is None:
+            yield foreign(shown, "it was not written here")
+        elif not written.origin.is_model_of(self.origin):
+            yield foreign(shown, f"it was made of {written.origin.model}")
+        elif whole and file_digest(path) != written.sha256:
+            yield foreign(shown, "it was changed since it was written here")
+
+
+def _fill(folder: Path, contents: Mapping[str, Content]) -> None:
+    for name, content in contents.items():
+        create(folder / name, content)
+    settle(folder)

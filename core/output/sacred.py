@@ -1,0 +1,58 @@
+"""Which files are not written over, and what is said of them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from relay2relax.core.errors import Diagnostic, FileError
+from relay2relax.core.errors.table import files
+
+
+def refuse(problems: Iterable[Diagnostic]) -> None:
+    """Raise FileError with the problems, where there are any."""
+    found = list(problems)
+    if found:
+        raise FileError(found)
+
+
+def is_read(path: Path, reads: Iterable[Path], shown: Path) -> Diagnostic | None:
+    """Return what is wrong where ``path`` is one of the files that are read, under any name;
+    ``shown`` is what it is called.
+    """
+    try:
+        target = os.stat(path)
+    except OSError:
+        return None
+    # Writing to a terminal or a pipe takes nothing from who reads there.
+    if not stat.S_ISREG(target.st_mode):
+        return None
+    for read in reads:
+        try:
+            found = os.stat(read)
+        except OSError:
+            continue
+        if os.path.samestat(found, target):
+            title = f"{shown} is read and would be written over"
+            return Diagnostic(title, help="write somewhere else, with --out", kind=files.OVERWRITE)
+    return None
+
+
+def foreign(path: Path, why: str) -> Diagnostic:
+    """Return the mistake of writing over ``path``, which was not written here."""
+    advice = "write somewhere else, with --out; --force (in Python force=True) writes over it"
+    return Diagnostic(f"{path} would be written over: {why}", help=advice, kind=files.OVERWRITE)
+
+
+def is_foreign(path: Path, is_own: Callable[[Path], bool], shown: Path) -> Diagnostic | None:
+    """Return what is wrong where ``path`` is a file that ``is_own`` does not know.
+
+    Empty files hold nothing that could be lost. Raises OSError where the file cannot be read.
+    """
+    try:
+        empty = os.stat(path).st_size == 0
+    except FileNotFoundError:
+        return None
+    return None if empty or is_own(path) else foreign(shown, "it was not written here, or was changed since")
