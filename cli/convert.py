@@ -62,13 +62,7 @@ def run(
         beside = _Weights({} if bind_params else values)
         if beside.arrays and schedule:
             beside = _transformed(relax, main, module, values)
-        script, graph_json, weights_file, summary_json = _names(stem)
-        contents: dict[str, Content] = {
-            script: relax_ir.script_file(relax).encode(),
-            graph_json: graph.to_json(found).encode(),
-        }
-        if beside.arrays:
-            contents[weights_file] = beside.saved(relax_ir.script_names(main))
+        contents = _contents(stem, relax, main, graph.to_json(found), beside)
         summary = {
             "model": model.name,
             "via": via,
@@ -76,10 +70,10 @@ def run(
             "schedule": schedule,
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),
             **_described(relax, main, beside),
-            "files": [*sorted(contents), summary_json],
+            "files": [*sorted(contents), _names(stem)[-1]],
             "seconds": round(time.perf_counter() - start, 3),
         }
-        contents[summary_json] = (json.dumps(summary, indent=2) + "\n").encode()
+        contents[_names(stem)[-1]] = (json.dumps(summary, indent=2) + "\n").encode()
         written = folder.write(contents)
     if as_json:
         screen.print_json(summary)
@@ -90,6 +84,20 @@ def run(
 def _names(stem: str) -> tuple[str, str, str, str]:
     """Return what the files are called: script, graph, weights, summary."""
     return f"{stem}.py", f"{stem}.graph.json", f"{stem}.safetensors", f"{stem}.summary.json"
+
+
+def _contents(
+    stem: str, relax: relax_ir.IRModule, main: relax_ir.Function, graph_text: str, beside: _Weights
+) -> dict[str, Content]:
+    """Return all files but the summary, by their names."""
+    script, graph_json, weights, _ = _names(stem)
+    contents: dict[str, Content] = {
+        script: relax_ir.script_file(relax).encode(),
+        graph_json: graph_text.encode(),
+    }
+    if beside.arrays:
+        contents[weights] = beside.saved(relax_ir.script_names(main))
+    return contents
 
 
 def _described(relax: relax_ir.IRModule, main: relax_ir.Function, beside: _Weights) -> dict[str, object]:
