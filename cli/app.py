@@ -11,6 +11,8 @@ from typing import Annotated, Optional
 
 import typer
 
+from relay2relax.cli.limits import limited
+
 app = typer.Typer(
     name="relay2relax",
     help="Carry models out of Relay, the graph IR that Apache TVM removed, into Relax.",
@@ -90,6 +92,7 @@ Inputs = Annotated[Optional[Path], typer.Option("--inputs", help="Values for inp
 
 
 @app.command()
+@limited
 def convert(
     model: Model,
     params: Params = None,
@@ -124,6 +127,7 @@ def convert(
 
 
 @app.command()
+@limited
 def export(
     model: Model,
     params: Params = None,
@@ -156,6 +160,7 @@ def export(
 
 
 @app.command()
+@limited
 def compare(
     model: Model,
     params: Params = None,
@@ -180,6 +185,7 @@ def compare(
 
 
 @app.command()
+@limited
 def run(
     model: Model,
     params: Params = None,
@@ -207,6 +213,7 @@ def run(
 
 
 @app.command()
+@limited
 def inspect(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A Relay module, text or save_json file, or a TVMScript of Relax.")
@@ -283,7 +290,11 @@ def main() -> None:
     except Exception as error:
         from relay2relax.core.errors import Relay2RelaxError
 
+        if isinstance(error, MemoryError):
+            from relay2relax.core.limits import out_of_memory
+
+            error = out_of_memory("the command", error)
         if not isinstance(error, Relay2RelaxError):
-            raise
+            raise error
         print(error, f"more: relay2relax explain {error.code}", sep="\n\n", file=sys.stderr)
         sys.exit(1)

@@ -10,10 +10,13 @@ from relay2relax.core.errors import (
     Diagnostic,
     ExecutionError,
     FileError,
+    LimitError,
+    OutOfMemoryError,
     ParseError,
     Relay2RelaxError,
     UnsupportedError,
 )
+from relay2relax.core.limits import Limits
 from relay2relax.core.source import SourceRange, SourceText, Span
 from relay2relax.core.walk import post_order
 
@@ -26,6 +29,9 @@ __all__ = [
     "Diagnostic",
     "ExecutionError",
     "FileError",
+    "LimitError",
+    "Limits",
+    "OutOfMemoryError",
     "ParseError",
     "Relay2RelaxError",
     "SourceRange",

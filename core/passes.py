@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import files
+from relay2relax.core.limits import check
 
 # The module that a pass takes and returns: Relay's or Relax's.
 M = TypeVar("M")
@@ -146,6 +147,7 @@ class Pass(ABC, Generic[M]):
 
     def __call__(self, mod: M) -> M:
         """Run the pass under the eyes of the current context's instruments."""
+        check()
         instruments, info = PassContext.current().instruments, self.info
         if not info.required and not all(instrument.should_run(mod, info) for instrument in instruments):
             return mod

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TypeVar
 
+from relay2relax.core.limits import active
+
 Node = TypeVar("Node", bound=Hashable)
 
 
@@ -15,8 +17,10 @@ def post_order(roots: Iterable[Node], children: Callable[[Node], Iterable[Node]]
     order.
 
     Nodes are told apart by hash and equality, so identity-hashed nodes of a DAG are visited once
-    each. ``children`` must not describe a cycle; on a cycle the back edge is ignored.
+    each. ``children`` must not describe a cycle; on a cycle the back edge is ignored. Raises
+    LimitError where the limits around it are reached.
     """
+    budget = active()
     seen: set[Node] = set()
     for root in roots:
         if root in seen:
@@ -32,4 +36,6 @@ def post_order(roots: Iterable[Node], children: Callable[[Node], Iterable[Node]]
                     break
             else:
                 stack.pop()
+                if budget is not None:
+                    budget.check()
                 yield node

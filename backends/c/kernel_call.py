@@ -22,10 +22,12 @@ from relay2relax.backends.c.codegen.plan import ALIGNMENT
 from relay2relax.backends.c.codegen.program import Entry
 from relay2relax.backends.numpy.binding import bind_call, read_only
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
+from relay2relax.core.limits import empty
 from relay2relax.tir.arith.evaluate import extent_function
 from relay2relax.tir.ir.expr import PrimExpr, Var
 from relay2relax.tir.ir.stmt import PrimFunc
 
+_BYTE = np.dtype(np.uint8)
 # The C function of an entry: parameters, values of variables, constants, seconds by stage or None.
 EntryFunction: TypeAlias = Callable[[bytes, Union[bytes, None], int, Any], None]
 # So many arenas are kept for calls to come: one for each call that runs at a time.
@@ -65,9 +67,10 @@ class Times:
 
 
 class Arenas:
-    """Memory for temporaries: a call takes a piece, and gives it back."""
+    """Memory for temporaries of a function: a call takes a piece, and gives it back."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: str) -> None:
+        self._function = function
         self._free: list[tuple[int, int, Array]] = []
 
     def take(self, size: int) -> tuple[int, int, Array]:
@@ -77,7 +80,7 @@ class Arenas:
         except IndexError:
             piece = (-1, 0, _NOTHING)
         if piece[0] < size:
-            memory = aligned_bytes(size)
+            memory = aligned_bytes(size, self._function)
             piece = (size, memory.ctypes.data, memory)
         return piece
 
@@ -110,7 +113,7 @@ def kernel_call(entry: Entry, function: EntryFunction, constants: ConstantTable,
     # Bits that are zero in addresses that the processor reads as they are.
     unaligned = [numpy_dtype(buffer.dtype).alignment - 1 for buffer in func.buffers]
     pack = struct.Struct(f"{count + 1}P").pack
-    values_of, arenas, stages = _values_of(entry), Arenas(), len(entry.stages) + 1
+    values_of, arenas, stages = _values_of(entry), Arenas(func.name), len(entry.stages) + 1
     # Arrays and scalars of these kinds and shapes fit; what followed from the last extents.
     fitting: tuple[list[Any] | None, tuple[Any, ...]] = None, ()
     last = values_of([]) if not variables else _Values([], None, 0)
@@ -211,9 +214,12 @@ def number_bits(var: Var, value: float) -> int:
     return int(np.float64(value).view(np.int64))
 
 
-def aligned_bytes(size: int) -> Array:
-    """Return ``size`` bytes of memory whose address suits the widest vector."""
-    memory = np.empty(size + ALIGNMENT, np.uint8)
+def aligned_bytes(size: int, function: str) -> Array:
+    """Return ``size`` bytes of memory for ``function``, whose address suits the widest vector.
+
+    Raises OutOfMemoryError where there is not as much, LimitError where the limits do not allow it.
+    """
+    memory = empty((size + ALIGNMENT,), _BYTE, lambda: f"what {function} keeps meanwhile")
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + size]
 

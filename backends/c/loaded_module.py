@@ -137,7 +137,7 @@ class CompiledModule:
             if not arrays[number].flags.writeable:
                 raise read_only(entry.func, number)
         given = [in_order(array) for array in arrays]
-        arena = aligned_bytes(integer(entry.arena.size, values))
+        arena = aligned_bytes(integer(entry.arena.size, values), name)
         addresses = (ctypes.c_void_p * (len(given) + 1))(*(array.ctypes.data for array in given), arena.ctypes.data)
         numbers = (ctypes.c_int64 * max(len(entry.variables), 1))(*(number_bits(v, values[v]) for v in entry.variables))
         function(addresses, numbers, self._constant_tables[name].table, None)
@@ -155,11 +155,11 @@ def _bound(library: ctypes.CDLL, symbol: str) -> Any:
 
 def _prepare(library: ctypes.CDLL, entry: Entry, constants: Mapping[Buffer, Array]) -> ConstantTable:
     """Compute what an entry has computed ahead; return the table of what it keeps from then on."""
-    memory = aligned_bytes(integer(entry.prepared.size, {}))
+    memory = aligned_bytes(integer(entry.prepared.size, {}), entry.func.name)
     arrays = [np.ascontiguousarray(constants[buffer]) for buffer in entry.constants]
     if entry.ahead is not None:
         sources = [np.ascontiguousarray(constants[buffer]) for buffer in entry.sources]
-        scratch = aligned_bytes(integer(entry.scratch.size, {}))
+        scratch = aligned_bytes(integer(entry.scratch.size, {}), entry.func.name)
         _bound(library, entry.ahead)(None, None, _table([*sources, memory, scratch]), None)
     table = _table([*arrays, memory])
     return ConstantTable((*arrays, memory), table, ctypes.addressof(table))

@@ -13,11 +13,13 @@ import importlib.util
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +28,7 @@ from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.unit import Unit
 from relay2relax.backends.threads import processors
 from relay2relax.core.errors import CompilerError, Diagnostic, FileError
+from relay2relax.core.limits import Budget, active
 
 _FLAGS = (
     "-std=gnu11",
@@ -114,15 +117,41 @@ def _examine(command: tuple[str, ...], march: str) -> Compiler:
     return Compiler(command, version, macros, hashlib.sha256(text.encode()).hexdigest(), march)
 
 
-def _run(arguments: Sequence[str], title: str) -> str:
+def _run(arguments: Sequence[str], title: str, budget: Budget | None = None) -> str:
+    """Return what a command prints.
+
+    It has as long as ``budget`` leaves, and ends with what it has started.
+    """
+    # Compilers start programs of their own: with a group to themselves, all of them can be ended.
+    own_group = budget is not None and os.name == "posix"
     try:
-        done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", check=False)
+        process = subprocess.Popen(
+            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+            start_new_session=own_group,
+        )  # fmt: skip
     except OSError as error:
         raise CompilerError(Diagnostic(f"{title}: {error}", help=_HELP)) from error
-    if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines()[:20]
+    with process:
+        try:
+            printed, problem = process.communicate(timeout=None if budget is None else budget.remaining())
+        except BaseException as reason:
+            _end(process, own_group)
+            if budget is not None and isinstance(reason, subprocess.TimeoutExpired):
+                raise budget.expired().located(None, None, f"ran: {shlex.join(arguments)}") from None
+            raise
+    if process.returncode:
+        lines = (problem or printed).strip().splitlines()[:20]
         raise CompilerError(Diagnostic(title, notes=(f"ran: {shlex.join(arguments)}", *lines), help=_HELP))
-    return done.stdout
+    return printed
+
+
+def _end(process: subprocess.Popen[str], own_group: bool) -> None:
+    """Kill a process, and its group where that is its own."""
+    with suppress(ProcessLookupError):
+        if own_group:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
 
 
 def cache_folder() -> Path:
@@ -178,6 +207,7 @@ def _level(unit: Unit) -> str:
 
 
 def _build(compiler: Compiler, units: Sequence[Unit], folder: Path, target: Path) -> None:
+    budget = active()
     with tempfile.TemporaryDirectory(dir=folder) as work:
 
         def compile_unit(number: int) -> str:
@@ -185,7 +215,7 @@ def _build(compiler: Compiler, units: Sequence[Unit], folder: Path, target: Path
             source.write_text(units[number].text)
             flags = [*compiler.flags, _level(units[number])]
             arguments = [*compiler.command, *flags, "-c", str(source), "-o", str(product)]
-            _run(arguments, "the C compiler refused generated code")
+            _run(arguments, "the C compiler refused generated code", budget)
             return str(product)
 
         with ThreadPoolExecutor(processors()) as pool:
@@ -194,5 +224,5 @@ def _build(compiler: Compiler, units: Sequence[Unit], folder: Path, target: Path
             products = list(pool.map(compile_unit, order))
         linked = Path(work) / target.name
         arguments = [*compiler.command, "-shared", "-pthread", *products, "-o", str(linked), "-lm"]
-        _run(arguments, "the C compiler could not link generated code")
+        _run(arguments, "the C compiler could not link generated code", budget)
         os.replace(linked, target)

@@ -21,8 +21,9 @@ from relay2relax.backends.numpy.expr import Axis, Grid
 from relay2relax.backends.numpy.intrinsics import BINARY, REDUCE
 from relay2relax.backends.runtime.extern_calls import outside_statements
 from relay2relax.core.dtype import Array, numpy_dtype
-from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors import ExecutionError, LimitError
 from relay2relax.core.errors.table import running
+from relay2relax.core.limits import active, empty
 from relay2relax.ops.math.reduce import extreme
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, Call, PrimExpr, StringImm, Var, conjuncts
@@ -69,7 +70,7 @@ def evaluate_prim_func(
         for stmt in statements(func.body):
             if isinstance(stmt, BufferStore) and stmt.buffer in locked:
                 raise read_only(func, locked[stmt.buffer])
-    frame = _Frame(buffers, scope, outside_statements(func))
+    frame = _Frame(func.name, buffers, scope, outside_statements(func))
     for buffer in func.root_buffers:
         frame.allocate(buffer)
     with np.errstate(all="ignore"):
@@ -116,15 +117,27 @@ class _Frame:
     What calls functions by name is run ``stepwise``.
     """
 
-    def __init__(self, buffers: dict[Buffer, Array], scope: dict[Var, Any], stepwise: frozenset[Stmt]) -> None:
+    def __init__(
+        self, name: str, buffers: dict[Buffer, Array], scope: dict[Var, Any], stepwise: frozenset[Stmt]
+    ) -> None:
+        self.name = name
         self.buffers = buffers
         self.scope = scope
         self.stepwise = stepwise
+        self.budget = active()
 
     def allocate(self, buffer: Buffer) -> None:
         """Give ``buffer`` memory of undefined content."""
         shape = tuple(integer(extent, self.scope) for extent in buffer.shape)
-        self.buffers[buffer] = np.empty(shape, numpy_dtype(buffer.dtype))
+        self.buffers[buffer] = empty(shape, numpy_dtype(buffer.dtype), lambda: f"the buffer {buffer.name!r}")
+
+    def step(self, stmt: Stmt) -> None:
+        """Count a step; a limit that is reached is shown with the statement."""
+        if self.budget is not None:
+            try:
+                self.budget.step()
+            except LimitError as reached:
+                raise reached.located(None, None, f"in {self.name}, at `{_head(stmt)}`") from None
 
     def address(self, expr: PrimExpr) -> Array:
         """Return the memory that begins where ``expr`` says, as an array of one dimension."""
@@ -181,7 +194,7 @@ class _Frame:
                     self.run(otherwise)
             case While(condition, body):
                 while self.scalar(condition) and self.once(body):
-                    pass
+                    self.step(stmt)
             case Allocate(buffer, body, of):
                 if of is None:
                     self.allocate(buffer)
@@ -210,6 +223,7 @@ class _Frame:
             return
         for step in range(int(self.scalar(stmt.extent))):
             self.scope[stmt.var] = step
+            self.step(stmt)
             if not self.once(stmt.body):
                 return
 
@@ -366,6 +380,7 @@ class _Frame:
             return
         if not nest.reduced:
             for piece in _pieces(nest.axes, [a.var for a in nest.axes], _size):
+                self.step(nest.body)
                 self.store_all(nest.body, Grid(self.buffers, self.scope, piece))
             return
         source = _accumulation(nest.body)
@@ -384,6 +399,7 @@ class _Frame:
             return max(math.prod(axes[p].extent for p in grid.depends(f)) for f in factors)
 
         for piece in _pieces(nest.axes, order, cost):
+            self.step(nest.body)
             self.accumulate(nest, piece, op, buffer, indices, factors)
 
     def spatial(self, nest: _Nest) -> None:
@@ -399,6 +415,7 @@ class _Frame:
             self.spatial(replace(nest, body=nest.init))
         reduced = [axis for axis in nest.axes if axis.var in nest.reduced]
         for point in np.ndindex(*(axis.extent for axis in reduced)):
+            self.step(nest.body)
             for axis, offset in zip(reduced, point, strict=True):
                 self.scope[axis.var] = axis.begin + offset
             self.spatial(nest)
@@ -478,6 +495,18 @@ def _assign(grid: Grid, buffer: Buffer, indices: Sequence[PrimExpr], value: Any)
     positions = grid.positions(buffer, indices)
     shape = np.broadcast_shapes(*(np.shape(p) for p in positions))
     grid.buffers[buffer][positions] = np.broadcast_to(value, np.broadcast_shapes(shape, np.shape(value)))
+
+
+def _head(stmt: Stmt) -> str:
+    """Return what a statement begins with, as messages show it."""
+    match stmt:
+        case While(condition):
+            return f"while {condition}:"
+        case For(var, extent):
+            return f"for {var.name} in range({extent}):"
+        case BufferStore(buffer, indices):
+            return f"{buffer.name}[{', '.join(map(str, indices))}] = …"
+    return type(stmt).__name__
 
 
 def _is_simple(block: Block) -> bool:

@@ -16,8 +16,9 @@ from relay2relax.backends.relay.code import CallOperator
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import running
+from relay2relax.core.limits import empty
 from relay2relax.ops.common.shapes import any_type
-from relay2relax.ops.registry.evaluate import kernel_value
+from relay2relax.ops.registry.evaluate import call_text, kernel_value
 from relay2relax.ops.registry.lower import lower_call, lower_extents, unknown_extents, with_extents
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.table import relay_op
@@ -100,7 +101,7 @@ class CKernels:
             self._call((call.op, call.attrs, types, result), args, [extents])
             result = with_extents(result, [int(extent) for extent in extents])
         fields = result.fields if isinstance(result, TupleType) else (result,)
-        outputs = [_empty(field) for field in fields]
+        outputs = [_empty(field, call, args) for field in fields]
         self._call((call.op, call.attrs, types, result), args, outputs)
         return tuple(outputs) if isinstance(result, TupleType) else outputs[0]
 
@@ -112,7 +113,7 @@ class CKernels:
         opened = tuple(_opened(one, values) for one in types)
         result = call.op.infer(call.attrs, *opened)
         parts = result.fields if isinstance(result, TupleType) else (result,)
-        outputs = [_empty(_closed(part, values)) for part in parts]
+        outputs = [_empty(_closed(part, values), call, args) for part in parts]
         key = (call.op, call.attrs, types, result)
         if key not in self._compiled:
             func = lower_call(call.op, call.attrs, opened, result, re.sub("[^A-Za-z0-9]", "_", call.op.name))
@@ -226,6 +227,7 @@ def _parts(ty: Type) -> object:
     return tuple(map(_parts, ty.fields)) if isinstance(ty, TupleType) else ty
 
 
-def _empty(ty: Type) -> Array:
+def _empty(ty: Type, call: CallOperator, args: Sequence[Any]) -> Array:
     assert isinstance(ty, TensorType)
-    return np.empty([static(extent) or 0 for extent in ty.shape], numpy_dtype(ty.dtype))
+    shape = [static(extent) or 0 for extent in ty.shape]
+    return empty(shape, numpy_dtype(ty.dtype), lambda: call_text(call.op, args))

@@ -17,6 +17,7 @@ from relay2relax.backends.relay.code import (
     Code,
     Fail,
     Field,
+    Instruction,
     Jump,
     JumpUnless,
     JumpUnlessMade,
@@ -32,8 +33,9 @@ from relay2relax.backends.relay.code import (
     with_inner,
 )
 from relay2relax.backends.relay.values import AdtValue, RefValue
-from relay2relax.core.errors import Diagnostic, ExecutionError
+from relay2relax.core.errors import Diagnostic, ExecutionError, LimitError, OutOfMemoryError
 from relay2relax.core.errors.table import running
+from relay2relax.core.limits import Budget, active, out_of_memory
 from relay2relax.ops.registry.record import OpError
 from relay2relax.relay_ir.ir.expr import Constructor, Expr
 from relay2relax.relay_ir.ir.module import IRModule
@@ -112,15 +114,18 @@ class Machine:
     def run(self, closure: Closure, args: Sequence[object]) -> Any:
         """Return the result of calling ``closure``."""
         _called(closure, args)
-        with np.errstate(all="ignore"):
-            return self._run(closure, args)
+        try:
+            with np.errstate(all="ignore"):
+                return self._run(closure, args)
+        except MemoryError as problem:
+            raise out_of_memory(f"@{closure.code.name}", problem) from problem
 
     def _run(self, closure: Closure, args: Sequence[object]) -> Any:
-        observe = self.observe
+        observe, budget = self.observe, active()
         callers: list[_Caller] = []
         code, registers, at = closure.code, _enter(closure, args), 0
         while True:
-            instruction = code.instructions[at]
+            instruction = code.instructions[at] if budget is None else self._counted(budget, code, at)
             match instruction:
                 case CallOperator(target, expr=expr):
                     registers[target] = self._operated(instruction, registers)
@@ -188,6 +193,22 @@ class Machine:
             return self.kernels.run(call, values)
         except OpError as problem:
             raise self._refused(call, values, problem) from problem
+        except (LimitError, OutOfMemoryError) as problem:
+            raise problem.located(self.mod.locations.get(call.expr), self.mod.source) from problem
+
+    def _counted(self, budget: Budget, code: Code, at: int) -> Instruction:
+        """Return the instruction ``at``, counted as a step.
+
+        A limit that is reached is shown there, or at the nearest that the program shows.
+        """
+        try:
+            budget.step()
+            return code.instructions[at]
+        except LimitError as reached:
+            nearest = (*code.instructions[at::-1], *code.instructions[at:])
+            places = (self.mod.locations.get(one.expr) for one in nearest if hasattr(one, "expr"))
+            where = next((place for place in places if place is not None), None)
+            raise reached.located(where, self.mod.source, f"in @{code.name}") from None
 
     def _unmatched(self, value: object, expr: Expr) -> ExecutionError:
         title = f"no clause of this match fits {value!r}"

@@ -17,6 +17,7 @@ from relay2relax.backends.vm.shape_heap import EQUAL, EQUAL_SLOT, LOAD, STORE
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import Diagnostic, ExecutionError
 from relay2relax.core.errors.table import running
+from relay2relax.core.limits import empty
 from relay2relax.ops.tensor import inspection
 
 
@@ -28,6 +29,7 @@ class Closure:
     captured: tuple[object, ...]
 
 
+_BYTE = np.dtype(np.uint8)
 # The shape heap of a function; None of one that needs none.
 Heap: TypeAlias = Optional[list[int]]
 
@@ -148,16 +150,13 @@ def alloc_shape_heap(_machine: object, size: int) -> list[int]:
 def alloc_storage(_machine: object, size: ShapeTuple, _device: int, _dtype: DataType, _scope: str) -> Array:
     """Return memory of ``size`` bytes.
 
-    Raises ExecutionError where there is none, or an extent is negative.
+    Raises OutOfMemoryError where there is not as much, LimitError where the limits do not allow it,
+    ExecutionError where the size is negative.
     """
-    try:
-        (extent,) = size
-        return np.empty(extent, np.uint8)
-    except (MemoryError, OverflowError, TypeError, ValueError) as problem:
-        why = "an extent is negative" if any(one < 0 for one in size) else "there is not so much"
-        raise ExecutionError(
-            f"{', '.join(map(str, size))} bytes of memory are asked for; {why}", kind=running.VALUE
-        ) from problem
+    if len(size) != 1 or size[0] < 0:
+        asked = ", ".join(map(str, size))
+        raise ExecutionError(f"({asked}) bytes of memory are asked for: an extent is negative", kind=running.VALUE)
+    return empty(size, _BYTE, lambda: "a tensor")
 
 
 def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: DataType) -> Array:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, Union
 import numpy as np
 
 from relay2relax.backends.runtime.virtual_machine import Function
+from relay2relax.core.limits import active, out_of_memory
 
 # So many different shapes are remembered.
 _MOST_SHAPES = 256
@@ -46,7 +47,8 @@ class DirectCall:
     def __call__(self, *args: Any, **named: object) -> object:
         """Run the function; results share memory with nothing."""
         dtypes = self._dtypes
-        if named or len(args) != len(dtypes):
+        # Limits are looked at in the machine.
+        if named or len(args) != len(dtypes) or active() is not None:
             return self._through(*args, **named)
         for value, dtype in zip(args, dtypes):  # noqa: B905  (the lengths have been compared)
             if type(value) is not np.ndarray or value.dtype is not dtype:
@@ -55,12 +57,15 @@ class DirectCall:
         plan = self._seen.get(shapes)
         if plan is None:
             return self._first(args, shapes)
-        if self._order is None:
-            result = np.empty(*plan[0])
-            self._kernel(*args, result)
-            return result
-        results = [np.empty(shape, dtype) for shape, dtype in plan]
-        self._kernel(*args, *results)
+        try:
+            if self._order is None:
+                result = np.empty(*plan[0])
+                self._kernel(*args, result)
+                return result
+            results = [np.empty(shape, dtype) for shape, dtype in plan]
+            self._kernel(*args, *results)
+        except MemoryError as problem:
+            raise out_of_memory("the results of a kernel", problem) from problem
         return tuple([results[place] for place in self._order])
 
     def _first(self, args: Sequence[object], shapes: _Shapes) -> object:

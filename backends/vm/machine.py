@@ -20,11 +20,13 @@ from relay2relax.backends.vm.builtins import Closure
 from relay2relax.backends.vm.conversion import base, bases, convert, own
 from relay2relax.backends.vm.direct import DirectCall
 from relay2relax.backends.vm.function_spec import FunctionSpec, TensorForm, ValueForm
+from relay2relax.backends.vm.instruction_place import describe_place
 from relay2relax.backends.vm.resolve import Callee, names_looked_up, resolve
 from relay2relax.backends.vm.steps import CLOSURE, Step, StepWriter
 from relay2relax.core.dtype import numpy_dtype
-from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors import ExecutionError, LimitError, OutOfMemoryError
 from relay2relax.core.errors.table import running
+from relay2relax.core.limits import active, out_of_memory
 
 if TYPE_CHECKING:
     from relay2relax.backends.c.loaded_module import CompiledModule
@@ -138,39 +140,54 @@ class BytecodeMachine:
         steps = function.steps
         counter = function.start(registers)
         frames: list[tuple[list[object], tuple[Step, ...], int, int]] = []
-        while True:
-            kind, target, places, register, number = steps[counter]
-            match kind:
-                case 0:
-                    registers[register] = target(*[registers[place] for place in places])
-                    counter += 1
-                case 1 | 5:
-                    given = [registers[place] for place in places]
-                    if number == CLOSURE:
-                        number, given = _callee(given)
-                    callee = self._functions[number]
-                    if callee is None:
-                        registers[register] = self._called(number, given)
+        budget = active()
+        try:
+            while True:
+                kind, target, places, register, number = steps[counter]
+                if budget is not None:
+                    budget.step()
+                match kind:
+                    case 0:
+                        registers[register] = target(*[registers[place] for place in places])
                         counter += 1
-                        continue
-                    _check_count(callee, given)
-                    # A call whose result is the caller's needs nothing of the caller any more:
-                    # loops run in one frame.
-                    if kind == 1:
-                        frames.append((registers, steps, counter + 1, register))
-                    registers = list(callee.registers)
-                    registers[: len(given)] = given
-                    steps, counter = callee.steps, callee.start(registers)
-                case 2:
-                    result = registers[register]
-                    if not frames:
-                        return result
-                    registers, steps, counter, destination = frames.pop()
-                    registers[destination] = result
-                case 3:
-                    counter = number
-                case _:
-                    counter = counter + 1 if registers[register] else number
+                    case 1 | 5:
+                        given = [registers[place] for place in places]
+                        if number == CLOSURE:
+                            number, given = _callee(given)
+                        callee = self._functions[number]
+                        if callee is None:
+                            registers[register] = self._called(number, given)
+                            counter += 1
+                            continue
+                        _check_count(callee, given)
+                        # A call whose result is the caller's needs nothing of the caller any more:
+                        # loops run in one frame.
+                        if kind == 1:
+                            frames.append((registers, steps, counter + 1, register))
+                        registers = list(callee.registers)
+                        registers[: len(given)] = given
+                        steps, counter = callee.steps, callee.start(registers)
+                    case 2:
+                        result = registers[register]
+                        if not frames:
+                            return result
+                        registers, steps, counter, destination = frames.pop()
+                        registers[destination] = result
+                    case 3:
+                        counter = number
+                    case _:
+                        counter = counter + 1 if registers[register] else number
+        except (LimitError, OutOfMemoryError) as problem:
+            raise problem.located(None, None, self._place(steps, counter)) from problem
+        except MemoryError as problem:
+            raise out_of_memory(self._place(steps, counter).removeprefix("in "), problem) from problem
+
+    def _place(self, steps: tuple[Step, ...], counter: int) -> str:
+        """Return in words where a step is: its function, and what it calls."""
+        for ready, entry in zip(self._functions, self._entries, strict=True):
+            if ready is not None and ready.steps is steps and isinstance(entry, bc.VMFunction):
+                return describe_place(self._entries, entry, counter)
+        return "in the program"
 
     def _called(self, number: int, given: Sequence[object]) -> object:
         """Call an entry of the table that is no Relax function, as a value."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -109,7 +110,7 @@ def _write(build: NativeBuild) -> NativeBuild:
 
 
 def _compile(build: NativeBuild) -> NativeBuild:
-    return replace(build, compiled=build.beside.submit(compile_object, build.units))
+    return replace(build, compiled=build.beside.submit(copy_context().run, compile_object, build.units))
 
 
 def _link(build: NativeBuild) -> NativeBuild:

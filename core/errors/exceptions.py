@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from typing_extensions import Self
+
 from relay2relax.core.errors.kind import ErrorKind
-from relay2relax.core.errors.table import files, general, reading, running, translating
+from relay2relax.core.errors.table import files, general, limits, reading, running, translating
 from relay2relax.core.source import SourceRange, SourceText
 
 
@@ -80,6 +82,14 @@ class Relay2RelaxError(Exception):
         kind = self.diagnostics[0].kind if self.diagnostics else None
         return (kind or type(self).kind).code
 
+    def located(self, where: SourceRange | None, source: SourceText | None, *notes: str) -> Self:
+        """Return the error with a place, and ``notes``, for mistakes that have neither."""
+        found = [
+            one if one.where is not None or one.notes else replace(one, where=where, notes=notes)
+            for one in self.diagnostics
+        ]
+        return type(self)(found, source)
+
 
 class ParseError(Relay2RelaxError):
     """A text, JSON document or binary file does not have the form its format demands."""
@@ -109,6 +119,18 @@ class ExecutionError(Relay2RelaxError):
     """A program could not be run: wrong arguments, a missing function, a failing check."""
 
     kind = running.EXECUTION
+
+
+class OutOfMemoryError(ExecutionError):
+    """The system has not as much memory as a program needs."""
+
+    kind = limits.NO_MEMORY
+
+
+class LimitError(Relay2RelaxError):
+    """A limit of :class:`relay2relax.Limits` is reached."""
+
+    kind = limits.STEPS
 
 
 class CompilerError(Relay2RelaxError):

@@ -4,33 +4,100 @@ takes them.
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.limits import Budget, active, out_of_memory
 from relay2relax.ops.registry.lower import Origin
 from relay2relax.ops.registry.record import A, OpDef, OpError
-from relay2relax.ops.registry.types import TensorType, TupleType, show
+from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir.arith.evaluate import integer
-from relay2relax.tir.extent import as_prim
+from relay2relax.tir.extent import as_prim, static
 from relay2relax.tir.ir.expr import FloatImm, PrimExpr, Var
+
+# Shape and dtype of each tensor.
+_Results: TypeAlias = "list[tuple[tuple[int, ...], np.dtype[np.generic]]]"
 
 
 def kernel_value(op: OpDef[A], attrs: A, args: Sequence[Any]) -> Any:
     """Return the value of a call of arrays, by the record's numpy kernel.
 
     Raises OpError for arguments that the kernel cannot take: Relay's rules look less closely at
-    some calls, and shapes that are open beforehand may not fit.
+    some calls, and shapes that are open beforehand may not fit. Raises LimitError where the result
+    is larger than the limits allow, OutOfMemoryError where the system has no memory for it.
     """
+    budget = active()
+    if budget is not None:
+        _allow(budget, op, attrs, args)
     try:
         with np.errstate(all="ignore"):
             return op.numpy(attrs, *args)
-    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
-        given = ", ".join(map(_described, args))
-        raise OpError(f"{op.name} cannot be computed of {given}: {error}") from error
+    except MemoryError as error:
+        raise out_of_memory(call_text(op, args), error) from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        size = _size(_results(op, attrs, args))
+        if size > sys.maxsize:  # numpy says so in other words than where memory is merely too small
+            raise out_of_memory(call_text(op, args), error, size) from error
+        raise OpError(f"{op.name} cannot be computed of {_given(args)}: {error}") from error
+
+
+def call_text(op: OpDef[A], args: Sequence[object]) -> str:
+    """Return an operator and its arguments' types, for messages."""
+    return f"{op.name} of {_given(args)}" if args else op.name
+
+
+def _allow(budget: Budget, op: OpDef[A], attrs: A, args: Sequence[object]) -> None:
+    """Raise LimitError where the results of a call are too large."""
+    results = _results(op, attrs, args)
+    for shape, _ in results:
+        budget.extent(shape, lambda: f"the result of {call_text(op, args)}")
+    budget.allocate(_size(results), lambda: call_text(op, args))
+
+
+def _size(results: _Results) -> int:
+    """Return how many bytes results need."""
+    return sum(math.prod(shape) * dtype.itemsize for shape, dtype in results)
+
+
+def _results(op: OpDef[A], attrs: A, args: Sequence[object]) -> _Results:
+    """Return shape and dtype of each result that types alone tell."""
+    try:
+        pending = [op.infer(attrs, *map(_type_of, args))]
+    except (Relay2RelaxError, LookupError, TypeError, ValueError):
+        return []  # What the operator refuses it says itself, in its own words.
+    found = []
+    while pending:
+        match pending.pop():
+            case TupleType(fields):
+                pending.extend(fields)
+            case TensorType(shape, dtype):
+                known = [static(extent) for extent in shape]
+                if None not in known:
+                    found.append((tuple(extent for extent in known if extent is not None), numpy_dtype(dtype)))
+    return found
+
+
+def _type_of(arg: object) -> Type | tuple[int, ...]:
+    """Return what the type rule takes for an argument: a type, or the extents of a shape."""
+    match arg:
+        case np.ndarray() | np.generic():
+            return TensorType(arg.shape, of_array(np.asarray(arg)))
+        case tuple() if all(isinstance(one, (int, np.integer)) for one in arg) and arg:
+            return tuple(map(int, arg))
+        case tuple():
+            return TupleType(tuple(one for one in map(_type_of, arg) if isinstance(one, Type)))
+    raise TypeError(f"{type(arg).__name__} has no type")
+
+
+def _given(args: Sequence[object]) -> str:
+    return ", ".join(map(_described, args))
 
 
 def _described(arg: object) -> str:

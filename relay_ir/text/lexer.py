@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from relay2relax.core.errors import Diagnostic, ErrorKind, ParseError
+from relay2relax.core.errors import Diagnostic, ErrorKind, LimitError, ParseError
 from relay2relax.core.errors.table import reading
+from relay2relax.core.limits import Budget, active
 from relay2relax.core.source import SequentialSpan, SourceRange, SourceText, Span
 
 # A comment without a comment inside. After a ``*`` that does not close it TVM skips one character,
@@ -92,7 +93,8 @@ class Lexer:
     """
 
     __slots__ = (
-        "bare_float", "depth", "end", "kind", "previous_end", "problems", "release", "source", "start", "text", "value",
+        "bare_float", "budget", "depth", "end", "kind", "previous_end", "problems", "release", "source", "start",
+        "text", "value",
     )  # fmt: skip
 
     def __init__(self, source: SourceText, start: int = 0) -> None:
@@ -104,11 +106,14 @@ class Lexer:
         self.bare_float = ""  # the dtype of a float without suffix, where the dialect has such
         self.kind = self.value = ""
         self.depth = 0
+        self.budget = active()
         self.advance()
 
     def advance(self) -> None:
         """Go on to the next token."""
         self.previous_end = self.end
+        if self.budget is not None:
+            self._ask(self.budget)
         while True:
             found = _TOKEN(self.text, self.end)
             assert found is not None  # the last alternative takes anything
@@ -128,6 +133,13 @@ class Lexer:
                 if kind == "bad":
                     self._bad()
             return
+
+    def _ask(self, budget: Budget) -> None:
+        """Raise LimitError, at the current token, where a limit is reached."""
+        try:
+            budget.check()
+        except LimitError as reached:
+            raise reached.located(self.where(), self.source) from None
 
     def peek(self) -> str:
         """Return the kind of the token after the current one (``name`` for keywords)."""

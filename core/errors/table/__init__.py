@@ -18,6 +18,7 @@ AREAS = (
     "tensor_programs",
     "translating",
     "running",
+    "limits",
     "files",
     "general",
 )

@@ -276,7 +276,10 @@ def main(k: R.Prim("int64"), x: R.Tensor((4,), dtype="float32")):
         target,
     )["main"]
     assert main(2, ones(4)).tolist() == [0.0, 0.0]
-    with pytest.raises(Relay2RelaxError, match=r"bytes of memory are asked for|zeros cannot be computed"):
+    with pytest.raises(
+        Relay2RelaxError,
+        match=r"needs .* bytes(.|\n)*zeros|zeros.* needs|bytes of memory are asked for|zeros cannot be computed",
+    ):
         main(extent, ones(4))
 
 
