@@ -35,17 +35,22 @@ def print_json(document: object) -> None:
 
 
 def report_table(report: Report) -> str:
-    """Return the comparison as a table of plain text, one row per output and program."""
-    head = ("program", "backend", "output", "max abs", "max rel", "ULPs", "verdict")
+    """Return the comparison as a table of plain text, one row per output and program.
+
+    Errors are given as they are, as a share of the largest value (``of scale``), and in units of
+    the last place; ``allowed`` is the tolerance, ``x`` in it what was expected.
+    """
+    head = ("program", "backend", "output", "max abs", "of scale", "ULPs", "verdict", "allowed")
     rows = [
         (
             row.program,
             row.backend,
             str(row.output),
             f"{row.difference.max_abs:.3g}",
-            f"{row.difference.max_rel:.3g}",
+            f"{row.difference.of_scale:.3g}",
             f"{row.difference.max_ulp:.3g}",
-            "agrees" if row.difference.agrees else f"DIFFERS: {row.difference.reason}",
+            "agrees" if row.difference.agrees else "DIFFERS",
+            row.difference.allowed if row.difference.agrees else row.difference.reason,
         )
         for row in report.rows
     ]

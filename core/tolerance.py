@@ -26,9 +26,39 @@ MODEL_REDUCTION = 65536
 
 
 @dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a result may be off: ``absolute + relative * |expected|``.
+
+    Where it is ``scaled``, the largest magnitude among the expected values is added to
+    ``|expected|``. ``why`` says where the numbers come from.
+    """
+
+    relative: float
+    absolute: float = 0.0
+    scaled: bool = False
+    why: str = "as asked for"
+
+    def allowed(self, size: Array, scale: float) -> Array:
+        """Return what each value of magnitude ``size`` may be off by."""
+        return np.asarray(self.absolute + self.relative * (size + (scale if self.scaled else 0.0)))
+
+    def text(self, scale: float) -> str:
+        """Return the tolerance in words: ``x`` is what is expected, of at most ``scale``."""
+        size = f"|x|+{scale:.3g}" if self.scaled else "|x|"
+        parts = [f"{self.absolute:.2g}"] if self.absolute else []
+        parts += [f"{self.relative:.2g} of {size}"] if self.relative or not parts else []
+        return f"{' + '.join(parts)}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
-    """How two arrays differ: largest absolute and relative error, ULPs, and whether that is within
-    the tolerance.
+    """How two arrays differ, and whether that is within the tolerance.
+
+    ``max_abs``  the largest error.
+    ``max_rel``  the largest error as a share of the value that was expected there.
+    ``max_ulp``  the same in units of the last place.
+    ``scale``    the largest magnitude among the finite expected values.
+    ``allowed``  the tolerance in words.
     """
 
     max_abs: float
@@ -36,6 +66,13 @@ class Difference:
     max_ulp: float
     agrees: bool
     reason: str = ""
+    scale: float = 0.0
+    allowed: str = ""
+
+    @property
+    def of_scale(self) -> float:
+        """The largest error as a share of the largest magnitude: 0 where both are."""
+        return self.max_abs / self.scale if self.scale else self.max_abs
 
 
 def bound(dtype: str, reduction: int) -> float:
@@ -47,20 +84,42 @@ def bound(dtype: str, reduction: int) -> float:
     return _EPSILON[dtype] * (16 + 4 * float(np.sqrt(reduction)))
 
 
-def difference(actual: Array, expected: Array, reduction: int = 1) -> Difference:
-    """Compare ``actual`` with ``expected``; dtype and shape must be the same."""
+def tolerance_of(dtype: str, reduction: int) -> Tolerance:
+    """Return the tolerance for ``dtype`` after sums of ``reduction`` terms."""
+    if not is_float(dtype):
+        return Tolerance(0.0, why=dtype)
+    return Tolerance(bound(dtype, reduction), scaled=True, why=f"{dtype}, {reduction} terms")
+
+
+def difference(actual: Array, expected: Array, reduction: int = 1, tolerance: Tolerance | None = None) -> Difference:
+    """Compare ``actual`` with ``expected``; dtype and shape must be the same.
+
+    Without a ``tolerance`` the dtype and the length of the sums decide.
+    """
     if actual.shape != expected.shape:
         return Difference(np.inf, np.inf, np.inf, False, f"shape {actual.shape}, expected {expected.shape}")
     dtype = of_array(expected)
     if of_array(actual) != dtype:
         return Difference(np.inf, np.inf, np.inf, False, f"dtype {of_array(actual)}, expected {dtype}")
+    limit = tolerance or tolerance_of(dtype, reduction)
     if actual.size == 0 or np.array_equal(actual, expected):
-        return Difference(0.0, 0.0, 0.0, True)
-    if not is_float(dtype):
+        return Difference(0.0, 0.0, 0.0, True, scale=_scale(expected), allowed=limit.text(_scale(expected)))
+    if not is_float(dtype) and tolerance is None:
         gap = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
         wrong = int(np.count_nonzero(actual != expected))
-        return Difference(float(gap.max()), np.inf, np.inf, False, f"{wrong} of {actual.size} elements differ")
-    a, e = actual.astype(np.float64), expected.astype(np.float64)
+        reason = f"{wrong} of {actual.size} elements differ"
+        return Difference(float(gap.max()), np.inf, np.inf, False, reason, _scale(expected), limit.text(0.0))
+    return _float_difference(actual.astype(np.float64), expected.astype(np.float64), dtype, limit)
+
+
+def _scale(expected: Array) -> float:
+    """Return the largest finite magnitude."""
+    size = np.abs(expected.astype(np.float64))
+    return float(np.max(size, initial=0.0, where=np.isfinite(size)))
+
+
+def _float_difference(a: Array, e: Array, dtype: str, limit: Tolerance) -> Difference:
+    """Compare numbers of ``dtype``, given in double precision."""
     same = (a == e) | (np.isnan(a) & np.isnan(e))
     finite = np.isfinite(a) & np.isfinite(e)
     if not bool((same | finite).all()):
@@ -68,8 +127,9 @@ def difference(actual: Array, expected: Array, reduction: int = 1) -> Difference
     gap = np.where(same, 0.0, np.abs(np.where(finite, a, 0.0) - np.where(finite, e, 0.0)))
     size = np.where(finite, np.abs(e), 0.0)
     scale = float(size.max())
-    agrees = bool((gap <= bound(dtype, reduction) * (size + scale)).all())
+    agrees = bool((gap <= limit.allowed(size, scale)).all())
     relative = float((gap / np.maximum(size, np.finfo(np.float64).tiny)).max())
-    spacing = np.maximum(size, 2.0**-126 if dtype == "float32" else np.finfo(np.float64).tiny) * _EPSILON[dtype]
-    reason = "" if agrees else f"beyond {bound(dtype, reduction):.2g} of the largest magnitude {scale:.3g}"
-    return Difference(float(gap.max()), relative, float((gap / spacing).max()), agrees, reason)
+    spacing = np.maximum(size, 2.0**-126 if dtype == "float32" else np.finfo(np.float64).tiny) * _EPSILON.get(dtype, 1)
+    reason = "" if agrees else f"beyond {limit.text(scale)}"
+    ulps = float((gap / spacing).max())
+    return Difference(float(gap.max()), relative, ulps, agrees, reason, scale, limit.text(scale))

@@ -5,25 +5,26 @@ by output.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
 from relay2relax import backends as running
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import CompilerError
-from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, difference
+from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, Tolerance, difference
 from relay2relax.core.tvm_installation import tvm_available
 from relay2relax.relay_ir import IRModule, infer_type
 from relay2relax.translator.arguments import flatten, make_arguments
 from relay2relax.translator.as_tensorir import calls_as_tensorir
 from relay2relax.translator.bisection import first_difference
+from relay2relax.translator.expected import in_order
 from relay2relax.translator.pipeline import Dims, lower_to_tir, via_graph
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One output of one program on one backend, against Relay on numpy."""
+    """One output of one program on one backend, against the reference."""
 
     program: str
     backend: str
@@ -51,7 +52,7 @@ class Report:
         """Return the report as plain values."""
 
         def plain(row: Row) -> dict[str, object]:
-            values = asdict(row.difference)
+            values = {**asdict(row.difference), "of_scale": row.difference.of_scale}
             return {
                 "program": row.program, "backend": row.backend, "output": row.output,
                 **{k: (None if isinstance(v, float) and not np.isfinite(v) else v) for k, v in values.items()},
@@ -90,50 +91,64 @@ def compare(
     backends: Sequence[str] = ("numpy", "c"),
     per_node: bool = False,
     dims: Dims | None = None,
+    expected: Mapping[str, Array] | Sequence[Array] | None = None,
+    tolerance: Tolerance | None = None,
 ) -> Report:
     """Run ``mod`` as Relay and as both translations, and compare with Relay on the numpy backend.
 
     The reference is Relay executed directly, and not one of the translations: both go through the
-    graph, so a mistake there would be in both.
+    graph, so a mistake there would be in both. Where ``expected`` gives outputs that were recorded
+    elsewhere, those of an old TVM say, they are the reference, and Relay on numpy is compared as
+    well; names that hold numbers say which output is which, else the order.
 
     ``params`` and ``inputs`` give values by parameter name; the rest is drawn from ``seed``. Relay
     runs on every backend but tvm, which has no Relay any more. ``per_node`` compares intermediate
-    values as well and names the first node that differs. Raises what translating, building or
+    values as well and names the first node that differs. How close outputs must be follows from
+    their dtype, or is the ``tolerance`` that is asked for. Raises what translating, building or
     running raises.
     """
     if not mod.types:
         mod = infer_type(mod, declare_results=True)
     arguments = make_arguments(mod, {**(params or {}), **(inputs or {})}, seed)
-    expected = flatten(running.create_executor("debug", mod, backend="numpy").evaluate()(*arguments))
-    rows: list[Row] = []
-
-    def add(program: str, backend: str, result: object) -> None:
-        actual = flatten(result)
-        if len(actual) != len(expected):
-            reason = f"{len(actual)} outputs, expected {len(expected)}"
-            rows.append(Row(program, backend, 0, Difference(np.inf, np.inf, np.inf, False, reason)))
-            return
-        for index, (one, other) in enumerate(zip(actual, expected, strict=True)):
-            rows.append(Row(program, backend, index, difference(one, other, MODEL_REDUCTION)))
-
+    direct = flatten(running.create_executor("debug", mod, backend="numpy").evaluate()(*arguments))
+    sheet = _Sheet(direct if expected is None else in_order(expected, len(direct)), tolerance)
+    if expected is not None:
+        sheet.add("relay", "numpy", direct)
     for backend in backends:
         if backend not in ("numpy", "tvm"):
-            add(
-                "relay",
-                backend,
-                running.create_executor("debug", mod, backend=backend).evaluate()(*arguments),
-            )
-    notes = [f"output {index}: {said}" for index, one in enumerate(expected) if (said := _weakness(one))]
+            relay = running.create_executor("debug", mod, backend=backend).evaluate()
+            sheet.add("relay", backend, relay(*arguments))
+    notes = [f"output {index}: {said}" for index, one in enumerate(sheet.expected) if (said := _weakness(one))]
     for program, translate in (("lower_to_tir", lower_to_tir), ("via_graph", via_graph)):
         relax = translate(mod, dims=dims)
         notes += [f"{program}: {one}" for one in calls_as_tensorir(relax)]
         for backend in backends:
             machine = running.VirtualMachine(running.build(relax, target=backend))
-            add(program, backend, machine["main"](*arguments))
+            sheet.add(program, backend, machine["main"](*arguments))
             if per_node:
                 found = first_difference(mod, arguments, translate, backend)
                 notes.append(f"{program} on {backend}: {found or 'every intermediate value agrees'}")
-    return Report(tuple(rows), tuple(notes))
+    return Report(tuple(sheet.rows), tuple(notes))
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """What is expected, and the rows so far."""
+
+    expected: Sequence[Array]
+    tolerance: Tolerance | None
+    rows: list[Row] = field(default_factory=list)
+
+    def add(self, program: str, backend: str, result: object) -> None:
+        """Add a row for each output of a program."""
+        actual = flatten(result)
+        if len(actual) != len(self.expected):
+            reason = f"{len(actual)} outputs, expected {len(self.expected)}"
+            self.rows.append(Row(program, backend, 0, Difference(np.inf, np.inf, np.inf, False, reason)))
+            return
+        for index, (one, other) in enumerate(zip(actual, self.expected, strict=True)):
+            found = difference(one, other, MODEL_REDUCTION, self.tolerance)
+            self.rows.append(Row(program, backend, index, found))
 
 
 def _weakness(expected: Array) -> str:
