@@ -172,6 +172,13 @@ def compare(
     seed: Seed = 0,
     dims: DimsOption = None,
     per_node: Annotated[bool, typer.Option("--per-node", help="Find the first node whose value differs.")] = False,
+    expected: Annotated[
+        Optional[Path], typer.Option("--expected", help="Outputs that were recorded elsewhere: the reference then.")
+    ] = None,
+    rtol: Annotated[
+        Optional[float], typer.Option("--rtol", min=0, help="Allow this share of what is expected, instead of ours.")
+    ] = None,
+    atol: Annotated[Optional[float], typer.Option("--atol", min=0, help="Allow this much as well.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run MODEL as Relay and as both translations.
@@ -181,7 +188,8 @@ def compare(
     from relay2relax.cli import compare as command
 
     chosen = [one.value for one in backend] if backend else ["numpy", "c"]
-    command.run(model, params, inputs, chosen, seed, dims or [], per_node, as_json)
+    tolerance = command.tolerance(rtol, atol)
+    command.run(model, params, inputs, chosen, seed, dims or [], per_node, expected, tolerance, as_json)
 
 
 @app.command()

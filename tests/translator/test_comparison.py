@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import numpy as np
 import pytest
 from typed import of_type
 
 from relay2relax import relay_ir, translator
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.tolerance import Tolerance
 
 HEADER = '#[version = "0.0.5"]\n'
 
@@ -46,3 +51,43 @@ def test_drawn_values_depend_on_name_and_seed_alone() -> None:
     np.testing.assert_array_equal(first[0], again[0])
     assert not np.array_equal(first[0], other[0])
     assert set(of_type(first[1], np.ndarray).tolist()) <= {0, 1, 2, 3}
+
+
+LINEAR = """def @main(%x: Tensor[(2, 3), float32]) { (nn.relu(%x), negative(%x)) }"""
+X = np.array([[1, -2, 3], [4, 5, -6]], "float32")
+
+
+def recorded(first: np.ndarray, second: np.ndarray, **options: Any) -> translator.Report:
+    mod = relay_ir.parse(HEADER + LINEAR)
+    given = {"out1": second, "out0": first}
+    return translator.compare(mod, inputs={"x": X}, backends=("numpy",), expected=given, **options)
+
+
+def test_recorded_outputs_are_the_reference() -> None:
+    report = recorded(np.maximum(X, 0), -X)
+    assert report.agrees
+    assert [(row.program, row.output) for row in report.rows[:2]] == [("relay", 0), ("relay", 1)]
+    other = recorded(np.maximum(X, 0) + np.float32(0.5), -X)
+    assert [row.difference.agrees for row in other.rows] == [False, True] * 3
+    assert other.rows[0].difference.max_abs == 0.5
+    assert other.rows[0].difference.of_scale == 0.5 / 5.5
+    with pytest.raises(Relay2RelaxError, match=r"1 outputs are expected .*, the model has 2"):
+        translator.compare(relay_ir.parse(HEADER + LINEAR), inputs={"x": X}, expected=[X])
+
+
+def test_a_tolerance_may_be_asked_for() -> None:
+    off = np.maximum(X, 0) + np.float32(0.25)
+    assert recorded(off, -X, tolerance=Tolerance(0.0, 0.25)).agrees
+    assert not recorded(off, -X, tolerance=Tolerance(0.0, 0.2)).agrees
+    row = recorded(off, -X, tolerance=Tolerance(0.1, 0.2)).rows[0].difference
+    assert not row.agrees
+    assert row.reason == "beyond 0.2 + 0.1 of |x|: as asked for"
+
+
+def test_every_row_says_what_is_allowed() -> None:
+    report = recorded(np.maximum(X, 0), -X)
+    assert {row.difference.allowed for row in report.rows} == {
+        "0.00012 of |x|+5: float32, 65536 terms",
+        "0.00012 of |x|+6: float32, 65536 terms",
+    }
+    assert json.loads(json.dumps(report.to_json()))["rows"][0]["of_scale"] == 0.0
