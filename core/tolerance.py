@@ -40,7 +40,7 @@ class Tolerance:
 
     def allowed(self, size: Array, scale: float) -> Array:
         """Return what each value of magnitude ``size`` may be off by."""
-        return np.asarray(self.absolute + self.relative * (size + (scale if self.scaled else 0.0)))
+        return np.asarray(np.add(size, scale if self.scaled else 0.0) * self.relative + self.absolute)
 
     def text(self, scale: float) -> str:
         """Return the tolerance in words: ``x`` is what is expected, of at most ``scale``."""
