@@ -24,9 +24,7 @@ from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relay_ir.ir.expr import Call, Expr, Op
-from relay2relax.tir.arith.evaluate import integer
-from relay2relax.tir.extent import as_prim, static
-from relay2relax.tir.ir.expr import Var
+from relay2relax.tir.extent import static
 
 # An operator, its attributes, and the types of its arguments, all extents known.
 Signature: TypeAlias = tuple[OpDef, Any, tuple[Type, ...]]
@@ -92,10 +90,7 @@ class CKernels:
         if call.op.passes_through:
             return args[0]
         types = tuple(map(type_of, args))
-        try:
-            result = call.op.infer(call.attrs, *types)
-        except OpError:
-            return self._run_open(call, types, args)
+        result = call.op.infer(call.attrs, *types)
         if not is_static(result):
             extents = np.empty(unknown_extents(result), np.int64)
             self._call((call.op, call.attrs, types, result), args, [extents])
@@ -103,22 +98,6 @@ class CKernels:
         fields = result.fields if isinstance(result, TupleType) else (result,)
         outputs = [_empty(field, call, args) for field in fields]
         self._call((call.op, call.attrs, types, result), args, outputs)
-        return tuple(outputs) if isinstance(result, TupleType) else outputs[0]
-
-    def _run_open(self, call: CallOperator, types: tuple[Type, ...], args: Sequence[Any]) -> Any:
-        """Run a call whose extents the operator's rule would refuse if types said them: TVM never
-        looks at them.
-        """
-        values: dict[Var, int] = {}
-        opened = tuple(_opened(one, values) for one in types)
-        result = call.op.infer(call.attrs, *opened)
-        parts = result.fields if isinstance(result, TupleType) else (result,)
-        outputs = [_empty(_closed(part, values), call, args) for part in parts]
-        key = (call.op, call.attrs, types, result)
-        if key not in self._compiled:
-            func = lower_call(call.op, call.attrs, opened, result, re.sub("[^A-Za-z0-9]", "_", call.op.name))
-            self._compiled[key] = _Compiled(compile_prim_funcs([func]), func.name)
-        self._call(key, args, outputs)
         return tuple(outputs) if isinstance(result, TupleType) else outputs[0]
 
     def _call(self, call: _Sized, args: Sequence[Any], outputs: Sequence[Array]) -> None:
@@ -204,23 +183,6 @@ def flatten(values: Iterable[Any]) -> list[Array]:
         else:
             found.append(value)
     return found
-
-
-def _opened(ty: Type, values: dict[Var, int]) -> Type:
-    """Return ``ty`` with a variable for each extent but 1; ``values`` gets what they stand for."""
-    match ty:
-        case TensorType(shape, dtype):
-            names = {d: Var("n", "int64") for d, extent in enumerate(shape) if static(extent) != 1}
-            values.update((name, static(shape[d]) or 0) for d, name in names.items())
-            return TensorType(tuple(names.get(d, 1) for d in range(len(shape))), dtype)
-        case TupleType(fields):
-            return TupleType(tuple(_opened(field, values) for field in fields))
-    return ty
-
-
-def _closed(ty: Type, values: Mapping[Var, int]) -> Type:
-    assert isinstance(ty, TensorType)
-    return TensorType(tuple(integer(as_prim(extent), values) for extent in ty.shape), ty.dtype)
 
 
 def _parts(ty: Type) -> object:
