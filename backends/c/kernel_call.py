@@ -20,6 +20,7 @@ import numpy as np
 
 from relay2relax.backends.c.codegen.plan import ALIGNMENT
 from relay2relax.backends.c.codegen.program import Entry
+from relay2relax.backends.c.relations import relations_check
 from relay2relax.backends.numpy.binding import bind_call, read_only
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.core.limits import empty
@@ -103,7 +104,7 @@ def kernel_call(entry: Entry, function: EntryFunction, constants: ConstantTable,
     """Return ``entry`` as a function of inputs, scalars and outputs.
 
     That raises ExecutionError, before anything runs, for what is no array of the parameter's dtype
-    and shape, and for an array that would be written and is only to be read.
+    and shape, for extents that do not fit each other, and for an array that would be written and is only to be read.
     """
     func = entry.func
     count = len(func.buffers)
@@ -114,6 +115,7 @@ def kernel_call(entry: Entry, function: EntryFunction, constants: ConstantTable,
     unaligned = [numpy_dtype(buffer.dtype).alignment - 1 for buffer in func.buffers]
     pack = struct.Struct(f"{count + 1}P").pack
     values_of, arenas, stages = _values_of(entry), Arenas(func.name), len(entry.stages) + 1
+    check = relations_check(func.name, entry.relations, variables)
     # Arrays and scalars of these kinds and shapes fit; what followed from the last extents.
     fitting: tuple[list[Any] | None, tuple[Any, ...]] = None, ()
     last = values_of([]) if not variables else _Values([], None, 0)
@@ -129,7 +131,7 @@ def kernel_call(entry: Entry, function: EntryFunction, constants: ConstantTable,
             facts = []
         known, scalars_known = fitting
         if facts != known or given != scalars_known:
-            bind_call(func, arrays, given)
+            check(bind_call(func, arrays, given))
             fitting = facts, given
         used: Sequence[Array] = arrays
         try:

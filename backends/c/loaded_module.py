@@ -25,6 +25,7 @@ from relay2relax.backends.c.kernel_call import (
     kernel_call,
     number_bits,
 )
+from relay2relax.backends.c.relations import relations_check
 from relay2relax.backends.c.toolchain import compile_object, find_compiler, load_object
 from relay2relax.backends.numpy.binding import bind_call, read_only
 from relay2relax.backends.threads import thread_count
@@ -132,6 +133,7 @@ class CompiledModule:
         """
         entry, function = self.function(name)
         values = bind_call(entry.func, arrays, scalars)
+        relations_check(name, entry.relations, entry.variables)(values)
         first = len(arrays) - entry.func.num_outputs
         for number in entry.written:
             if not arrays[number].flags.writeable:

@@ -107,7 +107,7 @@ class Executor:
         types = self.mod.types
         if self.kind == "graph":
             check_dataflow(self.mod, var)
-        kernels: NumpyKernels | CKernels = NumpyKernels()
+        kernels: NumpyKernels | CKernels = NumpyKernels(types)
         if self.backend == "c":
             kernels = CKernels()
             kernels.prepare(static_signatures(types))

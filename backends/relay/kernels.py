@@ -13,6 +13,7 @@ import numpy as np
 
 from relay2relax.backends.c import CompiledModule, compile_prim_funcs
 from relay2relax.backends.relay.code import CallOperator
+from relay2relax.backends.relay.repeated import as_type, repeated
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import running
@@ -36,6 +37,12 @@ _Sized: TypeAlias = tuple[OpDef, Any, tuple[Type, ...], Type]
 class NumpyKernels:
     """Every call is the record's ``numpy``."""
 
+    def __init__(self, types: Mapping[Expr, Type]) -> None:
+        """``types`` are what is known of the program's expressions."""
+        self._types = types
+        # Of calls: whether their arguments' types, which inference has looked at, say all.
+        self._told: dict[Expr, bool] = {}
+
     def run(self, call: CallOperator, args: Sequence[Any]) -> object:
         """Return the value of ``call``; raises OpError for what Relay's inference lets pass and
         nobody can compute.
@@ -44,9 +51,16 @@ class NumpyKernels:
         if op.relay_type is any_type:
             if not hasattr(args[0], "dtype"):
                 raise OpError(f"{op.name} takes a tensor", 0)
-        elif op.relay_type is not None:
-            op.infer(call.attrs, *map(type_of, args))
+        elif op.relay_type is not None or not self._is_told(call.expr):
+            args, _ = _settled(call, args)
         return kernel_value(op, call.attrs, args)
+
+    def _is_told(self, expr: Call) -> bool:
+        known = self._told.get(expr)
+        if known is None:
+            types = (self._types.get(arg) for arg in expr.args)
+            known = self._told[expr] = all(ty is not None and is_static(ty) for ty in types)
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +103,8 @@ class CKernels:
         """Return the value of ``call``."""
         if call.op.passes_through:
             return args[0]
+        args, result = _settled(call, args)
         types = tuple(map(type_of, args))
-        result = call.op.infer(call.attrs, *types)
         if not is_static(result):
             extents = np.empty(unknown_extents(result), np.int64)
             self._call((call.op, call.attrs, types, result), args, [extents])
@@ -141,6 +155,30 @@ def static_signatures(types: Mapping[Expr, Type]) -> list[Signature]:
                 if op is not None and not op.passes_through and is_static(result) and all(map(is_static, given)):
                     found.append((op, attrs, given))
     return found
+
+
+def _settled(call: CallOperator, args: Sequence[Any]) -> tuple[Sequence[Any], Type]:
+    """Return the arguments as the operator takes them, and the type of the result.
+
+    Raises OpError where their shapes do not fit.
+    """
+    if call.op.passes_through:
+        return args, type_of(args[0])
+    types = tuple(map(type_of, args))
+    try:
+        result = call.op.infer(call.attrs, *types)
+    except OpError as problem:
+        types = repeated(call.op, call.attrs, types, problem)
+        result = call.op.infer(call.attrs, *types)
+        args = tuple(as_type(arg, ty) for arg, ty in zip(args, types, strict=True))
+    if any(extent < 0 for part in _tensors(result) for extent in map(static, part.shape) if extent is not None):
+        raise OpError(f"{call.op.name} of these shapes has a result of negative extents")
+    return args, result
+
+
+def _tensors(ty: Type) -> list[TensorType]:
+    parts = ty.fields if isinstance(ty, TupleType) else (ty,)
+    return [part for part in parts if isinstance(part, TensorType)]
 
 
 def is_static(ty: Type) -> bool:

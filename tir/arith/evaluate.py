@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from relay2relax.core.errors import ExecutionError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Var
 
+
+def _quotient(a: int, b: int) -> int:
+    if b == 0:
+        raise ExecutionError(f"an extent is {a} // 0")
+    return a // b
+
+
+def _remainder(a: int, b: int) -> int:
+    if b == 0:
+        raise ExecutionError(f"an extent is {a} % 0")
+    return a % b
+
+
 _INTEGER: Mapping[str, Any] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
+    "//": _quotient,
+    "%": _remainder,
     "min": min,
     "max": max,
     "<": lambda a, b: int(a < b),
@@ -26,6 +39,20 @@ _INTEGER: Mapping[str, Any] = {
     "and": lambda a, b: int(bool(a and b)),
     "or": lambda a, b: int(bool(a or b)),
 }
+
+
+def is_computed(expr: PrimExpr, known: Collection[Var]) -> bool:
+    """Whether ``expr`` can be computed from the values of the variables ``known``."""
+    match expr:
+        case IntImm():
+            return True
+        case Var():
+            return expr in known
+        case Binary(op, a, b):
+            return op in _INTEGER and is_computed(a, known) and is_computed(b, known)
+        case Cast(_, value):
+            return value.dtype in ("int32", "int64") and is_computed(value, known)
+    return False
 
 
 def integer(expr: PrimExpr, values: Mapping[Var, int]) -> int:

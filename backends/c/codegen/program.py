@@ -26,6 +26,7 @@ from relay2relax.backends.c.unit import Unit
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.core.errors import ExecutionError, UnsupportedError
 from relay2relax.core.errors.table import running
+from relay2relax.tir.analysis.relations import Relation, extent_relations
 from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.ir.visit import shape_variables
@@ -52,7 +53,8 @@ class Entry:
 
     ``written`` are the places of the parameters that it writes. ``constants`` are read on every
     call; ``sources`` only by the function that runs ahead, ``ahead``, which fills ``prepared`` (of
-    static size). There is no such function where nothing can be computed ahead.
+    static size). There is no such function where nothing can be computed ahead. ``relations`` are
+    what a call has to satisfy before it is made.
     """
 
     func: PrimFunc
@@ -66,6 +68,7 @@ class Entry:
     scratch: Arena = Arena({}, IntImm(0))
     ahead: str | None = None
     written: tuple[int, ...] = ()
+    relations: tuple[Relation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +175,7 @@ def _entry(
         scratch,
         f"{symbol}_ahead" if ahead else None,
         tuple(number for number, buffer in enumerate(params) if any(buffer in one.kernel.written for one in later)),
+        extent_relations(func),
     )
     return entry, "\n".join(lines)
 

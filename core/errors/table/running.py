@@ -73,6 +73,65 @@ ARGUMENT = ErrorKind(
     run(np.ones(2, np.float32))
     """,
 )
+EXTENTS = ErrorKind(
+    "R2R-0804",
+    "the extents of arguments do not fit each other",
+    """What types leave open is checked when a program is called, before anything is read: a compiled
+    function needs relations between extents, so that each of its accesses stays within its buffer.
+    Pass arguments whose shapes belong together.""",
+    """
+    import numpy as np
+    from relay2relax import backends, relax_ir
+
+    text = '''
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def first(a: T.handle, b: T.handle):
+            n, m = T.int64(), T.int64()
+            A = T.match_buffer(a, (n,), "float32")
+            B = T.match_buffer(b, (m,), "float32")
+            for i in range(m):
+                with T.block("B"):
+                    v = T.axis.spatial(m, i)
+                    B[v] = A[v]
+
+        @R.function
+        def main(x: R.Tensor(("n",), "float32"), like: R.Tensor(("m",), "float32")) -> R.Tensor(("m",), "float32"):
+            n, m = T.int64(), T.int64()
+            gv = R.call_tir(Module.first, (x,), out_sinfo=R.Tensor((m,), dtype="float32"))
+            return gv
+    '''
+    machine = backends.VirtualMachine(backends.build(relax_ir.parse(text), target="c"))
+    machine["main"](np.ones(2, np.float32), np.ones(3, np.float32))
+    """,
+    """
+    import numpy as np
+    from relay2relax import backends, relax_ir
+
+    text = '''
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def first(a: T.handle, b: T.handle):
+            n, m = T.int64(), T.int64()
+            A = T.match_buffer(a, (n,), "float32")
+            B = T.match_buffer(b, (m,), "float32")
+            for i in range(m):
+                with T.block("B"):
+                    v = T.axis.spatial(m, i)
+                    B[v] = A[v]
+
+        @R.function
+        def main(x: R.Tensor(("n",), "float32"), like: R.Tensor(("m",), "float32")) -> R.Tensor(("m",), "float32"):
+            n, m = T.int64(), T.int64()
+            gv = R.call_tir(Module.first, (x,), out_sinfo=R.Tensor((m,), dtype="float32"))
+            return gv
+    '''
+    machine = backends.VirtualMachine(backends.build(relax_ir.parse(text), target="c"))
+    machine["main"](np.ones(3, np.float32), np.ones(3, np.float32))
+    """,
+)
 NO_FUNCTION = ErrorKind(
     "R2R-0802",
     "there is no function of that name",
