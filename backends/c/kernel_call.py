@@ -104,7 +104,8 @@ def kernel_call(entry: Entry, function: EntryFunction, constants: ConstantTable,
     """Return ``entry`` as a function of inputs, scalars and outputs.
 
     That raises ExecutionError, before anything runs, for what is no array of the parameter's dtype
-    and shape, for extents that do not fit each other, and for an array that would be written and is only to be read.
+    and shape, for extents that do not fit each other, and for an array that would be written and is
+    only to be read.
     """
     func = entry.func
     count = len(func.buffers)
