@@ -14,7 +14,7 @@ from relay2relax.cli import files, screen
 from relay2relax.cli.profile import Profile, measured
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.core.weight_files import npz_bytes
+from relay2relax.core.npz import npz_bytes
 from relay2relax.relax_ir.transform import DispatchCalls, FoldConstant, Sequential
 
 Program: TypeAlias = Literal["relay", "tir", "graph"]

@@ -29,7 +29,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar, Union
 
 import msgspec
@@ -87,6 +87,10 @@ def read_value(value: object, form: type[T], what: str) -> T:
         path = _path(value, form, written.rstrip("`"))
     except RecursionError:
         raise ParseError(f"{what} is nested too deeply", kind=reading.JSON_DOCUMENT) from None
+    except UnicodeEncodeError as error:
+        raise ParseError(
+            f"{what}: the string {error.object!r:.60} holds half of a pair of surrogates", kind=reading.JSON_DOCUMENT
+        ) from None
     for pattern, ours in _WORDS:
         said = pattern.sub(ours, said)
     raise ParseError(f"{what}: {said}{_at(path)}", kind=reading.JSON_DOCUMENT)
@@ -104,7 +108,18 @@ def parse_json(content: str | bytes, what: str) -> Any:
     finite.
     """
     try:
-        return json.loads(content, object_pairs_hook=_object, parse_float=_finite, parse_constant=_refuse)
+        return _loads(content, what, _object)
+    except _RepeatedKeyError:
+        # What stands behind the key may be damaged, too.
+        *path, name = _repeated(_loads(content, what, _Pairs))
+        raise ParseError(f"{what}: the key {name!r} stands twice{_at(path)}", kind=reading.JSON_DOCUMENT) from None
+
+
+def _loads(content: str | bytes, what: str, make_object: Callable[[list[tuple[str, Any]]], Any]) -> Any:
+    try:
+        return json.loads(content, object_pairs_hook=make_object, parse_float=_finite, parse_constant=_refuse)
+    except _RepeatedKeyError:
+        raise
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise ParseError(f"{what} is not a JSON document ({place}): {error.msg}", kind=reading.JSON_DOCUMENT) from None
@@ -112,9 +127,6 @@ def parse_json(content: str | bytes, what: str) -> Any:
         raise ParseError(
             f"{what} is not a JSON document: it is nested too deeply", kind=reading.JSON_DOCUMENT
         ) from None
-    except _RepeatedKeyError:
-        *path, name = _repeated(json.loads(content, object_pairs_hook=_Pairs))
-        raise ParseError(f"{what}: the key {name!r} stands twice{_at(path)}", kind=reading.JSON_DOCUMENT) from None
     except ValueError as error:
         raise ParseError(f"{what} is not a JSON document: {error}", kind=reading.JSON_DOCUMENT) from None
 

@@ -62,7 +62,7 @@ def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tup
         )
     name = from_code(code, width, lanes, today)
     dtype = numpy_dtype(name)
-    count = math.prod(shape)
+    count = count_elements(tuple(shape), f"tensor at byte {offset}")
     if name == "bool" and size == 0 and 0 < count <= len(buffer) * 8:
         # TVM up to 0.6 computed bits / 8 = 0 bytes for bool tensors and wrote no elements: they are
         # lost.
@@ -79,6 +79,17 @@ def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tup
             kind=reading.PARAMETERS,
         )
     return view(buffer, start, tuple(shape), dtype, f"tensor at byte {offset}"), start + size
+
+
+def count_elements(shape: tuple[int, ...], what: str) -> int:
+    """Return how many elements an array of that shape has.
+
+    Raises ParseError where no array has it; ``what`` names the tensor.
+    """
+    # Without a limit the product of a million extents has a million digits.
+    if len(shape) > _MAX_RANK:
+        raise ParseError(f"{what}: no array has the shape of {len(shape)} dimensions", kind=reading.PARAMETERS)
+    return math.prod(shape)
 
 
 def view(buffer: memoryview, start: int, shape: tuple[int, ...], dtype: np.dtype[np.generic], what: str) -> Array:

@@ -1,30 +1,21 @@
-"""Files of named arrays that today's tools write: safetensors and npz.
+"""Files of named arrays that today's tools write: safetensors.
 
 A safetensors file is a u64 with the length of a JSON header, the header, and the elements, to which
-the header's ``data_offsets`` refer; an npz file is an archive of numpy's files, each a header,
-which is a Python literal, and the elements. Nothing in either is executed.
+the header's ``data_offsets`` refer, without gaps and without overlaps. Nothing in it is executed.
 """
 
 from __future__ import annotations
 
-import ast
-import io
 import json
-import math
 import struct
-import zipfile
-import zlib
 from collections.abc import Mapping
-from typing import IO
-
-import numpy as np
+from difflib import get_close_matches
 
 from relay2relax.core.dtype import Array, DTypeError, numpy_dtype, of_array
 from relay2relax.core.errors import ParseError
 from relay2relax.core.errors.table import reading
-from relay2relax.core.output.marks import MARK_BYTES, marked
 from relay2relax.core.schema import Extent, Form, parse_json, read_value
-from relay2relax.core.tensor_blob import elements, view
+from relay2relax.core.tensor_blob import count_elements, elements, view
 
 _DTYPES = {
     "BOOL": "bool", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "U8": "uint8", "U16": "uint16",
@@ -33,11 +24,8 @@ _DTYPES = {
 }  # fmt: skip
 
 _SAFETENSORS = "the header of the safetensors file"
-_NPY = b"\x93NUMPY"
-# The struct of the header's length, by the version of numpy's format.
-_NPY_LENGTHS = {1: "<H", 2: "<I", 3: "<I"}
-# A longer header is none that numpy reads.
-_LONGEST_HEADER = 10_000
+# No reader of safetensors takes a longer header.
+_LONGEST_HEADER = 100_000_000
 
 
 class _Tensor(Form):
@@ -48,20 +36,9 @@ class _Tensor(Form):
     data_offsets: tuple[Extent, Extent]
 
 
-class _Header(Form):
-    """The header of an array in an npz file."""
-
-    descr: str
-    fortran_order: bool
-    shape: tuple[Extent, ...]
-
-
-# --- safetensors ----------------------------------------------------------------------------------
-
-
 def is_safetensors(buffer: memoryview) -> bool:
     """Whether ``buffer`` begins as a safetensors file does."""
-    return len(buffer) > 8 and buffer[8] == ord("{") and _header_length(buffer) <= len(buffer) - 8
+    return len(buffer) > 8 and buffer[8] == ord("{") and _header_length(buffer) <= _LONGEST_HEADER
 
 
 def read_safetensors(buffer: memoryview) -> dict[str, Array]:
@@ -69,27 +46,66 @@ def read_safetensors(buffer: memoryview) -> dict[str, Array]:
 
     Raises ParseError where the file is damaged or holds elements that numpy has no dtype for.
     """
-    start = 8 + _header_length(buffer)
-    header = read_value(parse_json(bytes(buffer[8:start]), _SAFETENSORS), dict[str, object], _SAFETENSORS)
-    read_value(header.pop("__metadata__", {}), dict[str, str], f"{_SAFETENSORS}, '__metadata__'")
-    tensors = read_value(header, dict[str, _Tensor], _SAFETENSORS)
-    return {name: _view(buffer, start, name, entry) for name, entry in tensors.items()}
+    tensors, start = _read_header(buffer)[1:]
+    found = {name: _view(buffer, start, name, entry) for name, entry in tensors.items()}
+    _check_places(tensors, len(buffer) - start)
+    return found
+
+
+def safetensors_metadata(buffer: memoryview) -> tuple[dict[str, str], memoryview]:
+    """Return the metadata of a safetensors file, and the bytes of its elements."""
+    metadata, _, start = _read_header(buffer)
+    return metadata, buffer[start:]
+
+
+def _read_header(buffer: memoryview) -> tuple[dict[str, str], dict[str, _Tensor], int]:
+    """Return metadata, tensors, and where the elements begin."""
+    length = _header_length(buffer)
+    if length > len(buffer) - 8:
+        raise ParseError(
+            f"the safetensors file ends inside its header, which has {length} bytes: found {len(buffer) - 8}",
+            kind=reading.PARAMETERS,
+        )
+    header = read_value(parse_json(bytes(buffer[8 : 8 + length]), _SAFETENSORS), dict[str, object], _SAFETENSORS)
+    metadata = read_value(header.pop("__metadata__", {}), dict[str, str], f"{_SAFETENSORS}, '__metadata__'")
+    return metadata, read_value(header, dict[str, _Tensor], _SAFETENSORS), 8 + length
 
 
 def _view(buffer: memoryview, start: int, name: str, entry: _Tensor) -> Array:
+    what = f"tensor {name!r:.80}"
     if entry.dtype not in _DTYPES:
+        near = get_close_matches(entry.dtype[:20].upper(), _DTYPES, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
         raise ParseError(
-            f"tensor {name!r} has the dtype {entry.dtype}; arrays have none like it", kind=reading.PARAMETERS
+            f"{what} has the dtype {repr(entry.dtype)[1:-1]:.40}; arrays have none like it{hint}",
+            kind=reading.PARAMETERS,
         )
     dtype = numpy_dtype(_DTYPES[entry.dtype])
-    wanted = math.prod(entry.shape) * dtype.itemsize
+    wanted = count_elements(entry.shape, what) * dtype.itemsize
     begin, end = entry.data_offsets
     if not begin <= end <= len(buffer) - start or end - begin != wanted:
         size = f"{entry.shape} of {_DTYPES[entry.dtype]} takes {wanted} bytes"
         raise ParseError(
-            f"tensor {name!r}: {size}, stated are {begin} to {end} of {len(buffer) - start}", kind=reading.PARAMETERS
+            f"{what}: {size}, stated are {begin} to {end} of {len(buffer) - start}", kind=reading.PARAMETERS
         )
-    return view(buffer, start + begin, entry.shape, dtype, f"tensor {name!r}")
+    return view(buffer, start + begin, entry.shape, dtype, what)
+
+
+def _check_places(tensors: dict[str, _Tensor], size: int) -> None:
+    """Refuse tensors that lie in one another, and bytes that belong to none."""
+    at, before = 0, "the header"
+    for name, entry in sorted(tensors.items(), key=lambda one: one[1].data_offsets):
+        begin, end = entry.data_offsets
+        what = f"tensor {name!r:.80}"
+        if begin < at:
+            raise ParseError(
+                f"{what} begins at byte {begin}, inside {before}, which ends at {at}", kind=reading.PARAMETERS
+            )
+        if begin > at:
+            raise ParseError(f"bytes {at} to {begin} before {what} belong to no tensor", kind=reading.PARAMETERS)
+        at, before = end, what
+    if at < size:
+        raise ParseError(f"bytes {at} to {size} behind {before} belong to no tensor", kind=reading.PARAMETERS)
 
 
 def _header_length(buffer: memoryview) -> int:
@@ -119,79 +135,3 @@ def safetensors_parts(arrays: Mapping[str, Array], metadata: Mapping[str, str]) 
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return [struct.pack("<Q", len(text)), text, *parts]
-
-
-# --- npz ------------------------------------------------------------------------------------------
-
-
-def is_npz(buffer: memoryview) -> bool:
-    """Whether ``buffer`` begins as an archive does."""
-    return bytes(buffer[:4]) in (b"PK\x03\x04", b"PK\x05\x06")
-
-
-def read_npz(buffer: memoryview) -> dict[str, Array]:
-    """Return the arrays of an npz file by name, which are copies.
-
-    Raises ParseError where the file is damaged or holds elements that are no numbers.
-    """
-    found: dict[str, Array] = {}
-    try:
-        with zipfile.ZipFile(io.BytesIO(buffer)) as archive:
-            for member in archive.infolist():
-                name = member.filename.removesuffix(".npy")
-                if name in found:
-                    raise ParseError(f"the npz file has two arrays {name!r}", kind=reading.PARAMETERS)
-                with archive.open(member) as stream:
-                    found[name] = _read_array(stream, name, member.file_size)
-    # An archive that is encrypted or packed in a way that Python does not know raises the last two.
-    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, RuntimeError, NotImplementedError) as error:
-        raise ParseError(f"the npz file is damaged: {error}", kind=reading.PARAMETERS) from error
-    return found
-
-
-def _read_array(stream: IO[bytes], name: str, size: int) -> Array:
-    """Return the array in a file of ``size`` bytes, whose header is checked before it is read."""
-    what = f"array {name!r}"
-    begin = stream.read(len(_NPY) + 2)
-    length_of = _NPY_LENGTHS.get(begin[-2]) if begin.startswith(_NPY) and len(begin) == len(_NPY) + 2 else None
-    if length_of is None:
-        raise ParseError(f"{what} does not begin as a file of numpy does", kind=reading.PARAMETERS)
-    packed = stream.read(struct.calcsize(length_of))
-    length = struct.unpack(length_of, packed)[0] if len(packed) == struct.calcsize(length_of) else size
-    text = stream.read(min(length, _LONGEST_HEADER))
-    if len(text) < length:
-        raise ParseError(f"{what}: its header has {length} bytes, found {len(text)}", kind=reading.PARAMETERS)
-    header = _parse_header(text, what)
-    try:
-        dtype = np.dtype(header.descr)
-    except TypeError:
-        raise ParseError(f"{what} has no dtype {header.descr!r}", kind=reading.PARAMETERS) from None
-    if dtype.kind not in "biuf":
-        raise ParseError(
-            f"{what} has the dtype {dtype}; npz files keep neither bfloat16 nor float8", kind=reading.PARAMETERS
-        )
-    wanted = math.prod(header.shape) * dtype.itemsize
-    stated = size - len(begin) - len(packed) - length
-    if stated != wanted:
-        raise ParseError(
-            f"{what}: {header.shape} of {dtype} takes {wanted} bytes, stated are {stated}", kind=reading.PARAMETERS
-        )
-    shape = header.shape[::-1] if header.fortran_order else header.shape
-    array = view(memoryview(stream.read()), 0, shape, dtype, what)
-    return array.T if header.fortran_order else array
-
-
-def _parse_header(text: bytes, what: str) -> _Header:
-    try:
-        header = ast.literal_eval(text.decode().strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise ParseError(f"the header of {what} is damaged: {error}", kind=reading.PARAMETERS) from None
-    return read_value(header, _Header, f"the header of {what}")
-
-
-def npz_bytes(arrays: Mapping[str, Array]) -> bytes:
-    """Return an npz file of ``arrays``, with the mark of our own files as the archive's comment."""
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)  # type: ignore[arg-type]
-    # The last two bytes are the length of the comment, which is empty so far.
-    return marked(stream.getvalue()[:-2] + struct.pack("<H", MARK_BYTES))

@@ -23,6 +23,7 @@ from relay2relax.graph.model import (
     RelaxAttrs,
 )
 from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.table import relay_op
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,10 @@ def _check_node(node: MSCJoint, is_relax: bool) -> None:
     rule = _RULES.get(node.kind)
     if rule is None:
         if node.kind is not NodeKind.OPERATOR or not node.op or is_relax:
+            raise _misfit(node)
+        record = relay_op(node.op)
+        # As type inference does: the rules and definitions of an operator believe its attributes.
+        if record is not None and not isinstance(node.attrs, record.attrs):
             raise _misfit(node)
         return
     own = len(node.operands) - sum(len(body.captured) for body in node.bodies)

@@ -15,6 +15,7 @@ from relay2relax import backends, relax_ir
 from relay2relax.core import post_order
 from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, difference
 from relay2relax.relay_ir import Call, Function, IRModule, Op, Tuple, infer_type
+from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.expr import children
 from relay2relax.relay_ir.transform import InlineLocalFunctions, ToGraphNormalForm
 from relay2relax.translator.arguments import Argument, flatten
@@ -44,7 +45,7 @@ def inlined(mod: IRModule) -> IRModule:
     """Return ``mod`` with its types, in graph form, and with calls of function literals inlined."""
     mod.refuse_opaque("only Relay is translated; use the program from before it was lowered")
     flat = InlineLocalFunctions(marked=True)(ToGraphNormalForm()(mod))
-    return flat if flat.types else infer_type(flat, declare_results=True)
+    return typed_module(flat)
 
 
 def expose_intermediates(mod: IRModule) -> tuple[IRModule, tuple[Call, ...]]:

@@ -14,7 +14,8 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import CompilerError
 from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, Tolerance, difference
 from relay2relax.core.tvm_installation import tvm_available
-from relay2relax.relay_ir import IRModule, infer_type
+from relay2relax.relay_ir import IRModule
+from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.translator.arguments import flatten, make_arguments
 from relay2relax.translator.as_tensorir import calls_as_tensorir
 from relay2relax.translator.bisection import first_difference
@@ -107,8 +108,7 @@ def compare(
     their dtype, or is the ``tolerance`` that is asked for. Raises what translating, building or
     running raises.
     """
-    if not mod.types:
-        mod = infer_type(mod, declare_results=True)
+    mod = typed_module(mod)
     arguments = make_arguments(mod, {**(params or {}), **(inputs or {})}, seed)
     direct = flatten(running.create_executor("debug", mod, backend="numpy").evaluate()(*arguments))
     sheet = _Sheet(direct if expected is None else in_order(expected, len(direct)), tolerance)

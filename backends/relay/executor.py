@@ -34,7 +34,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import running, translating
 from relay2relax.ops.registry.types import TensorType, Type
-from relay2relax.relay_ir.inference.infer import infer_type
+from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.module import IRModule
 
 KINDS = ("debug", "graph", "vm")
@@ -55,7 +55,7 @@ def create_executor(kind: str, mod: IRModule, backend: str = "numpy") -> Executo
         )
     _check_backend(backend)
     mod.refuse_opaque("the executors run Relay only; use the program from before it was lowered")
-    typed_mod = mod if mod.types else infer_type(mod, declare_results=True)
+    typed_mod = typed_module(mod)
     return Executor(kind, typed_mod, backend, compile_executable(typed_mod) if kind == "vm" else None)
 
 

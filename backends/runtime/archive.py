@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,8 +24,10 @@ import numpy as np
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import running
+from relay2relax.core.file_kinds import describe_content
 from relay2relax.core.output import OutputFile
 from relay2relax.core.schema import Extent, Form, parse_json, read_value
+from relay2relax.core.tensor_blob import count_elements
 
 
 class _Tensor(Form, frozen=True):
@@ -105,7 +106,9 @@ def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple
         raise FileError(f"cannot read {path}: {error.strerror}") from error
     begin = _BEGIN
     if bytes(content[: len(_MARK)]) != _MARK or len(content) < begin + _LENGTH.size:
-        raise ParseError(f"{path} is no executable: it does not begin with {_MARK!r}", kind=running.SAVED_FILE)
+        cut = bytes(content[: len(_MARK)]) == _MARK
+        what = "it is cut off" if cut else f"it is {describe_content(content) or 'of no kind that is known here'}"
+        raise ParseError(f"{path} is no executable: {what}", kind=running.SAVED_FILE)
     if hashlib.sha256(content[begin:]).digest() != bytes(content[len(_MARK) : begin]):
         raise ParseError(
             f"{path} is damaged: its content does not have the checksum that it states", kind=running.SAVED_FILE
@@ -144,7 +147,7 @@ def _tensor(path: str | os.PathLike[str], number: int, entry: _Tensor, elements:
         dtype = numpy_dtype(entry.dtype)
     except Relay2RelaxError as problem:
         raise ParseError(f"{where}: {problem.diagnostics[0].title}", kind=running.SAVED_FILE) from problem
-    count = math.prod(entry.shape)
+    count = count_elements(entry.shape, where)
     lies = f"a tensor of shape {list(entry.shape)} at {entry.offset} does not lie in the file"
     if entry.offset % _ALIGNMENT or entry.offset + count * dtype.itemsize > len(elements):
         raise ParseError(f"{where}: {lies}", kind=running.SAVED_FILE)

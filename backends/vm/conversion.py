@@ -27,7 +27,9 @@ def convert(value: object, what: str, form: ValueForm = _OTHER) -> object:
             pairs = enumerate(zip(value, fields, strict=True))
             return tuple(convert(one, f"{what}[{number}]", field) for number, (one, field) in pairs)
         case ShapeForm():
-            extents = tuple(value) if isinstance(value, Iterable) else (None,)
+            # An array without dimensions has what an iterable has, and yields nothing.
+            scalar = isinstance(value, np.ndarray) and value.ndim == 0
+            extents = tuple(value) if isinstance(value, Iterable) and not scalar else (None,)
             whole = [int(one) for one in extents if isinstance(one, (int, np.integer))]
             return ShapeTuple(whole) if len(whole) == len(extents) else value
         case TensorForm(dtype) if dtype and not isinstance(value, (tuple, Closure, FunctionRef)):

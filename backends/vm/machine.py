@@ -22,7 +22,7 @@ from relay2relax.backends.vm.direct import DirectCall
 from relay2relax.backends.vm.function_spec import FunctionSpec, TensorForm, ValueForm
 from relay2relax.backends.vm.instruction_place import describe_place
 from relay2relax.backends.vm.resolve import Callee, names_looked_up, resolve
-from relay2relax.backends.vm.steps import CLOSURE, Step, StepWriter
+from relay2relax.backends.vm.steps import CALL, CLOSURE, Step, StepWriter
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors import ExecutionError, LimitError, OutOfMemoryError
 from relay2relax.core.errors.table import running
@@ -31,6 +31,8 @@ from relay2relax.core.limits import active, out_of_memory
 if TYPE_CHECKING:
     from relay2relax.backends.c.loaded_module import CompiledModule
 
+# What functions of the machine raise for values of the wrong kind.
+_WRONG_KIND = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # Stands for the dtype of parameters whose arguments are looked at: no array has it.
 _NO_TENSOR = np.dtype(np.void)
 
@@ -134,12 +136,16 @@ class BytecodeMachine:
         return own(result, taken)
 
     def _run(self, function: _Function, args: Sequence[object]) -> object:
-        """Run ``function``; calls among Relax functions push frames here, not on Python's stack."""
+        """Run ``function``; calls among Relax functions push frames here, not on Python's stack.
+
+        Values of the wrong kind, which files can bring about, end in an ExecutionError.
+        """
         registers = list(function.registers)
         registers[: len(args)] = args
         steps = function.steps
         counter = function.start(registers)
         frames: list[tuple[list[object], tuple[Step, ...], int, int]] = []
+        number = -1
         budget = active()
         try:
             while True:
@@ -181,6 +187,18 @@ class BytecodeMachine:
             raise problem.located(None, None, self._place(steps, counter)) from problem
         except MemoryError as problem:
             raise out_of_memory(self._place(steps, counter).removeprefix("in "), problem) from problem
+        except _WRONG_KIND as problem:
+            if self._is_outside(steps[counter], number):
+                raise
+            place = self._place(steps, counter)
+            raise ExecutionError(f"{place}: a step cannot take its arguments: {problem}") from problem
+
+    def _is_outside(self, step: Step, number: int) -> bool:
+        """Whether ``step`` calls a function of the user, whose exceptions are its own."""
+        if step[0] == CALL:
+            outside = (callee for callee, entry in zip(self._callees, self._entries, strict=True) if _is_packed(entry))
+            return self._instrument is not None or step[1] in outside
+        return 0 <= number < len(self._entries) and _is_packed(self._entries[number])
 
     def _place(self, steps: tuple[Step, ...], counter: int) -> str:
         """Return in words where a step is: its function, and what it calls."""
@@ -209,6 +227,10 @@ def _ready(function: bc.VMFunction, writer: StepWriter) -> _Function:
         tuple(f"{function.name}: argument `{one.name}`" for one in spec.parameters),
         tuple((one.parameter, one.shape, numpy_dtype(one.dtype)) for one in static) if prepared.entry else (),
     )
+
+
+def _is_packed(entry: bc.FunctionEntry) -> bool:
+    return isinstance(entry, bc.Packed)
 
 
 def _array_dtype(form: ValueForm) -> np.dtype[np.generic]:

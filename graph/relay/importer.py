@@ -30,7 +30,7 @@ from relay2relax.graph.relay.scopes import Scope, evaluated, scopes_of
 from relay2relax.graph.shapes import PrimTable, has_any, leaves, symbolic_type
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.symbolic import name_extents
-from relay2relax.relay_ir.inference.infer import infer_type
+from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.io.params import bind_params
 from relay2relax.relay_ir.ir.expr import (
     Call,
@@ -103,7 +103,7 @@ def from_relay(
         mod = bind_params(mod, params, entry)
     mod = ToGraphNormalForm()(mod)
     _check(mod)
-    types = mod.types if mod.types else infer_type(mod, declare_results=True).types
+    types = typed_module(mod).types
     aliases = {id(array): name for name, array in (params or {}).items()}
     builder = _Builder(types, aliases)
     var = mod.get_global_var(entry)

@@ -124,7 +124,15 @@ def infer_type(mod: IRModule, declare_results: bool = False) -> IRModule:
     types.update((var, one.type) for var, one in mod.opaque_functions.items() if one.type is not None)
     if problems:
         raise TypeInferenceError(errors.in_source_order(list(dict.fromkeys(problems))), mod.source)
-    return replace(mod, functions={var: functions[var] for var in mod.functions}, types=types)
+    return replace(mod, functions={var: functions[var] for var in mod.functions}, types=types, recorded=False)
+
+
+def typed_module(mod: IRModule) -> IRModule:
+    """Return ``mod`` with the types that inference found of it: itself where it has them.
+
+    Types that a document records are not believed. Raises TypeInferenceError where it is ill-typed.
+    """
+    return mod if mod.types and not mod.recorded else infer_type(mod, declare_results=True)
 
 
 # Steps of the walk. An expression is visited before and finished after its parts; binders bind

@@ -6,11 +6,14 @@ import os
 from pathlib import Path
 
 from relay2relax.core.errors import FileError, ParseError, UnsupportedError
+from relay2relax.core.file_kinds import describe_content
 from relay2relax.relay_ir.ir.module import IRModule
 
 # A text begins with printable characters; an ONNX model, a protobuf, with the tag of its version
 # field.
 _ONNX_START = b"\x08"
+# Beginnings of texts that no module has, and that stand in its place where fetching it has failed.
+_NOT_RELAY = ("<", "version https:")
 
 
 def load(path: str | os.PathLike[str]) -> IRModule:
@@ -28,9 +31,14 @@ def load(path: str | os.PathLike[str]) -> IRModule:
     if content.startswith(_ONNX_START) or name.endswith(".onnx"):
         raise UnsupportedError(f"{name!r} is an ONNX model; relay_ir.frontend.from_onnx imports those")
     try:
-        text = content.decode("utf-8")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ParseError(f"{name!r} is neither Relay text nor JSON: byte {error.start} is not UTF-8") from None
+        what = describe_content(memoryview(content))
+        found = f"it is {what}" if what not in ("", "text") else f"byte {error.start} is not UTF-8"
+        raise ParseError(f"{name!r} is neither Relay text nor JSON: {found}") from None
+    if "\0" in text or text.startswith(_NOT_RELAY):
+        what = describe_content(memoryview(content))
+        raise ParseError(f"{name!r} is neither Relay text nor JSON: it is {what or 'text with NUL characters'}")
     del content
     if not text.strip():
         raise ParseError(f"{name!r} is empty; expected Relay text or JSON")

@@ -15,9 +15,11 @@ from typing import TypeAlias, Union
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import reading, relax
+from relay2relax.core.file_kinds import describe_content
+from relay2relax.core.npz import is_npz, read_npz
 from relay2relax.core.source import to_bytes, to_text
 from relay2relax.core.tensor_blob import read_tensor, write_tensor
-from relay2relax.core.weight_files import is_npz, is_safetensors, read_npz, read_safetensors
+from relay2relax.core.weight_files import is_safetensors, read_safetensors
 from relay2relax.relay_ir.ir.expr import Constant, Expr, Var
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import substitute
@@ -39,20 +41,32 @@ def load_params(source: Source) -> dict[str, Array]:
     read-only views of it; nothing is copied but arrays of npz files. Raises ParseError where the
     content is damaged, FileError where the file cannot be read.
     """
-    if isinstance(source, (str, os.PathLike)):
-        buffer = _map_file(source)
-    else:
-        buffer = memoryview(source)
+    if not isinstance(source, (str, os.PathLike)):
+        return _read(memoryview(source))
+    try:
+        return _read(_map_file(source))
+    except ParseError as error:
+        raise ParseError(
+            f"{os.fspath(source)!r}: {error.diagnostics[0].title}", kind=error.diagnostics[0].kind
+        ) from error
+
+
+def _read(buffer: memoryview) -> dict[str, Array]:
+    """Return the tensors of a file of any of the formats."""
     if is_safetensors(buffer):
         return read_safetensors(buffer)
     if is_npz(buffer):
         return read_npz(buffer)
-    if len(buffer) < 24 or _count(buffer, 0) != LIST_MAGIC:
-        found = bytes(buffer[:8]).hex() or "nothing"
+    if len(buffer) < 8 or _count(buffer, 0) != LIST_MAGIC:
+        what = describe_content(buffer) or "of no kind that is known here"
         raise ParseError(
-            f"not a parameter file: expected it to begin with {LIST_MAGIC:#x}, found bytes {found}",
+            f"not a parameter file: it is {what}. Parameters are read from .params of TVM, .safetensors and .npz",
             kind=reading.PARAMETERS,
         )
+    return _read_params(buffer)
+
+
+def _read_params(buffer: memoryview) -> dict[str, Array]:
     number = _count(buffer, 16)
     offset = 24
     names: list[str] = []
@@ -75,6 +89,8 @@ def load_params(source: Source) -> dict[str, Array]:
         if name in params:
             raise ParseError(f"the file has two tensors {name!r}", kind=reading.PARAMETERS)
         params[name], offset = _tensor(buffer, offset, name)
+    if offset < len(buffer):
+        raise ParseError(f"{len(buffer) - offset} bytes behind the last tensor belong to none", kind=reading.PARAMETERS)
     return params
 
 

@@ -44,6 +44,8 @@ class IRModule:
         made.
     ``opaque_functions``  functions that are not Relay, which are kept and written, but neither
         looked into nor run.
+    ``recorded``  whether ``types`` are what a document says; nothing runs by them before inference
+        has found the same.
     """
 
     functions: Mapping[GlobalVar, Function] = field(default_factory=dict)
@@ -53,6 +55,7 @@ class IRModule:
     source: SourceText | None = field(default=None, repr=False)
     locations: Mapping[Expr, SourceRange] = field(default_factory=dict, repr=False)
     opaque_functions: Mapping[GlobalVar, OpaqueFunction] = field(default_factory=dict)
+    recorded: bool = field(default=False, repr=False)
     _vars: Mapping[str, GlobalVar] = field(init=False, repr=False)
     _opaque_vars: Mapping[str, GlobalVar] = field(init=False, repr=False)
 
@@ -60,14 +63,14 @@ class IRModule:
         self._vars, self._opaque_vars = _by_name(self.functions), _by_name(self.opaque_functions)
 
     @classmethod
-    def from_expr(cls, expr: Expr, types: Mapping[Expr, Type] | None = None) -> IRModule:
+    def from_expr(cls, expr: Expr, types: Mapping[Expr, Type] | None = None, recorded: bool = False) -> IRModule:
         """Return a module whose ``@main`` is ``expr``; where that is not a function, one of its
         free variables is made.
 
-        ``types`` are those that are known of its nodes.
+        ``types`` are those that are known of its nodes, ``recorded`` those of a document.
         """
         main = expr if isinstance(expr, Function) else Function(free_vars(expr), expr)
-        return cls({GlobalVar("main"): main}, types=types or {})
+        return cls({GlobalVar("main"): main}, types=types or {}, recorded=recorded)
 
     def refuse_opaque(self, reason: str) -> None:
         """Raise UnsupportedError, with ``reason``, for every function that is not Relay.

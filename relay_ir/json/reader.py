@@ -67,7 +67,7 @@ def load_json(text: str) -> IRModule:
     if isinstance(root, IRModule):
         return root
     if isinstance(root, ir.RelayExpr):
-        return IRModule.from_expr(cast("ir.Expr", root), reader.types)
+        return IRModule.from_expr(cast("ir.Expr", root), reader.types, recorded=True)
     raise ParseError(
         f"the document holds {_describe(root)}; expected a module, a function or an expression",
         kind=reading.JSON_DOCUMENT,
@@ -541,7 +541,7 @@ class _Reader:
                     "field 'type_definitions': expected global type variables and their definitions",
                     kind=reading.JSON_DOCUMENT,
                 )
-        return IRModule(functions, definitions, v["attrs"] or {}, self.types, opaque_functions=opaque)
+        return IRModule(functions, definitions, v["attrs"] or {}, self.types, opaque_functions=opaque, recorded=True)
 
 
 def _pattern(key: str, v: Values) -> object:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from relay2relax.core.passes import Pass
+from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.expr import Call, Constructor, Expr, Function, GlobalVar, Var, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.ir.types import FuncType, TypeCall
-from relay2relax.relay_ir.transform.infrastructure import map_functions, typed
+from relay2relax.relay_ir.transform.infrastructure import map_functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class EtaExpand(Pass[IRModule]):
 
         Infers types where ``mod`` has none.
         """
-        inferred = typed(mod)
+        inferred = typed_module(mod)
         return map_functions(mod, lambda function: self._expand(function, inferred))
 
     def _expand(self, root: Function, mod: IRModule) -> Function:

@@ -14,11 +14,12 @@ from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
 from relay2relax.ops.registry.evaluate import kernel_value
 from relay2relax.ops.registry.table import relay_op
+from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, If, Let, Op, Tuple, TupleGetItem, Var, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.ir.types import TensorType, Type
-from relay2relax.relay_ir.transform.infrastructure import declared, map_functions, typed
+from relay2relax.relay_ir.transform.infrastructure import declared, map_functions
 from relay2relax.tir.extent import static
 
 # Folding these would turn a short call into a large tensor.
@@ -47,7 +48,7 @@ class FoldConstant(Pass[IRModule]):
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with constant expressions folded; infers types where ``mod`` has none."""
         mod = declared(mod)
-        types = typed(mod).types
+        types = typed_module(mod).types
         return map_functions(mod, lambda function: self._fold(function, types))
 
     def _fold(self, root: Function, types: Mapping[Expr, Type]) -> Function:

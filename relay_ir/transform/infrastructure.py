@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from relay2relax.core.passes import Pass, PassContext, PassInfo, pass_decorator
-from relay2relax.relay_ir.inference.infer import infer_type
+from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.expr import Expr, Function, Var
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import substitute
@@ -57,11 +57,6 @@ def map_functions(mod: IRModule, change: Callable[[Function], Function]) -> IRMo
     return replace(mod, functions=functions, types={})
 
 
-def typed(mod: IRModule) -> IRModule:
-    """Return ``mod`` with its types; raises TypeInferenceError where it has none."""
-    return mod if mod.types else infer_type(mod, declare_results=True)
-
-
 def declared(mod: IRModule) -> IRModule:
     """Return ``mod`` with the types of its functions' parameters declared, itself where they are.
 
@@ -71,7 +66,7 @@ def declared(mod: IRModule) -> IRModule:
     functions = mod.functions.values()
     if all(param.type_annotation is not None for function in functions for param in function.params):
         return mod
-    types = typed(mod).types
+    types = typed_module(mod).types
     return map_functions(mod, lambda function: with_types(function, types))
 
 

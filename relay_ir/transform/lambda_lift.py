@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
+from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.expr import Call, Expr, Function, GlobalVar, Let, Var, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import free_vars, nodes, substitute, with_children
 from relay2relax.relay_ir.ir.types import FuncType, Type, TypeVar
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
-from relay2relax.relay_ir.transform.infrastructure import typed, with_types
+from relay2relax.relay_ir.transform.infrastructure import with_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class LambdaLift(Pass[IRModule]):
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with its function literals lifted; infers types where ``mod`` has none."""
-        lifting = _Lifting(typed(mod))
+        lifting = _Lifting(typed_module(mod))
         functions = {var: lifting.lift(function) for var, function in mod.functions.items()}
         if not lifting.lifted:
             return mod

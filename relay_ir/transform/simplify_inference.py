@@ -12,11 +12,12 @@ from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.passes import Pass
 from relay2relax.ops.nn.feature_normalisation import GroupNormAttrs, L2NormalizeAttrs
 from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.ir.types import TensorType, Type
-from relay2relax.relay_ir.transform.infrastructure import declared, map_functions, typed
+from relay2relax.relay_ir.transform.infrastructure import declared, map_functions
 from relay2relax.tir.extent import static
 
 # How calls are expanded; None where the shape is not known well enough. Of operators with several
@@ -54,7 +55,7 @@ class SimplifyInference(Pass[IRModule]):
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` simplified; infers types where ``mod`` has none."""
         mod = declared(mod)
-        types = typed(mod).types
+        types = typed_module(mod).types
         return map_functions(mod, lambda function: _simplify(function, types))
 
 

@@ -50,6 +50,13 @@ _KINDS: dict[object, Kind] = {
 }  # fmt: skip
 
 
+# Builtins whose arguments but the first so many are known before anything runs.
+_PREPARED = {
+    "alloc_shape_heap": 1, "check_tensor_info": 1, "match_shape": 2, "make_shape": 1, "match_prim_value": 2,
+    "make_prim_value": 1,
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class _Signature:
     params: tuple[Kind, ...]
@@ -251,6 +258,7 @@ class _Walk:
             self.takes(wanted, arg)
         if signature.rest is not None:
             self.all_take(signature.rest, args[fixed:])
+        self.constant(name, args)
         numbers = [arg.value for arg in args if isinstance(arg, bc.Immediate)]
         match name.removeprefix("vm.builtin."):
             case "alloc_shape_heap":
@@ -272,6 +280,16 @@ class _Walk:
             case "copy":
                 return self.kind(args[0])
         return signature.result
+
+    def constant(self, name: str, args: Sequence[bc.Arg]) -> None:
+        """See that what is prepared once stands in the instruction, and not in a register."""
+        registers = _PREPARED.get(name.removeprefix("vm.builtin."))
+        if registers is None:
+            return
+        for number, arg in enumerate(args):
+            if isinstance(arg, bc.Register) != (number < registers):
+                wanted = "a register" if number < registers else "a number or constant"
+                raise ParseError(f"expected {wanted} as argument {number} of {name}", kind=running.SAVED_FILE)
 
     def codes(
         self, heap_and_rank: Sequence[bc.Arg], numbers: Sequence[int], known: Sequence[int], of_heap: Sequence[int]

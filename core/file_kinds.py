@@ -1,0 +1,136 @@
+"""What a file is that no reader here reads: told by its content, for messages.
+
+describe_content(buffer)    # "an HDF5 file, as Keras writes them; save the weights with …"
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from dataclasses import dataclass
+
+# Text is told by its beginning.
+_HEAD = 4096
+_TORCH = (
+    "load it with torch.load(…, weights_only=True) where you trust it, "
+    "and save its tensors with safetensors.torch.save_file"
+)
+_UNPACK = "unpack it, and name the file inside"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Files that have ``mark`` at ``place``; ``advice`` is what to do with them."""
+
+    mark: bytes
+    what: str
+    advice: str = ""
+    place: int = 0
+
+
+_KINDS = (
+    # A number that PyTorch up to 1.5 pickled in front of its checkpoints.
+    _Kind(b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19", "a PyTorch checkpoint", _TORCH),
+    *(
+        _Kind(
+            bytes([0x80, version]),
+            "a pickle of Python, which may run anything when it is read",
+            "save the arrays with numpy.savez or as safetensors",
+        )
+        for version in (2, 3, 4, 5)
+    ),
+    _Kind(b"\x93NUMPY", "a single array of numpy", "save arrays by name with numpy.savez(…, name=array)"),
+    _Kind(b"\x1f\x8b", "a gzip file", _UNPACK),
+    _Kind(b"BZh", "a bzip2 file", _UNPACK),
+    _Kind(b"\xfd7zXZ\x00", "an xz file", _UNPACK),
+    _Kind(b"\x28\xb5\x2f\xfd", "a Zstandard file", _UNPACK),
+    _Kind(b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
+    _Kind(b"ustar", "a tar archive", _UNPACK, 257),
+    _Kind(b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes them", "save the weights with numpy.savez"),
+    _Kind(b"GGUF", "a GGUF file", "convert it to safetensors"),
+    _Kind(b"TFL3", "a TensorFlow Lite model", "import it in a TVM that has the frontend, and save the Relay", 4),
+    _Kind(b"\x7fELF", "a library or program (ELF)", "a compiled model holds no Relay: use what it was compiled from"),
+    _Kind(b"MZ", "a library or program of Windows"),
+    _Kind(b"\xcf\xfa\xed\xfe", "a library or program of macOS"),
+    _Kind(b"\xca\xfe\xba\xbe", "a library or program of macOS, or a class of Java"),
+    _Kind(b"!<arch>\n", "a static library"),
+    _Kind(b"%PDF", "a PDF document"),
+    _Kind(b"\x89PNG", "a PNG picture"),
+    _Kind(b"\xff\xd8\xff", "a JPEG picture"),
+    _Kind(b"SQLite format 3\x00", "an SQLite database"),
+    _Kind(b"R2RXEXE\n", "an executable that was saved", "backends.load_executor or backends.Executable.load reads it"),
+    _Kind(b"version https://git-lfs", "a pointer to a file that Git LFS has not fetched", "run `git lfs pull`"),
+    *(
+        _Kind(mark, "a page of HTML", "the download may have failed")
+        for mark in (b"<!DOCTYPE", b"<!doctype", b"<html", b"<HTML")
+    ),
+    _Kind(b"\xff\xfe", "text in UTF-16", "save it as UTF-8"),
+    _Kind(b"\xfe\xff", "text in UTF-16", "save it as UTF-8"),
+    _Kind(b"#[version", "Relay text"),
+    _Kind(b"{", "a JSON document"),
+)  # fmt: skip
+
+
+def describe_content(buffer: memoryview) -> str:
+    """Return what the file is, and what to do with it, in words for a message.
+
+    "" where it is not known.
+    """
+    head = bytes(buffer[:_HEAD])
+    if not head:
+        return "an empty file"
+    if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        return _describe_archive(buffer)
+    for kind in _KINDS:
+        if head.startswith(kind.mark, kind.place):
+            return f"{kind.what}; {kind.advice}" if kind.advice else kind.what
+    if _is_onnx(head):
+        return "an ONNX model; relay_ir.frontend.from_onnx imports those"
+    if not head.strip(b"\0"):
+        return "a file that begins with zeros alone; it may not have been written to its end"
+    return "text" if _is_text(head) else ""
+
+
+def archive_names(buffer: memoryview) -> list[str]:
+    """Return the names in a zip archive; none where it is damaged."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(buffer)) as archive:
+            return archive.namelist()
+    # What ``zipfile`` raises for damage; the names are for a message, which goes without them.
+    except (zipfile.BadZipFile, zlib.error, OSError, ArithmeticError, AttributeError, LookupError, ValueError,
+            MemoryError, RuntimeError, TypeError, EOFError):  # fmt: skip
+        return []
+
+
+def describe_archive(names: list[str]) -> str:
+    """Return what a zip archive with these names is, and what to do with it."""
+    parts = {name.rpartition("/")[2] for name in names}
+    if "data.pkl" in parts:
+        if "constants.pkl" in parts:
+            return "a TorchScript program; save the module's state_dict() with safetensors.torch.save_file"
+        return f"a PyTorch checkpoint; {_TORCH}"
+    if "model.weights.h5" in parts:
+        return "a Keras model; save the weights with numpy.savez"
+    if "META-INF" in {name.partition("/")[0] for name in names}:
+        return "a Java archive"
+    if any(name.endswith(".npy") for name in names):
+        return ""
+    return f"a zip archive; {_UNPACK}"
+
+
+def _describe_archive(buffer: memoryview) -> str:
+    return describe_archive(archive_names(buffer)) or "an npz file of arrays"
+
+
+def _is_onnx(head: bytes) -> bool:
+    """Whether ``head`` begins as a protobuf does whose first fields are a small number and
+    bytes.
+    """
+    return head[:1] == b"\x08" and 0 < head[1] < 32 and head[2:3] in (b"\x12", b"\x1a", b"\x22", b"\x3a", b"\x42")
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether ``head`` is UTF-8, but for a character that is cut at its end."""
+    text = head.decode("utf-8", "ignore").encode()
+    return len(head) - len(text) < 4 and head.startswith(text) and b"\0" not in head
