@@ -70,7 +70,7 @@ def evaluate_prim_func(
         for stmt in statements(func.body):
             if isinstance(stmt, BufferStore) and stmt.buffer in locked:
                 raise read_only(func, locked[stmt.buffer])
-    frame = _Frame(func.name, buffers, scope, outside_statements(func))
+    frame = _Frame(func, buffers, scope, outside_statements(func))
     for buffer in func.root_buffers:
         frame.allocate(buffer)
     with np.errstate(all="ignore"):
@@ -118,9 +118,9 @@ class _Frame:
     """
 
     def __init__(
-        self, name: str, buffers: dict[Buffer, Array], scope: dict[Var, Any], stepwise: frozenset[Stmt]
+        self, func: PrimFunc, buffers: dict[Buffer, Array], scope: dict[Var, Any], stepwise: frozenset[Stmt]
     ) -> None:
-        self.name = name
+        self.func = func
         self.buffers = buffers
         self.scope = scope
         self.stepwise = stepwise
@@ -137,7 +137,7 @@ class _Frame:
             try:
                 self.budget.step()
             except LimitError as reached:
-                raise reached.located(None, None, f"in {self.name}, at `{_head(stmt)}`") from None
+                raise reached.located(None, None, f"in {self.func.name}, at {_shown(self.func, stmt)}") from None
 
     def address(self, expr: PrimExpr) -> Array:
         """Return the memory that begins where ``expr`` says, as an array of one dimension."""
@@ -497,16 +497,20 @@ def _assign(grid: Grid, buffer: Buffer, indices: Sequence[PrimExpr], value: Any)
     grid.buffers[buffer][positions] = np.broadcast_to(value, np.broadcast_shapes(shape, np.shape(value)))
 
 
-def _head(stmt: Stmt) -> str:
-    """Return what a statement begins with, as messages show it."""
+def _shown(func: PrimFunc, stmt: Stmt) -> str:
+    """Return what messages call a statement of ``func``."""
     match stmt:
-        case While(condition):
-            return f"while {condition}:"
-        case For(var, extent):
-            return f"for {var.name} in range({extent}):"
-        case BufferStore(buffer, indices):
-            return f"{buffer.name}[{', '.join(map(str, indices))}] = …"
-    return type(stmt).__name__
+        case While():
+            from relay2relax.tir.script.printer import print_prim_func
+
+            loops = [one for one in statements(func.body) if isinstance(one, While)]
+            lines = [line.strip() for line in print_prim_func(func) if line.strip().startswith("while ")]
+            return f"`{dict(zip(loops, lines, strict=False)).get(stmt, 'while')}`"
+        case For(var):
+            return f"the loop over `{var.name}`"
+        case BufferStore(buffer):
+            return f"a store to `{buffer.name}`"
+    return f"a statement {type(stmt).__name__}"
 
 
 def _is_simple(block: Block) -> bool:

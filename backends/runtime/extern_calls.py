@@ -18,8 +18,9 @@ from functools import lru_cache
 from relay2relax.backends.runtime.arguments import make_plain
 from relay2relax.backends.runtime.registry import find_func
 from relay2relax.core.dtype import numpy_dtype
+from relay2relax.core.limits import active
 from relay2relax.tir.ir.expr import Buffer, Call, FunctionCall, Pointer, PrimExpr, StringImm
-from relay2relax.tir.ir.stmt import Allocate, Assert, Evaluate, PrimFunc, Stmt
+from relay2relax.tir.ir.stmt import Allocate, Assert, Evaluate, PrimFunc, Stmt, While
 from relay2relax.tir.ir.visit import expressions, statements, sub_statements, subexpressions
 
 _EXTERN = frozenset({"call_extern", "call_pure_extern"})
@@ -65,13 +66,24 @@ def outside_names(func: PrimFunc) -> frozenset[str]:
     return frozenset(_name(call) for stmt in statements(func.body) for call in _calls(stmt))
 
 
-@lru_cache(maxsize=256)
 def is_interpreted(func: PrimFunc) -> bool:
     """Whether ``func`` is evaluated on numpy on target c too.
 
     It is where it calls functions by name, may stop or leave loops early, or sees memory as
-    elements of another dtype.
+    elements of another dtype. Within limits it is as well where nothing says that its loops end:
+    machine code cannot be asked whether it may go on.
     """
+    return _cannot_be_compiled(func) or (active() is not None and may_not_end(func))
+
+
+@lru_cache(maxsize=256)
+def may_not_end(func: PrimFunc) -> bool:
+    """Whether ``func`` has loops that end only by what they compute, and is no operator's."""
+    return func.origin is None and any(isinstance(stmt, While) for stmt in statements(func.body))
+
+
+@lru_cache(maxsize=256)
+def _cannot_be_compiled(func: PrimFunc) -> bool:
     if outside_names(func):
         return True
     for stmt in statements(func.body):

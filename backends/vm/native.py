@@ -22,12 +22,13 @@ from relay2relax.backends.c.stages import Program
 from relay2relax.backends.c.step import Step
 from relay2relax.backends.c.toolchain import compile_object, find_compiler
 from relay2relax.backends.c.unit import Unit
-from relay2relax.backends.runtime.extern_calls import is_interpreted
+from relay2relax.backends.runtime.extern_calls import is_interpreted, may_not_end
 from relay2relax.backends.vm.build_cache import place_of
 from relay2relax.backends.vm.compiler import compile_module
 from relay2relax.backends.vm.executable import Executable
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
+from relay2relax.core.limits import active
 from relay2relax.core.passes import Sequential
 from relay2relax.relax_ir.ir.expr import IRModule
 from relay2relax.tir.ir.expr import Buffer
@@ -40,7 +41,9 @@ def build_native(module: IRModule) -> Executable:
 
     What depends on constants alone is computed here, once.
     """
-    place = place_of(module)
+    # What is kept was built without limits, or with them: such loops are compiled, or are not.
+    unbounded = any(isinstance(one, PrimFunc) and may_not_end(one) for one in module.functions.values())
+    place = None if active() is not None and unbounded else place_of(module)
     if place is None:
         return _build(module)
     found = place.load()

@@ -10,7 +10,7 @@ import numpy as np
 from relay2relax.backends.numpy.kernels import in_call_order, numpy_kernel
 from relay2relax.backends.runtime.arguments import make_plain
 from relay2relax.backends.runtime.dlpack import shared
-from relay2relax.backends.runtime.extern_calls import is_interpreted, outside_names
+from relay2relax.backends.runtime.extern_calls import outside_names
 from relay2relax.backends.runtime.registry import find_func
 from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.backends.vm import bytecode as bc
@@ -37,7 +37,7 @@ def resolve(entry: bc.FunctionEntry, native: CompiledModule | None) -> Callee | 
         case bc.Packed(name):
             return _packed(name)
         case bc.Kernel(_, func):
-            if native is not None and not is_interpreted(func):
+            if native is not None and func.name in native.entries:
                 return in_call_order(func, native.kernel(func.name))
             return in_call_order(func, numpy_kernel(func))
         case bc.OperatorCall():
