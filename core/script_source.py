@@ -20,8 +20,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from relay2relax.core.errors import Diagnostic, ErrorKind, ParseError
+from relay2relax.core.errors import Diagnostic, ErrorKind, LimitError, ParseError
 from relay2relax.core.errors.table import script
+from relay2relax.core.limits import check
 from relay2relax.core.source import SourceRange, SourceText
 
 # The namespaces under all names that they had: ``I`` of modules, ``R`` of Relax, ``T`` of tensor
@@ -211,6 +212,14 @@ class ScriptSource:
         except ScriptProblem as problem:
             self.put_down(problem)
             return None
+
+    def within_limits(self, node: ast.AST, read: Callable[[], _Result]) -> _Result:
+        """Return what ``read`` returns; a limit that is reached is shown at ``node``."""
+        try:
+            check()
+            return read()
+        except LimitError as reached:
+            raise reached.located(self.where(node), self.text) from None
 
     def _column(self, line: int, offset: int) -> int:
         text = self.text.line(line)

@@ -36,6 +36,7 @@ from relay2relax.relax_ir.ir.struct_info import StructInfo
 from relay2relax.relay_ir.ir.device import VirtualDevice
 from relay2relax.relay_ir.ir.module import TypeData
 from relay2relax.relay_ir.ir.types import FuncType, Type, TypeVar
+from relay2relax.tir.extent import require_allowed
 from relay2relax.tir.ir.stmt import PrimFunc
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class MSCTensor:
         if self.dtype not in NO_TENSORS:
             check_dtype(self.dtype)
         check_layout(self.layout)
+        require_allowed(tuple(max(extent, 0) if extent != -1 else 1 for extent in self.shape), f"tensor {self.name!r}")
 
     @property
     def ndim(self) -> int:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeAlias, Union
 
+from relay2relax.core.limits import active
 from relay2relax.tir.arith.simplify import EXTENTS, prove, simplify
 from relay2relax.tir.arith.sums import flattened
 from relay2relax.tir.ir.expr import AnyExtent, Binary, BinaryOp, IntImm, PrimExpr, Var, binary
@@ -35,6 +36,15 @@ def static(extent: Extent) -> int | None:
     if isinstance(extent, int):
         return extent
     return extent.value if isinstance(extent, IntImm) else None
+
+
+def require_allowed(shape: Shape, what: str = "a tensor") -> None:
+    """Raise LimitError where a static extent of ``shape``, or all of them together, are beyond the
+    limits around this place.
+    """
+    budget = active()
+    if budget is not None:
+        budget.extent([1 if (known := static(one)) is None else known for one in shape], lambda: what)
 
 
 def as_prim(extent: Extent) -> PrimExpr:

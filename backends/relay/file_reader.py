@@ -12,7 +12,7 @@ from relay2relax.backends.relay import code as rc
 from relay2relax.backends.relay import file_forms as f
 from relay2relax.backends.runtime.archive import each_at, read_archive, read_at
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import ParseError, Relay2RelaxError
+from relay2relax.core.errors import LimitError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import running
 from relay2relax.core.schema import read_value
 from relay2relax.ops.registry.table import relay_op
@@ -49,6 +49,8 @@ def read_codes(path: str | os.PathLike[str]) -> tuple[IRModule, dict[str, rc.Cod
     form = read_value(header, f.Header, str(path))
     try:
         module = load_json(form.interface)
+    except LimitError:
+        raise
     except Relay2RelaxError as problem:
         raise ParseError(f"{path}: its interface cannot be read: {problem}", kind=running.SAVED_FILE) from problem
     try:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from relay2relax.core.dtype import check_dtype
-from relay2relax.tir.extent import Extent
+from relay2relax.tir.extent import Extent, require_allowed
 
 
 class Type:
@@ -30,6 +30,7 @@ class TensorType(Type):
 
     def __post_init__(self) -> None:
         check_dtype(self.dtype)
+        require_allowed(self.shape)
 
     @property
     def rank(self) -> int:

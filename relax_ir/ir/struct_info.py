@@ -17,7 +17,7 @@ from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.words import check_device
 from relay2relax.ops.registry.types import AnyRankType, ScalarType, TensorType, TupleType, Type
 from relay2relax.relax_ir.ir.mesh import Sharding
-from relay2relax.tir.extent import ANY, Extent, Shape, is_any
+from relay2relax.tir.extent import ANY, Extent, Shape, is_any, require_allowed
 from relay2relax.tir.ir.expr import PrimExpr
 
 
@@ -45,6 +45,7 @@ class TensorStructInfo(StructInfo):
     def __post_init__(self) -> None:
         if self.shape is not None:
             object.__setattr__(self, "ndim", len(self.shape))
+            require_allowed(self.shape)
         check_dtype(self.dtype)
         if self.vdevice:
             check_device(self.vdevice)

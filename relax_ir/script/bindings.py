@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import LimitError, Relay2RelaxError
 from relay2relax.core.errors.table import script
 from relay2relax.core.script_source import ScriptProblem
 from relay2relax.relax_ir.ir import symbols
@@ -91,6 +91,8 @@ class Bindings:
         """
         try:
             actual = self.module.inference.of(value)
+        except LimitError:
+            raise
         except Relay2RelaxError as error:
             first = error.diagnostics[0]
             given = first.label or self.given(value)

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import LimitError, Relay2RelaxError
 from relay2relax.core.script_source import ScriptSource
 from relay2relax.core.tensor_blob import read_tensor
 
@@ -39,6 +39,8 @@ def metadata_of(source: ScriptSource) -> dict[str, Any]:
                 if (source.dotted(func) or "").endswith("load_json"):
                     try:
                         return {"metadata": _read(json.loads(text))}
+                    except LimitError:
+                        raise
                     except Relay2RelaxError as error:
                         raise source.problem(func, "the table of constants cannot be read", str(error)) from error
                     except (ValueError, LookupError, TypeError, AttributeError, binascii.Error) as error:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic, ParseError
@@ -174,7 +175,8 @@ class _ModuleReader:
         relax = [var for var in self.nodes if var not in self.functions]
         for var in relax:
             try:
-                head = self.heads[var] = self.reader().head(self.nodes[var])
+                node = self.nodes[var]
+                head = self.heads[var] = self.source.within_limits(node, partial(self.reader().head, node))
             except ScriptProblem as problem:
                 self.source.put_down(problem)
                 self.functions[var] = None

@@ -64,7 +64,7 @@ class StatementReader:
         A mistake is put down, and the names that ``node`` assigns are known as mistaken.
         """
         try:
-            return read()
+            return self.source.within_limits(node, read)
         except ScriptProblem as problem:
             self.source.put_down(problem)
             self.other_names(node)

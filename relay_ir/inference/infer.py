@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing_extensions import assert_never
 
 from relay2relax.core.collection import collection_paused
-from relay2relax.core.errors import Diagnostic, LimitError
-from relay2relax.core.limits import Budget, active, check
+from relay2relax.core.errors import Diagnostic
+from relay2relax.core.limits import active, check
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.inference import errors
 from relay2relax.relay_ir.inference.declared_types import callees_first, definition_problems, type_problems
@@ -72,7 +72,7 @@ from relay2relax.relay_ir.ir.types import (
     TypeCall,
     TypeVar,
 )
-from relay2relax.tir.extent import is_symbolic, static
+from relay2relax.tir.extent import is_symbolic
 
 _BOOL = TensorType((), "bool")
 _UNIT = TupleType(())
@@ -172,30 +172,14 @@ class _Inference:
 
     def export(self, function: Function, types: dict[Expr, Type]) -> None:
         """Add the types found to ``types``; one that is too large to be a type is a mistake of
-        ``function``. Raises LimitError for one that is larger than the limits allow.
+        ``function``.
         """
-        freeze, budget = self.equations.unifier.freeze, active()
+        freeze = self.equations.unifier.freeze
         try:
             for expr, node in self.nodes.items():
                 types[expr] = freeze(node)
-                if budget is not None:
-                    self._allow(budget, expr, types[expr])
         except TypeTooLarge as problem:
             self.equations.report(problem.diagnostics[0], function)
-
-    def _allow(self, budget: Budget, expr: Expr, ty: Type) -> None:
-        pending = [ty]
-        while pending:
-            match pending.pop():
-                case TupleType(fields):
-                    pending.extend(fields)
-                case TensorType(shape):
-                    try:
-                        budget.extent(
-                            [1 if (known := static(one)) is None else known for one in shape], lambda: "a tensor"
-                        )
-                    except LimitError as reached:
-                        raise reached.located(self.mod.locations.get(expr), self.mod.source) from None
 
     def _report_unresolved(self) -> None:
         reported: set[TypeNode] = set()

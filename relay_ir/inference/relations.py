@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, Union
 
-from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.errors import Diagnostic, LimitError, Relay2RelaxError
 from relay2relax.core.source import SourceRange
 from relay2relax.ops.common.shapes import any_type
 from relay2relax.ops.registry.record import OpDef
@@ -167,6 +167,8 @@ class Relations:
                 inferred = self.cache[key] = infer_operator(op, call.attrs, known)
             if op.known_result is not None and isinstance(before, TensorType):
                 declared = op.known_result(call.attrs, before, *known)
+        except LimitError as reached:
+            raise reached.located(self.equations.mod.locations.get(call), self.equations.mod.source) from None
         except Relay2RelaxError as problem:
             self.equations.report(errors.refused(op, problem, call.args, known), call)
             self.equations.unifier.mark_broken(relation.result)
@@ -206,6 +208,8 @@ class Relations:
         assert op.operands is not None
         try:
             deduced = op.operands(relation.call.attrs, tuple(types))
+        except LimitError:
+            raise
         except Relay2RelaxError as problem:
             shown = [self.equations.unifier.resolve(node) for node in relation.args]
             self.equations.report(errors.refused(op, problem, relation.call.args, shown), relation.call)

@@ -17,7 +17,7 @@ from typing import NoReturn, cast
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array, check_dtype
-from relay2relax.core.errors import Diagnostic, ParseError, Relay2RelaxError, UnsupportedError, placed
+from relay2relax.core.errors import Diagnostic, LimitError, ParseError, Relay2RelaxError, UnsupportedError, placed
 from relay2relax.core.errors.table import reading
 from relay2relax.core.source import SequentialSpan, Span
 from relay2relax.core.tensor_blob import read_tensor
@@ -297,7 +297,7 @@ class _Reader:
                 return self.attrs(key, node.get("attrs", {}))
             if key == PRIM_FUNC:
                 return opaque_function(self.closures[index], self.objects)
-        except UnsupportedError:
+        except (UnsupportedError, LimitError):
             raise
         except Relay2RelaxError as error:
             self.fail(index, error.diagnostics[0].title, error.diagnostics[0].help)
@@ -352,7 +352,7 @@ class _Reader:
                 values[name] = (
                     self.inline(kind, given.get(name)) if kind in INLINE else self.reference(kind, given.get(name))
                 )
-            except UnsupportedError:
+            except (UnsupportedError, LimitError):
                 raise
             except Relay2RelaxError as error:
                 raise placed(error, f"field {name!r}", reading.JSON_DOCUMENT) from None

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from relay2relax.core.errors import Diagnostic, ErrorKind, LimitError, ParseError
+from relay2relax.core.errors import Diagnostic, ErrorKind, ParseError
 from relay2relax.core.errors.table import reading
-from relay2relax.core.limits import Budget, active
+from relay2relax.core.limits import active
 from relay2relax.core.source import SequentialSpan, SourceRange, SourceText, Span
 
 # A comment without a comment inside. After a ``*`` that does not close it TVM skips one character,
@@ -113,7 +113,7 @@ class Lexer:
         """Go on to the next token."""
         self.previous_end = self.end
         if self.budget is not None:
-            self._ask(self.budget)
+            self.budget.check()
         while True:
             found = _TOKEN(self.text, self.end)
             assert found is not None  # the last alternative takes anything
@@ -133,13 +133,6 @@ class Lexer:
                 if kind == "bad":
                     self._bad()
             return
-
-    def _ask(self, budget: Budget) -> None:
-        """Raise LimitError, at the current token, where a limit is reached."""
-        try:
-            budget.check()
-        except LimitError as reached:
-            raise reached.located(self.where(), self.source) from None
 
     def peek(self) -> str:
         """Return the kind of the token after the current one (``name`` for keywords)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import LimitError, Relay2RelaxError
 from relay2relax.core.errors.table import reading
 from relay2relax.core.script_source import counted
 from relay2relax.relay_ir.ir.expr import Expr
@@ -59,6 +59,8 @@ class MetadataReader:
             else:
                 try:
                     self._table = decode_nodes(text[begin:])
+                except LimitError:
+                    raise
                 except Relay2RelaxError as error:
                     self._refuse(error, start, begin)
         assert self._table is not None

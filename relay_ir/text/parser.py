@@ -9,9 +9,11 @@ what TVM 0.7 and 0.8 wrote otherwise. Older texts (``v0.0.1`` to ``v0.0.4``) are
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from relay2relax.core.collection import collection_paused
-from relay2relax.core.errors import ParseError
+from relay2relax.core.errors import LimitError, ParseError
 from relay2relax.core.errors.table import reading
 from relay2relax.core.source import SourceText
 from relay2relax.relay_ir.ir.expr import Constructor, Expr, Function, GlobalVar
@@ -24,6 +26,8 @@ from relay2relax.relay_ir.text.types import sequence
 
 VERSION = "0.0.5"
 
+_Result = TypeVar("_Result")
+
 
 @collection_paused()
 def parse(text: str, name: str = "<text>") -> IRModule:
@@ -34,13 +38,15 @@ def parse(text: str, name: str = "<text>") -> IRModule:
     ``v0.0.4``) an expression may stand for a module; it becomes ``@main``. Raises ParseError with
     the mistakes that were found.
     """
-    return _ModuleReader(text, name).module()
+    reader = _ModuleReader(text, name)
+    return reader.within_limits(reader.module)
 
 
 @collection_paused()
 def parse_expr(text: str, name: str = "<text>") -> Expr:
     """Return the expression that ``text`` describes; raises ParseError like :func:`parse`."""
-    return _ModuleReader(text, name).expression()
+    reader = _ModuleReader(text, name)
+    return reader.within_limits(reader.expression)
 
 
 class _ModuleReader:
@@ -54,6 +60,13 @@ class _ModuleReader:
         self.lexer = self.reader.lexer
         self.functions: dict[GlobalVar, Function] = {}
         self.definitions: dict[GlobalTypeVar, TypeData] = {}
+
+    def within_limits(self, read: Callable[[], _Result]) -> _Result:
+        """Return what ``read`` returns; a limit that is reached is shown at the current token."""
+        try:
+            return read()
+        except LimitError as reached:
+            raise reached.located(self.lexer.where(), self.source) from None
 
     def module(self) -> IRModule:
         """Read a module."""

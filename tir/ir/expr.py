@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 from relay2relax.core.dtype import check_dtype, element_dtype, lanes_of
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import tensor_programs
+from relay2relax.core.limits import active
 from relay2relax.core.words import check_scope
 
 BinaryOp: TypeAlias = Literal[
@@ -355,6 +356,10 @@ class Buffer:
     def __post_init__(self) -> None:
         check_dtype(self.dtype)
         check_scope(self.scope)
+        budget = active()
+        if budget is not None:
+            known = [one.value if isinstance(one, IntImm) else 1 for one in self.shape]
+            budget.extent(known, lambda: f"the buffer {self.name!r}")
 
     def __getitem__(self, indices: PrimLike | tuple[PrimLike, ...]) -> BufferLoad:
         found = indices if isinstance(indices, tuple) else (indices,)

@@ -68,7 +68,9 @@ class _PrimFuncReader:
         """Return the function; mistakes in its statements are put down."""
         for argument in self.source.plain_parameters(self.node, "a PrimFunc"):
             before = len(self.source.problems)
-            self.source.attempt(partial(self.signature.parameter, argument))
+            self.source.within_limits(
+                argument, partial(self.source.attempt, partial(self.signature.parameter, argument))
+            )
             if len(self.source.problems) > before:
                 self.context.scopes.define(argument.arg, Poison())
         body = self.body.statements(self.node.body)

@@ -61,7 +61,7 @@ class StatementReader:
         """Return ``nodes`` as one statement."""
         items: list[Item] = []
         for node in nodes:
-            found = self.source.attempt(partial(self.statement, node))
+            found = self.source.within_limits(node, partial(self.source.attempt, partial(self.statement, node)))
             if found is None:
                 self.names.forget(node)
             else:

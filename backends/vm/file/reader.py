@@ -19,7 +19,7 @@ from relay2relax.backends.vm.file import forms as f
 from relay2relax.backends.vm.file.values import ValueReader
 from relay2relax.backends.vm.file.verify import Verifier
 from relay2relax.core.dtype import Array, DTypeError, numpy_dtype, of_array
-from relay2relax.core.errors import ParseError, Relay2RelaxError
+from relay2relax.core.errors import LimitError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import running
 from relay2relax.core.schema import read_value
 from relay2relax.ops.registry.lower import lower_call
@@ -123,6 +123,8 @@ class _Reader:
             if not isinstance(out, (TensorType, TupleType)):
                 raise ParseError(f"the operator {op.name} returns no tensor", kind=running.SAVED_FILE)
             return lower_call(op, attrs, args, out, entry.name)
+        except LimitError:
+            raise
         except Relay2RelaxError as problem:
             raise ParseError(problem.diagnostics[0].title) from problem
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from relay2relax.core.errors import ParseError, Relay2RelaxError, placed
+from relay2relax.core.errors import LimitError, ParseError, Relay2RelaxError, placed
 from relay2relax.core.errors.table import reading
 from relay2relax.core.schema import parse_json, read_value
 from relay2relax.core.source import Span
@@ -83,6 +83,8 @@ def from_json(text: str) -> MSCGraph:
 def _tensor(written: document.Tensor, place: str) -> MSCTensor:
     try:
         return MSCTensor(written.name, written.dtype, written.shape, written.layout, written.prims, written.alias)
+    except LimitError:
+        raise
     except Relay2RelaxError as error:
         raise placed(error, f"{place}, tensor {shown(written.name)}", reading.JSON_DOCUMENT) from None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import LimitError, Relay2RelaxError
 from relay2relax.core.errors.table import script as mistakes
 from relay2relax.ops.registry.attributes import AttrField, attr_fields
 from relay2relax.ops.registry.record import OpDef
@@ -151,6 +151,8 @@ class OperatorReader:
         args = self.inputs(op, inputs, node)
         try:
             return Call(op, args, op.attrs(**values))
+        except LimitError:
+            raise
         except (TypeError, Relay2RelaxError) as error:
             raise self.source.problem(
                 node, f"R.{script.name}: {error}", "expected other arguments", kind=mistakes.ARGUMENTS
