@@ -15,6 +15,7 @@ quoted does not get into a script. Templates are constants, which a test looks a
 from __future__ import annotations
 
 import keyword
+import math
 import re
 from collections.abc import Iterable
 from functools import lru_cache
@@ -51,6 +52,11 @@ def comma(parts: Iterable[Code], between: str = ", ") -> Code:
     return Code(between.join(parts))
 
 
+def indented(depth: int) -> Code:
+    """Return the blanks before a line of Python, four for each step."""
+    return Code("    " * depth)
+
+
 @lru_cache(maxsize=4096)
 def quoted(text: str) -> Quoted:
     """Return ``text`` as a literal in double quotes, the same in Python and JSON.
@@ -58,6 +64,40 @@ def quoted(text: str) -> Quoted:
     Characters that do not show, that turn the direction of text, or that end a line, are escaped.
     """
     return Quoted(Code(f'"{_UNSAFE.sub(_escape, text)}"'))
+
+
+_SIGNS = frozenset(
+    ["+", "-", "*", "/", "//", "%", "<", "<=", ">", ">=", "==", "!=", "and", "or", "&", "|", "^", "<<", ">>"]
+)
+
+
+def sign(operator: str) -> Code:
+    """Return a binary operator of Python; raises WordError for what is none."""
+    if operator not in _SIGNS:
+        raise WordError(f"{shown(operator)} is not an operator")
+    return Code(operator)
+
+
+def truth(value: object) -> Code:
+    """Return ``True`` or ``False``."""
+    return Code("True" if value else "False")
+
+
+def number(value: Union[int, float]) -> Code:
+    """Return a number in the fewest digits; infinities and NaN are calls of ``float``."""
+    if isinstance(value, int):
+        return Code(str(int(value)))
+    return Code(repr(float(value)) if math.isfinite(value) else f'float("{float(value)}")')
+
+
+_NUMERAL = re.compile(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?\Z", re.ASCII)
+
+
+def numeral(text: str) -> Code:
+    """Return the digits of a number as they are; raises WordError for what is none."""
+    if _NUMERAL.match(text) is None:
+        raise WordError(f"{shown(text)} is not a number")
+    return Code(text)
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.tvm_installation import TvmError, require_tvm
+from relay2relax.core.words import Identifier, word
 from relay2relax.relax_ir.ir.expr import Constant, IRModule
 from relay2relax.relax_ir.script.parser import parse
 from relay2relax.relax_ir.script.printer import print_module
@@ -39,13 +40,13 @@ def to_tvm(mod: IRModule) -> Any:
     from tvm.script.parser import relax as relax_script
 
     names: dict[str, Any] = {"I": ir, "R": relax_script, "T": tirx}
-    given: dict[Constant, str] = {}
+    given: dict[Constant, Identifier] = {}
 
-    def name_constant(constant: Constant) -> str | None:
+    def name_constant(constant: Constant) -> Identifier | None:
         if constant.data.ndim == 0:
             return None
         if constant not in given:
-            given[constant] = f"relay2relax_constant_{len(given)}"
+            given[constant] = word(f"relay2relax_constant_{len(given)}")
             names[given[constant]] = relax.const(_tensor(constant.data))
         return given[constant]
 

@@ -72,6 +72,7 @@ from relay2relax.tir.extent import Extent, as_prim, static
 from relay2relax.tir.ir.expr import FloatImm, IntImm, PrimExpr
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.ir.visit import variables
+from relay2relax.tir.script.names import identifier
 
 # From calls that return their results to calls that write into memory, which is shared and
 # released.
@@ -558,4 +559,4 @@ def _context(where: str, info: si.StructInfo) -> str:
     TVM writes it so.
     """
     word = "struct_info" if where.startswith("match_cast") else "annotation"
-    return f"ErrorContext({where}, {word}={info_text(info, lambda var: var.name)}) "
+    return f"ErrorContext({where}, {word}={info_text(info, lambda var: identifier(var.name))}) "

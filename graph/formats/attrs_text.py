@@ -42,6 +42,7 @@ from relay2relax.relax_ir.ir.struct_info import StructInfo
 from relay2relax.relax_ir.ir.visit import operands
 from relay2relax.relay_ir.ir.expr import OpaqueAttrs
 from relay2relax.tir.ir.expr import PrimExpr
+from relay2relax.tir.script.names import identifier
 
 
 def attrs_text(attrs: Any) -> dict[str, str]:
@@ -139,7 +140,7 @@ def value_text(value: Any) -> str:
         return f"{items[0]}," if len(items) == 1 else ",".join(items)
     match value:
         case PrimExpr():
-            return values.extent_text(value, lambda var: var.name)
+            return values.extent_text(value, lambda var: identifier(var.name))
         case StructInfo():
             return values.print_struct_info(value)
         case ShapeExpr(extents):

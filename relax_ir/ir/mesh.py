@@ -17,6 +17,7 @@ from typing import Union
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import relax
+from relay2relax.core.words import Code, code, comma, number
 
 # The axis of a tensor that is not cut: every device has a replica.
 REPLICA = -1
@@ -73,18 +74,18 @@ def read_placement(text: str) -> tuple[int, ...]:
     return tuple(REPLICA if match[1] is None else int(match[1]) for match in found if match is not None)
 
 
-def placement_text(placement: tuple[int, ...]) -> str:
+def placement_text(placement: tuple[int, ...]) -> Code:
     """Return ``placement`` as scripts have it: ``S[0], R``."""
-    return ", ".join("R" if axis == REPLICA else f"S[{axis}]" for axis in placement)
+    return comma(code("R") if axis == REPLICA else code("S[{}]", axis) for axis in placement)
 
 
-def device_mesh_text(mesh: DeviceMesh) -> str:
+def device_mesh_text(mesh: DeviceMesh) -> Code:
     """Return ``mesh`` as scripts have it where it has no name: ``R.device_mesh((2, 2), I.Range(0,
     4))``.
     """
-    shape = ", ".join(map(str, mesh.shape)) + ("," if len(mesh.shape) == 1 else "")
+    shape = code("({},)" if len(mesh.shape) == 1 else "({})", comma(map(number, mesh.shape)))
     if isinstance(mesh.devices, range):
-        devices = f"I.Range({mesh.devices.start}, {mesh.devices.stop})"
+        devices = code("I.Range({}, {})", mesh.devices.start, mesh.devices.stop)
     else:
-        devices = f"[{', '.join(map(str, mesh.devices))}]"
-    return f"R.device_mesh(({shape}), {devices})"
+        devices = code("[{}]", comma(map(number, mesh.devices)))
+    return code("R.device_mesh({}, {})", shape, devices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from relay2relax.core.words import Identifier, word
 from relay2relax.tir.script.names import identifier
 
 # A kernel becomes a linker symbol; under one of these names it would hide a function of the C
@@ -24,13 +25,13 @@ C_LIBRARY = frozenset(
 )  # fmt: skip
 
 
-def kernel_name(hint: str) -> str:
+def kernel_name(hint: str) -> Identifier:
     """Return a legal name for a PrimFunc.
 
     As in TVM, ``exp`` becomes ``tir_exp`` lest it hide libm's.
     """
     legal = identifier(hint)
-    return f"tir_{legal}" if legal in C_LIBRARY else legal
+    return word(f"tir_{legal}") if legal in C_LIBRARY else legal
 
 
 class NameSupply:
@@ -58,3 +59,9 @@ class NameSupply:
         self._next[hint] = number
         self._taken.add(name)
         return name
+
+    def identifier(self, hint: str) -> Identifier:
+        """Return ``hint`` as a name of scripts, with an underscore and a number where it is
+        taken.
+        """
+        return word(self.fresh(identifier(hint), "_"))

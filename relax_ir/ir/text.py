@@ -14,6 +14,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import translating
+from relay2relax.core.words import Code, code, comma, number, numeral, quoted, sign, truth, word
 from relay2relax.ops.target.layout_rewrites import IndexMap
 from relay2relax.relax_ir.ir.devices import Device
 from relay2relax.relax_ir.ir.mesh import DeviceMesh, Sharding, device_mesh_text, placement_text
@@ -30,67 +31,67 @@ from relay2relax.relax_ir.ir.struct_info import (
 from relay2relax.relax_ir.ir.symbols import variables
 from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir.expr import LEVELS, Binary, Call, FloatImm, IntImm, PrimExpr, Var
-from relay2relax.tir.script.expr_printer import float_literal, string_literal
-from relay2relax.tir.script.names import identifier
+from relay2relax.tir.script.dialect import TODAY
+from relay2relax.tir.script.expr_printer import dtype_word, float_literal
 
-Names = Callable[[Var], str]
+Names = Callable[[Var], Code]
 Meshes = Mapping[DeviceMesh, str]
 _NO_MESHES: Meshes = MappingProxyType({})
 
 _ATOM = 4
 
 
-def extent_text(extent: Extent, names: Names, level: int = 0) -> str:
+def extent_text(extent: Extent, names: Names, level: int = 0) -> Code:
     """Return ``extent`` as a dimension; ``names`` says what its variables are called.
 
     Raises UnsupportedError for an expression that dimensions cannot be.
     """
     match extent:
         case int():
-            return str(extent)
+            return number(extent)
         case IntImm(value, "int64"):
-            return str(value)
+            return number(value)
         case IntImm(value, "bool"):
-            return f"T.bool({bool(value)})"
+            return code("T.bool({})", truth(value))
         case IntImm(value, dtype):
-            return f"T.{dtype}({value})"
+            return code("T.{}({})", dtype_word(dtype), value)
         case FloatImm(value, dtype):
-            return f"T.{dtype}({float_literal(value)})"
+            return code("T.{}({})", dtype_word(dtype), float_literal(value))
         case Var():
             return names(extent)
         case Binary(("min" | "max") as op, a, b):
-            return f"T.{op}({extent_text(a, names)}, {extent_text(b, names)})"
+            return code("T.{}({}, {})", word(op), extent_text(a, names), extent_text(b, names))
         case Call("if_then_else", (condition, then, otherwise)):
-            parts = ", ".join(extent_text(one, names) for one in (condition, then, otherwise))
-            return f"T.if_then_else({parts})"
+            parts = comma(extent_text(one, names) for one in (condition, then, otherwise))
+            return code("T.if_then_else({})", parts)
         case Binary(op, a, b) if op in LEVELS:
             own = LEVELS[op]
-            text = f"{extent_text(a, names, own + (own == 1))} {op} {extent_text(b, names, own + 1)}"
-            return f"({text})" if own < level else text
+            text = code("{} {} {}", extent_text(a, names, own + (own == 1)), sign(op), extent_text(b, names, own + 1))
+            return code("({})", text) if own < level else text
     raise UnsupportedError(f"TVMScript cannot say {extent!r} in a shape", kind=translating.NOT_SAID)
 
 
-def _row(values: tuple[Extent, ...], names: Names, known: Set[Var] | None) -> list[str]:
+def _row(values: tuple[Extent, ...], names: Names, known: Set[Var] | None) -> list[Code]:
     texts = [extent_text(value, names) for value in values]
     if known is None:
         return texts
-    return [t if set(variables(v)) <= known else string_literal(t)
+    return [t if set(variables(v)) <= known else quoted(t)
             for t, v in zip(texts, values, strict=True)]  # fmt: skip
 
 
-def mesh_text(mesh: DeviceMesh, meshes: Meshes) -> str:
+def mesh_text(mesh: DeviceMesh, meshes: Meshes) -> Code:
     """Return ``mesh`` by its name among the module's global infos, or written out where it has
     none.
     """
-    return string_literal(meshes[mesh]) if mesh in meshes else device_mesh_text(mesh)
+    return quoted(meshes[mesh]) if mesh in meshes else device_mesh_text(mesh)
 
 
-def tuple_text(items: list[str]) -> str:
+def tuple_text(items: list[Code]) -> Code:
     """Return a Python tuple of ``items``."""
-    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+    return code("({},)", items[0]) if len(items) == 1 else code("({})", comma(items))
 
 
-def info_text(info: StructInfo, names: Names, known: Set[Var] | None = None, meshes: Meshes = _NO_MESHES) -> str:
+def info_text(info: StructInfo, names: Names, known: Set[Var] | None = None, meshes: Meshes = _NO_MESHES) -> Code:
     """Return ``info`` as an annotation.
 
     In a signature, where names are not defined yet, extents are quoted unless all their variables
@@ -99,44 +100,44 @@ def info_text(info: StructInfo, names: Names, known: Set[Var] | None = None, mes
     match info:
         case TensorStructInfo(shape, dtype, ndim, _, Sharding() as sharding):
             parts = [] if shape is None else [tuple_text(_row(shape, names, known))]
-            parts += [f"dtype={string_literal(dtype)}"] if dtype else []
-            parts += [f"device_mesh={mesh_text(sharding.mesh, meshes)}"]
-            parts += [f"placement={string_literal(placement_text(sharding.placement))}"]
-            parts += [f"ndim={ndim}"] if shape is None and ndim >= 0 else []
-            return f"R.DTensor({', '.join(parts)})"
+            parts += [code("dtype={}", quoted(dtype))] if dtype else []
+            parts += [code("device_mesh={}", mesh_text(sharding.mesh, meshes))]
+            parts += [code("placement={}", quoted(placement_text(sharding.placement)))]
+            parts += [code("ndim={}", ndim)] if shape is None and ndim >= 0 else []
+            return code("R.DTensor({})", comma(parts))
         case TensorStructInfo(shape, dtype, ndim, vdevice):
             parts = [] if shape is None else [tuple_text(_row(shape, names, known))]
-            parts += [f"dtype={string_literal(dtype)}"] if dtype else []
-            parts += [f"vdevice={string_literal(vdevice)}"] if vdevice else []
-            parts += [f"ndim={ndim}"] if shape is None and ndim >= 0 else []
-            return f"R.Tensor({', '.join(parts)})" if parts else "R.Tensor"
+            parts += [code("dtype={}", quoted(dtype))] if dtype else []
+            parts += [code("vdevice={}", quoted(vdevice))] if vdevice else []
+            parts += [code("ndim={}", ndim)] if shape is None and ndim >= 0 else []
+            return code("R.Tensor({})", comma(parts)) if parts else code("R.Tensor")
         case ShapeStructInfo(values, _) if values is not None:
-            return f"R.Shape([{', '.join(_row(values, names, known))}])"
+            return code("R.Shape([{}])", comma(_row(values, names, known)))
         case ShapeStructInfo(_, ndim):
-            return f"R.Shape(ndim={ndim})" if ndim >= 0 else "R.Shape"
+            return code("R.Shape(ndim={})", ndim) if ndim >= 0 else code("R.Shape")
         case TupleStructInfo(fields):
-            inner = ", ".join(info_text(field, names, known, meshes) for field in fields)
-            return f"R.Tuple({inner})" if fields else "R.Tuple"
+            inner = comma(info_text(field, names, known, meshes) for field in fields)
+            return code("R.Tuple({})", inner) if fields else code("R.Tuple")
         case PrimStructInfo(dtype):
-            return f"R.Prim({string_literal(dtype)})"
+            return code("R.Prim({})", quoted(dtype))
         case ObjectStructInfo():
-            return "R.Object"
+            return code("R.Object")
         case FuncStructInfo(params, ret, purity) if params is not None:
             inner = tuple_text([info_text(param, names, known, meshes) for param in params])
-            return f"R.Callable({inner}, {info_text(ret, names, known, meshes)}, {purity})"
+            return code("R.Callable({}, {}, {})", inner, info_text(ret, names, known, meshes), truth(purity))
         case FuncStructInfo():
-            return "R.Callable"
+            return code("R.Callable")
     raise UnsupportedError(f"TVMScript cannot say {info!r}", kind=translating.NOT_SAID)
 
 
-def print_struct_info(info: StructInfo) -> str:
+def print_struct_info(info: StructInfo) -> Code:
     """Return ``info`` as it stands in a signature, e.g. ``R.Tensor(("n", 4), dtype="float32")``."""
     supply = NameSupply()
-    known: dict[Var, str] = {}
+    known: dict[Var, Code] = {}
 
-    def names(var: Var) -> str:
+    def names(var: Var) -> Code:
         if var not in known:
-            known[var] = supply.fresh(identifier(var.name), "_")
+            known[var] = supply.identifier(var.name)
         return known[var]
 
     return info_text(info, names, set())
@@ -158,73 +159,77 @@ def is_weak(info: StructInfo) -> bool:
     return isinstance(info, ObjectStructInfo)
 
 
-def number_text(value: Any) -> str:
+def number_text(value: Any) -> Code:
     """Return one element of an array so that TVM reads the same value.
 
     The shortest digits where they do.
     """
     if isinstance(value, (np.bool_, np.integer)):
-        return str(value.item())
-    number = float(value)
-    if not math.isfinite(number):
-        return f'float("{number}")'
-    if isinstance(value, (np.float16, np.float32)):
+        return truth(value) if isinstance(value, np.bool_) else number(int(value))
+    exact = float(value)
+    if math.isfinite(exact) and isinstance(value, (np.float16, np.float32)):
         short = str(value)
         # The reader rounds twice, to float64 and from there, which is not always rounding once.
         if type(value)(float(short)) == value:
-            return short
-    return repr(number)
+            return numeral(short)
+    return number(exact)
 
 
-def constant_text(data: Array, empty: str = "tvm.runtime.empty") -> str:
+def constant_text(data: Array, empty: Code | None = None) -> Code:
     """Return ``R.const`` of a scalar or nested lists.
 
     ``empty`` is the function of TVM that makes arrays by shape.
 
     Lists say no extents behind one that is 0, so TVM is asked for an array without elements.
     """
-    dtype = string_literal(of_array(data))
+    dtype = quoted(of_array(data))
     if data.size == 0 and 0 in data.shape[:-1]:
-        return f"R.const({empty}({tuple_text([str(extent) for extent in data.shape])}, {dtype}), {dtype})"
-    return f"R.const({number_list(data)}, {dtype})"
+        return code(
+            "R.const({}({}, {}), {})",
+            empty or TODAY.empty,
+            tuple_text([number(extent) for extent in data.shape]),
+            dtype,
+            dtype,
+        )
+    return code("R.const({}, {})", number_list(data), dtype)
 
 
-def number_list(data: Array) -> str:
+def number_list(data: Array) -> Code:
     """Return the elements of an array as nested lists, those of rank 0 as a number."""
     if data.ndim == 0:
         return number_text(data[()])
     if data.ndim == 1:
-        return f"[{', '.join(map(number_text, data))}]"
-    return f"[{', '.join(map(number_list, data))}]"
+        return code("[{}]", comma(map(number_text, data)))
+    return code("[{}]", comma(map(number_list, data)))
 
 
-def attribute_text(value: object, names: Names, meshes: Meshes = _NO_MESHES) -> str:
+def attribute_text(value: object, names: Names, meshes: Meshes = _NO_MESHES) -> Code:
     """Return the value of an attribute.
 
     Raises UnsupportedError for values that scripts cannot hold.
     """
     match value:
-        case bool() | None:
-            return str(value)
-        case int():
-            return str(int(value))
-        case float():
-            return repr(value) if math.isfinite(value) else f'float("{value}")'
+        case None:
+            return code("None")
+        case bool():
+            return truth(value)
+        case int() | float():
+            return number(value)
         case str():
-            return string_literal(value)
+            return quoted(value)
         case PrimExpr():
             return extent_text(value, names)
         case IndexMap(initial, final):
-            own = {var: f"i{number}" for number, var in enumerate(initial)}
+            own = {var: code("i{}", place) for place, var in enumerate(initial)}
             places = tuple_text([extent_text(expr, own.__getitem__) for expr in final])
-            return f"T.index_map(lambda {', '.join(own.values())}: {places})"
+            return code("T.index_map(lambda {}: {})", comma(own.values()), places)
         case DeviceMesh():
             return mesh_text(value, meshes)
         case Device(type_, index):
-            return f"R.device({type_}, {index})"
+            return code("R.device({}, {})", type_, index)
         case list() | tuple():
-            return f"[{', '.join(attribute_text(one, names, meshes) for one in value)}]"
+            return code("[{}]", comma(attribute_text(one, names, meshes) for one in value))
         case Mapping():
             items = sorted(value.items())
-            return f"{{{', '.join(f'{string_literal(k)}: {attribute_text(v, names, meshes)}' for k, v in items)}}}"
+            return code("{{{}}}", comma(code("{}: {}", quoted(k), attribute_text(v, names, meshes)) for k, v in items))
     raise UnsupportedError(f"TVMScript cannot say the attribute value {value!r}", kind=translating.NOT_SAID)

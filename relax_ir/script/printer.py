@@ -20,6 +20,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.core.errors.table import translating
+from relay2relax.core.words import Code, Identifier, code, comma, dotted, indented, quoted, word
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.relax_ir.inference.infer import Inference, StructInfoError
@@ -68,20 +69,20 @@ from relay2relax.tir.ir import expr as tir
 from relay2relax.tir.ir.expr import FloatImm, IntImm
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.script.dialect import Dialect, find_dialect
-from relay2relax.tir.script.expr_printer import string_literal
+from relay2relax.tir.script.expr_printer import dtype_word
 from relay2relax.tir.script.names import identifier
 from relay2relax.tir.script.printer import print_prim_func
 
 # Gives the name under which the reader finds a constant, or None where it is to be written out.
-NameConstant = Callable[[Constant], "str | None"]
-_INDENT = "    "
+NameConstant = Callable[[Constant], "Code | None"]
+_INDENT = indented(1)
 # The table of constants beside a script, and what TVM says where it is not printed.
 _METADATA = "relax.expr.Constant"
-_OMITTED = "# Metadata omitted. Use show_meta=True in script() method to show it."
+_OMITTED = code("# Metadata omitted. Use show_meta=True in script() method to show it.")
 
 
 @collection_paused()
-def print_module(mod: IRModule, dialect: str = "tvm", name_constant: NameConstant | None = None) -> str:
+def print_module(mod: IRModule, dialect: str = "tvm", name_constant: NameConstant | None = None) -> Code:
     """Return ``mod`` as TVMScript, without a newline at the end.
 
     ``name_constant`` may give constants names that the reader of the text knows; others are written
@@ -90,10 +91,12 @@ def print_module(mod: IRModule, dialect: str = "tvm", name_constant: NameConstan
     """
     chosen = find_dialect(dialect)
     mod = _in_words_of(chosen, mod)
-    return "\n".join([*(f"# {line}" for line in chosen.imports), "", *_class(mod, chosen, name_constant)])
+    return comma(
+        [*(code("# {}", line) for line in chosen.imports), code(""), *_class(mod, chosen, name_constant)], "\n"
+    )
 
 
-def print_apart(mod: IRModule, dialect: str = "tvm") -> tuple[str, dict[str, Any]]:
+def print_apart(mod: IRModule, dialect: str = "tvm") -> tuple[Code, dict[str, Any]]:
     """Return ``mod`` as TVMScript and, apart from it, its arrays, as ``parse`` takes them for
     ``constants``.
 
@@ -103,19 +106,19 @@ def print_apart(mod: IRModule, dialect: str = "tvm") -> tuple[str, dict[str, Any
     places: dict[int, int] = {}
     arrays: list[Array] = []
 
-    def name(constant: Constant) -> str | None:
+    def name(constant: Constant) -> Code | None:
         if constant.data.ndim == 0:
             return None
         if id(constant.data) not in places:
             places[id(constant.data)] = len(arrays)
             arrays.append(constant.data)
-        return f'metadata["{_METADATA}"][{places[id(constant.data)]}]'
+        return code("metadata[{}][{}]", quoted(_METADATA), places[id(constant.data)])
 
     text = print_module(mod, dialect, name)
-    return f"{text}\n\n{_OMITTED}" if arrays else text, {"metadata": {_METADATA: arrays}}
+    return code("{}\n\n{}", text, _OMITTED) if arrays else text, {"metadata": {_METADATA: arrays}}
 
 
-def script_file(mod: IRModule, dialect: str = "tvm") -> str:
+def script_file(mod: IRModule, dialect: str = "tvm") -> Code:
     """Return ``mod`` as a Python file.
 
     Importing it where TVM is installed gives ``Module``, an IRModule.
@@ -123,20 +126,20 @@ def script_file(mod: IRModule, dialect: str = "tvm") -> str:
     chosen = find_dialect(dialect)
     lines = _class(_in_words_of(chosen, mod), chosen, None)
     # Scripts that TVM's reader is given know the package by its name.
-    package = ["import tvm"] if any(f"{chosen.empty}(" in line for line in lines) else []
-    return "\n".join([*package, *chosen.imports, "", "", *lines, ""])
+    package = [code("import tvm")] if any(f"{chosen.empty}(" in line for line in lines) else []
+    return comma([*package, *chosen.imports, code(""), code(""), *lines, code("")], "\n")
 
 
-def print_function(func: Function, name: str = "main", dialect: str = "tvm") -> str:
+def print_function(func: Function, name: str = "main", dialect: str = "tvm") -> Code:
     """Return one function as TVMScript; functions that it calls are named ``Module.<name>``."""
     printer = _FunctionPrinter(find_dialect(dialect), lambda var: identifier(var.name), None, 0, Inference(), {})
-    return "\n".join(printer.lines_of(func, identifier(name)))
+    return comma(printer.lines_of(func, identifier(name)), "\n")
 
 
-def parameter_names(func: Function) -> tuple[str, ...]:
+def parameter_names(func: Function) -> tuple[Identifier, ...]:
     """Return the names that the parameters of ``func`` have in its script, in order."""
     supply = NameSupply()
-    return tuple(supply.fresh(identifier(param.name), "_") for param in func.params)
+    return tuple(supply.identifier(param.name) for param in func.params)
 
 
 def script_names(func: Function) -> dict[str, str]:
@@ -144,17 +147,17 @@ def script_names(func: Function) -> dict[str, str]:
 
     Two of one name raise Relay2RelaxError.
     """
-    names = dict(zip((param.name for param in func.params), parameter_names(func), strict=True))
+    names: dict[str, str] = dict(zip((param.name for param in func.params), parameter_names(func), strict=True))
     if len(names) != len(func.params):
         twice = sorted({p.name for p in func.params if sum(q.name == p.name for q in func.params) > 1})
         raise Relay2RelaxError(f"several parameters are called {', '.join(twice)}", kind=translating.NOT_SAID)
     return names
 
 
-def global_names(mod: IRModule) -> dict[GlobalVar, str]:
+def global_names(mod: IRModule) -> dict[GlobalVar, Identifier]:
     """Return the names that the functions of ``mod`` have in its script."""
     supply = NameSupply()
-    return {var: supply.fresh(identifier(var.name), "_") for var in sorted(mod.functions, key=lambda v: v.name)}
+    return {var: supply.identifier(var.name) for var in sorted(mod.functions, key=lambda v: v.name)}
 
 
 def _in_words_of(dialect: Dialect, mod: IRModule) -> IRModule:
@@ -170,10 +173,10 @@ def _in_words_of(dialect: Dialect, mod: IRModule) -> IRModule:
     return LegalizeOps(lacking)(mod)
 
 
-def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) -> list[str]:
+def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) -> list[Code]:
     names = global_names(mod)
-    parts: list[list[str]] = []
-    functions: list[list[str]] = []
+    parts: list[list[Code]] = []
+    functions: list[list[Code]] = []
     inference = Inference(mod)
     meshes = _mesh_names(mod)
     scalars_last = _given_scalars(mod) if dialect.scalars_last else frozenset()
@@ -186,17 +189,17 @@ def _class(mod: IRModule, dialect: Dialect, name_constant: NameConstant | None) 
         else:
             printer = _FunctionPrinter(dialect, names.__getitem__, name_constant, 1, inference, meshes)
             functions.append(printer.lines_of(func, name))
-    lines = ["@I.ir_module", "class Module:"]
+    lines = [code("@I.ir_module"), code("class Module:")]
     if mod.attrs:
-        lines.append(f"{_INDENT}I.module_attrs({attribute_text(mod.attrs, _no_symbols)})")
+        lines.append(code("{}I.module_attrs({})", _INDENT, attribute_text(mod.attrs, _no_symbols)))
     if mod.global_infos:
-        infos = [f"{string_literal(name)}: [{', '.join(map(_global_info, row))}]"
+        infos = [code('{}: [{}]', quoted(name), comma(map(_global_info, row)))
                  for name, row in sorted(mod.global_infos.items())]  # fmt: skip
-        lines.append(f"{_INDENT}I.module_global_infos({{{', '.join(infos)}}})")
+        lines.append(code("{}I.module_global_infos({{{}}})", _INDENT, comma(infos)))
     for part in parts + functions:
-        lines += [*part, ""]
+        lines += [*part, code("")]
     if not mod.functions:
-        return [*lines, f"{_INDENT}pass"]
+        return [*lines, code("{}pass", _INDENT)]
     return lines[:-1]
 
 
@@ -218,16 +221,16 @@ def _with_scalars_last(func: PrimFunc) -> PrimFunc:
     return replace(func, params=(*(param for param in func.params if param in func.buffer_map), *scalars))
 
 
-def _global_info(info: GlobalInfo) -> str:
+def _global_info(info: GlobalInfo) -> Code:
     if isinstance(info, DummyGlobalInfo):
-        return "I.dummy_global_info()"
+        return code("I.dummy_global_info()")
     if isinstance(info, DeviceMesh):
         return device_mesh_text(info)
     target = attribute_text(info.target, _no_symbols)
-    return f"I.vdevice({target}, {info.index}, {string_literal(info.memory_scope)})"
+    return code("I.vdevice({}, {}, {})", target, info.index, quoted(info.memory_scope))
 
 
-def _no_symbols(var: tir.Var) -> str:
+def _no_symbols(var: tir.Var) -> Code:
     raise UnsupportedError(f"a module attribute cannot use the dimension {var.name}", kind=translating.NOT_SAID)
 
 
@@ -237,7 +240,7 @@ class _FunctionPrinter:
     def __init__(
         self,
         dialect: Dialect,
-        global_name: Callable[[GlobalVar], str],
+        global_name: Callable[[GlobalVar], Code],
         name_constant: NameConstant | None,
         depth: int,
         inference: Inference,
@@ -249,53 +252,53 @@ class _FunctionPrinter:
         self.global_name = global_name
         self.name_constant = name_constant
         self.depth = depth
-        self.lines: list[str] = []
+        self.lines: list[Code] = []
         self.supply = NameSupply()
-        self.names: dict[Var, str] = {}
-        self.symbols: dict[tir.Var, str] = {}
+        self.names: dict[Var, Identifier] = {}
+        self.symbols: dict[tir.Var, Code] = {}
         # Symbols and module that the function being written has to declare at its beginning.
         self.declared: list[tir.Var] = []
         self.calls_module = False
-        self.annotations: dict[StructInfo, str] = {}
+        self.annotations: dict[StructInfo, Code] = {}
 
-    def lines_of(self, func: Function, name: str) -> list[str]:
+    def lines_of(self, func: Function, name: Identifier) -> list[Code]:
         """Return the lines of ``func``."""
         run(self.function(func, name))
         return self.lines
 
-    def line(self, text: str) -> None:
-        self.lines.append(_INDENT * self.depth + text)
+    def line(self, text: Code) -> None:
+        self.lines.append(code("{}{}", indented(self.depth), text))
 
     # Names.
 
-    def define(self, var: Var) -> str:
+    def define(self, var: Var) -> Identifier:
         """Return a new name for ``var``."""
-        self.names[var] = self.supply.fresh(identifier(var.name), "_")
+        self.names[var] = self.supply.identifier(var.name)
         return self.names[var]
 
-    def symbol(self, var: tir.Var) -> str:
+    def symbol(self, var: tir.Var) -> Code:
         """Return the name of a symbolic dimension.
 
         One not met before is declared by the current function.
         """
         if var not in self.symbols:
-            self.symbols[var] = self.supply.fresh(identifier(var.name), "_")
+            self.symbols[var] = self.supply.identifier(var.name)
             self.declared.append(var)
         return self.symbols[var]
 
-    def info(self, info: StructInfo) -> str:
+    def info(self, info: StructInfo) -> Code:
         if info not in self.annotations:
             self.annotations[info] = info_text(info, self.symbol, meshes=self.meshes)
         return self.annotations[info]
 
     # Statements; what is nested is yielded, to be written before going on.
 
-    def function(self, func: Function, name: str) -> Steps:
+    def function(self, func: Function, name: Identifier) -> Steps:
         outer_declared, outer_calls = self.declared, self.calls_module
         self.declared, self.calls_module = [], False
-        options = ["private=True"] if func.private else []
-        options += [] if func.pure else ["pure=False"]
-        self.line(f"@R.function({', '.join(options)})" if options else "@R.function")
+        options = [code("private=True")] if func.private else []
+        options += [] if func.pure else [code("pure=False")]
+        self.line(code("@R.function({})", comma(options)) if options else code("@R.function"))
         # The parameters' names come first, so that no dimension takes one of them.
         names = [self.define(param) for param in func.params]
         for param, own in zip(func.params, names, strict=True):
@@ -306,34 +309,34 @@ class _FunctionPrinter:
                 self.symbols.setdefault(value, own)
         known = set(self.symbols)
         infos = [self.parameter_info(param, known) for param in func.params]
-        params = [f"{own}: {info}" for own, info in zip(names, infos, strict=True)]
-        self.line(f"def {name}({', '.join(params)}) -> {info_text(func.ret, self.symbol, known, self.meshes)}:")
+        params = [code("{}: {}", own, info) for own, info in zip(names, infos, strict=True)]
+        self.line(code("def {}({}) -> {}:", name, comma(params), info_text(func.ret, self.symbol, known, self.meshes)))
         self.depth += 1
         start = len(self.lines)
         yield self.sequence(func.body)
-        self.line(f"return {self.expr(func.body.body)}")
-        head = [f"{self.symbols[var]} = T.{var.dtype}()" for var in self.declared]
+        self.line(code("return {}", self.expr(func.body.body)))
+        head = [code("{} = T.{}()", self.symbols[var], dtype_word(var.dtype)) for var in self.declared]
         if func.attrs:
-            head.append(f"R.func_attr({attribute_text(func.attrs, self.symbol)})")
+            head.append(code("R.func_attr({})", attribute_text(func.attrs, self.symbol)))
         if self.calls_module:
-            head.append("cls = Module")
-        self.lines[start:start] = [_INDENT * self.depth + line for line in head]
+            head.append(code("cls = Module"))
+        self.lines[start:start] = [code("{}{}", indented(self.depth), line) for line in head]
         self.depth -= 1
         self.declared, self.calls_module = outer_declared, outer_calls
 
-    def parameter_info(self, param: Var, known: set[tir.Var]) -> str:
+    def parameter_info(self, param: Var, known: set[tir.Var]) -> Code:
         if self.dialect.names_scalars and isinstance(param.info, PrimStructInfo) and param.info.value is not None:
-            return f"R.Prim(value={string_literal(extent_text(param.info.value, self.symbol))})"
+            return code("R.Prim(value={})", quoted(extent_text(param.info.value, self.symbol)))
         return info_text(param.info, self.symbol, known, self.meshes)
 
     def sequence(self, seq: SeqExpr) -> Steps:
         for block in seq.blocks:
             if block.dataflow:
-                self.line("with R.dataflow():")
+                self.line(code("with R.dataflow():"))
                 self.depth += 1
                 yield self.bindings(block)
                 outputs = [self.names[b.var] for b in block.bindings if not b.var.dataflow]
-                self.line(f"R.output({', '.join(outputs)})")
+                self.line(code("R.output({})", comma(outputs)))
                 self.depth -= 1
             else:
                 yield self.bindings(block)
@@ -343,12 +346,12 @@ class _FunctionPrinter:
             match binding:
                 case MatchCast(var, value, info):
                     source, target = self.expr(value), self.info(info)
-                    self.line(f"{self.define(var)} = R.match_cast({source}, {target})")
+                    self.line(code("{} = R.match_cast({}, {})", self.define(var), source, target))
                 case Binding(var, If(condition, then, otherwise)):
-                    self.line(f"if {self.condition(condition)}:")
+                    self.line(code("if {}:", self.condition(condition)))
                     name = self.define(var)
                     yield self.branch(then, name, var.info)
-                    self.line("else:")
+                    self.line(code("else:"))
                     yield self.branch(otherwise, name, var.info)
                 case Binding(var, Function() as local):
                     yield self.function(local, self.define(var))
@@ -356,7 +359,7 @@ class _FunctionPrinter:
                     self.line(self.expr(value, TupleStructInfo()))  # As the reader names it.
                 case Binding(var, value):
                     text = self.expr(value, var.info)
-                    self.line(f"{self.define(var)}{self.annotation(var.info, value)} = {text}")
+                    self.line(code("{}{} = {}", self.define(var), self.annotation(var.info, value), text))
 
     def is_plain_effect(self, value: Expr) -> bool:
         """Whether a call, or an empty tuple, may stand alone: a packed function's only where it
@@ -365,18 +368,18 @@ class _FunctionPrinter:
         packed = isinstance(value, Call) and isinstance(value.op, ExternFunc)
         return not packed or self.dialect.result is not None
 
-    def branch(self, seq: SeqExpr, name: str, info: StructInfo) -> Steps:
+    def branch(self, seq: SeqExpr, name: Identifier, info: StructInfo) -> Steps:
         self.depth += 1
         yield self.sequence(seq)
-        self.line(f"{name}{self.annotation(info, seq.body)} = {self.expr(seq.body)}")
+        self.line(code("{}{} = {}", name, self.annotation(info, seq.body), self.expr(seq.body)))
         self.depth -= 1
 
-    def condition(self, condition: Expr) -> str:
+    def condition(self, condition: Expr) -> Code:
         if isinstance(condition, PrimValue):
             return extent_text(condition.value, self.symbol)
         return self.expr(condition)
 
-    def annotation(self, info: StructInfo, value: Expr) -> str:
+    def annotation(self, info: StructInfo, value: Expr) -> Code:
         """Return the annotation of a variable bound to ``value``.
 
         An annotation replaces what TVM infers, so where little is known of a value it is left out,
@@ -385,12 +388,12 @@ class _FunctionPrinter:
         may infer it.
         """
         if isinstance(value, Call) and isinstance(value.op, ForeignOp) and value.op.computes:
-            return "" if isinstance(info, ObjectStructInfo) else f": {self.info(info)}"
+            return code("") if isinstance(info, ObjectStructInfo) else code(": {}", self.info(info))
         if isinstance(value, Call) and isinstance(value.op, (ExternFunc, ForeignOp)):
-            return f": {self.info(info)}"
+            return code(": {}", self.info(info))
         if isinstance(value, (CallTIR, CallDPSPacked)) or (is_weak(info) and self.follows(info, value)):
-            return ""
-        return f": {self.info(info)}"
+            return code("")
+        return code(": {}", self.info(info))
 
     def follows(self, info: StructInfo, value: Expr) -> bool:
         """Whether ``info`` is what is inferred of ``value``, rather than what somebody wanted to be
@@ -403,7 +406,7 @@ class _FunctionPrinter:
 
     # Expressions.
 
-    def expr(self, expr: Expr, info: StructInfo | None = None) -> str:
+    def expr(self, expr: Expr, info: StructInfo | None = None) -> Code:
         """Return the text of ``expr``; ``info`` is what the variable that it is bound to is said to
         be.
         """
@@ -418,64 +421,64 @@ class _FunctionPrinter:
                 return self.names[expr]
             case Constant(data):
                 if expr.sharding is not None:
-                    return f"R.dist.const({number_list(data)}, {self.info(expr.info)})"
+                    return code("R.dist.const({}, {})", number_list(data), self.info(expr.info))
                 given = self.name_constant(expr) if self.name_constant is not None else None
                 return given if given is not None else constant_text(data, self.dialect.empty)
             case ShapeExpr(values):
-                return f"R.shape([{', '.join(extent_text(value, self.symbol) for value in values)}])"
+                return code("R.shape([{}])", comma(extent_text(value, self.symbol) for value in values))
             case PrimValue(value):
-                return f"R.prim_value({extent_text(value, self.symbol)})"
+                return code("R.prim_value({})", extent_text(value, self.symbol))
             case DataTypeImm(value):
-                return f"R.dtype({string_literal(value)})"
+                return code("R.dtype({})", quoted(value))
             case StringImm(value):
-                return f"R.str({string_literal(value)})"
+                return code("R.str({})", quoted(value))
             case GlobalVar():
                 self.calls_module = True
-                return f"cls.{self.global_name(expr)}"
+                return code("cls.{}", self.global_name(expr))
             case ExternFunc(name):
-                return f"R.ExternFunc({string_literal(name)})"
+                return code("R.ExternFunc({})", quoted(name))
             case Tuple(fields):
                 return self.tuple(fields)
             case TupleGetItem(value, index):
-                return f"{self.expr(value)}[{index}]"
+                return code("{}[{}]", self.expr(value), index)
             case Call(OpDef() as op, args, attrs):
                 return self.operator(op, args, attrs)
             case Call(ExternFunc(name), args):
                 return self.call_packed(name, args, info)
             case Call(GlobalVar() | Var() as callee, args):
-                return f"{self.expr(callee)}({', '.join(map(self.expr, args))})"
+                return code("{}({})", self.expr(callee), comma(map(self.expr, args)))
             case CallTIR(func, args, out, tir_args) if tir_args and self.dialect.scalars_last:
                 scalars = self.expr(ShapeExpr(tir_args))
-                return f"R.call_tir({self.expr(func)}, {self.destination(args, out)}, tir_vars={scalars})"
+                return code("R.call_tir({}, {}, tir_vars={})", self.expr(func), self.destination(args, out), scalars)
             case CallTIR(func, args, out, tir_args):
                 given_args = [*args, *(PrimValue(arg) for arg in tir_args)]
                 name = "dist.call_tir" if any(info.sharding for info in out) else "call_tir"
-                return f"R.{name}({self.expr(func)}, {self.destination(given_args, out)})"
+                return code("R.{}({}, {})", dotted(name), self.expr(func), self.destination(given_args, out))
             case CallDPSPacked(name, args, out):
-                return f"R.call_dps_packed({string_literal(name)}, {self.destination(args, out)})"
+                return code("R.call_dps_packed({}, {})", quoted(name), self.destination(args, out))
         raise UnsupportedError(
             f"TVMScript cannot say {type(expr).__name__} as part of an expression", kind=translating.NOT_SAID
         )
 
-    def call_packed(self, name: str, args: Sequence[Expr], info: StructInfo | None) -> str:
+    def call_packed(self, name: str, args: Sequence[Expr], info: StructInfo | None) -> Code:
         """Return a call of a packed function, with what it returns where the dialect has one word
         for that.
         """
-        texts = [string_literal(name), *map(self.expr, args)]
+        texts = [quoted(name), *map(self.expr, args)]
         if self.dialect.result is not None and info is not None and not isinstance(info, ObjectStructInfo):
-            texts.append(f"{self.dialect.result}=[{self.info(info)}]")
-        return f"R.call_packed({', '.join(texts)})"
+            texts.append(code("{}=[{}]", self.dialect.result, self.info(info)))
+        return code("R.call_packed({})", comma(texts))
 
-    def tuple(self, fields: Sequence[Expr]) -> str:
-        return tuple_text([self.expr(field) for field in fields]) if fields else "R.tuple()"
+    def tuple(self, fields: Sequence[Expr]) -> Code:
+        return tuple_text([self.expr(field) for field in fields]) if fields else code("R.tuple()")
 
-    def destination(self, args: Sequence[Expr], out: Sequence[StructInfo]) -> str:
+    def destination(self, args: Sequence[Expr], out: Sequence[StructInfo]) -> Code:
         """Return the arguments and results of a call that is given the memory of its results."""
         infos = [self.info(info) for info in out]
-        result = infos[0] if len(infos) == 1 else f"[{', '.join(infos)}]"
-        return f"{self.tuple(args)}, {self.dialect.call_tir_out}{result}"
+        result = infos[0] if len(infos) == 1 else code("[{}]", comma(infos))
+        return code("{}, {}{}", self.tuple(args), self.dialect.call_tir_out, result)
 
-    def operator(self, op: OpDef, args: Sequence[Expr], attrs: object) -> str:
+    def operator(self, op: OpDef, args: Sequence[Expr], attrs: object) -> Code:
         if reason := lacks(self.dialect, op, attrs):
             raise UnsupportedError(reason)
         script = op.script
@@ -483,7 +486,7 @@ class _FunctionPrinter:
         texts = [self.expr(arg) for arg in args]
         if isinstance(op, ForeignOp):
             assert isinstance(attrs, ForeignAttrs)
-            return f"R.{script.name}({', '.join(self.foreign(script.name, attrs, texts))})"
+            return code("R.{}({})", dotted(script.name), comma(self.foreign(script.name, attrs, texts)))
         values = {field.name: getattr(attrs, field.name) for field in attr_fields(op.attrs)}
         texts += [self.scalar(values[name]) for name in script.positional]
         for name, value in values.items():
@@ -492,18 +495,18 @@ class _FunctionPrinter:
             keyword = script.rename.get(name, name)
             if (script.name, keyword) in implied(self.dialect):
                 continue
-            texts.append(f"{keyword}={attribute_text(value, self.symbol)}")
-        return f"R.{script.name}({', '.join(texts)})"
+            texts.append(code("{}={}", word(keyword), attribute_text(value, self.symbol)))
+        return code("R.{}({})", dotted(script.name), comma(texts))
 
-    def scalar(self, value: object) -> str:
+    def scalar(self, value: object) -> Code:
         """Return a scalar argument of an operator.
 
         TVM 0.25 takes a typed literal as R.prim_value only.
         """
         text = attribute_text(value, self.symbol)
-        return f"R.prim_value({text})" if isinstance(value, (IntImm, FloatImm)) else text
+        return code("R.prim_value({})", text) if isinstance(value, (IntImm, FloatImm)) else text
 
-    def foreign(self, name: str, attrs: ForeignAttrs, args: Sequence[str]) -> Iterator[str]:
+    def foreign(self, name: str, attrs: ForeignAttrs, args: Sequence[Code]) -> Iterator[Code]:
         """Yield the arguments of the operator ``name``, which has no record, as they were written.
 
         Those that the virtual machine runs take numbers as values, which TVM 0.25 wants written as
@@ -517,9 +520,9 @@ class _FunctionPrinter:
                 case StructInfo():
                     text = self.info(value)
                 case (StructInfo(), *_):
-                    text = f"[{', '.join(map(self.info, value))}]"
+                    text = code("[{}]", comma(map(self.info, value)))
                 case int() if values:
-                    text = f"R.prim_value({value})"
+                    text = code("R.prim_value({})", value)
                 case _:
                     text = attribute_text(value, self.symbol, self.meshes)
             if keyword in RESULT_KEYWORDS:
@@ -530,4 +533,4 @@ class _FunctionPrinter:
                         kind=translating.NOT_SAID,
                     )
                 keyword = self.dialect.result
-            yield f"{keyword}={text}" if keyword else text
+            yield code("{}={}", word(keyword), text) if keyword else text

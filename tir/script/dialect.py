@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import tensor_programs
+from relay2relax.core.words import Code, code
 
 _TODAY = {"fmod": "truncmod"}
 # Until 0.23 T.round took ties away from zero; nearbyint is what T.round means since.
@@ -43,34 +44,33 @@ class Dialect:
     name: str
     release: str = ""
     # Modules.
-    tir: str = "tirx"
-    empty: str = "tvm.runtime.empty"
+    tir: Code = code("tirx")
+    empty: Code = code("tvm.runtime.empty")
     # Relax.
-    call_tir_out: str = ""
+    call_tir_out: Code = code("")
     scalars_last: bool = False
-    result: str | None = None
+    result: Code | None = None
     names_scalars: bool = False
     # Tensor programs.
-    decorator: str = "s_tir=True"
-    block: str = "T.sblock"
-    block_attributes: str = "T.sblock_attr"
-    block_buffer: str = "T.sblock_alloc_buffer"
-    memory: str = "T.alloc_buffer"
-    let: str = "{name}: T.let[{type}] = {value}"
+    decorator: Code = code("s_tir=True")
+    block: Code = code("T.sblock")
+    block_attributes: Code = code("T.sblock_attr")
+    block_buffer: Code = code("T.sblock_alloc_buffer")
+    memory: Code = code("T.alloc_buffer")
     attributes: str = "tirx."
     today: bool = True
-    true: str = "True"
-    false: str = "False"
+    true: Code = code("True")
+    false: Code = code("False")
     intrinsics: Mapping[str, str] = field(default_factory=lambda: _TODAY)
     no_intrinsics: frozenset[str] = frozenset()
 
     @property
-    def imports(self) -> tuple[str, ...]:
+    def imports(self) -> tuple[Code, ...]:
         """The imports that a script needs as a Python file."""
         return (
-            "from tvm.script import ir as I",
-            f"from tvm.script import {self.tir} as T",
-            "from tvm.script import relax as R",
+            code("from tvm.script import ir as I"),
+            code("from tvm.script import {} as T", self.tir),
+            code("from tvm.script import relax as R"),
         )
 
 
@@ -78,24 +78,23 @@ TODAY = Dialect("tvm")
 CLASSIC = Dialect(
     "tvm-0.18",
     release="0.18",
-    tir="tir",
-    empty="tvm.nd.empty",
+    tir=code("tir"),
+    empty=code("tvm.nd.empty"),
     names_scalars=True,
-    call_tir_out="out_sinfo=",
+    call_tir_out=code("out_sinfo="),
     scalars_last=True,
-    result="sinfo_args",
-    decorator="",
-    block="T.block",
-    block_attributes="T.block_attr",
-    block_buffer="T.alloc_buffer",
+    result=code("sinfo_args"),
+    decorator=code(""),
+    block=code("T.block"),
+    block_attributes=code("T.block_attr"),
+    block_buffer=code("T.alloc_buffer"),
     # Without `data=` it is memory of its own, in whatever follows; T.alloc_buffer belongs to the
     # block around it.
-    memory="T.decl_buffer",
-    let="{name}: {type} = {value}",
+    memory=code("T.decl_buffer"),
     attributes="tir.",
     today=False,
-    true="T.bool(True)",
-    false="T.bool(False)",
+    true=code("T.bool(True)"),
+    false=code("T.bool(False)"),
     intrinsics=_CLASSIC,
     no_intrinsics=frozenset({"fma"}),
 )
@@ -103,8 +102,8 @@ DIALECTS = {
     dialect.name: dialect
     for dialect in (
         TODAY,
-        Dialect("tvm-0.25", result="sinfo_args", names_scalars=True),
-        Dialect("tvm-0.27", result="ty_args"),
+        Dialect("tvm-0.25", result=code("sinfo_args"), names_scalars=True),
+        Dialect("tvm-0.27", result=code("ty_args")),
         CLASSIC,
     )
 }

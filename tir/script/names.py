@@ -5,6 +5,8 @@ from __future__ import annotations
 import keyword
 import re
 
+from relay2relax.core.words import Identifier, word
+
 # Words that a script already uses: TVMScript's namespaces, the module, and what printers write
 # around them.
 _NAMESPACES = {"T", "I", "R", "Tx", "tvm", "ir", "tir", "tirx", "relax"}
@@ -12,16 +14,19 @@ RESERVED = frozenset(_NAMESPACES | {"Axis", "TypeVar", "Module", "cls", "range",
 _NOT_IDENTIFIER = re.compile(r"[^A-Za-z0-9_]")
 
 
-def identifier(name: str) -> str:
+def identifier(name: str) -> Identifier:
     """Return ``name`` as a Python identifier of ASCII letters that no script gives another
     meaning.
+
+    Two names may become one; :class:`Scope` and NameSupply tell them apart. Names that begin with
+    two underscores belong to Python, which reads them anew in the body of a class.
     """
     text = _NOT_IDENTIFIER.sub("_", name)
-    if not text or text[0].isdigit() or text.strip("_") == "":
+    if not text or text[0].isdigit() or text.startswith("__") or text == "_":
         text = "v" + text
     if keyword.iskeyword(text) or text in RESERVED:
         text += "_"
-    return text
+    return word(text)
 
 
 class Scope:
@@ -30,10 +35,10 @@ class Scope:
     """
 
     def __init__(self) -> None:
-        self._names: dict[object, str] = {}
+        self._names: dict[object, Identifier] = {}
         self._taken: set[str] = set()
         # What each scope has defined, and the name that it had before, in a scope around.
-        self._frames: list[list[tuple[object, str | None]]] = []
+        self._frames: list[list[tuple[object, Identifier | None]]] = []
 
     def enter(self) -> None:
         """Open a scope."""
@@ -46,18 +51,23 @@ class Scope:
             if before is not None:
                 self._names[item] = before
 
-    def define(self, item: object, hint: str) -> str:
-        """Return a new name for ``item`` (told apart by identity) in the innermost scope."""
-        base = identifier(hint)
-        name, count = base, 0
+    def free(self, hint: str) -> Identifier:
+        """Return the name that a new object called ``hint`` would have."""
+        base = name = identifier(hint)
+        count = 0
         while name in self._taken:
             count += 1
-            name = f"{base}_{count}"
+            name = word(f"{base}_{count}")
+        return name
+
+    def define(self, item: object, hint: str) -> Identifier:
+        """Return a new name for ``item`` (told apart by identity) in the innermost scope."""
+        name = self.free(hint)
         self._taken.add(name)
         self._frames[-1].append((item, self._names.get(item)))
         self._names[item] = name
         return name
 
-    def name(self, item: object) -> str | None:
+    def name(self, item: object) -> Identifier | None:
         """Return the name of ``item``, None where it is not defined."""
         return self._names.get(item)

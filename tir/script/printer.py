@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from relay2relax.core.words import Code, Identifier, code, comma, indented, number, quoted, word
 from relay2relax.tir.analysis.regions import whole
 from relay2relax.tir.analysis.reshape import constant_stores
 from relay2relax.tir.ir.expr import (
@@ -56,14 +57,13 @@ from relay2relax.tir.ir.visit import (
 )
 from relay2relax.tir.normalize.ranges import counted_from_zero
 from relay2relax.tir.script.dialect import Dialect, find_dialect
-from relay2relax.tir.script.expr_printer import ExpressionPrinter, string_literal
+from relay2relax.tir.script.expr_printer import ExpressionPrinter, dtype_word
 from relay2relax.tir.script.names import identifier
 
-_STEP = "    "
 # Memory of one element, by its scope.
-_SCALARS = {"local": "T.local_scalar", "shared": "T.shared_scalar"}
+_SCALARS = {"local": code("T.local_scalar"), "shared": code("T.shared_scalar")}
 # Words of Python that are intrinsics within a program.
-_WORDS = {"break_loop": "break", "continue_loop": "continue"}
+_WORDS = {"break_loop": code("break"), "continue_loop": code("continue")}
 
 
 class _Printer(ExpressionPrinter):
@@ -71,12 +71,12 @@ class _Printer(ExpressionPrinter):
 
     def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
-        self.lines: list[str] = []
+        self.lines: list[Code] = []
         self.depth = 0
         self.loops: dict[Var, tuple[PrimExpr | None, PrimExpr]] = {}
 
-    def line(self, text: str) -> None:
-        self.lines.append(_STEP * self.depth + text)
+    def line(self, text: Code) -> None:
+        self.lines.append(code("{}{}", indented(self.depth), text))
 
     def body(self, stmt: Stmt) -> None:
         """Write ``stmt`` one step deeper, in a scope of its own."""
@@ -85,49 +85,49 @@ class _Printer(ExpressionPrinter):
         before = len(self.lines)
         self.stmt(stmt)
         if len(self.lines) == before:
-            self.line("pass")
+            self.line(code("pass"))
         self.scope.leave()
         self.depth -= 1
 
     # Buffers.
 
-    def declare(self, var: Var) -> str:
+    def declare(self, var: Var) -> Code:
         name = self.scope.define(var, var.name)
-        sized = "is_size_var=True" if isinstance(var, SizeVar) and not self.dialect.today else ""
+        sized = code("is_size_var=True") if isinstance(var, SizeVar) and not self.dialect.today else code("")
         typed = isinstance(var, Pointer) and (var.element != "void" or var.scope)
-        self.line(f"{name} = {self.type(var) if typed else f'T.{var.dtype}({sized})'}")
+        self.line(code("{} = {}", name, self.type(var) if typed else code("T.{}({})", dtype_word(var.dtype), sized)))
         return name
 
-    def type(self, var: Var) -> str:
+    def type(self, var: Var) -> Code:
         """Return the type of ``var`` as an annotation."""
         if not isinstance(var, Pointer):
-            return f"T.{var.dtype}"
-        parts = [string_literal(var.element)] if var.element != "void" or var.scope else []
-        parts += [string_literal(var.scope)] if var.scope else []
-        return f"T.handle({', '.join(parts)})" if parts else "T.handle"
+            return code("T.{}", dtype_word(var.dtype))
+        parts = [quoted(var.element)] if var.element != "void" or var.scope else []
+        parts += [quoted(var.scope)] if var.scope else []
+        return code("T.handle({})", comma(parts)) if parts else code("T.handle")
 
-    def typed(self, buffer: Buffer, name: str = "", data: str = "") -> str:
+    def typed(self, buffer: Buffer, name: str = "", data: Code | None = None) -> Code:
         """Return what is said of ``buffer``, which is to have the name ``name``; ``data`` is where
         it lies.
         """
         # A variable that nothing has defined is one that the buffer gives its value.
         named = dict.fromkeys((*shape_variables([buffer]), *place_variables(buffer)))
         free = [var for var in named if self.scope.name(var) is None and var not in self.places]
-        offset = buffer.offset
+        offset, placed = buffer.offset, None
         if "offset_factor" in buffer.notes and isinstance(offset, Var) and offset in free:
             free.remove(offset)
-            if name:
-                self.places[offset] = f"{name}.elem_offset"
-            offset = None
+            placed, offset = offset, None
         for var in free:
             self.declare(var)
-        parts = [self.shape(buffer.shape), string_literal(buffer.dtype)]
-        parts += [f"data={data}"] if data else []
-        parts += [f"strides={self.shape(buffer.strides)}"] if buffer.strides else []
-        parts += [f"elem_offset={self.expr(offset)}"] if offset is not None else []
-        parts += [f"scope={string_literal(buffer.scope)}"] if buffer.scope != "global" else []
-        parts += [f"{key}={self.attribute(value)}" for key, value in buffer.notes.items()]
-        return ", ".join(parts)
+        if placed is not None and name:
+            self.places[placed] = code("{}.elem_offset", self.scope.free(name))
+        parts = [self.shape(buffer.shape), quoted(buffer.dtype)]
+        parts += [code("data={}", data)] if data is not None else []
+        parts += [code("strides={}", self.shape(buffer.strides))] if buffer.strides else []
+        parts += [code("elem_offset={}", self.expr(offset))] if offset is not None else []
+        parts += [code("scope={}", quoted(buffer.scope))] if buffer.scope != "global" else []
+        parts += [code("{}={}", word(key), self.attribute(value)) for key, value in buffer.notes.items()]
+        return comma(parts)
 
     def allocation(self, stmt: Allocate) -> None:
         buffer, of = stmt.buffer, stmt.of
@@ -141,14 +141,14 @@ class _Printer(ExpressionPrinter):
             stmt, of = replace(stmt, annotations={}), memory
         if stmt.scalar and of is None and buffer.scope in _SCALARS and self.dialect.today:
             self.scalars.add(buffer)
-            made = f"{_SCALARS[buffer.scope]}({string_literal(buffer.dtype)})"
-            self.line(f"{self.scope.define(buffer, buffer.name)} = {made}")
+            made = code("{}({})", _SCALARS[buffer.scope], quoted(buffer.dtype))
+            self.line(code("{} = {}", self.scope.define(buffer, buffer.name), made))
             return
-        data = self.address(of) if isinstance(of, Buffer) else "" if of is None else self.expr(of)
-        made = self.dialect.memory if of is None else "T.decl_buffer"
+        data = self.address(of) if isinstance(of, Buffer) else None if of is None else self.expr(of)
+        made = self.dialect.memory if of is None else code("T.decl_buffer")
         text = self.typed(buffer, buffer.name, data)
-        notes = f", annotations={self.attribute(stmt.annotations)}" if stmt.annotations else ""
-        self.line(f"{self.scope.define(buffer, buffer.name)} = {made}({text}{notes})")
+        notes = code(", annotations={}", self.attribute(stmt.annotations)) if stmt.annotations else code("")
+        self.line(code("{} = {}({}{})", self.scope.define(buffer, buffer.name), made, text, notes))
         if stmt.values is not None:
             for store in constant_stores(stmt):
                 self.stmt(store)
@@ -156,66 +156,67 @@ class _Printer(ExpressionPrinter):
     def plain_memory(self, stmt: Allocate) -> None:
         """Write memory in which only other buffers lie, as the classic dialect has it."""
         buffer = stmt.buffer
-        shape = f"[{', '.join(map(self.count, buffer.shape))}]"
-        dtype = string_literal(buffer.dtype)
-        notes = f", annotations={self.attribute(stmt.annotations)}" if stmt.annotations else ""
+        shape = code("[{}]", comma(map(self.count, buffer.shape)))
+        dtype = quoted(buffer.dtype)
+        notes = code(", annotations={}", self.attribute(stmt.annotations)) if stmt.annotations else code("")
         if stmt.values is None:
-            made = f"T.allocate({shape}, {dtype}, {string_literal(buffer.scope)}{notes})"
+            made = code("T.allocate({}, {}, {}{})", shape, dtype, quoted(buffer.scope), notes)
         else:
-            made = f"T.allocate_const({list(stmt.values)}, {dtype}, {shape}{notes})"
+            made = code("T.allocate_const([{}], {}, {}{})", comma(map(number, stmt.values)), dtype, shape, notes)
         self.addresses.add(buffer)
-        self.line(f"{self.scope.define(buffer, buffer.name)} = {made}")
+        self.line(code("{} = {}", self.scope.define(buffer, buffer.name), made))
 
-    def region(self, region: BufferRegion) -> str:
+    def region(self, region: BufferRegion) -> Code:
         parts = []
         for one in region.region:
             begin = self.count(one.begin)
             if isinstance(one.extent, IntImm) and one.extent.value == 1:
                 parts.append(begin)
             else:
-                parts.append(f"{begin}:{self.count(one.begin + one.extent)}")
-        return f"{self.buffer(region.buffer)}[{', '.join(parts) if parts else '()'}]"
+                parts.append(code("{}:{}", begin, self.count(one.begin + one.extent)))
+        return code("{}[{}]", self.buffer(region.buffer), comma(parts) if parts else code("()"))
 
     # Statements.
 
     def stmt(self, stmt: Stmt) -> None:
         match stmt:
             case BufferStore(buffer, _, value) if buffer in self.scalars:
-                self.line(f"{self.buffer(buffer)} = {self.expr(value)}")
+                self.line(code("{} = {}", self.buffer(buffer), self.expr(value)))
             case BufferStore(buffer, indices, value, None):
-                self.line(f"{self.buffer(buffer)}[{self.indices(indices)}] = {self.expr(value)}")
+                self.line(code("{}[{}] = {}", self.buffer(buffer), self.indices(indices), self.expr(value)))
             case BufferStore(buffer, indices, value, mask):
-                target, text = f"{self.buffer(buffer)}.vstore([{self.indices(indices)}]", self.expr(value)
-                self.line(f"{target}, {text}, predicate={self.attribute(mask)})")
+                target, text = code("{}.vstore([{}]", self.buffer(buffer), self.indices(indices)), self.expr(value)
+                self.line(code("{}, {}, predicate={})", target, text, self.attribute(mask)))
             case Seq(stmts):
                 for one in stmts:
                     self.stmt(one)
             case For():
                 self.loop(stmt)
             case If(condition, then, otherwise):
-                self.line(f"if {self.expr(condition)}:")
+                self.line(code("if {}:", self.expr(condition)))
                 self.body(then)
                 if otherwise is not None:
-                    self.line("else:")
+                    self.line(code("else:"))
                     self.body(otherwise)
             case Let(var, value, body):
                 text = self.expr(value)
                 if not self.dialect.today and (known := self.scope.name(var)) is not None:
-                    self.line(f"with T.LetStmt({text}, var={known}):")
+                    self.line(code("with T.LetStmt({}, var={}):", text, known))
                     self.body(body)
                     return
                 name = self.scope.define(var, var.name)
-                self.line(self.dialect.let.format(name=name, type=self.type(var), value=text))
+                typed = code("T.let[{}]", self.type(var)) if self.dialect.today else self.type(var)
+                self.line(code("{}: {} = {}", name, typed, text))
                 self.stmt(body)
             case While(condition, body):
-                self.line(f"while {self.expr(condition)}:")
+                self.line(code("while {}:", self.expr(condition)))
                 self.body(body)
             case Evaluate(Call(name)) if name in _WORDS and self.dialect.today:
                 self.line(_WORDS[name])
             case Evaluate(Call("ret", (result,))) if self.dialect.today:
-                self.line(f"return {self.expr(result)}")
+                self.line(code("return {}", self.expr(result)))
             case Evaluate(value):
-                self.line(f"T.evaluate({self.count(value)})")
+                self.line(code("T.evaluate({})", self.count(value)))
             case Assert(condition, message, kind):
                 self.assertion(condition, message, kind)
             case Attribute():
@@ -228,35 +229,35 @@ class _Printer(ExpressionPrinter):
 
     def assertion(self, condition: PrimExpr, message: Sequence[PrimExpr], kind: str) -> None:
         if self.dialect.today:
-            text = f"({string_literal(kind)}, [{', '.join(map(self.expr, message))}])"
+            text = code("({}, [{}])", quoted(kind), comma(map(self.expr, message)))
         elif len(message) == 1:
             text = self.expr(message[0])
         else:
-            text = string_literal("".join(part.value for part in message if isinstance(part, StringImm)))
-        self.line(f"assert {self.expr(condition)}, {text}")
+            text = quoted("".join(part.value for part in message if isinstance(part, StringImm)))
+        self.line(code("assert {}, {}", self.expr(condition), text))
 
     def about(self, stmt: Attribute) -> None:
         """Write what is said of the statements in ``stmt``."""
         match stmt.node:
             case ThreadAxis(var, tag) if stmt.key in THREAD_KEYS and self.scope.name(var) is not None:
-                self.line(f"with T.launch_thread({self.expr(var)}, {self.expr(stmt.value)}):")
+                self.line(code("with T.launch_thread({}, {}):", self.expr(var), self.expr(stmt.value)))
             case ThreadAxis(var, tag) if stmt.key in THREAD_KEYS:
-                made = f"T.launch_thread({string_literal(tag)}, {self.expr(stmt.value)})"
+                made = code("T.launch_thread({}, {})", quoted(tag), self.expr(stmt.value))
                 self.scope.enter()
-                self.line(f"with {made} as {self.scope.define(var, var.name)}:")
+                self.line(code("with {} as {}:", made, self.scope.define(var, var.name)))
                 self.body(stmt.body)
                 self.scope.leave()
                 return
             case 0 if self.dialect.today:
-                self.line(f"with T.attr({self.attribute({stmt.key: stmt.value})}):")
+                self.line(code("with T.attr({}):", self.attribute({stmt.key: stmt.value})))
             case Buffer() as buffer if buffer in self.addresses:
                 self.said(self.buffer(buffer), stmt)
             case node:
                 self.said(self.attribute(node), stmt)
         self.body(stmt.body)
 
-    def said(self, node: str, stmt: Attribute) -> None:
-        self.line(f"with T.attr({node}, {string_literal(stmt.key)}, {self.attribute(stmt.value)}):")
+    def said(self, node: Code, stmt: Attribute) -> None:
+        self.line(code("with T.attr({}, {}, {}):", node, quoted(stmt.key), self.attribute(stmt.value)))
 
     def loop(self, loop: For) -> None:
         """Write ``loop``; plain serial loops that are nested without anything between them share
@@ -275,43 +276,46 @@ class _Printer(ExpressionPrinter):
         self.loops.update((one.var, (one.begin, one.extent)) for one in nest)
         if len(nest) > 1 or (_plain(loop) and not isinstance(loop.extent, (IntImm, Var))):
             # TVM's reader simplifies the extent of `range`, and takes those of T.grid as they are.
-            kind = f"T.grid({', '.join(extents)})"
+            kind = code("T.grid({})", comma(extents))
         elif _plain(loop):
-            kind = f"range({extents[0]})"
+            kind = code("range({})", extents[0])
         else:
-            notes = f", annotations={self.attribute(loop.annotations)}" if loop.annotations else ""
-            thread = f", thread={string_literal(loop.thread)}" if loop.kind is LoopKind.THREAD else ""
+            notes = code(", annotations={}", self.attribute(loop.annotations)) if loop.annotations else code("")
+            thread = code(", thread={}", quoted(loop.thread)) if loop.kind is LoopKind.THREAD else code("")
             bounds = extents[0] if loop.begin is None else self.bounds(loop.begin, loop.extent)
             if loop.step is not None:
-                bounds = f"{'0, ' if loop.begin is None else ''}{bounds}, step={self.count(loop.step)}"
-            kind = f"T.{loop.kind.value}({bounds}{thread}{notes})"
-        self.line(f"for {', '.join(names)} in {kind}:")
+                begin = code("0, ") if loop.begin is None else code("")
+                bounds = code("{}{}, step={}", begin, bounds, self.count(loop.step))
+            kind = code("T.{}({}{}{})", word(loop.kind.value), bounds, thread, notes)
+        self.line(code("for {} in {}:", comma(names), kind))
         self.body(inner)
         self.scope.leave()
 
-    def bounds(self, begin: PrimExpr, extent: PrimExpr) -> str:
+    def bounds(self, begin: PrimExpr, extent: PrimExpr) -> Code:
         """Return where something begins and where it ends."""
-        return f"{self.count(begin)}, {self.count(begin + extent)}"
+        return code("{}, {}", self.count(begin), self.count(begin + extent))
 
     def block(self, realize: BlockRealize) -> None:
         block = realize.block
-        self.line(f"with {self.dialect.block}({string_literal(block.name)}):")
+        self.line(code("with {}({}):", self.dialect.block, quoted(block.name)))
         self.depth += 1
         self.scope.enter()
         self.axes(realize)
         if realize.predicate is not None:
-            self.line(f"T.where({self.expr(realize.predicate)})")
-        self.line(f"T.reads({', '.join(self.region(r) for r in block.reads)})")
-        self.line(f"T.writes({', '.join(self.region(r) for r in block.writes)})")
+            self.line(code("T.where({})", self.expr(realize.predicate)))
+        self.line(code("T.reads({})", comma(self.region(r) for r in block.reads)))
+        self.line(code("T.writes({})", comma(self.region(r) for r in block.writes)))
         if block.annotations:
-            self.line(f"{self.dialect.block_attributes}({self.attribute(block.annotations)})")
+            self.line(code("{}({})", self.dialect.block_attributes, self.attribute(block.annotations)))
         self.owned(block.alloc_buffers)
         for match in block.matches:
             source = self.region(match.region)
             text = self.typed(match.buffer, match.buffer.name)
-            self.line(f"{self.scope.define(match.buffer, match.buffer.name)} = T.match_buffer({source}, {text})")
+            self.line(
+                code("{} = T.match_buffer({}, {})", self.scope.define(match.buffer, match.buffer.name), source, text)
+            )
         if block.init is not None:
-            self.line("with T.init():")
+            self.line(code("with T.init():"))
             self.body(block.init)
         self.stmt(block.body)
         self.scope.leave()
@@ -326,61 +330,61 @@ class _Printer(ExpressionPrinter):
         )
         texts = [self.expr(value) for value in values]
         extents = [
-            self.expr(axis.extent) if axis.begin is None else f"({self.bounds(axis.begin, axis.extent)})"
+            self.expr(axis.extent) if axis.begin is None else code("({})", self.bounds(axis.begin, axis.extent))
             for axis in axes
         ]
         names = [self.scope.define(axis.var, axis.var.name) for axis in axes]
         if axes and direct:
-            kinds = "".join(axis.kind.value for axis in axes)
-            self.line(f'{", ".join(names)} = T.axis.remap("{kinds}", [{", ".join(texts)}])')
+            kinds = quoted("".join(axis.kind.value for axis in axes))
+            self.line(code("{} = T.axis.remap({}, [{}])", comma(names), kinds, comma(texts)))
             return
         for axis, name, extent, text in zip(axes, names, extents, texts, strict=True):
-            kind = _AXES.get(axis.kind, axis.kind.value)
-            self.line(f"{name} = T.axis.{kind}({extent}, {text})")
+            kind = _AXES.get(axis.kind) or word(axis.kind.value)
+            self.line(code("{} = T.axis.{}({}, {})", name, kind, extent, text))
 
     def owned(self, buffers: Sequence[Buffer]) -> None:
         for buffer in buffers:
             text = self.typed(buffer, buffer.name)
-            self.line(f"{self.scope.define(buffer, buffer.name)} = {self.dialect.block_buffer}({text})")
+            self.line(code("{} = {}({})", self.scope.define(buffer, buffer.name), self.dialect.block_buffer, text))
 
-    def func(self, func: PrimFunc, name: str) -> None:
-        options = ["private=True"] if func.private else []
-        options += [] if func.checked else ["check_well_formed=False"]
+    def func(self, func: PrimFunc, name: Identifier) -> None:
+        options = [code("private=True")] if func.private else []
+        options += [] if func.checked else [code("check_well_formed=False")]
         options += [self.dialect.decorator] if self.dialect.decorator and func.scheduled else []
-        self.line(f"@T.prim_func({', '.join(options)})" if options else "@T.prim_func")
+        self.line(code("@T.prim_func({})", comma(options)) if options else code("@T.prim_func"))
         self.scope.enter()
-        params: list[str] = []
-        bound: list[tuple[str, Buffer]] = []
+        params: list[Code] = []
+        bound: list[tuple[Identifier, Buffer]] = []
         for param in func.params:
             buffer = func.buffer_map.get(param)
             if buffer is None:
-                params.append(f"{self.scope.define(param, param.name)}: {self.type(param)}")
+                params.append(code("{}: {}", self.scope.define(param, param.name), self.type(param)))
             elif not _needs_declarations(buffer) and buffer.scope == "global":
                 text = self.typed(buffer, buffer.name)
-                params.append(f"{self.scope.define(buffer, buffer.name)}: T.Buffer({text})")
+                params.append(code("{}: T.Buffer({})", self.scope.define(buffer, buffer.name), text))
             else:
                 handle = self.scope.define(param, param.name)
-                params.append(f"{handle}: T.handle")
+                params.append(code("{}: T.handle", handle))
                 bound.append((handle, buffer))
-        result = "" if func.result == "void" else f" -> T.{func.result}"
-        self.line(f"def {name}({', '.join(params)}){result}:")
+        result = code("") if func.result == "void" else code(" -> T.{}", dtype_word(func.result))
+        self.line(code("def {}({}){}:", name, comma(params), result))
         self.depth += 1
         attrs = {**({NO_ALIAS: True} if func.no_alias else {}), **func.attrs}
         if attrs:
             attrs = {re.sub(r"\Atirx\.", self.dialect.attributes, key): value for key, value in attrs.items()}
-            self.line(f"T.func_attr({self.attribute(attrs)})")
+            self.line(code("T.func_attr({})", self.attribute(attrs)))
         for var in shape_variables(func.buffers):
             if self.scope.name(var) is None:
                 self.declare(var)
         # The names first: an extent may be written with a variable, never with a buffer.
         for handle, buffer in bound:
             text = self.typed(buffer, buffer.name)
-            self.line(f"{self.scope.define(buffer, buffer.name)} = T.match_buffer({handle}, {text})")
+            self.line(code("{} = T.match_buffer({}, {})", self.scope.define(buffer, buffer.name), handle, text))
         for var in _told_of(func.body, frozenset()) if func.checked else free_variables(func):
             if self.scope.name(var) is None and var not in self.places:
                 self.declare(var)
         for axis in _launched_again(func):
-            self.line(f"{self.scope.define(axis.var, axis.var.name)} = T.env_thread({string_literal(axis.tag)})")
+            self.line(code("{} = T.env_thread({})", self.scope.define(axis.var, axis.var.name), quoted(axis.tag)))
         if func.root_annotations:
             self.root(func)
         else:
@@ -390,11 +394,11 @@ class _Printer(ExpressionPrinter):
 
     def root(self, func: PrimFunc) -> None:
         """Write the function's own block, of which something is said."""
-        self.line(f'with {self.dialect.block}("root"):')
+        self.line(code('with {}("root"):', self.dialect.block))
         self.depth += 1
-        self.line("T.reads()")
-        self.line("T.writes()")
-        self.line(f"{self.dialect.block_attributes}({self.attribute(func.root_annotations)})")
+        self.line(code("T.reads()"))
+        self.line(code("T.writes()"))
+        self.line(code("{}({})", self.dialect.block_attributes, self.attribute(func.root_annotations)))
         self.contents(func)
         self.depth -= 1
 
@@ -403,7 +407,7 @@ class _Printer(ExpressionPrinter):
         before = len(self.lines)
         self.stmt(_in_block(func))
         if len(self.lines) == before:
-            self.line("T.evaluate(0)")
+            self.line(code("T.evaluate(0)"))
 
 
 def _needs_declarations(buffer: Buffer) -> bool:
@@ -463,14 +467,14 @@ def _in_block(func: PrimFunc) -> Stmt:
     return BlockRealize((), Block("root", (), reads, writes, func.body))
 
 
-_AXES = {IterKind.SPATIAL: "spatial", IterKind.REDUCE: "reduce"}
+_AXES = {IterKind.SPATIAL: code("spatial"), IterKind.REDUCE: code("reduce")}
 
 
 def _plain(loop: For) -> bool:
     return loop.kind is LoopKind.SERIAL and not loop.annotations and loop.begin is None and loop.step is None
 
 
-def print_prim_func(func: PrimFunc, name: str | None = None, dialect: str = "tvm", indent: int = 0) -> list[str]:
+def print_prim_func(func: PrimFunc, name: str | None = None, dialect: str = "tvm", indent: int = 0) -> list[Code]:
     """Return the lines of one ``@T.prim_func``, ``indent`` steps deep.
 
     Names become Python identifiers, unique where they are seen. Raises UnsupportedError for what

@@ -16,6 +16,7 @@ from relay2relax.backends.c.dtypes import C_TYPES
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.core.errors.table import running
+from relay2relax.core.words import Identifier, word
 from relay2relax.relax_ir.ir import expr as rx
 from relay2relax.relax_ir.ir.names import C_LIBRARY, NameSupply
 from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo
@@ -111,7 +112,7 @@ class Library:
     """
 
     name: str
-    extents: Mapping[Var, str]
+    extents: Mapping[Var, Identifier]
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     entry: Entry | None
@@ -222,12 +223,12 @@ def describe(
     it needs.
     """
     supply = NameSupply()
-    for word in _RESERVED:
-        supply.reserve(word)
+    for reserved in _RESERVED:
+        supply.reserve(reserved)
     infos = [param.info for param in block.params if isinstance(param.info, TensorStructInfo)]
     shapes = [tuple(as_prim(extent) for extent in info.shape or ()) for info in infos]
     symbols = dict.fromkeys(var for shape in shapes for extent in shape for var in variables(extent))
-    extents = {var: supply.fresh(_hint(var.name), "_") for var in symbols}
+    extents = {var: word(supply.fresh(_hint(var.name), "_")) for var in symbols}
     inputs = tuple(
         Tensor(supply.fresh(_hint(param.name), "_"), param.name, shape, info.dtype)
         for param, shape, info in zip(block.params, shapes, infos, strict=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import asdict
 
 from relay2relax.core.schema import Form, to_plain
+from relay2relax.core.words import word
 from relay2relax.graph.formats.attrs_text import attrs_text
 from relay2relax.graph.formats.json import document
 from relay2relax.graph.formats.json.scalars import scalar_text, stand_in
@@ -108,7 +109,7 @@ def _relax_program(graph: MSCGraph) -> document.ScriptExtra:
     names = {id(array): name for name, array in weights.items()}
     return document.ScriptExtra(
         document.VERSION,
-        print_module(to_relax(graph, weights), _DIALECT, lambda constant: names[id(constant.data)]),
+        print_module(to_relax(graph, weights), _DIALECT, lambda constant: word(names[id(constant.data)])),
         tuple(
             document.Weight(**asdict(_tensor(tensor)), scalar=scalar_text(scalar))
             for tensor, scalar in constants.values()
