@@ -16,7 +16,8 @@ from functools import lru_cache
 import numpy as np
 from threads import THREADS
 
-from relay2relax.backends.c.toolchain import compile_object, find_compiler, load_object
+from relay2relax.backends.c.loading import load
+from relay2relax.backends.c.toolchain import compile_object, find_compiler
 from relay2relax.backends.c.unit import Unit
 
 _ACCUMULATORS = 16
@@ -52,7 +53,7 @@ def _library() -> ctypes.CDLL:
     source = _SOURCE.replace("WIDTH", str(width)).replace("COUNT", str(_ACCUMULATORS))
     # The backend hides what it does not export.
     exported = source.replace("void ", '__attribute__((visibility("default"))) void ')
-    return load_object(compile_object([Unit(exported)]))
+    return load(compile_object([Unit(exported)]))
 
 
 def _rate(kernel: Callable[[int, int], None], per_round: float) -> float:

@@ -10,13 +10,14 @@ import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from relay2relax.backends.c.codegen.plan import byte_size
 from relay2relax.backends.c.codegen.program import Entry, generate
+from relay2relax.backends.c.codegen.threads import LOADED, PROCESS_POOL
 from relay2relax.backends.c.kernel_call import (
     ConstantTable,
     Times,
@@ -25,8 +26,10 @@ from relay2relax.backends.c.kernel_call import (
     kernel_call,
     number_bits,
 )
+from relay2relax.backends.c.loading import MachineCode, load
 from relay2relax.backends.c.relations import relations_check
-from relay2relax.backends.c.toolchain import compile_object, find_compiler, load_object
+from relay2relax.backends.c.toolchain import compile_object, find_compiler
+from relay2relax.backends.c.unit import Unit
 from relay2relax.backends.numpy.binding import bind_call, read_only
 from relay2relax.backends.threads import thread_count
 from relay2relax.core.dtype import Array
@@ -53,15 +56,18 @@ class KernelTime:
 class CompiledModule:
     """PrimFuncs in machine code, called by name."""
 
-    def __init__(self, path: Path, entries: Mapping[str, Entry], constants: Mapping[Buffer, Array]) -> None:
-        """Load the shared object at ``path``, and compute what depends on ``constants`` alone."""
-        self.path = path
+    def __init__(self, code: MachineCode, entries: Mapping[str, Entry], constants: Mapping[Buffer, Array]) -> None:
+        """Load a shared object, and compute what depends on ``constants`` alone.
+
+        ``name`` is its name in the cache.
+        """
+        self.name = code.name
         self.entries = entries
         self._functions: dict[str, Any] = {}
         self._constant_tables: dict[str, ConstantTable] = {}
         self._times: dict[str, Times] = {}
-        library = load_object(path)
-        library.r2r_set_threads(ctypes.c_int64(thread_count()))
+        library = load(code)
+        _share_pool(library, thread_count())
         for name, entry in entries.items():
             self._functions[name] = _bound(library, entry.symbol)
             self._constant_tables[name] = _prepare(library, entry, constants)
@@ -148,8 +154,23 @@ class CompiledModule:
                 array[...] = used
 
 
+def _share_pool(library: ctypes.CDLL, threads: int) -> None:
+    """Let the loops of an object, where it has any, run on so many threads."""
+    try:
+        use_pool = library["r2r_use_pool"]
+    except AttributeError:
+        return
+    use_pool(_pool()["r2r_share"] if threads > 1 else None, ctypes.c_int64(threads))
+
+
+@lru_cache(maxsize=None)
+def _pool() -> ctypes.CDLL:
+    """Return the pool of threads of this process, which is never unloaded."""
+    return load(compile_object([Unit(PROCESS_POOL, runs_once=True)]))
+
+
 def _bound(library: ctypes.CDLL, symbol: str) -> Any:
-    function = getattr(library, symbol)
+    function = library[symbol]
     function.argtypes = (ctypes.c_void_p,) * 4
     function.restype = None
     return function
@@ -180,5 +201,5 @@ def compile_prim_funcs(funcs: Sequence[PrimFunc], constants: Mapping[Buffer, Arr
     compiler is missing or refuses the code.
     """
     known = constants or {}
-    units, entries = generate(funcs, find_compiler().machine, known)
+    units, entries = generate(funcs, find_compiler().machine, known, LOADED)
     return CompiledModule(compile_object(units), entries, known)

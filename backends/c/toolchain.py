@@ -1,13 +1,13 @@
 """The C compiler: found, asked what it can do, and run; shared objects are cached by content.
 
 A shared object's name is a hash of its source, the flags, and what the compiler says of itself and
-of the processor, so that an object is never loaded where it does not fit. Files appear whole or not
-at all (written aside, then renamed): several processes may compile the same module at once.
+of the processor, so that an object is never loaded where it does not fit. Several processes may
+compile the same module at once.
 """
 
 from __future__ import annotations
 
-import ctypes
+import errno
 import hashlib
 import importlib.util
 import os
@@ -24,8 +24,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from relay2relax.backends.c.loading import MachineCode
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.unit import Unit
+from relay2relax.backends.cache import Store, open_store, work_folder
 from relay2relax.backends.threads import processors
 from relay2relax.core.errors import CompilerError, Diagnostic, FileError
 from relay2relax.core.limits import Budget, active
@@ -40,6 +42,8 @@ _FLAGS = (
     "-fwrapv",
     "-w",
 )
+# A disk with less room is full, to a compiler, in bytes.
+_LEAST_FREE = 4 * 10**6
 _CANDIDATES = ("cc", "gcc", "clang")
 _HELP = (
     "install gcc or clang, name a compiler in the environment variable CC, or install the extra: "
@@ -154,35 +158,20 @@ def _end(process: subprocess.Popen[str], own_group: bool) -> None:
             process.kill()
 
 
-def cache_folder() -> Path:
-    """Return the folder of compiled objects: ``RELAY2RELAX_CACHE``, else the user's cache
-    folder.
-    """
-    given = os.environ.get("RELAY2RELAX_CACHE")
-    if given:
-        return Path(given)
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("relay2relax", appauthor=False))
-
-
-def compile_object(units: Sequence[Unit]) -> Path:
-    """Compile C files into one shared object in the cache, unless it is there, and return its path.
+def compile_object(units: Sequence[Unit]) -> MachineCode:
+    """Compile C files into one shared object, unless it is in the cache, and return it.
 
     Files that run once are compiled in a hurry. Raises CompilerError where the compiler is missing
-    or refuses the code, FileError where the cache folder cannot be written.
+    or refuses the code, FileError where there is no folder in which it can work.
     """
-    compiler = find_compiler()
-    folder = cache_folder()
+    compiler, store = find_compiler(), open_store()
     contents = [part for unit in units for part in (unit.text, _level(unit))]
-    target = folder / f"{content_key(compiler, *contents)}{'.dll' if os.name == 'nt' else '.so'}"
-    if not target.exists():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            _build(compiler, units, folder, target)
-        except OSError as error:
-            raise FileError(f"cannot write the cache of compiled objects, {folder}: {error}") from error
-    return target
+    name = f"{content_key(compiler, *contents)}{'.dll' if os.name == 'nt' else '.so'}"
+    content = store.read(name)
+    if content is None:
+        content = _build(compiler, units, store)
+        store.write(name, content)
+    return MachineCode(name, content)
 
 
 def content_key(compiler: Compiler, *parts: str) -> str:
@@ -194,35 +183,51 @@ def content_key(compiler: Compiler, *parts: str) -> str:
     return key.hexdigest()[:40]
 
 
-def load_object(path: Path) -> ctypes.CDLL:
-    """Load a shared object; raises CompilerError where that fails."""
-    try:
-        return ctypes.CDLL(str(path))
-    except OSError as error:
-        raise CompilerError(f"the compiled object does not load: {error}") from error
-
-
 def _level(unit: Unit) -> str:
     return "-O1" if unit.runs_once else "-O3"
 
 
-def _build(compiler: Compiler, units: Sequence[Unit], folder: Path, target: Path) -> None:
+def _build(compiler: Compiler, units: Sequence[Unit], store: Store) -> bytes:
+    """Compile in the folder of the cache, or where that cannot be, in one for temporary files."""
+    try:
+        with store.work() as work:
+            return _built(compiler, units, work)
+    except OSError as error:
+        problem = str(error)
+    try:
+        with work_folder(Path(tempfile.gettempdir())) as work:
+            return _built(compiler, units, work)
+    except OSError as error:
+        raise FileError(Diagnostic("there is no folder to compile in", notes=(problem, str(error)))) from error
+
+
+def _built(compiler: Compiler, units: Sequence[Unit], work: Path) -> bytes:
+    # Threads that are started here do not see whose limits hold.
     budget = active()
-    with tempfile.TemporaryDirectory(dir=folder) as work:
 
-        def compile_unit(number: int) -> str:
-            source, product = Path(work) / f"unit{number}.c", Path(work) / f"unit{number}.o"
-            source.write_text(units[number].text)
-            flags = [*compiler.flags, _level(units[number])]
-            arguments = [*compiler.command, *flags, "-c", str(source), "-o", str(product)]
-            _run(arguments, "the C compiler refused generated code", budget)
-            return str(product)
+    def compile_unit(number: int) -> str:
+        source, product = work / f"unit{number}.c", work / f"unit{number}.o"
+        source.write_text(units[number].text)
+        flags = [*compiler.flags, _level(units[number])]
+        arguments = [*compiler.command, *flags, "-c", str(source), "-o", str(product)]
+        _compile(arguments, "the C compiler refused generated code", work, budget)
+        return str(product)
 
-        with ThreadPoolExecutor(processors()) as pool:
-            # One file may be much longer than the others: it begins first.
-            order = sorted(range(len(units)), key=lambda number: len(units[number].text), reverse=True)
-            products = list(pool.map(compile_unit, order))
-        linked = Path(work) / target.name
-        arguments = [*compiler.command, "-shared", "-pthread", *products, "-o", str(linked), "-lm"]
-        _run(arguments, "the C compiler could not link generated code", budget)
-        os.replace(linked, target)
+    with ThreadPoolExecutor(processors()) as pool:
+        # One file may be much longer than the others: it begins first.
+        order = sorted(range(len(units)), key=lambda number: len(units[number].text), reverse=True)
+        products = list(pool.map(compile_unit, order))
+    linked = work / "linked"
+    arguments = [*compiler.command, "-shared", "-pthread", *products, "-o", str(linked), "-lm"]
+    _compile(arguments, "the C compiler could not link generated code", work, budget)
+    return linked.read_bytes()
+
+
+def _compile(arguments: Sequence[str], title: str, work: Path, budget: Budget | None) -> None:
+    """Run the compiler in ``work``; raises OSError where it failed and the disk is full."""
+    try:
+        _run(arguments, title, budget)
+    except CompilerError:
+        if shutil.disk_usage(work).free < _LEAST_FREE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(work)) from None
+        raise

@@ -17,7 +17,6 @@ import hashlib
 import pickle
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -31,13 +30,13 @@ import numpy as np
 
 from relay2relax.backends.c.codegen.program import Entry
 from relay2relax.backends.c.loaded_module import CompiledModule
-from relay2relax.backends.c.toolchain import cache_folder, content_key, find_compiler
+from relay2relax.backends.c.loading import MachineCode
+from relay2relax.backends.c.toolchain import content_key, find_compiler
+from relay2relax.backends.cache import open_store
 from relay2relax.backends.vm.bytecode import FunctionEntry, Kernel, OperatorCall, Pooled
 from relay2relax.backends.vm.executable import Executable
 from relay2relax.core import IMPORTED
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import FileError
-from relay2relax.core.output import write_all
 from relay2relax.core.passes import PassContext
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relax_op, relay_op
@@ -56,7 +55,7 @@ _PLAIN = frozenset({str, bytes, int, float, bool, type(None)})
 class Place:
     """Where the build of a module is kept; ``arrays`` are the module's constants, in order."""
 
-    path: Path
+    name: str
     arrays: tuple[Array, ...]
 
     def load(self) -> Executable | None:
@@ -64,9 +63,9 @@ class Place:
 
         None where there is none.
         """
-        try:
-            content = self.path.read_bytes()
-        except OSError:
+        store = open_store()
+        content = store.read(self.name)
+        if content is None:
             return None
         try:
             build = _Unpickler(BytesIO(content), self.arrays).load()
@@ -74,11 +73,11 @@ class Place:
             return None
         if not isinstance(build, _Build):
             return None
-        path = self.path.with_name(build.library)
-        if not path.exists():
+        code = store.read(build.library)
+        if code is None:
             return None
         weights = {buffer: self.arrays[number] for buffer, number in build.weights if number is not None}
-        native = CompiledModule(path, build.entries, weights)
+        native = CompiledModule(MachineCode(build.library, code), build.entries, weights)
         return Executable(build.functions, build.constants, "c", native, weights)
 
     def store(self, executable: Executable) -> None:
@@ -101,10 +100,9 @@ class Place:
         entries = {name: _described(entry) for name, entry in native.entries.items()}
         stream = BytesIO()
         _Pickler(stream, numbers).dump(
-            _Build(native.path.name, tuple(functions), executable.constants, entries, tuple(weights))
+            _Build(native.name, tuple(functions), executable.constants, entries, tuple(weights))
         )
-        with suppress(FileError):
-            write_all({self.path: stream.getvalue()})
+        open_store().write(self.name, stream.getvalue())
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +171,7 @@ def place_of(module: IRModule) -> Place | None:
     if found is None:
         return None
     text, arrays = found
-    return Place(cache_folder() / f"{content_key(find_compiler(), sources, text)}.build", arrays)
+    return Place(f"{content_key(find_compiler(), sources, text)}.build", arrays)
 
 
 @lru_cache(maxsize=None)

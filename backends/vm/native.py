@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from relay2relax.backends.c.codegen.program import Entry, write_units
+from relay2relax.backends.c.codegen.threads import LOADED
 from relay2relax.backends.c.loaded_module import CompiledModule
+from relay2relax.backends.c.loading import MachineCode
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.merge_calls import merge_blocks
 from relay2relax.backends.c.schedule.schedule import Schedule, fused, scheduled
@@ -70,7 +71,7 @@ class NativeBuild:
     schedules: tuple[Schedule, ...] = ()
     units: Sequence[Unit] = ()
     entries: Mapping[str, Entry] = field(default_factory=dict)
-    compiled: Future[Path] | None = None
+    compiled: Future[MachineCode] | None = None
     executable: Executable | None = None
 
     def __str__(self) -> str:
@@ -108,7 +109,7 @@ def _schedule(build: NativeBuild) -> NativeBuild:
 
 def _write(build: NativeBuild) -> NativeBuild:
     planned = list(zip(build.funcs, build.schedules, strict=True))
-    units, entries = write_units(planned, frozenset(build.constants))
+    units, entries = write_units(planned, frozenset(build.constants), LOADED)
     return replace(build, units=units, entries=entries)
 
 

@@ -88,18 +88,19 @@ class _Function:
 
 
 def generate(
-    funcs: Sequence[PrimFunc], machine: Machine, constants: Iterable[Buffer] = ()
+    funcs: Sequence[PrimFunc], machine: Machine, constants: Iterable[Buffer] = (), pool: str = POOL
 ) -> tuple[list[Unit], dict[str, Entry]]:
     """Return the C files of ``funcs``, scheduled for ``machine``, and by name how each is called.
 
-    ``constants`` are buffers of known content.
+    ``constants`` are buffers of known content, ``pool`` is the text of the pool of threads, or of
+    the way to it.
     """
     known = frozenset(constants)
-    return write_units([(func, schedule(func, machine, known, native=True)) for func in funcs], known)
+    return write_units([(func, schedule(func, machine, known, native=True)) for func in funcs], known, pool)
 
 
 def write_units(
-    planned: Sequence[tuple[PrimFunc, Schedule]], constants: frozenset[Buffer]
+    planned: Sequence[tuple[PrimFunc, Schedule]], constants: frozenset[Buffer], pool: str = POOL
 ) -> tuple[list[Unit], dict[str, Entry]]:
     """Return the C files of functions with their schedules, and by name how each is called.
 
@@ -120,7 +121,9 @@ def write_units(
     units = [Unit("\n\n".join([head, *texts]) + "\n") for texts in _in_files(often)]
     declarations = [function.declaration for function in kernels.values() if function.often]
     once = [function.text for function in kernels.values() if not function.often]
-    last = "\n\n".join([head, CLOCK, POOL, *declarations, *once, *bodies]) + "\n"
+    # Whoever loads an exported library says on how many threads it runs, even one without loops.
+    threads = [pool] if pool == POOL or any("r2r_parallel(" in one.text for one in kernels.values()) else []
+    last = "\n\n".join([head, CLOCK, *threads, *declarations, *once, *bodies]) + "\n"
     return [*units, Unit(last, runs_once=True)], entries
 
 

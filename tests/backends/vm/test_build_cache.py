@@ -152,7 +152,7 @@ def test_a_foreign_file_is_not_executed(content: bytes, monkeypatch: pytest.Monk
     module = dense(normal(16, 8))
     place = kept.place_of(module)
     assert place is not None
-    place.path.write_bytes(content)
+    (tmp_path / place.name).write_bytes(content)
     assert place.load() is None
     assert backends.build(module, target="c").complete is None
 

@@ -254,29 +254,32 @@ static __attribute__((unused, noinline)) void r2r_lap(double* t, double* sum) {
 }
 
 
+#define R2R_SHARED static
+/* The loop runs on at most so many threads, its caller among them. */
 #if defined(_WIN32)
-R2R_EXPORT void r2r_set_threads(int64_t count) { (void)count; }
-void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth) {
-  (void)worth;
+R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, int64_t threads) {
+  (void)threads;
   task(arguments, 0, total);
 }
 #else
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 
 enum { R2R_MOST_WORKERS = 63, R2R_SPINS = 4000 };
 static struct {
   pthread_mutex_t use, sleep;
   pthread_cond_t wake;
-  int64_t wanted, workers;
+  int64_t workers, most;
   /* The loop that is open: it is read by workers only after they have said that they are inside. */
   r2r_task task;
   const void* arguments;
-  int64_t total, chunk;
+  int64_t total, chunk, helpers;
   int64_t next __attribute__((aligned(64)));
   int64_t opened __attribute__((aligned(64)));
   int64_t open, inside, sleeping;
-} r2r_pool = {.use = PTHREAD_MUTEX_INITIALIZER, .sleep = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+} r2r_pool = {.use = PTHREAD_MUTEX_INITIALIZER, .sleep = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER,
+              .most = R2R_MOST_WORKERS};
 
 R2R_INLINE void r2r_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -293,7 +296,7 @@ static void r2r_take_chunks(void) {
     r2r_pool.task(r2r_pool.arguments, begin, end < r2r_pool.total ? end : r2r_pool.total);
   }
 }
-static void* r2r_worker(void* unused) {
+static void* r2r_worker(void* number) {
   int64_t seen = 0;
   for (;;) {
     int64_t spins = 0;
@@ -309,10 +312,11 @@ static void* r2r_worker(void* unused) {
     seen = __atomic_load_n(&r2r_pool.opened, __ATOMIC_ACQUIRE);
     /* Say "inside", then look whether the loop is still open; the caller closes it, then looks who is inside. */
     __atomic_fetch_add(&r2r_pool.inside, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&r2r_pool.open, __ATOMIC_SEQ_CST)) r2r_take_chunks();
+    if (__atomic_load_n(&r2r_pool.open, __ATOMIC_SEQ_CST) && (int64_t)(size_t)number < r2r_pool.helpers)
+      r2r_take_chunks();
     __atomic_fetch_sub(&r2r_pool.inside, 1, __ATOMIC_SEQ_CST);
   }
-  return unused;
+  return 0;
 }
 static void r2r_after_fork(void) {
   /* A child process has none of its parent's threads. */
@@ -321,29 +325,36 @@ static void r2r_after_fork(void) {
   pthread_cond_init(&r2r_pool.wake, 0);
   r2r_pool.workers = r2r_pool.opened = r2r_pool.open = r2r_pool.inside = r2r_pool.sleeping = 0;
 }
-static void r2r_start_workers(void) {
+static void r2r_start_workers(int64_t wanted) {
   static int registered;
   if (!registered) { pthread_atfork(0, 0, r2r_after_fork); registered = 1; }
-  while (r2r_pool.workers < r2r_pool.wanted) {
+  /* Signals are for the program's own threads. */
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  while (r2r_pool.workers < wanted) {
     pthread_t thread;
-    if (pthread_create(&thread, 0, r2r_worker, 0)) { r2r_pool.wanted = r2r_pool.workers; return; }
+    if (pthread_create(&thread, 0, r2r_worker, (void*)(size_t)r2r_pool.workers)) {
+      r2r_pool.most = r2r_pool.workers;
+      break;
+    }
     pthread_detach(thread);
     ++r2r_pool.workers;
   }
+  pthread_sigmask(SIG_SETMASK, &before, 0);
 }
-R2R_EXPORT void r2r_set_threads(int64_t count) {
-  r2r_pool.wanted = count < 1 ? 0 : count - 1 > R2R_MOST_WORKERS ? R2R_MOST_WORKERS : count - 1;
-}
-void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth) {
-  if (!worth || total < 2 || r2r_pool.wanted < 1 || pthread_mutex_trylock(&r2r_pool.use)) {
+R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, int64_t threads) {
+  int64_t helpers = threads - 1 < r2r_pool.most ? threads - 1 : r2r_pool.most;
+  if (helpers < 1 || pthread_mutex_trylock(&r2r_pool.use)) {
     task(arguments, 0, total);
     return;
   }
-  r2r_start_workers();
-  int64_t pieces = (r2r_pool.workers + 1) * 4;
+  if (r2r_pool.workers < helpers) r2r_start_workers(helpers);
+  int64_t pieces = (helpers + 1) * 4;
   r2r_pool.task = task;
   r2r_pool.arguments = arguments;
   r2r_pool.total = total;
+  r2r_pool.helpers = helpers;
   r2r_pool.chunk = (total + pieces - 1) / pieces;
   __atomic_store_n(&r2r_pool.next, 0, __ATOMIC_RELAXED);
   __atomic_store_n(&r2r_pool.open, 1, __ATOMIC_SEQ_CST);
@@ -361,3 +372,10 @@ void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth
   pthread_mutex_unlock(&r2r_pool.use);
 }
 #endif
+
+static int64_t r2r_threads;
+void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth) {
+  if (!worth || total < 2 || r2r_threads < 2) task(arguments, 0, total);
+  else r2r_share(task, arguments, total, r2r_threads);
+}
+R2R_EXPORT void r2r_set_threads(int64_t count) { r2r_threads = count; }

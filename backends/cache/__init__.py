@@ -1,0 +1,11 @@
+"""What builds keep from run to run: entries in a folder of this user, each with its hash.
+
+``place.py`` says which folder that is and whether it may be used, ``entries.py`` what a file of it
+holds, ``work.py`` where files are made, ``store.py`` reads, writes and clears.
+"""
+
+from relay2relax.backends.cache.place import Place, find_place
+from relay2relax.backends.cache.store import Store, open_store
+from relay2relax.backends.cache.work import work_folder
+
+__all__ = ["Place", "Store", "find_place", "open_store", "work_folder"]
