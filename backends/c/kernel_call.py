@@ -23,6 +23,7 @@ from relay2relax.backends.c.codegen.program import Entry
 from relay2relax.backends.c.relations import relations_check
 from relay2relax.backends.numpy.binding import bind_call, read_only
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
+from relay2relax.core.errors import ExecutionError
 from relay2relax.core.limits import empty
 from relay2relax.tir.arith.evaluate import extent_function
 from relay2relax.tir.ir.expr import PrimExpr, Var
@@ -30,7 +31,8 @@ from relay2relax.tir.ir.stmt import PrimFunc
 
 _BYTE = np.dtype(np.uint8)
 # The C function of an entry: parameters, values of variables, constants, seconds by stage or None.
-EntryFunction: TypeAlias = Callable[[bytes, Union[bytes, None], int, Any], None]
+# It returns 0, or the number of the place at which an index was outside.
+EntryFunction: TypeAlias = Callable[[bytes, Union[bytes, None], int, Any], int]
 # So many arenas are kept for calls to come: one for each call that runs at a time.
 _MOST_ARENAS = 64
 
@@ -100,12 +102,18 @@ class _Values:
     arena: int
 
 
-def kernel_call(entry: Entry, function: EntryFunction, constants: ConstantTable, times: Times) -> Callable[..., None]:
+def kernel_call(
+    entry: Entry,
+    function: EntryFunction,
+    constants: ConstantTable,
+    times: Times,
+    outside: Callable[[int], ExecutionError],
+) -> Callable[..., None]:
     """Return ``entry`` as a function of inputs, scalars and outputs.
 
     That raises ExecutionError, before anything runs, for what is no array of the parameter's dtype
     and shape, for extents that do not fit each other, and for an array that would be written and is
-    only to be read.
+    only to be read. It raises what ``outside`` returns where an index was outside.
     """
     func = entry.func
     count = len(func.buffers)
@@ -157,12 +165,14 @@ def kernel_call(entry: Entry, function: EntryFunction, constants: ConstantTable,
         table = pack(*addresses, piece[1] if piece is not None else 0)
         if times.wanted:
             measured = (ctypes.c_double * stages)()
-            function(table, now.table, constants.address, measured)
+            place = function(table, now.table, constants.address, measured)
             times.add(list(measured), now.values)
         else:
-            function(table, now.table, constants.address, None)
+            place = function(table, now.table, constants.address, None)
         if piece is not None:
             arenas.give_back(piece)
+        if place:
+            raise outside(place)
         if used is not arrays:
             _copy_back(entry, used, arrays)
 

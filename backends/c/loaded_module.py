@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from relay2relax.backends.c.kernel_call import (
     number_bits,
 )
 from relay2relax.backends.c.loading import MachineCode, load
+from relay2relax.backends.c.outside import outside
 from relay2relax.backends.c.relations import relations_check
 from relay2relax.backends.c.toolchain import compile_object, find_compiler
 from relay2relax.backends.c.unit import Unit
@@ -66,7 +67,7 @@ class CompiledModule:
         self._functions: dict[str, Any] = {}
         self._constant_tables: dict[str, ConstantTable] = {}
         self._times: dict[str, Times] = {}
-        library = load(code)
+        self._library = library = load(code)
         _share_pool(library, thread_count())
         for name, entry in entries.items():
             self._functions[name] = _bound(library, entry.symbol)
@@ -130,7 +131,8 @@ class CompiledModule:
         dtype and shape.
         """
         entry, function = self.function(name)
-        return kernel_call(entry, function, self._constant_tables[name], self._times[name])
+        failed = partial(outside, self._library, entry)
+        return kernel_call(entry, function, self._constant_tables[name], self._times[name], failed)
 
     def call(self, name: str, *arrays: Array, scalars: Sequence[float] = ()) -> None:
         """Run ``name`` on its inputs, then its outputs, which are written in place.
@@ -148,7 +150,9 @@ class CompiledModule:
         arena = aligned_bytes(integer(entry.arena.size, values), name)
         addresses = (ctypes.c_void_p * (len(given) + 1))(*(array.ctypes.data for array in given), arena.ctypes.data)
         numbers = (ctypes.c_int64 * max(len(entry.variables), 1))(*(number_bits(v, values[v]) for v in entry.variables))
-        function(addresses, numbers, self._constant_tables[name].table, None)
+        place = function(addresses, numbers, self._constant_tables[name].table, None)
+        if place:
+            raise outside(self._library, entry, place)
         for array, used in zip(arrays[first:], given[first:], strict=True):
             if used.ctypes.data != array.ctypes.data:
                 array[...] = used
@@ -172,7 +176,7 @@ def _pool() -> ctypes.CDLL:
 def _bound(library: ctypes.CDLL, symbol: str) -> Any:
     function = library[symbol]
     function.argtypes = (ctypes.c_void_p,) * 4
-    function.restype = None
+    function.restype = ctypes.c_int64
     return function
 
 
@@ -183,7 +187,9 @@ def _prepare(library: ctypes.CDLL, entry: Entry, constants: Mapping[Buffer, Arra
     if entry.ahead is not None:
         sources = [np.ascontiguousarray(constants[buffer]) for buffer in entry.sources]
         scratch = aligned_bytes(integer(entry.scratch.size, {}), entry.func.name)
-        _bound(library, entry.ahead)(None, None, _table([*sources, memory, scratch]), None)
+        place = _bound(library, entry.ahead)(None, None, _table([*sources, memory, scratch]), None)
+        if place:
+            raise outside(library, entry, place)
     table = _table([*arrays, memory])
     return ConstantTable((*arrays, memory), table, ctypes.addressof(table))
 

@@ -553,6 +553,9 @@ class Algebra:
                 return reduce(interval.greatest, map(self.expr_interval, flattened("max", atom)))
             case Select(_, a, b) | Call("if_then_else", (_, a, b)):
                 return interval.union(self.expr_interval(a), self.expr_interval(b))
+            case Call("index_within", (_, extent, *_)):
+                high = self.expr_interval(extent)[1]
+                return (0, None if high is None else max(high - 1, 0))
             case Cast(dtype, value) if dtype in _WIDE and value.dtype in _WIDE:
                 return self.expr_interval(value)
             case Cast(dtype, value) if dtype in _WIDE and value.dtype == "bool":

@@ -13,10 +13,10 @@ taken not to overflow, those of narrower or unsigned types, which wrap, are left
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from relay2relax.tir.arith.algebra import Algebra, Bounds, Limit
-from relay2relax.tir.arith.linear import decided
+from relay2relax.tir.arith.linear import Search, decided
 from relay2relax.tir.arith.sums import Sum, build, is_constant
 from relay2relax.tir.ir.expr import AnyExtent, FloatImm, IntImm, PrimExpr, Var, binary, children, convert
 
@@ -26,6 +26,7 @@ __all__ = [
     "Limit",
     "ceiling",
     "constant_difference",
+    "follows",
     "limits",
     "prove",
     "simplify",
@@ -70,6 +71,14 @@ def prove(condition: PrimExpr, bounds: Bounds | None = None) -> bool | None:
     algebra = Algebra(bounds)
     answer = algebra.prove(condition)
     return decided(algebra, condition) if answer is None else answer
+
+
+def follows(condition: PrimExpr, facts: Sequence[PrimExpr], bounds: Bounds | None = None) -> bool:
+    """Whether ``condition`` is proved to hold where all of ``facts`` do."""
+    if prove(condition, bounds):
+        return True
+    claims = [(condition, False), *((fact, True) for fact in facts)]
+    return bool(facts) and Search(Algebra(bounds)).contradictory(claims)
 
 
 def ceiling(extent: PrimExpr, size: int | PrimExpr, bounds: Bounds | None = None) -> PrimExpr:

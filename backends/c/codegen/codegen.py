@@ -19,7 +19,7 @@ from relay2relax.backends.c.codegen.expression import (
     render,
 )
 from relay2relax.backends.c.codegen.expression_writer import ExpressionWriter, spread, stored
-from relay2relax.backends.c.codegen.names import Names
+from relay2relax.backends.c.codegen.names import Names, Site
 from relay2relax.backends.c.codegen.properties import chooses_around_loops, loaded_by_choice
 from relay2relax.backends.c.dtypes import c_type, value_type
 from relay2relax.core.dtype import bits
@@ -55,7 +55,9 @@ _STACK_BYTES = 1 << 16
 class Kernel:
     """A C function: text and declaration with ``@`` for its name, and what it is called with.
 
-    ``begins`` are the first bytes of the buffers that it is given.
+    ``begins`` are the first bytes of the buffers that it is given. A function that looks at indices
+    is given ``wrong``, too: the number of one of ``sites``, from 1 on, and the index and the
+    extent.
     """
 
     text: str
@@ -64,6 +66,7 @@ class Kernel:
     begins: tuple[int, ...]
     scalars: tuple[Var, ...]
     written: frozenset[Buffer]
+    sites: tuple[Site, ...] = ()
 
 
 def stage_kernel(
@@ -120,7 +123,7 @@ class _Writer:
         total = extents[0]
         for extent in extents[1:]:
             total = Infix("*", total, extent)
-        names = [*self.names.buffers.values(), *self.names.scalars.values()]
+        names = self.names.given()
         apart = ["    R2R_APART"] if chooses_around_loops(body) else []
         lines = [
             f"struct @_arguments {{ {' '.join(f'{one};' for one in self.names.declared(restrict=False))} }};",
@@ -146,7 +149,10 @@ class _Writer:
         names = self.names
         declaration = f"void @({names.parameters()});"
         begins = tuple(names.begins[buffer] * ((bits(buffer.dtype) + 7) // 8) for buffer in names.buffers)
-        return Kernel(text, declaration, tuple(names.buffers), begins, tuple(names.scalars), frozenset(names.written))
+        written = frozenset(names.written)
+        return Kernel(
+            text, declaration, tuple(names.buffers), begins, tuple(names.scalars), written, tuple(names.sites)
+        )
 
     def line(self, text: str) -> None:
         self.lines.append("  " * self.depth + text)

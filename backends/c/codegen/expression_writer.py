@@ -24,6 +24,7 @@ from relay2relax.backends.runtime.extern_calls import math_call
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import running
+from relay2relax.tir.analysis.guards import GUARD
 from relay2relax.tir.arith.floats import fits
 from relay2relax.tir.ir.expr import (
     Binary,
@@ -37,6 +38,7 @@ from relay2relax.tir.ir.expr import (
     Not,
     PrimExpr,
     Select,
+    StringImm,
     Var,
 )
 from relay2relax.tir.ir.visit import subexpressions
@@ -185,6 +187,12 @@ class ExpressionWriter:
 
     def call(self, expr: Call) -> CExpr:
         """Return the value of an intrinsic."""
+        if expr.name == GUARD:
+            index, extent, tensor, dimension = expr.args
+            assert isinstance(tensor, StringImm)
+            assert isinstance(dimension, IntImm)
+            site = self.names.site(tensor.value, dimension.value)
+            return Invoke("r2r_within", (self.expr(index), self.expr(extent), Atom("wrong"), Atom(str(site))))
         expr = math_call(expr) or expr
         args = tuple(self.expr(arg) for arg in expr.args)
         dtype = expr.args[0].dtype if expr.args else expr.dtype

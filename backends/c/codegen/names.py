@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from relay2relax.backends.c.codegen.positions import Unrolled
 from relay2relax.backends.c.dtypes import c_type
@@ -12,12 +13,20 @@ from relay2relax.tir.ir.expr import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place where a program may leave a tensor: the tensor's name, and which dimension."""
+
+    tensor: str
+    dimension: int
+
+
 class Names:
     """The names of buffers and variables in one C function, made by position.
 
     ``buffers`` and ``scalars`` are those that the function is given; ``local`` are its own buffers,
     ``registers`` the extents of those that are vector variables. ``naturals`` are variables that
-    are never negative.
+    are never negative. ``sites`` are where indices are looked at.
     """
 
     def __init__(
@@ -34,6 +43,7 @@ class Names:
         self.variables: dict[Var, str] = {}
         self.local: dict[Buffer, str] = {}
         self.registers: dict[Buffer, tuple[int, ...]] = {}
+        self.sites: dict[Site, int] = {}
         self._count = 0
 
     def parameters(self) -> str:
@@ -46,7 +56,21 @@ class Names:
         for buffer, name in self.buffers.items():
             const = "" if buffer in self.written else "const "
             found.append(f"{const}{c_type(buffer.dtype)}*{' restrict' if restrict else ''} {name}")
-        return found + [f"{c_type(var.dtype)} {name}" for var, name in self.scalars.items()]
+        found += [f"{c_type(var.dtype)} {name}" for var, name in self.scalars.items()]
+        return [*found, "int64_t* wrong"] if self.sites else found
+
+    def given(self) -> list[str]:
+        """Return the names of all that is given to the function, in the order of their
+        declarations.
+        """
+        found = [*self.buffers.values(), *self.scalars.values()]
+        return [*found, "wrong"] if self.sites else found
+
+    def site(self, tensor: str, dimension: int) -> int:
+        """Return the number of a place, from 1 on, which ``wrong`` begins with where an index is
+        outside.
+        """
+        return self.sites.setdefault(Site(tensor, dimension), len(self.sites) + 1)
 
     def fresh(self, prefix: str) -> str:
         """Return a new name."""

@@ -8,7 +8,9 @@ not depend on the constants' values.
 
 An entry takes four tables: the parameters' buffers, then the arena of temporaries; the variables'
 values; the constants that it reads, then the memory of what was computed ahead, then (ahead only)
-an arena; and seconds by stage, or null.
+an arena; and seconds by stage, or null. It returns 0; where an index lies outside its tensor it
+stops behind that stage and returns the number of the place among ``Entry.sites``, from 1 on.
+``r2r_wrong`` then has the index and the extent, for the thread that called.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.codegen.codegen import Kernel, stage_kernel
 from relay2relax.backends.c.codegen.header import HEADER
+from relay2relax.backends.c.codegen.names import Site
 from relay2relax.backends.c.codegen.plan import Arena, plan_memory
 from relay2relax.backends.c.codegen.threads import DECLARATION, POOL
 from relay2relax.backends.c.machine import Machine
@@ -46,6 +49,16 @@ static __attribute__((unused, noinline)) void r2r_lap(double* t, double* sum) {
 }
 """
 
+REPORT = r"""
+static _Thread_local int64_t r2r_last[2];
+static __attribute__((unused, noinline, cold)) int64_t r2r_report(const int64_t* wrong, int64_t before) {
+  r2r_last[0] = wrong[1];
+  r2r_last[1] = wrong[2];
+  return before + wrong[0];
+}
+R2R_EXPORT void r2r_wrong(int64_t* found) { memcpy(found, r2r_last, sizeof r2r_last); }
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -54,7 +67,8 @@ class Entry:
     ``written`` are the places of the parameters that it writes. ``constants`` are read on every
     call; ``sources`` only by the function that runs ahead, ``ahead``, which fills ``prepared`` (of
     static size). There is no such function where nothing can be computed ahead. ``relations`` are
-    what a call has to satisfy before it is made.
+    what a call has to satisfy before it is made. ``sites`` are where indices are looked at, those
+    of the function that runs ahead behind the others.
     """
 
     func: PrimFunc
@@ -69,6 +83,7 @@ class Entry:
     ahead: str | None = None
     written: tuple[int, ...] = ()
     relations: tuple[Relation, ...] = ()
+    sites: tuple[Site, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +138,8 @@ def write_units(
     once = [function.text for function in kernels.values() if not function.often]
     # Whoever loads an exported library says on how many threads it runs, even one without loops.
     threads = [pool] if pool == POOL or any("r2r_parallel(" in one.text for one in kernels.values()) else []
-    last = "\n\n".join([head, CLOCK, *threads, *declarations, *once, *bodies]) + "\n"
+    report = [REPORT] if any(entry.sites for entry in entries.values()) else []
+    last = "\n\n".join([head, CLOCK, *report, *threads, *declarations, *once, *bodies]) + "\n"
     return [*units, Unit(last, runs_once=True)], entries
 
 
@@ -161,11 +177,14 @@ def _entry(
     places = {buffer: f"a[{number}]" for number, buffer in enumerate(params)}
     places |= {buffer: f"k[{number}]" for number, buffer in enumerate(read_always)}
     places |= _places(prepared, f"k[{len(read_always)}]", names) | _places(arena, f"a[{len(params)}]", names)
-    lines = _entry_text(symbol, later, places, names, _named(later, kernels, often=True))
+    lines = _entry_text(symbol, later, places, names, _named(later, kernels, often=True), 0)
+    sites = _sites(later)
     if ahead:
         places = {buffer: f"k[{number}]" for number, buffer in enumerate(sources)}
         places |= _places(prepared, f"k[{len(sources)}]", names) | _places(scratch, f"k[{len(sources) + 1}]", names)
-        lines += _entry_text(f"{symbol}_ahead", ahead, places, {}, _named(ahead, kernels, often=False))
+        named = _named(ahead, kernels, often=False)
+        lines += _entry_text(f"{symbol}_ahead", ahead, places, {}, named, len(sites))
+        sites += _sites(ahead)
     entry = Entry(
         func,
         symbol,
@@ -179,6 +198,7 @@ def _entry(
         f"{symbol}_ahead" if ahead else None,
         tuple(number for number, buffer in enumerate(params) if any(buffer in one.kernel.written for one in later)),
         extent_relations(func),
+        sites,
     )
     return entry, "\n".join(lines)
 
@@ -246,6 +266,10 @@ def _used(stages: Iterable[_Stage]) -> list[Buffer]:
     return list(dict.fromkeys(buffer for stage in stages for buffer in stage.kernel.buffers))
 
 
+def _sites(stages: Iterable[_Stage]) -> tuple[Site, ...]:
+    return tuple(site for stage in stages for site in stage.kernel.sites)
+
+
 def _lifetimes(stages: Sequence[_Stage], elsewhere: Iterable[Buffer]) -> dict[Buffer, tuple[int, int]]:
     """Return the first and last stage of every buffer that does not lie elsewhere."""
     found: dict[Buffer, tuple[int, int]] = {}
@@ -281,14 +305,21 @@ def _entry_text(
     places: Mapping[Buffer, str],
     names: Mapping[Var, str],
     functions: Sequence[str],
+    before: int,
 ) -> list[str]:
-    lines = [f"R2R_EXPORT void {symbol}(void* const* a, const int64_t* s, void* const* k, double* t) {{"]
+    """Return the text of an entry; ``before`` so many sites are those of another one."""
+    lines = [f"R2R_EXPORT int64_t {symbol}(void* const* a, const int64_t* s, void* const* k, double* t) {{"]
     lines += [f"  {_value(var, name, number)} (void){name};" for number, (var, name) in enumerate(names.items())]
     lines += ["  (void)a; (void)s; (void)k;", "  if (t) r2r_lap(t, 0);"]
+    if _sites(stages):
+        lines.append("  int64_t wrong[3] = {0};")
     for number, (stage, function) in enumerate(zip(stages, functions, strict=True)):
         lines.append(f"  {function}({_arguments(stage.kernel, places, names)});")
         lines.append(f"  if (t) r2r_lap(t, t + {number + 1});")
-    return [*lines, "}"]
+        if stage.kernel.sites:
+            lines.append(f"  if (wrong[0]) return r2r_report(wrong, {before});")
+            before += len(stage.kernel.sites)
+    return [*lines, "  return 0;", "}"]
 
 
 def _value(var: Var, name: str, number: int) -> str:
@@ -311,7 +342,7 @@ def _arguments(kernel: Kernel, names: Mapping[Buffer, str], scalars: Mapping[Var
     places = []
     for buffer, begin in zip(kernel.buffers, kernel.begins, strict=True):
         places.append(f"(void*)((char*){names[buffer]} + {begin})" if begin else names[buffer])
-    return ", ".join([*places, *(scalars[var] for var in kernel.scalars)])
+    return ", ".join([*places, *(scalars[var] for var in kernel.scalars), *(["wrong"] if kernel.sites else [])])
 
 
 def size_text(size: PrimExpr, names: Mapping[Var, str]) -> str:

@@ -21,6 +21,8 @@ def is_natural(expr: PrimExpr, naturals: Container[Var]) -> bool:
             return is_natural(a, naturals) and is_natural(b, naturals)
         case Binary("max", a, b):
             return is_natural(a, naturals) or is_natural(b, naturals)
+        case Call("index_within"):
+            return True
         case Cast("int64", value):
             return is_natural(value, naturals)
     return False

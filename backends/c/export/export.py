@@ -87,7 +87,7 @@ def library_files(program: rx.IRModule, name: str, march: str = "native") -> dic
     texts = {"main.c": main_text(whole)}
     files: dict[str, list[str]] = {}
     for part, (units, _), compiler in zip(parts, made.values(), compilers.values(), strict=True):
-        own_names = re.compile(r"\br2r_(?=entry_|stage_|parallel\b|set_threads\b)")
+        own_names = re.compile(r"\br2r_(?=entry_|stage_|parallel\b|set_threads\b|wrong\b)")
         *kernel_texts, entry_text = [own_names.sub(f"{part.name}_", with_includes(unit.text)) for unit in units]
         sources = {f"{part.name}_kernels{number}.c": text for number, text in enumerate(kernel_texts)}
         sources[f"{part.name}.c"] = library_text(part, entry_text)

@@ -326,11 +326,12 @@ def library_text(library: Library, unit: str) -> str:
         place = f"r2r_kept + {kept_file}"
         if entry.ahead is not None:
             table = _table((*library.sources, place, f"r2r_sources + {sources_file}"))
-            ahead = f"      void* const r2r_k[] = {table};\n      {symbol}_ahead(0, 0, r2r_k, 0);\n"
+            ahead = f"      void* const r2r_k[] = {table};\n      good = !{symbol}_ahead(0, 0, r2r_k, 0);\n"
         buffers = _table((*library.buffers, "r2r_aligned(model->arena)"))
         values = ", ".join([*(names[var] for var in entry.variables), "0"])
         body = f"  void* const r2r_a[] = {buffers};\n  const int64_t r2r_s[] = {{{values}}};\n"
-        body += f"  void* const r2r_k[] = {_table((*library.constants, place))};\n  {symbol}(r2r_a, r2r_s, r2r_k, 0);\n"
+        body += f"  void* const r2r_k[] = {_table((*library.constants, place))};\n"
+        body += f"  if ({symbol}(r2r_a, r2r_s, r2r_k, 0)) return 2;\n"
         uses_kept = True
     for number, place in library.copies:
         target = library.outputs[number]

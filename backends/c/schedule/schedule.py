@@ -17,6 +17,7 @@ from relay2relax.backends.c.fusion.rule import Fusion, Rule
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.contraction import schedule_contraction
 from relay2relax.backends.c.schedule.elementwise import collapse, schedule_elementwise
+from relay2relax.backends.c.schedule.guards import guard_accesses
 from relay2relax.backends.c.schedule.half import widened
 from relay2relax.backends.c.schedule.in_place import write_over
 from relay2relax.backends.c.schedule.loops import FlatViews, parallel
@@ -76,8 +77,16 @@ class Schedule:
         return "".join(f"{line}\n" for line in lines)
 
 
-# The rules in order: those of fusion, then two that know how loops will run.
+# The rules in order: guards, those of fusion, then two that know how loops will run.
 RULES: tuple[Rule, ...] = (
+    Rule(
+        "c.GuardAccesses",
+        "What is not proved to lie inside its tensor is guarded; first, while every index is as it was written "
+        "(guards.py). apache-tvm's code has no such guards.",
+        guard_accesses,
+        required=True,
+        native=True,
+    ),
     *FUSION_RULES,
     Rule(
         "c.Winograd",

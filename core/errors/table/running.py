@@ -155,6 +155,32 @@ NO_FUNCTION = ErrorKind(
     machine["main"]
     """,
 )
+INDEX = ErrorKind(
+    "R2R-0806",
+    "an index lies outside its tensor",
+    """Data decide which element is read or written, and there is no such element. The message says which
+    dimension of which tensor. `mode="clip"` of `take` takes the nearest one instead.""",
+    """
+    import numpy as np
+    from relay2relax.backends.c import compile_prim_funcs
+    from relay2relax.tir import te
+
+    places, x = te.placeholder((3,), "int64", "places"), te.placeholder((5,), "float32", "x")
+    func = te.create_prim_func([places, x], [te.compute((3,), lambda i: x[places[i]])])
+    found = np.empty(3, np.float32)
+    compile_prim_funcs([func]).call(func.name, np.array([0, 4, 5]), np.ones(5, np.float32), found)
+    """,
+    """
+    import numpy as np
+    from relay2relax.backends.c import compile_prim_funcs
+    from relay2relax.tir import te
+
+    places, x = te.placeholder((3,), "int64", "places"), te.placeholder((5,), "float32", "x")
+    func = te.create_prim_func([places, x], [te.compute((3,), lambda i: x[places[i]])])
+    found = np.empty(3, np.float32)
+    compile_prim_funcs([func]).call(func.name, np.array([0, 4, 3]), np.ones(5, np.float32), found)
+    """,
+)
 SAVED_FILE = ErrorKind(
     "R2R-0803",
     "a saved executable is damaged, or of another version",

@@ -53,7 +53,7 @@ def test_what_depends_on_constants_runs_ahead() -> None:
     assert len(entry.stages) == 1
     assert entry.constants == ()
     assert set(entry.sources) == set(known.values())
-    assert "expf" not in units[-1].text.split("r2r_entry_0_ahead")[0].split("R2R_EXPORT void r2r_entry_0(")[1]
+    assert "expf" not in units[-1].text.split("r2r_entry_0_ahead")[0].split("R2R_EXPORT int64_t r2r_entry_0(")[1]
     _, without = generate([scaled_product()], Machine())
     assert without["main"].ahead is None
     assert len(without["main"].stages) > 1

@@ -78,9 +78,9 @@ def test_results_are_right_with_all_rules() -> None:
 
 def test_rules_and_steps_are_listed() -> None:
     listed = steps_text(RULES).splitlines()
-    assert listed[0].startswith(" 1. c.EliminateCommonStages: Of equal stages one is left")
+    assert listed[0].startswith(" 1. c.GuardAccesses (required, native): What is not proved")
     assert len(listed) == len(RULES)
-    assert " 6. c.ChooseMemory (required): " in listed[5]
+    assert " 7. c.ChooseMemory (required): " in listed[6]
     assert [step.name for step in STEPS] == [line.split()[1].rstrip(":") for line in steps_text(STEPS).splitlines()]
     names = [*(rule.name for rule in RULES), *(step.name for step in STEPS)]
     assert len(set(names)) == len(names)

@@ -98,7 +98,7 @@ def harness(entry: Entry, shapes: list[tuple[int, ...]], extents: list[int], are
 
     lines = ["#include <stdint.h>", "#include <stdlib.h>", "#include <string.h>"]
     signature = "(void* const* a, const int64_t* s, void* const* k, double* t);"
-    lines += [f"void {name}{signature}" for name in (entry.symbol, entry.ahead) if name]
+    lines += [f"int64_t {name}{signature}" for name in (entry.symbol, entry.ahead) if name]
     lines += [
         "static void* block(size_t count, size_t size, int is_float) {",
         "  char* memory = aligned_alloc(1, count ? count * size : 1);",

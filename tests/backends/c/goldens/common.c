@@ -117,6 +117,20 @@ R2R_UNSIGNED(uint8_t, 8) R2R_UNSIGNED(uint16_t, 16) R2R_UNSIGNED(uint32_t, 32) R
     return (type)(a >> ((u##type)b < width ? b : width - 1)); }
 R2R_SIGNED(int8_t, 8) R2R_SIGNED(int16_t, 16) R2R_SIGNED(int32_t, 32) R2R_SIGNED(int64_t, 64)
 
+/* An index where it lies within [0, n), else 0: wrong gets the number of the place, the index and n. The first such
+   index of all threads is kept. */
+static __attribute__((unused, noinline, cold)) void r2r_outside(int64_t i, int64_t n, int64_t* wrong, int64_t site) {
+  int64_t none = 0;
+  if (!__atomic_compare_exchange_n(wrong, &none, site, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+  wrong[1] = i;
+  wrong[2] = n;
+}
+R2R_INLINE int64_t r2r_within(int64_t i, int64_t n, int64_t* wrong, int64_t site) {
+  if (__builtin_expect(i >= 0 && i < n, 1)) return i;
+  r2r_outside(i, n, wrong, site);
+  return 0;
+}
+
 /* Division and remainder that round towards minus infinity. */
 #define R2R_FLOOR(type) \
   R2R_INLINE type r2r_floordiv_##type(type a, type b) { \

@@ -49,7 +49,7 @@ void r2r_stage_1(const float* restrict b0, float* restrict b1);
 
 void r2r_stage_2(const float* restrict b0, float* restrict b1);
 
-R2R_EXPORT void r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
+R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
   r2r_stage_0(a[0], (void*)((char*)a[3] + 0));
@@ -58,4 +58,5 @@ R2R_EXPORT void r2r_entry_0(void* const* a, const int64_t* s, void* const* k, do
   if (t) r2r_lap(t, t + 2);
   r2r_stage_2((void*)((char*)a[3] + 0), a[2]);
   if (t) r2r_lap(t, t + 3);
+  return 0;
 }

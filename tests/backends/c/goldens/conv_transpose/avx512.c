@@ -33,7 +33,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
 // The next file.
 void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* restrict b2);
 
-R2R_EXPORT void r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
+R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
   r2r_stage_0(a[0], k[0], a[1]);
@@ -44,4 +44,5 @@ R2R_EXPORT void r2r_entry_0(void* const* a, const int64_t* s, void* const* k, do
   if (t) r2r_lap(t, t + 3);
   r2r_stage_0(a[0], (void*)((char*)k[0] + 12), (void*)((char*)a[1] + 36));
   if (t) r2r_lap(t, t + 4);
+  return 0;
 }

@@ -209,7 +209,7 @@ void r2r_stage_8(float* restrict b0, const float* restrict b1) {
   }
 }
 
-R2R_EXPORT void r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
+R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
   r2r_stage_0(a[0], (void*)((char*)a[3] + 0), a[1]);
@@ -232,12 +232,14 @@ R2R_EXPORT void r2r_entry_0(void* const* a, const int64_t* s, void* const* k, do
   if (t) r2r_lap(t, t + 9);
   r2r_stage_6((void*)((char*)k[0] + 128), (void*)((char*)(void*)((char*)a[3] + 0) + 12), a[2], (void*)((char*)(void*)((char*)a[3] + 128) + 96));
   if (t) r2r_lap(t, t + 10);
+  return 0;
 }
-R2R_EXPORT void r2r_entry_0_ahead(void* const* a, const int64_t* s, void* const* k, double* t) {
+R2R_EXPORT int64_t r2r_entry_0_ahead(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
   r2r_stage_7((void*)((char*)k[1] + 0), k[0]);
   if (t) r2r_lap(t, t + 1);
   r2r_stage_8((void*)((char*)k[1] + 128), (void*)((char*)k[0] + 12));
   if (t) r2r_lap(t, t + 2);
+  return 0;
 }

@@ -103,7 +103,7 @@ void r2r_stage_2(const float* restrict b0, float* restrict b1);
 
 void r2r_stage_3(int32_t* restrict b0, const float* restrict b1);
 
-R2R_EXPORT void r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
+R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
   r2r_stage_0(a[0], a[1]);
@@ -114,4 +114,5 @@ R2R_EXPORT void r2r_entry_0(void* const* a, const int64_t* s, void* const* k, do
   if (t) r2r_lap(t, t + 3);
   r2r_stage_3(a[4], a[0]);
   if (t) r2r_lap(t, t + 4);
+  return 0;
 }

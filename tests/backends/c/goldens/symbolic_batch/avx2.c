@@ -361,7 +361,7 @@ void r2r_stage_5(float* restrict b0, const float* restrict b1) {
   }
 }
 
-R2R_EXPORT void r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
+R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
   const int64_t n0 = s[0]; (void)n0;
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
@@ -375,10 +375,12 @@ R2R_EXPORT void r2r_entry_0(void* const* a, const int64_t* s, void* const* k, do
   if (t) r2r_lap(t, t + 4);
   r2r_stage_4(a[1], (void*)((char*)a[2] + 0), n0);
   if (t) r2r_lap(t, t + 5);
+  return 0;
 }
-R2R_EXPORT void r2r_entry_0_ahead(void* const* a, const int64_t* s, void* const* k, double* t) {
+R2R_EXPORT int64_t r2r_entry_0_ahead(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
   r2r_stage_5((void*)((char*)k[1] + 0), k[0]);
   if (t) r2r_lap(t, t + 1);
+  return 0;
 }

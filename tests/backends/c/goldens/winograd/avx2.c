@@ -508,7 +508,7 @@ void r2r_stage_5(const float* restrict b0, float* restrict b1) {
   }
 }
 
-R2R_EXPORT void r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
+R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
   r2r_stage_0(a[0], (void*)((char*)a[2] + 193536));
@@ -521,10 +521,12 @@ R2R_EXPORT void r2r_entry_0(void* const* a, const int64_t* s, void* const* k, do
   if (t) r2r_lap(t, t + 4);
   r2r_stage_4((void*)((char*)a[2] + 193536), a[1]);
   if (t) r2r_lap(t, t + 5);
+  return 0;
 }
-R2R_EXPORT void r2r_entry_0_ahead(void* const* a, const int64_t* s, void* const* k, double* t) {
+R2R_EXPORT int64_t r2r_entry_0_ahead(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
   r2r_stage_5(k[0], (void*)((char*)k[1] + 0));
   if (t) r2r_lap(t, t + 1);
+  return 0;
 }
