@@ -87,6 +87,9 @@ DimsOption = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random values for inputs that are not given.")]
+AllowMissing = Annotated[
+    bool, typer.Option("--allow-missing", help="Weights without a value among the params become inputs.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Write over files that were not written by this command.")]
 Inputs = Annotated[Optional[Path], typer.Option("--inputs", help="Values for inputs, by name, in such a file.")]
 
@@ -113,6 +116,7 @@ def convert(
         ),
     ] = None,
     dims: DimsOption = None,
+    allow_missing: AllowMissing = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -123,7 +127,18 @@ def convert(
     """
     from relay2relax.cli import convert as command
 
-    command.run(model, params, out, via.value, bind_params, schedule and schedule.value, dims or [], force, as_json)
+    command.run(
+        model,
+        params,
+        out,
+        via.value,
+        bind_params,
+        schedule and schedule.value,
+        dims or [],
+        allow_missing,
+        force,
+        as_json,
+    )
 
 
 @app.command()
@@ -147,6 +162,7 @@ def export(
             help="Instruction set, as the C compiler calls it, or levels of x86-64 with commas between.",
         ),
     ] = "native",
+    allow_missing: AllowMissing = False,
     force: Force = False,
 ) -> None:
     """Write MODEL as a C library that needs no Python.
@@ -156,7 +172,7 @@ def export(
     """
     from relay2relax.cli import export as command
 
-    command.run(model, params, form.value, out, via.value, bind_params, dims or [], march, force)
+    command.run(model, params, form.value, out, via.value, bind_params, dims or [], march, allow_missing, force)
 
 
 @app.command()
@@ -171,6 +187,7 @@ def compare(
     ] = None,
     seed: Seed = 0,
     dims: DimsOption = None,
+    allow_missing: AllowMissing = False,
     per_node: Annotated[bool, typer.Option("--per-node", help="Find the first node whose value differs.")] = False,
     expected: Annotated[
         Optional[Path], typer.Option("--expected", help="Outputs that were recorded elsewhere: the reference then.")
@@ -189,7 +206,7 @@ def compare(
 
     chosen = [one.value for one in backend] if backend else ["numpy", "c"]
     tolerance = command.tolerance(rtol, atol)
-    command.run(model, params, inputs, chosen, seed, dims or [], per_node, expected, tolerance, as_json)
+    command.run(model, params, inputs, chosen, seed, dims or [], allow_missing, per_node, expected, tolerance, as_json)
 
 
 @app.command()
@@ -206,6 +223,10 @@ def run(
     ] = None,
     seed: Seed = 0,
     out: Annotated[Optional[Path], typer.Option("--out", "-o", help="Write outputs to this .npz file.")] = None,
+    allow_missing: AllowMissing = False,
+    require_params: Annotated[
+        bool, typer.Option("--require-params", help="Refuse to draw values; every parameter must be given.")
+    ] = False,
     force: Force = False,
     profile: Annotated[
         bool,
@@ -217,7 +238,7 @@ def run(
     from relay2relax.cli import run as command
 
     how = command.How(via.value, backend.value, library and library.value, profile)
-    command.run(model, params, inputs, how, seed, out, force, as_json)
+    command.run(model, params, inputs, how, seed, out, allow_missing, require_params, force, as_json)
 
 
 @app.command()

@@ -12,12 +12,12 @@ from relay2relax.core.tolerance import Tolerance
 
 def run(
     model: Path, params: Path | None, inputs: Path | None, backends: list[str], seed: int, dims: list[str],
-    per_node: bool, expected: Path | None, tolerance: Tolerance | None, as_json: bool,
+    allow_missing: bool, per_node: bool, expected: Path | None, tolerance: Tolerance | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Print the table; exit 1 where an output disagrees."""
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
-        values = files.load_arrays(params)
+        values = files.load_params(params, module, allow_missing).values
         given = files.load_arrays(inputs)
         recorded = files.load_arrays(expected) if expected is not None else None
     with screen.progress("running Relay and both translations"):

@@ -29,6 +29,7 @@ def run(
     bind_params: bool,
     schedule: str | None,
     dims: list[str],
+    allow_missing: bool,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -45,8 +46,8 @@ def run(
     folder.check(_names(stem))
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
-        values = files.load_arrays(params)
-        relay_ir.bind_params(module, values)  # refuses values that do not fit, whether they are bound or not
+        given = files.load_params(params, module, allow_missing)
+        values = given.values
     if bind_params:
         _note_length(values, stem)
     with screen.progress("translating"):
@@ -66,7 +67,8 @@ def run(
         summary = {
             "model": model.name,
             "via": via,
-            "params_bound": bind_params,
+            "params_bound": bool(values) and bind_params,
+            "warnings": list(given.warnings),
             "schedule": schedule,
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),
             **_described(relax, main, beside),

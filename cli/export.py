@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from relay2relax import backends, relay_ir, translator
+from relay2relax import backends, translator
 from relay2relax.cli import files, screen
 
 
@@ -17,6 +17,7 @@ def run(
     bind_params: bool,
     dims: list[str],
     march: str,
+    allow_missing: bool,
     force: bool,
 ) -> None:
     """Write the library of ``model`` into ``out``, or ``<name>_c``, and say which files it is.
@@ -28,8 +29,7 @@ def run(
     folder.check([])
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
-        values = files.load_arrays(params)
-        relay_ir.bind_params(module, values)  # refuses values that do not fit, whether they are bound or not
+        values = files.load_params(params, module, allow_missing).values
     with screen.progress("translating"):
         bound = values if bind_params else None
         relax = translator.translate(module, via, params=bound, dims=files.parse_dims(dims))

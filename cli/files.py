@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from relay2relax.core import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors.table import files
+from relay2relax.core.errors.table import files, running
 from relay2relax.core.output import Origin, OutputFile, OutputFolder, file_digest
 
 if TYPE_CHECKING:
     from relay2relax import relax_ir
     from relay2relax.relay_ir import IRModule
+    from relay2relax.translator import Argument
 
 # How folders are called that commands make when none is named, behind the model's name and `_`:
 # names that Python can import.
@@ -26,10 +29,44 @@ _DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b"
 
 
 def load_model(path: Path) -> IRModule:
-    """Return the Relay module in ``path`` with its types inferred."""
-    from relay2relax import relay_ir
+    """Return the Relay module in ``path`` with its types inferred.
 
-    return relay_ir.infer_type(relay_ir.load(path), declare_results=True)
+    Parameters of one name are told apart as in text.
+    """
+    from relay2relax import relay_ir
+    from relay2relax.relay_ir.io.accounting import names_apart
+
+    mod = relay_ir.load(path)
+    return relay_ir.infer_type(names_apart(mod) if "main" in mod else mod, declare_results=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """Values for parameters of a model, by name, and what is to be said of them."""
+
+    values: dict[str, Array]
+    warnings: tuple[str, ...] = ()
+
+
+def load_params(path: Path | None, mod: IRModule, allow_missing: bool = False) -> Params:
+    """Return the params in ``path``, each of which fits a parameter of ``mod``; none without a
+    path.
+
+    Warnings are said on standard error. Raises Relay2RelaxError where shapes or dtypes differ,
+    where no name fits, and where a weight has no value unless that is allowed.
+    """
+    if path is None:
+        return Params({})
+    from relay2relax import relay_ir
+    from relay2relax.relay_ir.io import accounting
+
+    values = load_arrays(path)
+    found = accounting.account(mod, values)
+    relay_ir.bind_params(mod, values)  # refuses values that do not fit, whether they are bound or not
+    accounting.require_complete(found, allow_missing)
+    for one in found.warnings:
+        print(f"warning: {one}", file=sys.stderr)
+    return Params({name: values[name] for name in found.bound}, found.warnings)
 
 
 def load_script(path: Path) -> relax_ir.IRModule | None:
@@ -97,6 +134,24 @@ def load_arrays(path: Path | None) -> dict[str, Array]:
     from relay2relax import relay_ir
 
     return relay_ir.load_params(path)
+
+
+def arguments(mod: IRModule, given: dict[str, Array], seed: int, required: bool = False) -> list[Argument]:
+    """Return a value for every parameter of ``main``: what is ``given``, the others drawn from
+    ``seed``.
+
+    Which those are is said on standard error; Relay2RelaxError where all are ``required``.
+    """
+    from relay2relax import translator
+    from relay2relax.relay_ir.io.accounting import account, listed
+
+    missing = account(mod, given).inputs
+    if missing and required:
+        raise Relay2RelaxError(f"no values are given for {listed(missing)}", kind=running.ARGUMENT)
+    made = translator.make_arguments(mod, given, seed)
+    if missing:
+        print(f"note: {translator.describe_drawn(mod, given, made, seed)}", file=sys.stderr)
+    return made
 
 
 def parse_dims(options: list[str]) -> dict[str, tuple[str | None, ...]]:

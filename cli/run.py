@@ -45,6 +45,8 @@ def run(
     how: How,
     seed: int,
     out: Path | None,
+    allow_missing: bool,
+    require_params: bool,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -58,8 +60,9 @@ def run(
     target = None if out is None else files.output_file(out, reads=[model, params, inputs], force=force)
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
-        bound = files.load_arrays(params)
-        arguments = translator.make_arguments(module, bound | files.load_arrays(inputs), seed)
+        bound = files.load_params(params, module, allow_missing).values
+        given = bound | files.load_arrays(inputs)
+        arguments = files.arguments(module, given, seed, require_params)
     with screen.progress(f"running on {how.backend}"):
         result, profile = _computed(module, bound, arguments, how)
     outputs = translator.flatten(result)

@@ -12,7 +12,7 @@ import lazy_loader
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "arguments": ["Argument", "flatten", "make_arguments"],
+        "arguments": ["Argument", "describe_drawn", "flatten", "make_arguments"],
         "as_tensorir": ["AsTensorIR", "calls_as_tensorir"],
         "comparison": ["Report", "available_backends", "compare"],
         "pipeline": ["Dims", "Via", "lower_to_tir", "translate", "via_graph"],
@@ -20,7 +20,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 )
 
 if TYPE_CHECKING:
-    from relay2relax.translator.arguments import Argument, flatten, make_arguments
+    from relay2relax.translator.arguments import Argument, describe_drawn, flatten, make_arguments
     from relay2relax.translator.as_tensorir import AsTensorIR, calls_as_tensorir
     from relay2relax.translator.comparison import Report, available_backends, compare
     from relay2relax.translator.pipeline import Dims, Via, lower_to_tir, translate, via_graph
@@ -34,6 +34,7 @@ __all__ = [
     "available_backends",
     "calls_as_tensorir",
     "compare",
+    "describe_drawn",
     "flatten",
     "lower_to_tir",
     "make_arguments",

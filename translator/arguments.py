@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias, Union
 
 import numpy as np
@@ -14,6 +14,7 @@ from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relay_ir import Call, IRModule
+from relay2relax.relay_ir.io.accounting import listed
 from relay2relax.relay_ir.ir.rewrite import nodes
 from relay2relax.tir.extent import is_any, static
 
@@ -45,6 +46,19 @@ def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed
     calls = (node for node in nodes(mod["main"].body) if isinstance(node, Call))
     weights = {arg for call in calls for arg in call.args[1:]}
     return [given[p.name] if p.name in given else _random(mod.types[p], p.name, seed, p in weights) for p in params]
+
+
+def describe_drawn(mod: IRModule, given: Mapping[str, Array], made: Sequence[Argument], seed: int) -> str:
+    """Return, for a person, which of the arguments ``made`` were drawn, and their shapes; "" where
+    all were ``given``.
+    """
+    pairs = zip(mod["main"].params, made, strict=True)
+    found = [f"{param.name} {_shape(value)}" for param, value in pairs if param.name not in given]
+    return f"drawn from seed {seed}: {listed(found)}" if found else ""
+
+
+def _shape(value: Argument) -> str:
+    return f"({', '.join(map(_shape, value))})" if isinstance(value, tuple) else str(tuple(value.shape))
 
 
 def _random(type_: Type, name: str, seed: int, is_weight: bool) -> Argument:

@@ -16,7 +16,7 @@ from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, Tolerance, d
 from relay2relax.core.tvm_installation import tvm_available
 from relay2relax.relay_ir import IRModule
 from relay2relax.relay_ir.inference.infer import typed_module
-from relay2relax.translator.arguments import flatten, make_arguments
+from relay2relax.translator.arguments import describe_drawn, flatten, make_arguments
 from relay2relax.translator.as_tensorir import calls_as_tensorir
 from relay2relax.translator.bisection import first_difference
 from relay2relax.translator.expected import in_order
@@ -109,7 +109,8 @@ def compare(
     running raises.
     """
     mod = typed_module(mod)
-    arguments = make_arguments(mod, {**(params or {}), **(inputs or {})}, seed)
+    given = {**(params or {}), **(inputs or {})}
+    arguments = make_arguments(mod, given, seed)
     direct = flatten(running.create_executor("debug", mod, backend="numpy").evaluate()(*arguments))
     sheet = _Sheet(direct if expected is None else in_order(expected, len(direct)), tolerance)
     if expected is not None:
@@ -118,7 +119,8 @@ def compare(
         if backend not in ("numpy", "tvm"):
             relay = running.create_executor("debug", mod, backend=backend).evaluate()
             sheet.add("relay", backend, relay(*arguments))
-    notes = [f"output {index}: {said}" for index, one in enumerate(sheet.expected) if (said := _weakness(one))]
+    notes = [said] if (said := describe_drawn(mod, given, arguments, seed)) else []
+    notes += [f"output {index}: {said}" for index, one in enumerate(sheet.expected) if (said := _weakness(one))]
     for program, translate in (("lower_to_tir", lower_to_tir), ("via_graph", via_graph)):
         relax = translate(mod, dims=dims)
         notes += [f"{program}: {one}" for one in calls_as_tensorir(relax)]

@@ -91,9 +91,9 @@ def test_many_params_in_the_script_are_spoken_of(
     from relay2relax.cli import convert
 
     monkeypatch.setattr(convert, "_MANY_BYTES", 59)
-    convert.run(model, params, tmp_path, "graph", True, None, [], force=False, as_json=False)
+    convert.run(model, params, tmp_path, "graph", True, None, [], allow_missing=False, force=False, as_json=False)
     assert "without it they are in linear.safetensors" in capsys.readouterr().err
-    convert.run(model, params, tmp_path, "graph", False, None, [], force=False, as_json=False)
+    convert.run(model, params, tmp_path, "graph", False, None, [], allow_missing=False, force=False, as_json=False)
     assert capsys.readouterr().err == ""
 
 
@@ -292,3 +292,38 @@ def test_explain_knows_which_codes_there_are(tmp_path: Path) -> None:
     assert done.stderr.startswith("error[R2R-")
     assert "R2R-0204" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_params_are_accounted_for(model: Path, params: Path, tmp_path: Path) -> None:
+    weights = {"w.0": np.zeros((3, 4), np.float32), "b": np.zeros(3, np.float32)}
+
+    def convert(*options: str, **values: np.ndarray) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "some.params").write_bytes(relay_ir.save_params(values))
+        return command("convert", model, "--params", "some.params", "-o", "out", *options, cwd=tmp_path)
+
+    done = convert(other=weights["b"], **weights)
+    assert (done.returncode, done.stderr) == (0, "warning: no parameter takes these values of the params: other\n")
+    summary = json.loads((tmp_path / "out" / "linear.summary.json").read_text())
+    assert summary["warnings"] == ["no parameter takes these values of the params: other"]
+    assert summary["params_bound"] is False
+    done = convert(bias=weights["b"])
+    assert done.returncode == 1
+    assert "the params have none of the model's parameters: it takes data, w.0, b; they have bias" in done.stderr
+    done = convert(b=weights["b"], w0=weights["w.0"])
+    assert done.returncode == 1
+    assert "the params have no values for these weights: w.0\nnote: no parameter takes w0" in done.stderr
+    assert convert("--allow-missing", b=weights["b"]).returncode == 0
+
+
+def test_values_that_are_drawn_are_named_or_refused(model: Path, params: Path, tmp_path: Path) -> None:
+    done = command("run", model, "--params", params, "--seed", "7", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "note: drawn from seed 7: data (3, 4)\n")
+    done = command("run", model, "--params", params, "--require-params", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "no values are given for data" in done.stderr
+    np.savez(tmp_path / "in.npz", data=np.ones((2, 4), np.float32))
+    options = ("--params", params, "--inputs", "in.npz", "--require-params")
+    done = command("run", model, *options, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = command("compare", model, "--params", params, "-b", "numpy", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["notes"] == ["drawn from seed 0: data (3, 4)"]

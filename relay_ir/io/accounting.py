@@ -1,0 +1,137 @@
+"""Which parameters of a function have values, and which values have a parameter.
+
+    found = account(mod, values)
+    found.left_over        # values that nothing takes
+    found.missing_weights  # weights that have no value, while others have
+
+``bind_params`` leaves a name that no parameter has out of account, as TVM does. Commands do not:
+a file of another version of the model would be converted without a word.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.errors.table import relax
+from relay2relax.ops import relay_op
+from relay2relax.relay_ir.ir.expr import Call, Expr, Op, Var, children
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes, substitute
+
+# What operators call those of their inputs that training finds.
+_LEARNED = frozenset({"weight", "bias", "gamma", "beta", "alpha", "moving_mean", "moving_var"})
+# So many names are listed in a message.
+_MANY = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What parameters and values have to do with each other, by names in the order of each.
+
+    ``bound``  parameters that have a value. ``inputs``  those that have none. ``missing_weights``
+    the ones among ``inputs`` that are only used where learned values stand: the weight of a
+    convolution, the mean of a normalisation. ``left_over``  values that no parameter takes.
+    """
+
+    bound: tuple[str, ...]
+    inputs: tuple[str, ...]
+    missing_weights: tuple[str, ...]
+    left_over: tuple[str, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should be told although nothing is wrong."""
+        if not self.left_over:
+            return ()
+        return (f"no parameter takes these values of the params: {listed(self.left_over)}",)
+
+
+def account(mod: IRModule, values: Mapping[str, Array], entry: str = "main") -> Account:
+    """Return which parameters of ``entry`` are among ``values``, and which are not."""
+    function = mod[entry]
+    names = [param.name for param in function.params]
+    return Account(
+        tuple(name for name in names if name in values),
+        tuple(name for name in names if name not in values),
+        tuple(param.name for param in _learned(function.params, function.body) if param.name not in values),
+        tuple(name for name in values if name not in names),
+    )
+
+
+def require_complete(found: Account, allow_missing: bool = False) -> None:
+    """Raise Relay2RelaxError where values were promised that are not there.
+
+    None of them is a parameter's, or a weight has none; the latter is fine with ``allow_missing``.
+    """
+    if found.left_over and not found.bound:
+        title = (
+            f"the params have none of the model's parameters: it takes {listed(found.inputs)}; "
+            f"they have {listed(found.left_over)}"
+        )
+        raise Relay2RelaxError(Diagnostic(title, help=_nearest(found)), kind=relax.BIND_PARAMS)
+    if found.bound and found.missing_weights and not allow_missing:
+        title = f"the params have no values for these weights: {listed(found.missing_weights)}"
+        notes = (f"no parameter takes {listed(found.left_over)}",) if found.left_over else ()
+        help = _nearest(found) or "--allow-missing makes them inputs"
+        raise Relay2RelaxError(Diagnostic(title, notes=notes, help=help), kind=relax.BIND_PARAMS)
+
+
+def names_apart(mod: IRModule, entry: str = "main") -> IRModule:
+    """Return ``mod`` with parameters of ``entry`` of one name told apart as its text does it: data,
+    data1, ….
+
+    Types are forgotten where a name changes.
+    """
+    var = mod.get_global_var(entry)
+    function = mod.functions[var]
+    taken: dict[str, int] = {}
+    renamed: dict[Expr, Expr] = {}
+    for param in function.params:
+        name = param.name
+        while name in taken:
+            taken[param.name] += 1
+            name = f"{param.name}{taken[param.name]}"
+        taken[name] = 0
+        if name != param.name:
+            renamed[param] = replace(param, name=name)
+    if not renamed:
+        return mod
+    params = tuple(renamed.get(param, param) for param in function.params)
+    assert all(isinstance(param, Var) for param in params)
+    body = substitute(function.body, renamed)
+    return mod.with_function(var, replace(function, params=params, body=body))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a message, the first ones of many."""
+    every = list(names)
+    rest = f" and {len(every) - _MANY} more" if len(every) > _MANY else ""
+    return ", ".join(every[:_MANY]) + rest or "none"
+
+
+def _learned(params: Iterable[Var], body: Expr) -> list[Var]:
+    """Return the parameters that are used, and only as learned values."""
+    learned: set[Expr] = set()
+    other: set[Expr] = {body}
+    for node in nodes(body):
+        if not isinstance(node, Call):
+            other.update(children(node))
+            continue
+        record = relay_op(node.op.name) if isinstance(node.op, Op) else None
+        for place, arg in enumerate(node.args):
+            role = record.inputs[min(place, len(record.inputs) - 1)] if record is not None and record.inputs else ""
+            (learned if role in _LEARNED else other).add(arg)
+    return [param for param in params if param in learned and param not in other]
+
+
+def _nearest(found: Account) -> str:
+    """Return which names may have been meant; "" where none is near."""
+    pairs = []
+    for name in found.missing_weights or found.inputs:
+        close = difflib.get_close_matches(name, found.left_over, 1, cutoff=0.75)
+        pairs += [f"{close[0]} for {name}"] if close else []
+    return f"is it {listed(pairs)}?" if pairs else ""
