@@ -89,7 +89,7 @@ def names_apart(mod: IRModule, entry: str = "main") -> IRModule:
     var = mod.get_global_var(entry)
     function = mod.functions[var]
     taken: dict[str, int] = {}
-    renamed: dict[Expr, Expr] = {}
+    renamed: dict[Var, Var] = {}
     for param in function.params:
         name = param.name
         while name in taken:
@@ -101,8 +101,7 @@ def names_apart(mod: IRModule, entry: str = "main") -> IRModule:
     if not renamed:
         return mod
     params = tuple(renamed.get(param, param) for param in function.params)
-    assert all(isinstance(param, Var) for param in params)
-    body = substitute(function.body, renamed)
+    body = substitute(function.body, dict[Expr, Expr](renamed))
     return mod.with_function(var, replace(function, params=params, body=body))
 
 
