@@ -101,7 +101,7 @@ def names_apart(mod: IRModule, entry: str = "main") -> IRModule:
     if not renamed:
         return mod
     params = tuple(renamed.get(param, param) for param in function.params)
-    body = substitute(function.body, dict[Expr, Expr](renamed))
+    body = substitute(function.body, {old: new for old, new in renamed.items()})
     return mod.with_function(var, replace(function, params=params, body=body))
 
 
