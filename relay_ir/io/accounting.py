@@ -90,6 +90,7 @@ def names_apart(mod: IRModule, entry: str = "main") -> IRModule:
     function = mod.functions[var]
     taken: dict[str, int] = {}
     renamed: dict[Var, Var] = {}
+    changed: dict[Expr, Expr] = {}
     for param in function.params:
         name = param.name
         while name in taken:
@@ -97,11 +98,11 @@ def names_apart(mod: IRModule, entry: str = "main") -> IRModule:
             name = f"{param.name}{taken[param.name]}"
         taken[name] = 0
         if name != param.name:
-            renamed[param] = replace(param, name=name)
+            renamed[param] = changed[param] = replace(param, name=name)
     if not renamed:
         return mod
     params = tuple(renamed.get(param, param) for param in function.params)
-    body = substitute(function.body, {old: new for old, new in renamed.items()})
+    body = substitute(function.body, changed)
     return mod.with_function(var, replace(function, params=params, body=body))
 
 
