@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from sanitizers import Action, findings
 
-from relay2relax.backends.c.toolchain import compile_object, load_object
+from relay2relax.backends.c.loading import load
+from relay2relax.backends.c.toolchain import compile_object
 from relay2relax.backends.c.unit import Unit
 from relay2relax.core.errors import ExecutionError
 
@@ -32,10 +33,10 @@ SEEN int r2r_ended(int64_t i) { if (i) __builtin_trap(); return 0; }
 
 
 def faults() -> Iterator[Action]:
-    library = load_object(compile_object([Unit(FAULTS)]))
+    library = load(compile_object([Unit(FAULTS)]))
 
     def call(name: str, number: int) -> Callable[[], object]:
-        return lambda: getattr(library, name)(ctypes.c_int64(number))
+        return lambda: library[name](ctypes.c_int64(number))
 
     def refused() -> None:
         raise ExecutionError("what is refused is no fault")
