@@ -49,10 +49,14 @@ def is_guarded(expr: PrimExpr) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """What holds at one place of a program: the limits of variables, and conditions."""
+    """What holds at one place of a program: the limits of variables, and conditions.
+
+    ``relations`` are conditions over extents that every call satisfies.
+    """
 
     bounds: Mapping[Var, tuple[Limit, Limit]]
     facts: tuple[PrimExpr, ...] = ()
+    relations: tuple[PrimExpr, ...] = ()
 
     def loop(self, var: Var, extent: PrimExpr) -> Known:
         """Return what holds within a loop."""
@@ -181,7 +185,7 @@ def is_inside(index: PrimExpr, extent: PrimExpr, known: Known) -> bool:
     if isinstance(extent, IntImm):
         extent = IntImm(extent.value, index.dtype)
     conditions = (binary(">=", index, 0), binary("<", index, extent))
-    return all(follows(one, known.facts, known.bounds) for one in conditions)
+    return all(follows(one, (*known.relations, *known.facts), known.bounds) for one in conditions)
 
 
 def has_elements(buffer: Buffer) -> PrimExpr | None:
@@ -192,10 +196,10 @@ def has_elements(buffer: Buffer) -> PrimExpr | None:
     return logical_and(*conditions) if conditions else None
 
 
-def extents_known(buffers: Iterable[Buffer]) -> Known:
-    """Return what is known before any loop: no extent is negative."""
+def extents_known(buffers: Iterable[Buffer], relations: tuple[PrimExpr, ...] = ()) -> Known:
+    """Return what is known before any loop: no extent is negative, and ``relations`` hold."""
     variables = (node for one in buffers for e in one.shape for node in subexpressions(e) if isinstance(node, Var))
-    return Known(dict.fromkeys(variables, (0, None)))
+    return Known(dict.fromkeys(variables, (0, None)), (), relations)
 
 
 def _choice(condition: PrimExpr, then: PrimExpr, otherwise: PrimExpr) -> PrimExpr:

@@ -9,7 +9,7 @@ from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.stage_printer import program_text
 from relay2relax.backends.c.stages import AnyStage, Opaque, Program, Stage
 from relay2relax.backends.c.step import Step
-from relay2relax.tir.ir.expr import Buffer
+from relay2relax.tir.ir.expr import Buffer, PrimExpr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +19,7 @@ class Fusion:
     ``results``, ``params`` and ``constants`` keep their memory; what depends on constants alone
     stays apart, for it is computed once, ahead. ``fixed`` are all buffers that no rule may
     dissolve, ``apart`` those that are made of constants alone (both are known from
-    ``c.ChooseMemory`` on).
+    ``c.ChooseMemory`` on). ``relations`` are conditions over extents that every call satisfies.
     """
 
     program: Program
@@ -29,6 +29,7 @@ class Fusion:
     constants: frozenset[Buffer] = frozenset()
     fixed: frozenset[Buffer] = frozenset()
     apart: frozenset[Buffer] = frozenset()
+    relations: tuple[PrimExpr, ...] = ()
 
     @property
     def given(self) -> frozenset[Buffer]:

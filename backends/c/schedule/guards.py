@@ -16,12 +16,12 @@ from relay2relax.tir.ir.stmt import BufferStore, If, Seq, Stmt
 
 def guard_accesses(fusion: Fusion) -> Fusion:
     """Return the program with every index proved to lie in its tensor, or guarded."""
-    return fusion.of([_guarded(stage) for stage in fusion.stages])
+    return fusion.of([_guarded(stage, fusion.relations) for stage in fusion.stages])
 
 
-def _guarded(stage: AnyStage) -> AnyStage:
+def _guarded(stage: AnyStage, relations: tuple[PrimExpr, ...]) -> AnyStage:
     guards = Guards()
-    known = extents_known(stage.reads() | stage.writes())
+    known = extents_known(stage.reads() | stage.writes(), relations)
     if isinstance(stage, Opaque):
         return replace(stage, stmt=guards.statement(stage.stmt, known))
     for axis in stage.axes:

@@ -26,12 +26,13 @@ from relay2relax.backends.c.schedule.winograd import with_winograd
 from relay2relax.backends.c.stage_printer import StagePrinter
 from relay2relax.backends.c.stages import Axis, Blocks, Opaque, Part, Program, Rows, Stage, points, stages_of
 from relay2relax.core.dtype import bits, is_float
+from relay2relax.tir.analysis.relations import extent_relations
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Binary, Buffer, Call, IntImm, PrimExpr, binary
 from relay2relax.tir.ir.stmt import Allocate, PrimFunc, Seq, Stmt
-from relay2relax.tir.ir.visit import subexpressions
+from relay2relax.tir.ir.visit import shape_variables, subexpressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,9 @@ def fused(
     results = frozenset(params[len(params) - func.num_outputs :])
     program = Program(tuple(stages_of(func)), {})
     rules = [rule for rule in RULES if native or not rule.native]
-    return fuse(Fusion(program, machine, results, frozenset(params), constants), rules)
+    # Nothing else holds for all calls.
+    relations = tuple(one.condition for one in extent_relations(func)) if native and shape_variables(params) else ()
+    return fuse(Fusion(program, machine, results, frozenset(params), constants, relations=relations), rules)
 
 
 def schedule(
