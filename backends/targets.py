@@ -26,18 +26,22 @@ TARGETS = ("numpy", "c", "tvm")
 
 
 @overload
-def build(module: IRModule, target: Literal["numpy", "c"] = "numpy") -> Executable: ...
+def build(module: IRModule, target: Literal["numpy", "c"] = "numpy", *, checked: bool = False) -> Executable: ...
 @overload
-def build(module: IRModule, target: Literal["tvm"]) -> TvmExecutable: ...
+def build(module: IRModule, target: Literal["tvm"], *, checked: bool = False) -> TvmExecutable: ...
 @overload
-def build(module: IRModule, target: str) -> AnyExecutable: ...
+def build(module: IRModule, target: str, *, checked: bool = False) -> AnyExecutable: ...
 @collection_paused()
-def build(module: IRModule, target: str = "numpy") -> AnyExecutable:
+def build(module: IRModule, target: str = "numpy", *, checked: bool = False) -> AnyExecutable:
     """Return the executable of ``module`` on ``target``.
 
     What depends on constants alone is computed here, once: for ``numpy`` by folding, for ``c`` by
     the compiled module itself. ``numpy`` needs nothing else; ``c`` compiles the kernels with the
-    system's C compiler; ``tvm`` hands the module to an installed apache-tvm. Raises
+    system's C compiler; ``tvm`` hands the module to an installed apache-tvm.
+
+    On ``c`` an index that is not proved to lie in its tensor is looked at when it is used; with
+    ``checked`` every access is, which is slower. A call raises ExecutionError for one that lies
+    outside. ``numpy`` always looks, ``tvm`` never. Raises
     UnsupportedError for another target and for what the target cannot express, CompilerError where
     the C compiler is missing.
     """
@@ -49,7 +53,7 @@ def build(module: IRModule, target: str = "numpy") -> AnyExecutable:
         case "c":
             from relay2relax.backends.vm.native import build_native
 
-            return build_native(module)
+            return build_native(module, checked)
         case "tvm":
             from relay2relax.backends import tvm
 

@@ -164,6 +164,9 @@ def export(
     ] = "native",
     allow_missing: AllowMissing = False,
     force: Force = False,
+    checked: Annotated[
+        bool, typer.Option("--checked", help="Look at every access; otherwise at those that data decide.")
+    ] = False,
 ) -> None:
     """Write MODEL as a C library that needs no Python.
 
@@ -172,7 +175,9 @@ def export(
     """
     from relay2relax.cli import export as command
 
-    command.run(model, params, form.value, out, via.value, bind_params, dims or [], march, allow_missing, force)
+    command.run(
+        model, params, form.value, out, via.value, bind_params, dims or [], march, allow_missing, force, checked
+    )
 
 
 @app.command()

@@ -19,6 +19,7 @@ def run(
     march: str,
     allow_missing: bool,
     force: bool,
+    checked: bool,
 ) -> None:
     """Write the library of ``model`` into ``out``, or ``<name>_c``, and say which files it is.
 
@@ -34,6 +35,6 @@ def run(
         bound = values if bind_params else None
         relax = translator.translate(module, via, params=bound, dims=files.parse_dims(dims))
     with screen.progress("writing"):
-        written = folder.write(make(relax, files.model_stem(model), march))
+        written = folder.write(make(relax, files.model_stem(model), march, checked))
     for path in written:
         print(f"wrote {path}")

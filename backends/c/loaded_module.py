@@ -198,14 +198,16 @@ def _table(arrays: Sequence[Array]) -> Any:
     return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
 
 
-def compile_prim_funcs(funcs: Sequence[PrimFunc], constants: Mapping[Buffer, Array] | None = None) -> CompiledModule:
+def compile_prim_funcs(
+    funcs: Sequence[PrimFunc], constants: Mapping[Buffer, Array] | None = None, checked: bool = False
+) -> CompiledModule:
     """Compile ``funcs`` (of distinct names) into one shared object and load it.
 
-    ``constants`` are buffers of theirs.
+    ``constants`` are buffers of theirs. With ``checked`` every access looks whether it is inside.
 
     Raises UnsupportedError for what C cannot express (extern calls), CompilerError where the
     compiler is missing or refuses the code.
     """
     known = constants or {}
-    units, entries = generate(funcs, find_compiler().machine, known, LOADED)
+    units, entries = generate(funcs, find_compiler().machine, known, LOADED, checked)
     return CompiledModule(compile_object(units), entries, known)

@@ -14,5 +14,9 @@ def outside(library: ctypes.CDLL, entry: Entry, place: int) -> ExecutionError:
     found = (ctypes.c_int64 * 2)()
     library["r2r_wrong"](found)
     site = entry.sites[place - 1]
-    where = f"dimension {site.dimension} of {site.tensor!r}, which has extent {found[1]}"
-    return ExecutionError(f"{entry.func.name}: index {found[0]} is outside {where}", kind=running.INDEX)
+    if site.dimension is None:
+        what = f"element {found[0]} is outside {site.tensor!r}, which has {found[1]}"
+    else:
+        extent = f"dimension {site.dimension} of {site.tensor!r}, which has extent {found[1]}"
+        what = f"index {found[0]} is outside {extent}"
+    return ExecutionError(f"{entry.func.name}: {what}", kind=running.INDEX)

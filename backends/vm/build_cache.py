@@ -157,8 +157,10 @@ def _described(entry: Entry) -> Entry:
     return replace(entry, func=_signature(entry.func), stages=stages)
 
 
-def place_of(module: IRModule) -> Place | None:
-    """Return where the build of ``module`` belongs; None for a module that has to be built anew.
+def place_of(module: IRModule, checked: bool) -> Place | None:
+    """Return where the build of ``module``, ``checked`` or not, belongs.
+
+    None for a module that has to be built anew.
 
     That is one with values of kinds that nothing is known about, one that is built within a
     ``PassContext``, whose passes are to be seen, and any one while the sources are not those that
@@ -171,7 +173,7 @@ def place_of(module: IRModule) -> Place | None:
     if found is None:
         return None
     text, arrays = found
-    return Place(f"{content_key(find_compiler(), sources, text)}.build", arrays)
+    return Place(f"{content_key(find_compiler(), sources, text, 'checked' if checked else '')}.build", arrays)
 
 
 @lru_cache(maxsize=None)

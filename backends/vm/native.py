@@ -36,21 +36,22 @@ from relay2relax.tir.ir.expr import Buffer
 from relay2relax.tir.ir.stmt import PrimFunc
 
 
-def build_native(module: IRModule) -> Executable:
+def build_native(module: IRModule, checked: bool = False) -> Executable:
     """Return the executable of ``module`` on target c, found in the cache where one of its
     structure was built before.
 
-    What depends on constants alone is computed here, once.
+    What depends on constants alone is computed here, once. With ``checked`` every access looks
+    whether it is inside.
     """
     # What is kept was built without limits, or with them: such loops are compiled, or are not.
     unbounded = any(isinstance(one, PrimFunc) and may_not_end(one) for one in module.functions.values())
-    place = None if active() is not None and unbounded else place_of(module)
+    place = None if active() is not None and unbounded else place_of(module, checked)
     if place is None:
-        return _build(module)
+        return _build(module, checked)
     found = place.load()
     if found is not None:
-        return replace(found, complete=lambda: _build(module))
-    executable = _build(module)
+        return replace(found, complete=lambda: _build(module, checked))
+    executable = _build(module, checked)
     place.store(executable)
     return executable
 
@@ -60,6 +61,7 @@ class NativeBuild:
     """What steps have made so far of a module; ``beside`` runs the C compiler.
 
     ``programs`` and ``schedules`` are those of ``funcs``, ``entries`` say how these are called.
+    With ``checked`` every access of theirs is looked at.
     """
 
     module: IRModule
@@ -73,14 +75,15 @@ class NativeBuild:
     entries: Mapping[str, Entry] = field(default_factory=dict)
     compiled: Future[MachineCode] | None = None
     executable: Executable | None = None
+    checked: bool = False
 
     def __str__(self) -> str:
         return "\n".join(unit.text for unit in self.units) or str(self.module)
 
 
-def _build(module: IRModule) -> Executable:
+def _build(module: IRModule, checked: bool) -> Executable:
     with ThreadPoolExecutor(1) as beside:
-        build = Sequential(STEPS, "c.Build")(NativeBuild(module, find_compiler().machine, beside))
+        build = Sequential(STEPS, "c.Build")(NativeBuild(module, find_compiler().machine, beside, checked=checked))
     assert build.executable is not None
     return build.executable
 
@@ -109,7 +112,7 @@ def _schedule(build: NativeBuild) -> NativeBuild:
 
 def _write(build: NativeBuild) -> NativeBuild:
     planned = list(zip(build.funcs, build.schedules, strict=True))
-    units, entries = write_units(planned, frozenset(build.constants), LOADED)
+    units, entries = write_units(planned, frozenset(build.constants), LOADED, build.checked)
     return replace(build, units=units, entries=entries)
 
 

@@ -74,15 +74,17 @@ def stage_kernel(
     extents: Iterable[Var],
     memory: Callable[[Buffer], Buffer],
     begin: Callable[[Buffer], int] = lambda buffer: 0,
+    checked: bool = False,
 ) -> Kernel:
     """Return the C function of one stage.
 
     Its parameters are the buffers and variables the stage does not define.
 
     ``extents`` are the variables among those that are extents, which are never negative; ``memory``
-    says which buffer's memory a buffer is, ``begin`` with which element of that it begins.
+    says which buffer's memory a buffer is, ``begin`` with which element of that it begins. With
+    ``checked`` every access is looked at.
     """
-    return _Writer(Names(extents, memory, begin)).function(stage)
+    return _Writer(Names(extents, memory, begin, checked)).function(stage)
 
 
 class _Writer:

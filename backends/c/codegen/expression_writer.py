@@ -25,7 +25,9 @@ from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dt
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import running
 from relay2relax.tir.analysis.guards import GUARD
+from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.floats import fits
+from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.ir.expr import (
     Binary,
     Buffer,
@@ -40,6 +42,7 @@ from relay2relax.tir.ir.expr import (
     Select,
     StringImm,
     Var,
+    binary,
 )
 from relay2relax.tir.ir.visit import subexpressions
 
@@ -86,7 +89,24 @@ class ExpressionWriter:
 
     def element(self, buffer: Buffer, indices: Sequence[PrimExpr]) -> CExpr:
         """Return an element of a buffer."""
-        return Element(self.names.base(buffer), self.position(buffer, indices, None)[1])
+        return self.at(buffer, self.position(buffer, indices, None)[1])
+
+    def at(self, buffer: Buffer, place: CExpr) -> CExpr:
+        """Return the element of a buffer at a position in its memory."""
+        if self.names.checked:
+            return Prefix("*", Convert(f"{c_type(buffer.dtype)}*", self.checked(buffer, place, 1)))
+        return Element(self.names.base(buffer), place)
+
+    def checked(self, buffer: Buffer, place: CExpr, lanes: int) -> CExpr:
+        """Return the address of elements, which is looked at before it is used."""
+        names = self.names
+        base = names.base(buffer)
+        count = size_of(buffer if buffer in names.local else names.memory(buffer))
+        begin = 0 if buffer in names.local else names.begin(buffer)
+        number = self.expr(simplify(binary("-", count, begin)))
+        size = Atom(f"sizeof({c_type(buffer.dtype)})")
+        site = Atom(str(names.site(buffer.name, None)))
+        return Invoke("r2r_checked", (Atom(base), place, Atom(str(lanes)), number, size, Atom("wrong"), site))
 
     def expr(self, expr: PrimExpr) -> CExpr:
         """Return ``expr`` as a C expression."""
@@ -265,9 +285,11 @@ class ExpressionWriter:
             return Atom(f"{self.names.local[buffer]}_{number}"), True
         stride, place = self.position(buffer, indices, lane)
         if stride == 0:
-            return Element(self.names.base(buffer), place), False
+            return self.at(buffer, place), False
         if stride == 1:
-            address = Prefix("&", Element(self.names.base(buffer), place))
+            address: CExpr = Prefix("&", Element(self.names.base(buffer), place))
+            if self.names.checked:
+                address = self.checked(buffer, place, lanes)
             return Prefix("*", Convert(f"{vector}*", address)), True
         return None
 

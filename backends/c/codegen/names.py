@@ -15,10 +15,13 @@ from relay2relax.tir.ir.expr import (
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place where a program may leave a tensor: the tensor's name, and which dimension."""
+    """A place where a program may leave a tensor: the tensor's name, and which dimension.
+
+    Without one it is the number of an element in all of the memory.
+    """
 
     tensor: str
-    dimension: int
+    dimension: int | None
 
 
 class Names:
@@ -26,12 +29,18 @@ class Names:
 
     ``buffers`` and ``scalars`` are those that the function is given; ``local`` are its own buffers,
     ``registers`` the extents of those that are vector variables. ``naturals`` are variables that
-    are never negative. ``sites`` are where indices are looked at.
+    are never negative. ``sites`` are where indices are looked at: with ``checked``, at every
+    access.
     """
 
     def __init__(
-        self, extents: Iterable[Var], memory: Callable[[Buffer], Buffer], begin: Callable[[Buffer], int]
+        self,
+        extents: Iterable[Var],
+        memory: Callable[[Buffer], Buffer],
+        begin: Callable[[Buffer], int],
+        checked: bool = False,
     ) -> None:
+        self.checked = checked
         self.memory = memory
         self.begin = begin
         self.begins: dict[Buffer, int] = {}
@@ -66,7 +75,7 @@ class Names:
         found = [*self.buffers.values(), *self.scalars.values()]
         return [*found, "wrong"] if self.sites else found
 
-    def site(self, tensor: str, dimension: int) -> int:
+    def site(self, tensor: str, dimension: int | None) -> int:
         """Return the number of a place, from 1 on, which ``wrong`` begins with where an index is
         outside.
         """

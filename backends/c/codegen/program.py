@@ -103,7 +103,11 @@ class _Function:
 
 
 def generate(
-    funcs: Sequence[PrimFunc], machine: Machine, constants: Iterable[Buffer] = (), pool: str = POOL
+    funcs: Sequence[PrimFunc],
+    machine: Machine,
+    constants: Iterable[Buffer] = (),
+    pool: str = POOL,
+    checked: bool = False,
 ) -> tuple[list[Unit], dict[str, Entry]]:
     """Return the C files of ``funcs``, scheduled for ``machine``, and by name how each is called.
 
@@ -111,11 +115,14 @@ def generate(
     the way to it.
     """
     known = frozenset(constants)
-    return write_units([(func, schedule(func, machine, known, native=True)) for func in funcs], known, pool)
+    return write_units([(func, schedule(func, machine, known, native=True)) for func in funcs], known, pool, checked)
 
 
 def write_units(
-    planned: Sequence[tuple[PrimFunc, Schedule]], constants: frozenset[Buffer], pool: str = POOL
+    planned: Sequence[tuple[PrimFunc, Schedule]],
+    constants: frozenset[Buffer],
+    pool: str = POOL,
+    checked: bool = False,
 ) -> tuple[list[Unit], dict[str, Entry]]:
     """Return the C files of functions with their schedules, and by name how each is called.
 
@@ -126,7 +133,7 @@ def write_units(
     bodies: list[str] = []
     entries: dict[str, Entry] = {}
     for number, (func, plan) in enumerate(planned):
-        entry, body = _entry(func, plan, f"r2r_entry_{number}", kernels, constants)
+        entry, body = _entry(func, plan, f"r2r_entry_{number}", kernels, constants, checked)
         if func.name in entries:
             raise ExecutionError(f"two functions are called {func.name!r}")
         entries[func.name] = entry
@@ -156,11 +163,16 @@ def _in_files(texts: Sequence[str]) -> list[list[str]]:
 
 
 def _entry(
-    func: PrimFunc, plan: Schedule, symbol: str, kernels: dict[str, _Function], constants: frozenset[Buffer]
+    func: PrimFunc,
+    plan: Schedule,
+    symbol: str,
+    kernels: dict[str, _Function],
+    constants: frozenset[Buffer],
+    checked: bool,
 ) -> tuple[Entry, str]:
     params = func.buffers
     extents = shape_variables([*params, *func.root_buffers])
-    stages = [_Stage(one, stage_kernel(one.stmt, extents, plan.memory, plan.begin)) for one in plan.stages]
+    stages = [_Stage(one, stage_kernel(one.stmt, extents, plan.memory, plan.begin, checked)) for one in plan.stages]
     stages = _without_repetitions(stages, frozenset(params))
     ahead, later = _split_ahead(stages, frozenset(params), constants)
     made = {buffer for stage in ahead for buffer in stage.kernel.written}

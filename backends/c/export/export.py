@@ -35,7 +35,13 @@ _OWN_FLAGS = ("-std=gnu11", "-fvisibility=hidden", "-w")
 
 
 def export_c(
-    program: rx.IRModule, folder: str | os.PathLike[str], name: str, march: str = "native", *, force: bool = False
+    program: rx.IRModule,
+    folder: str | os.PathLike[str],
+    name: str,
+    march: str = "native",
+    *,
+    force: bool = False,
+    checked: bool = False,
 ) -> tuple[Path, ...]:
     """Write ``main`` of ``program`` as a C library into ``folder``, all files or none.
 
@@ -46,17 +52,18 @@ def export_c(
     """
     target = OutputFolder(Path(folder), Origin("export_c", c_name(name)), force=force)
     target.check([])
-    return target.write(library_files(program, name, march))
+    return target.write(library_files(program, name, march, checked))
 
 
-def library_files(program: rx.IRModule, name: str, march: str = "native") -> dict[str, Content]:
+def library_files(program: rx.IRModule, name: str, march: str = "native", checked: bool = False) -> dict[str, Content]:
     """Return the files of ``main`` of ``program`` as a C library, by their names.
 
     ``name`` becomes a C identifier and begins the names of functions and files. ``march`` is the
     instruction set that the code is laid out for and that the Makefile names, as the C compiler
     calls it; several levels of x86-64, with commas between, make a library for each, among which
     the program chooses when it loads the model. Constants of the program become the file of
-    weights; symbolic extents are int64 parameters.
+    weights; symbolic extents are int64 parameters. With ``checked`` every access looks whether it
+    is inside, not only those that data decide.
 
     Raises UnsupportedError where ``main`` is more than one block of tensor programs on tensors
     (branches, calls of functions, shapes that data decide) and for a list of other instruction
@@ -74,7 +81,10 @@ def library_files(program: rx.IRModule, name: str, march: str = "native") -> dic
     funcs = [] if block.call is None else [merged.module.functions[block.call.func]]
     kernels = [func for func in funcs if isinstance(func, PrimFunc)]
     compilers = {set_name(name, one) if sets else name: find_compiler(one) for one in sets or (march,)}
-    made = {own: generate(kernels, compiler.machine, merged.constants) for own, compiler in compilers.items()}
+    made = {
+        own: generate(kernels, compiler.machine, merged.constants, checked=checked)
+        for own, compiler in compilers.items()
+    }
     weights = Weights()
     for _, entries in made.values():
         # What one instruction set keeps, all of them do: they read one file.

@@ -131,6 +131,16 @@ R2R_INLINE int64_t r2r_within(int64_t i, int64_t n, int64_t* wrong, int64_t site
   return 0;
 }
 
+/* The address of lanes elements from element i on, where memory has as many among its n; else that of some other
+   memory. */
+static __attribute__((unused, noinline)) void* r2r_checked(
+    const void* memory, int64_t i, int64_t lanes, int64_t n, size_t size, int64_t* wrong, int64_t site) {
+  static _Thread_local char elsewhere[128] __attribute__((aligned(64)));
+  if (i >= 0 && i <= n - lanes) return (char*)memory + (size_t)i * size;
+  r2r_outside(i, n, wrong, site);
+  return memset(elsewhere, 0, sizeof elsewhere);
+}
+
 /* Division and remainder that round towards minus infinity. */
 #define R2R_FLOOR(type) \
   R2R_INLINE type r2r_floordiv_##type(type a, type b) { \

@@ -57,11 +57,11 @@ void r2r_stage_1(int64_t* restrict b0, const float* restrict b1, int64_t* restri
   r2r_parallel(r2r_stage_1_task, &a, 3, 1);
 }
 
-void r2r_stage_2(const float* restrict b0, const int64_t* restrict b1, float* restrict b2, int64_t* wrong) {
+void r2r_stage_2(const int64_t* restrict b0, const float* restrict b1, float* restrict b2, int64_t* wrong) {
   for (int64_t i1 = 0; i1 < 3; ++i1) {
     R2R_INDEPENDENT
     for (int64_t i2 = 0; i2 < 7; ++i2) {
-      b2[i1 * 7 + i2] = r2r_expf(b0[i1 * 7 + r2r_within(b1[i1 * 7 + i2], 7, wrong, 1)]);
+      b2[i1 * 7 + i2] = r2r_expf(b1[i1 * 7 + r2r_within(b0[i1 * 7 + i2], 7, wrong, 1)]);
     }
   }
 }
@@ -82,7 +82,7 @@ void r2r_stage_0(const float* restrict b0, float* restrict b1);
 
 void r2r_stage_1(int64_t* restrict b0, const float* restrict b1, int64_t* restrict b2, int64_t* wrong);
 
-void r2r_stage_2(const float* restrict b0, const int64_t* restrict b1, float* restrict b2, int64_t* wrong);
+void r2r_stage_2(const int64_t* restrict b0, const float* restrict b1, float* restrict b2, int64_t* wrong);
 
 R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
@@ -93,7 +93,7 @@ R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k,
   r2r_stage_1((void*)((char*)a[2] + 0), (void*)((char*)a[2] + 384), (void*)((char*)a[2] + 192), wrong);
   if (t) r2r_lap(t, t + 2);
   if (wrong[0]) return r2r_report(wrong, 0);
-  r2r_stage_2((void*)((char*)a[2] + 384), (void*)((char*)a[2] + 0), a[1], wrong);
+  r2r_stage_2((void*)((char*)a[2] + 0), (void*)((char*)a[2] + 384), a[1], wrong);
   if (t) r2r_lap(t, t + 3);
   if (wrong[0]) return r2r_report(wrong, 3);
   return 0;
