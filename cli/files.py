@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from relay2relax.core import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors.table import files, running
+from relay2relax.core.limits import read_file
 from relay2relax.core.output import Origin, OutputFile, OutputFolder, file_digest
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def load_script(path: Path) -> relax_ir.IRModule | None:
     else.
     """
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except OSError as error:
         raise FileError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
     if content.lstrip()[:1] == b"{" or not _DECORATOR.search(content):

@@ -14,8 +14,11 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
@@ -31,6 +34,8 @@ _HEADROOM = 64_000_000
 # What the process has is looked at once in so many questions, and before allocations that count.
 _SELDOM = 256
 _LARGE = 1 << 16
+# Files are read in pieces of so many bytes.
+_PIECE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +182,47 @@ def check() -> None:
     budget = _active.get()
     if budget is not None:
         budget.check()
+
+
+@contextmanager
+def allocating(size: int, what: Callable[[], str]) -> Iterator[None]:
+    """Let the block make ``what``, of ``size`` bytes.
+
+    Raises LimitError before that where it is more than the limits leave, and OutOfMemoryError where
+    the system has not as much.
+    """
+    budget = _active.get()
+    if budget is not None:
+        budget.check()
+        budget.allocate(size, what)
+    try:
+        if size > sys.maxsize:
+            raise MemoryError
+        yield
+    except MemoryError as problem:
+        raise out_of_memory(what(), problem, size) from problem
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file.
+
+    Raises OSError as Python does, LimitError where it is more than the limits leave,
+    OutOfMemoryError where the system has not as much memory.
+    """
+    budget, parts, size = _active.get(), [], 0
+    try:
+        with open(path, "rb") as stream:
+            if budget is None:
+                return stream.read()
+            # What is no regular file does not say how large it is.
+            while part := stream.read(_PIECE):
+                size += len(part)
+                budget.check()
+                budget.allocate(size, lambda: f"the content of {os.fspath(path)!r}")
+                parts.append(part)
+        return b"".join(parts)
+    except MemoryError as problem:
+        raise out_of_memory(f"the content of {os.fspath(path)!r}", problem) from problem
 
 
 def empty(

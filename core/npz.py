@@ -22,6 +22,7 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ParseError
 from relay2relax.core.errors.table import reading
 from relay2relax.core.file_kinds import describe_archive
+from relay2relax.core.limits import allocating, check
 from relay2relax.core.output.marks import MARK_BYTES, marked
 from relay2relax.core.schema import Extent, Form, read_value
 from relay2relax.core.tensor_blob import count_elements
@@ -136,8 +137,9 @@ class _Member:
                 kind=reading.PARAMETERS,
             )
         try:
-            array = np.empty(header.shape, dtype, "F" if header.fortran_order else "C")
-        except (ValueError, MemoryError) as error:
+            with allocating(wanted, lambda: self.what):
+                array = np.empty(header.shape, dtype, "F" if header.fortran_order else "C")
+        except ValueError as error:
             raise ParseError(
                 f"{self.what}: no array has the shape {header.shape}: {error}", kind=reading.PARAMETERS
             ) from None
@@ -148,6 +150,7 @@ class _Member:
     def _fill(self, memory: memoryview) -> None:
         at = 0
         while at < len(memory):
+            check()
             chunk = self.read(min(_CHUNK, len(memory) - at))
             if not chunk:
                 raise ParseError(

@@ -12,6 +12,7 @@ import numpy as np
 from relay2relax.core import Relay2RelaxError
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.core.errors.table import running
+from relay2relax.core.limits import allocating
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relay_ir import Call, IRModule
 from relay2relax.relay_ir.io.accounting import listed
@@ -72,16 +73,21 @@ def _random(type_: Type, name: str, seed: int, is_weight: bool) -> Argument:
                 raise Relay2RelaxError(
                     f"parameter {name!r} has a symbolic extent; give its value", kind=running.ARGUMENT
                 )
-            rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-            target = numpy_dtype(dtype)
-            if not is_float(dtype):
-                return rng.integers(0, 2 if dtype == "bool" else 4, shape).astype(target)
-            if len(shape) == 1:
-                return rng.uniform(0.5, 1.5, shape).astype(target)
-            scaled = is_weight and len(shape) > 1 and 0 not in shape
-            deviation = math.sqrt(max(shape) / math.prod(shape)) if scaled else 0.1
-            return (rng.standard_normal(shape) * deviation).astype(target)
+            # They are drawn as float64 or int64.
+            with allocating(math.prod(shape) * 8, lambda: f"a random value for parameter {name!r}"):
+                return _drawn(shape, dtype, np.random.default_rng([seed, zlib.crc32(name.encode())]), is_weight)
     raise Relay2RelaxError(f"parameter {name!r} is no tensor; give its value", kind=running.ARGUMENT)
+
+
+def _drawn(shape: Sequence[int], dtype: str, rng: np.random.Generator, is_weight: bool) -> Array:
+    target = numpy_dtype(dtype)
+    if not is_float(dtype):
+        return rng.integers(0, 2 if dtype == "bool" else 4, shape).astype(target)
+    if len(shape) == 1:
+        return rng.uniform(0.5, 1.5, shape).astype(target)
+    scaled = is_weight and len(shape) > 1 and 0 not in shape
+    deviation = math.sqrt(max(shape) / math.prod(shape)) if scaled else 0.1
+    return (rng.standard_normal(shape) * deviation).astype(target)
 
 
 def flatten(value: object) -> list[Array]:

@@ -4,6 +4,7 @@ their definitions.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +13,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from relay2relax.backends.c import CompiledModule, compile_prim_funcs
+from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.backends.relay.code import CallOperator
 from relay2relax.backends.relay.repeated import as_type, repeated
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import LimitError, Relay2RelaxError, UnsupportedError
 from relay2relax.core.errors.table import running
-from relay2relax.core.limits import empty
+from relay2relax.core.limits import Budget, active, empty
 from relay2relax.ops.common.shapes import any_type
 from relay2relax.ops.registry.evaluate import call_text, kernel_value
 from relay2relax.ops.registry.lower import lower_call, lower_extents, unknown_extents, with_extents
@@ -47,7 +49,9 @@ class NumpyKernels:
         """Return the value of ``call``; raises OpError for what Relay's inference lets pass and
         nobody can compute.
         """
-        op = call.op
+        op, budget = call.op, active()
+        if budget is not None:
+            _allow_open(budget, call, args)
         if op.relay_type is any_type:
             if not hasattr(args[0], "dtype"):
                 raise OpError(f"{op.name} takes a tensor", 0)
@@ -61,6 +65,33 @@ class NumpyKernels:
             types = (self._types.get(arg) for arg in expr.args)
             known = self._told[expr] = all(ty is not None and is_static(ty) for ty in types)
         return known
+
+
+def _allow_open(budget: Budget, call: CallOperator, args: Sequence[Any]) -> None:
+    """Raise LimitError where the values of a call's arguments ask for a result that is too large.
+
+    What types alone tell is looked at where the operator's kernel runs.
+    """
+    op = call.op
+    if op.extents is None:
+        return
+    try:
+        types = tuple(map(type_of, args))
+        result = op.infer(call.attrs, *types)
+        if is_static(result):
+            return
+        extents = np.empty(unknown_extents(result), np.int64)
+        func = lower_extents(op, call.attrs, types, result, "extents")
+        evaluate_prim_func(func, flatten(args), [extents])
+        result = with_extents(result, [int(extent) for extent in extents])
+        for one in result.fields if isinstance(result, TupleType) else (result,):
+            if isinstance(one, TensorType):
+                size = math.prod(static(extent) or 0 for extent in one.shape) * numpy_dtype(one.dtype).itemsize
+                budget.allocate(size, lambda: call_text(op, args))
+    except LimitError:
+        raise
+    except Relay2RelaxError:
+        return  # What is wrong with the call the kernel says.
 
 
 @dataclass(frozen=True, slots=True)

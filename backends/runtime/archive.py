@@ -25,6 +25,7 @@ from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import running
 from relay2relax.core.file_kinds import describe_content
+from relay2relax.core.limits import empty
 from relay2relax.core.output import OutputFile
 from relay2relax.core.schema import Extent, Form, parse_json, read_value
 from relay2relax.core.tensor_blob import count_elements
@@ -47,6 +48,7 @@ _MARK = b"R2RXEXE\n"
 _LENGTH = struct.Struct("<Q")
 _DIGEST = hashlib.sha256().digest_size
 _ALIGNMENT = 64
+_BYTE = np.dtype(np.uint8)
 # Where the checksum is over.
 _BEGIN = len(_MARK) + _DIGEST
 
@@ -134,7 +136,7 @@ def _aligned(path: str | os.PathLike[str]) -> memoryview:
     """Return what a file contains, in memory that begins at a multiple of the alignment."""
     with open(path, "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
-        memory = np.empty(size + _ALIGNMENT, np.uint8)
+        memory = empty((size + _ALIGNMENT,), _BYTE, lambda: f"the content of {os.fspath(path)!r}")
         begin = -memory.ctypes.data % _ALIGNMENT
         content = memory[begin : begin + size]
         read = stream.readinto(content.data)

@@ -11,6 +11,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.limits import empty
 from relay2relax.ops.registry.evaluate import evaluate_call, kernel_value
 from relay2relax.ops.registry.lower import Origin
 from relay2relax.ops.registry.record import OpDef
@@ -138,8 +139,11 @@ class _Folder(Mutator):
     def prim_func(
         self, call: CallTIR, func: PrimFunc, arrays: Sequence[Array], out: Sequence[TensorStructInfo]
     ) -> Expr:
-        results = [np.empty([static(e) or 0 for e in one.shape or ()], numpy_dtype(one.dtype)) for one in out]
         try:
+            results = [
+                empty([static(e) or 0 for e in one.shape or ()], numpy_dtype(one.dtype), lambda: func.name)
+                for one in out
+            ]
             if isinstance(func.origin, Origin):
                 evaluate_call(func.origin, arrays, results)
             elif self.options.evaluate is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from relay2relax.core.errors import FileError, ParseError, UnsupportedError
 from relay2relax.core.file_kinds import describe_content
+from relay2relax.core.limits import read_file
 from relay2relax.relay_ir.ir.module import IRModule
 
 # A text begins with printable characters; an ONNX model, a protobuf, with the tag of its version
@@ -21,11 +21,11 @@ def load(path: str | os.PathLike[str]) -> IRModule:
     content.
 
     Raises FileError where the file cannot be read, ParseError where it is neither, UnsupportedError
-    for an ONNX model.
+    for an ONNX model, LimitError where the limits around it are reached.
     """
     name = os.fspath(path)
     try:
-        content = Path(path).read_bytes()
+        content = read_file(path)
     except OSError as error:
         raise FileError(f"cannot read {name!r}: {error.strerror or error}") from None
     if content.startswith(_ONNX_START) or name.endswith(".onnx"):

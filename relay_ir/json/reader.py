@@ -19,6 +19,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array, check_dtype
 from relay2relax.core.errors import Diagnostic, LimitError, ParseError, Relay2RelaxError, UnsupportedError, placed
 from relay2relax.core.errors.table import reading
+from relay2relax.core.limits import check
 from relay2relax.core.source import SequentialSpan, Span
 from relay2relax.core.tensor_blob import read_tensor
 from relay2relax.ops.registry.attributes import BoxInt, NoAttrs
@@ -185,6 +186,7 @@ class _Reader:
         needed = self.dependencies(self.root)
         stack: list[tuple[int, list[int], Iterator[int]]] = [(self.root, needed, iter(needed))]
         while stack:
+            check()
             index, needed, rest = stack[-1]
             for other in rest:
                 if other in self.objects:
