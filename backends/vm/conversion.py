@@ -12,6 +12,7 @@ from relay2relax.backends.vm.builtins import Closure
 from relay2relax.backends.vm.bytecode import FunctionRef
 from relay2relax.backends.vm.function_spec import OtherForm, ShapeForm, TensorForm, TupleForm, ValueForm
 from relay2relax.core.dtype import Array
+from relay2relax.core.limits import empty
 
 _OTHER = OtherForm()
 
@@ -67,7 +68,8 @@ def own(value: object, taken: set[int]) -> object:
         case np.ndarray():
             array: Array = value
             if base(array) in taken or not array.flags.writeable or not array.flags.c_contiguous:
-                array = array.copy()
+                shown, array = array, empty(array.shape, array.dtype, lambda: "a copy of an argument or constant")
+                np.copyto(array, shown)
             taken.add(base(array))
             return array
         case np.generic():

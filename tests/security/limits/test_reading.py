@@ -1,0 +1,126 @@
+"""Reading stops at the limit: texts, documents, scripts, files of weights, and what never ends."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relay2relax import Limits, graph, relax_ir, relay_ir, translator
+from relay2relax.core.errors import ErrorKind, LimitError
+from relay2relax.core.errors.table import limits
+from relay2relax.core.npz import read_npz
+
+HEAD = '#[version = "0.0.5"]\n'
+LINES = 10_000
+CHAIN = "".join(f"  %{n} = add(%{n - 1 if n else 'x'}, %x);\n" for n in range(LINES))
+TEXT = f"{HEAD}def @main(%x: Tensor[(2), float32]) {{\n{CHAIN}  %{LINES - 1}\n}}\n"
+LARGE = relay_ir.infer_type(relay_ir.parse(HEAD + "def @main(%x: Tensor[(2000), float32]) { exp(%x) }"))
+RELAX = """
+@R.function
+def main(x: R.Tensor((20,), dtype="float32")):
+    y = R.repeat(x, 4000)
+    return y
+"""
+TIR = """
+@T.prim_func
+def f(x: T.Buffer((20,), "float32")):
+    y = T.alloc_buffer((2000, 1), "float32")
+    x[0] = 1.0
+"""
+SCRIPT = (
+    "@R.function\ndef main(x: R.Tensor((2,), dtype='float32')):\n" + "    x = R.add(x, x)\n" * 5000 + "    return x\n"
+)
+
+
+def refused(kind: ErrorKind, bound: Limits, read: Callable[[], object]) -> str:
+    begin = time.monotonic()
+    with pytest.raises(LimitError) as caught, bound:
+        read()
+    assert time.monotonic() - begin < 3
+    assert caught.value.code == kind.code
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.8])
+def test_a_long_text(share: float) -> None:
+    """Wherever the time is over, while it is read or typed, that is soon noticed."""
+    begin = time.monotonic()
+    relay_ir.infer_type(relay_ir.parse(TEXT))
+    whole = time.monotonic() - begin
+    said = refused(limits.SECONDS, Limits(seconds=share * whole / 2), lambda: relay_ir.infer_type(relay_ir.parse(TEXT)))
+    assert "the time is over" in said
+
+
+def test_a_long_document() -> None:
+    document = relay_ir.save_json(relay_ir.parse(TEXT))
+    refused(limits.SECONDS, Limits(seconds=0.02), lambda: relay_ir.load_json(document))
+
+
+def test_a_long_script() -> None:
+    assert "(<script>:" in refused(limits.SECONDS, Limits(seconds=0.02), lambda: relax_ir.parse(SCRIPT))
+
+
+def test_translation() -> None:
+    mod = relay_ir.infer_type(relay_ir.parse(TEXT))
+    for translate in (translator.via_graph, translator.lower_to_tir):
+        refused(limits.SECONDS, Limits(seconds=0.02), lambda translate=translate: translate(mod))  # type: ignore[misc]
+
+
+DOCUMENT, GRAPH = relay_ir.save_json(LARGE), graph.to_json(graph.from_relay(LARGE)[0])
+PRINTED = translator.via_graph(LARGE).script()
+
+
+def typed(body: str) -> relay_ir.IRModule:
+    return relay_ir.infer_type(relay_ir.parse(f"{HEAD}def @main() {{\n  {body}\n}}"))
+
+
+@pytest.mark.parametrize(
+    ("read", "place"),
+    [
+        (lambda: relay_ir.parse(HEAD + "def @main(%x: Tensor[(2000), float32]) { %x }"), "(<text>:2:"),
+        (lambda: typed('ones(shape=[40, 40], dtype="int8")'), "(<text>:3:"),
+        (lambda: typed('ones(shape=[0, 4000], dtype="int8")'), "(<text>:3:"),
+        (lambda: relay_ir.load_json(DOCUMENT), ""),
+        (lambda: graph.from_json(GRAPH), ""),
+        (lambda: relax_ir.parse(PRINTED), "(<script>:"),
+        (lambda: relax_ir.parse(RELAX), "(<script>:4:"),
+        (lambda: relax_ir.parse(TIR), "(<script>:4:"),
+    ],
+    ids=["text", "elements", "an axis", "json", "graph", "script", "inferred", "buffer"],
+)
+def test_extents(read: Callable[[], object], place: str) -> None:
+    read()
+    assert place in refused(limits.EXTENTS, Limits(extents=1000), read)
+
+
+@pytest.mark.parametrize("bound", [Limits(memory=50_000_000), Limits(seconds=0.2)], ids=["memory", "time"])
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="has no device that never ends")
+def test_a_file_without_end(bound: Limits) -> None:
+    kind = limits.MEMORY if bound.memory else limits.SECONDS
+    refused(kind, bound, lambda: relay_ir.load("/dev/zero"))
+
+
+def test_a_file_that_is_larger_than_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "long.relay"
+    path.write_text(TEXT)
+    assert path.name in refused(limits.MEMORY, Limits(memory=100_000), lambda: relay_ir.load(path))
+
+
+def test_weights_that_unpack_to_more(tmp_path: Path) -> None:
+    """Zeros are packed to a thousandth."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        packed = io.BytesIO()
+        np.save(packed, np.zeros(10_000_000, np.float32))
+        archive.writestr("w.npy", packed.getvalue())
+    content = stream.getvalue()
+    assert len(content) < 100_000
+    assert read_npz(memoryview(content))["w"].shape == (10_000_000,)
+    assert "'w' needs 40 MB" in refused(limits.MEMORY, Limits(memory=1_000_000), lambda: read_npz(memoryview(content)))
