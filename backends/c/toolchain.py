@@ -112,16 +112,15 @@ def _command(chosen: str, path: str) -> tuple[str, ...]:
 @lru_cache(maxsize=None)
 def _examine(command: tuple[str, ...], march: str) -> Compiler:
     arguments = [*command, f"-march={march}", "-dM", "-E", "-x", "c", os.devnull]
-    text = _run(
-        arguments, "the C compiler does not run" if march == "native" else f"the C compiler does not do {march!r}"
-    )
+    title = "the C compiler does not run" if march == "native" else f"the C compiler does not do {march!r}"
+    text = _run(arguments, title, active())
     macros = frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
     said = next((line.split('"')[1] for line in text.splitlines() if "__VERSION__" in line), "of unknown version")
     version = said if "lang" in said.lower() else f"gcc {said}"
     return Compiler(command, version, macros, hashlib.sha256(text.encode()).hexdigest(), march)
 
 
-def _run(arguments: Sequence[str], title: str, budget: Budget | None = None) -> str:
+def _run(arguments: Sequence[str], title: str, budget: Budget | None) -> str:
     """Return what a command prints.
 
     It has as long as ``budget`` leaves, and ends with what it has started.
