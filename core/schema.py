@@ -201,7 +201,7 @@ def _key_at_fault(value: object, form: object, path: Path) -> str:
         try:
             msgspec.convert(_narrowed(value, path, first), form)
             keys = keys[len(first) :]
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, UnicodeEncodeError):
             keys = first
     return str(keys[0])
 

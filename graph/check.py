@@ -60,6 +60,9 @@ def check_well_formed(graph: MSCGraph) -> None:
     Raises GraphError where names do not fit together, an operand does not come before its user, or
     a node does not hold what its kind demands.
     """
+    for free in (graph, *graph.functions.values()):
+        if free.captured:
+            raise GraphError(f"{free.name!r} captures {free.captured[0]!r}, and nothing is around it")
     for part in graph.subgraphs():
         _check_names(part)
         for node in part.nodes:
@@ -114,10 +117,7 @@ def _check_node(node: MSCJoint, is_relax: bool) -> None:
     if rule is None:
         if node.kind is not NodeKind.OPERATOR or not node.op or is_relax:
             raise _misfit(node)
-        record = relay_op(node.op)
-        # As type inference does: the rules and definitions of an operator believe its attributes.
-        if record is not None and not isinstance(node.attrs, record.attrs):
-            raise _misfit(node)
+        _check_operator(node)
         return
     own = len(node.operands) - sum(len(body.captured) for body in node.bodies)
     if not isinstance(node.attrs, rule.attrs) or node.op:
@@ -133,6 +133,19 @@ def _check_node(node: MSCJoint, is_relax: bool) -> None:
         for pattern, clause in zip(node.attrs.patterns, node.attrs.graphs, strict=True):
             if len(clause.params) != pattern.variables:
                 raise GraphError(f"the clause {clause.name!r} has other parameters than its pattern has variables")
+
+
+def _check_operator(node: MSCJoint) -> None:
+    """Check a call as type inference does: rules and definitions believe attributes and count."""
+    record = relay_op(node.op)
+    if record is None:
+        return
+    if not isinstance(node.attrs, record.attrs):
+        raise _misfit(node)
+    given = len(node.operands)
+    least = len(record.inputs) - record.variadic
+    if given < least or (given > least and not record.variadic):
+        raise GraphError(f"node {node.name!r} has {given} operands, {node.op} takes {', '.join(record.inputs)}")
 
 
 def _misfit(node: MSCJoint) -> GraphError:

@@ -4,8 +4,10 @@
 
 One in twenty inputs is guided by coverage, where atheris is installed: libFuzzer keeps what reaches
 something new in the readers. These and the seeds are damaged further for the rest, which is many
-times faster. An input that does not end in a module or in an exception of ours, takes too long or
-too much memory, is a finding: it is written to ``fuzz-<hash>``, and the run fails.
+times faster. Behind them come files of weights, graphs, saved executables (loaded and run) and
+weights of exported libraries, a fifth as many of each. An input that does not end in a result or in
+an exception of ours, takes too long or too much memory, or kills the process, is a finding: it is
+written to ``fuzz-<hash>``, and the run fails.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import importlib.util
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,6 +33,9 @@ SECONDS_PER_INPUT = 10
 MEGABYTES = 2048
 GUIDED = 20
 SCRIPTS = 100
+# One file of each format for so many inputs; fewer where each may be compiled.
+FILES = 5
+COMPILED = 500
 GENERATIONS = 6
 # Of ten damaged inputs, those that are changed as Relay rather than as bytes.
 STRUCTURED = 8
@@ -123,6 +129,21 @@ def unguided(inputs: int, seed: int, corpus: Path) -> int:
     return findings
 
 
+def files(inputs: int, seed: int) -> int:
+    """Damage files of every format; return the number of findings."""
+    from file_fuzzing import campaign
+    from file_fuzzing.exported import EXPORTED
+    from file_fuzzing.programs import GRAPH, RELAY_VM, RELAY_VM_C, VM, VM_C
+    from file_fuzzing.weights import NPZ, PARAMS, SAFETENSORS
+
+    found = sum(campaign.run(form, inputs // FILES, seed) for form in (NPZ, SAFETENSORS, PARAMS, GRAPH, VM, RELAY_VM))
+    if shutil.which("cc") is None:
+        print("there is no C compiler: no exported library reads weights, and no executable runs on C")
+        return found
+    found += campaign.run(EXPORTED, inputs // FILES, seed)
+    return found + sum(campaign.run(form, inputs // COMPILED, seed) for form in (VM_C, RELAY_VM_C))
+
+
 def main() -> None:
     """Run as the command line says."""
     parser = argparse.ArgumentParser(description="Read damaged Relay.")
@@ -143,6 +164,7 @@ def main() -> None:
             findings = int(subprocess.run(command, check=False).returncode != 0)
             print(f"{share} inputs guided by coverage left {len(os.listdir(folder))} of note", flush=True)
         findings += unguided(given.inputs - share, given.seed, Path(folder))
+    findings += files(given.inputs, given.seed)
     import script_fuzzing
 
     scripts = given.inputs // SCRIPTS

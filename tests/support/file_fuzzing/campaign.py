@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import hashlib
 import mmap
 import os
@@ -10,6 +11,7 @@ import resource
 import signal
 import struct
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -65,6 +67,19 @@ def run(form: Format, count: int, seed: int) -> int:
     Findings are written to ``fuzz-<format>-<hash>`` and printed; return how many there are.
     """
     begin = time.monotonic()
+    # What the processes leave behind goes with the folder.
+    before = tempfile.tempdir
+    with tempfile.TemporaryDirectory() as scratch:
+        tempfile.tempdir = scratch
+        try:
+            findings = _run(form, count, seed)
+        finally:
+            tempfile.tempdir = before
+    print(f"{form.name}: {count} files, {findings} findings, {time.monotonic() - begin:.0f} s", flush=True)
+    return findings
+
+
+def _run(form: Format, count: int, seed: int) -> int:
     note = mmap.mmap(-1, _NOTE.size + 4 * LONGEST)
     findings = first = 0
     while first < count:
@@ -90,15 +105,15 @@ def run(form: Format, count: int, seed: int) -> int:
         _write(form, note[_NOTE.size : _NOTE.size + size], f"died of signal {os.WTERMSIG(status)}")
         findings += 1
         first = number + 1
-    print(f"{form.name}: {count} files, {findings} findings, {time.monotonic() - begin:.0f} s", flush=True)
     return findings
 
 
 def _limited() -> None:
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + (MEGABYTES << 20),) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (used + (MEGABYTES << 20), resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("error")
+    faulthandler.disable()
 
 
 def _check_all(form: Format, count: int, seed: int, first: int, note: mmap.mmap) -> None:

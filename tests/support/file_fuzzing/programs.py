@@ -146,14 +146,8 @@ def @main(%data: Tensor[(?, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32
 
 @lru_cache(maxsize=1)
 def _folder() -> Path:
-    """Return a folder of this process for files; in memory where there is such."""
-    memory = Path("/dev/shm")
-    found = tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None)
-    _kept.append(found)
-    return Path(found.name)
-
-
-_kept: list[tempfile.TemporaryDirectory[str]] = []
+    """Return a folder of this process for files."""
+    return Path(tempfile.mkdtemp())
 
 
 def _saved(save: Callable[[Path], None]) -> bytes:
