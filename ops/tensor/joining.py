@@ -195,13 +195,22 @@ def stack_compute(attrs: StackAttrs, out: TensorType, data: tuple[te.Tensor, ...
     return te.compute(out.shape, element, name="T_stack")
 
 
+# Each part is a type and a value of its own.
+_MOST_PARTS = 1 << 16
+
+
+def _checked_count(sections: int) -> int:
+    """Return the number of parts; raises OpError where there are none, or more than anybody has."""
+    if not 1 <= sections <= _MOST_PARTS:
+        raise OpError(f"a tensor cannot be split into {sections} parts", 0)
+    return int(sections)
+
+
 def _cuts(attrs: SplitAttrs, extent: Extent) -> list[tuple[Extent, Extent]]:
     """Return the begin and the length of each part; raises OpError where the cuts do not fit."""
     known = static(extent)
     if isinstance(attrs.indices_or_sections, int):
-        count = int(attrs.indices_or_sections)
-        if count < 1:
-            raise OpError(f"a tensor cannot be split into {count} parts", 0)
+        count = _checked_count(attrs.indices_or_sections)
         if known is not None and known % count:
             # Relax leaves the rest to the last parts.
             size = -(-known // count)
@@ -237,6 +246,8 @@ def split_relay_type(attrs: SplitAttrs, data: Type) -> Type:
     axis = normal_axis(attrs.axis, found.rank)
     extent, sections = found.shape[axis], attrs.indices_or_sections
     known = static(extent)
+    if isinstance(sections, int) and sections > 0:
+        _checked_count(sections)
     if isinstance(sections, int) and known is not None and sections > 0 and known % sections:
         raise OpError(f"an extent of {known} cannot be split into {int(sections)} equal parts", 0, kind=operators.SHAPE)
     if isinstance(sections, int) and sections > 0 and static(floormod(extent, int(sections))) not in (0, None):
@@ -271,7 +282,8 @@ def _relax_cuts(attrs: SplitAttrs, extent: Extent) -> list[tuple[Extent, Extent]
     """
     sections = attrs.indices_or_sections
     if isinstance(sections, int):
-        if sections < 1 or static(extent) is not None:
+        sections = _checked_count(sections)
+        if static(extent) is not None:
             return _cuts(attrs, extent)
         length = floordiv(add(extent, sections - 1), sections)
         begins = [mul(number, length) for number in range(sections)]

@@ -90,7 +90,7 @@ def unguided(inputs: int, seed: int, corpus: Path) -> int:
     """
     import fuzzing
 
-    resource.setrlimit(resource.RLIMIT_AS, (MEGABYTES << 20, MEGABYTES << 20))
+    resource.setrlimit(resource.RLIMIT_AS, (MEGABYTES << 20, resource.getrlimit(resource.RLIMIT_AS)[1]))
     signal.signal(signal.SIGALRM, _too_long)
     found = fuzzing.seeds()
     # Inputs, and how often each was damaged.

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from file_fuzzing.format import Format, damage_bytes
 
+from file_fuzzing.format import Format, damage_bytes
 from relay2relax import backends, relay_ir, translator
 from relay2relax.backends.c.toolchain import find_compiler
 
