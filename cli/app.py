@@ -86,7 +86,7 @@ DimsOption = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the random values for inputs that are not given.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random values for inputs that are not given.")]
 AllowMissing = Annotated[
     bool, typer.Option("--allow-missing", help="Weights without a value among the params become inputs.")
 ]
@@ -318,17 +318,42 @@ def _options(
 
 
 def main() -> None:
-    """Run the command; our own errors are printed without a traceback and end with exit code 1."""
-    try:
-        app()
-    except Exception as error:
-        from relay2relax.core.errors import Relay2RelaxError
+    """Run the command; our own errors are printed without a traceback and end with exit code 1.
 
+    So does an output that takes no more, silently where it is a pipe that nobody reads.
+    """
+    from relay2relax.cli import streams
+
+    streams.prepare()
+    try:
+        code = _run()
+        left = streams.finish()
+        if left is not None:
+            raise left
+    except Exception as error:
+        from relay2relax.core.errors import FileError, Relay2RelaxError
+
+        code = 1
         if isinstance(error, MemoryError):
             from relay2relax.core.limits import out_of_memory
 
             error = out_of_memory("the command", error)
+        elif isinstance(error, BrokenPipeError):
+            streams.finish()
+            sys.exit(code)
+        elif isinstance(error, OSError) and error.filename is None:  # of files we say which
+            streams.finish()
+            error = FileError(f"cannot write to standard output: {error.strerror}")
         if not isinstance(error, Relay2RelaxError):
             raise error
         print(error, f"more: relay2relax explain {error.code}", sep="\n\n", file=sys.stderr)
-        sys.exit(1)
+    sys.exit(code)
+
+
+def _run() -> int | str | None:
+    """Run the command; return its exit code."""
+    try:
+        app()
+    except SystemExit as end:
+        return end.code
+    return 0

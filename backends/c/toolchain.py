@@ -97,7 +97,10 @@ def find_compiler(march: str = "native") -> Compiler:
 @lru_cache(maxsize=None)
 def _command(chosen: str, path: str) -> tuple[str, ...]:
     if chosen.strip():
-        command = tuple(shlex.split(chosen))
+        try:
+            command = tuple(shlex.split(chosen))
+        except ValueError as error:
+            raise CompilerError(Diagnostic(f"CC is not a command: {chosen!r}: {error}", help=_HELP)) from None
         if shutil.which(command[0], path=path) is None:
             raise CompilerError(Diagnostic(f"the compiler {command[0]!r}, named by CC, was not found", help=_HELP))
         return command

@@ -73,6 +73,8 @@ class _Reader:
 
     def codes(self) -> dict[str, rc.Code]:
         """Return the codes by the names of the module's functions."""
+        for name, function in self.functions.items():
+            read_at("$.interface", partial(self.check_calls, name), function)
         list(each_at("$.codes", self.fill, range(len(self.forms))))
         tops = {code.name: code for code, form in zip(self.made, self.forms, strict=True) if form.function == code.name}
         if tops.keys() != self.functions.keys():
@@ -90,6 +92,18 @@ class _Reader:
                     f"{name} captures values, and nobody makes a closure of it at $.codes", kind=running.SAVED_FILE
                 )
         return tops
+
+    def check_calls(self, name: str, function: Function) -> None:
+        """See that the calls of operators have their attributes, and types of all or of nothing."""
+        for call in function.body.fields if isinstance(function.body, Tuple) else ():
+            op = relay_op(call.op.name) if isinstance(call, Call) and isinstance(call.op, Op) else None
+            if op is None or not isinstance(call, Call):
+                continue
+            if not isinstance(call.attrs, op.attrs):
+                raise ParseError(f"a call of {op.name} in {name} has the attributes of another operator")
+            types = self.module.types
+            if call in types and any(arg not in types for arg in call.args):
+                raise ParseError(f"a call of {op.name} in {name} has a type, and its arguments have none")
 
     def fill(self, number: int) -> None:
         """Fill in the code of that number."""

@@ -213,8 +213,10 @@ class ExpressionReader:
         lexer = self.lexer
         opened = lexer.start
         lexer.expect("{", "and the body")
+        lexer.blocks.append(opened)
         body = self.block()
         lexer.close("{", "}", opened, "`;` or `}`")
+        lexer.blocks.pop()
         return body
 
     def block(self, in_let: bool = False) -> Expr:

@@ -93,8 +93,8 @@ class Lexer:
     """
 
     __slots__ = (
-        "bare_float", "budget", "depth", "end", "kind", "previous_end", "problems", "release", "source", "start",
-        "text", "value",
+        "bare_float", "blocks", "budget", "depth", "end", "kind", "previous_end", "problems", "release", "source",
+        "start", "text", "value",
     )  # fmt: skip
 
     def __init__(self, source: SourceText, start: int = 0) -> None:
@@ -106,6 +106,7 @@ class Lexer:
         self.bare_float = ""  # the dtype of a float without suffix, where the dialect has such
         self.kind = self.value = ""
         self.depth = 0
+        self.blocks: list[int] = []  # where the blocks begin that are open
         self.budget = active()
         self.advance()
 
@@ -214,8 +215,15 @@ class Lexer:
         found = describe(self.kind).removeprefix("a ").removeprefix("the ")
         if self.kind in ("name", "number", "local", "global", "graph"):
             found += f" `{self.value}`" if len(self.value) < 40 else ""
+        if self.kind == "end" and self.blocks:
+            self._ends_inside(self.blocks[-1], help or f"expected {wanted}, and `}}`")
         title = "the text ends too early" if self.kind == "end" else f"unexpected {found}"
         self.fail(title, label=f"expected {wanted}", help=help)
+
+    def _ends_inside(self, start: int, help: str = "") -> NoReturn:
+        """Raise ParseError: the text ends inside the block that begins at offset ``start``."""
+        line = self.where(start, start + 1).line
+        self.fail(f"the text ends inside a block, which line {line} opens", start, start + 1, "opened here", help)
 
     def unclosed(self, opening: str, start: int, wanted: str) -> NoReturn:
         """Raise ParseError: ``wanted`` must stand here, in the bracket that was opened at offset
@@ -223,6 +231,8 @@ class Lexer:
 
         Where the text ends here, or another bracket, it is the open one that is shown.
         """
+        if self.kind == "end" and opening == "{":
+            self._ends_inside(start)
         if self.kind == "end":
             self.fail(f"the text ends too early: `{opening}` is not closed", start, start + 1, "opened here")
         if self.kind in _CLOSING:

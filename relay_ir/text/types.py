@@ -214,11 +214,15 @@ def sequence(lexer: Lexer, opening: str, closing: str, item: Callable[[], Item])
     """Read ``item``s between delimiters, separated by commas."""
     start = lexer.start
     lexer.expect(opening)
+    if opening == "{":
+        lexer.blocks.append(start)
     found: list[Item] = []
     while lexer.more(opening, closing, start):
         found.append(item())
         separator(lexer, len(found), opening, closing, start)
     lexer.advance()
+    if opening == "{":
+        lexer.blocks.pop()
     return found
 
 

@@ -1,0 +1,47 @@
+"""The standard streams of the command, which may be closed, be full, or take ASCII alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# How the numbers of standard input, output and error are taken where they are closed: what is
+# printed fails as the system says it, what is said of mistakes is lost.
+_CLOSED = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
+
+
+def prepare() -> None:
+    """Make the standard streams safe to use.
+
+    Characters that a stream cannot show are escaped. The numbers of closed streams are taken, else
+    a file that is opened later would get one, and what is meant for the screen would end in it.
+    """
+    for number, how in enumerate(_CLOSED):
+        if not _is_open(number):
+            os.open(os.devnull, how)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w")  # noqa: SIM115 - open to the end of the process
+    if sys.stderr is None:
+        sys.stderr = open(2, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def finish() -> OSError | None:
+    """Write what standard output still holds; return the error where it takes no more."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # Python would try again when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return error
+    return None

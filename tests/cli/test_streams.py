@@ -1,0 +1,74 @@
+"""The command on standard streams that are closed, full, broken, or take ASCII alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MODEL = '#[version = "0.0.5"]\ndef @main(%é: Tensor[(2, 3), float32]) { nn.relu(%é) }'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "m.relay").write_text(MODEL, encoding="utf-8")
+    return tmp_path
+
+
+def shell(line: str, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of bash, in which ``$R`` is the command; no traceback is ever seen."""
+    given = {**os.environ, "R": f"{sys.executable} -m relay2relax", **env}
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, cwd=folder, env=given, timeout=60, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    return done
+
+
+def test_ascii_alone(folder: Path) -> None:
+    done = shell("$R inspect m.relay", folder, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert r"N_0 \xe9 " in done.stdout
+    done = shell("$R inspect né.relay", folder, PYTHONIOENCODING="ascii")
+    assert done.returncode == 1
+    assert r"cannot read 'n\xe9.relay'" in done.stderr
+
+
+@pytest.mark.parametrize(("stream", "said"), [(">&-", "Bad file descriptor"), ("> /dev/full", "No space left")])
+def test_output_that_takes_nothing(folder: Path, stream: str, said: str) -> None:
+    done = shell(f"$R inspect m.relay {stream}", folder)
+    assert done.returncode == 1
+    assert f"cannot write to standard output: {said}" in done.stderr
+
+
+def test_pipe_that_nobody_reads(folder: Path) -> None:
+    done = shell("{ sleep 1; $R explain all; echo $? >&2; } | true", folder)
+    assert done.stderr.strip() == "1"
+
+
+def test_nothing_is_printed_into_a_file_of_the_result(folder: Path) -> None:
+    """A file that is opened where standard output is closed would be standard output."""
+    done = shell("$R convert m.relay --out out >&- 2>&-", folder)
+    assert done.returncode == 1
+    script = (folder / "out" / "m.py").read_text()
+    assert script.startswith("from tvm.script import")
+    assert "Relay calls" not in script
+
+
+def test_mistakes_that_nobody_sees(folder: Path) -> None:
+    assert shell("$R inspect none.relay 2>&-", folder).returncode == 1
+
+
+@pytest.mark.parametrize("command", ["run m.relay --backend c", "export m.relay --out c"])
+def test_a_compiler_that_is_no_command(folder: Path, command: str) -> None:
+    done = shell(f"$R {command}", folder, CC="gcc '")
+    assert done.returncode == 1
+    assert """CC is not a command: "gcc '": No closing quotation""" in done.stderr
+
+
+def test_seeds_are_not_negative(folder: Path) -> None:
+    assert shell("$R run m.relay --seed -1", folder).returncode == 2
