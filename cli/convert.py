@@ -15,6 +15,7 @@ from relay2relax import backends, graph, relax_ir, relay_ir, translator
 from relay2relax.cli import files, screen
 from relay2relax.core.dtype import Array
 from relay2relax.core.output import Content
+from relay2relax.core.source import visible
 from relay2relax.core.weight_files import safetensors_parts
 
 # Bound params become text, several characters for every byte; from so many bytes on that is said.
@@ -120,7 +121,7 @@ def _described(relax: relax_ir.IRModule, main: relax_ir.Function, beside: _Weigh
 def _show(summary: Mapping[str, object], relax: relax_ir.IRModule, beside: _Weights, written: Sequence[Path]) -> None:
     """Print the summary for a person."""
     counts = f"Relay calls: {summary['relay_calls']}, functions of the Relax module: {summary['functions']}"
-    print(f"{summary['model']}: {counts}, via {summary['via']}")
+    print(f"{visible(str(summary['model']))}: {counts}, via {summary['via']}")
     print(f"result: {summary['result']}")
     if beside.packed:
         print(
@@ -128,9 +129,9 @@ def _show(summary: Mapping[str, object], relax: relax_ir.IRModule, beside: _Weig
             f"main_transform_params makes them of {len(beside.packed)} params"
         )
     for one in translator.calls_as_tensorir(relax):
-        print(one)
+        print(visible(str(one)))
     for path in written:
-        print(f"wrote {path}")
+        print(f"wrote {visible(str(path))}")
 
 
 @dataclass(frozen=True, slots=True)

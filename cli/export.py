@@ -6,6 +6,7 @@ from pathlib import Path
 
 from relay2relax import backends, translator
 from relay2relax.cli import files, screen
+from relay2relax.core.source import visible
 
 
 def run(
@@ -37,4 +38,4 @@ def run(
     with screen.progress("writing"):
         written = folder.write(make(relax, files.model_stem(model), march, checked))
     for path in written:
-        print(f"wrote {path}")
+        print(f"wrote {visible(str(path))}")

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from relay2relax.core.source import visible
+
 if TYPE_CHECKING:
     from relay2relax.translator.comparison import Report
 
@@ -59,8 +61,11 @@ def report_table(report: Report) -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: range = range(0)) -> str:
     """Return a table of plain text; the columns ``numbers`` stand to the right."""
-    widths = [max(len(line[column]) for line in [head, *rows]) for column in range(len(head))]
+    shown = [[visible(cell) for cell in line] for line in (head, *rows)]
+    widths = [max(len(line[column]) for line in shown) for column in range(len(head))]
     aligned = [f"{'>' if column in numbers else '<'}{width}" for column, width in enumerate(widths)]
-    lines = ["  ".join(f"{cell:{how}}" for cell, how in zip(line, aligned, strict=True)) for line in [head, *rows]]
+    lines = [
+        "  ".join(f"{visible(cell):{how}}" for cell, how in zip(line, aligned, strict=True)) for line in [head, *rows]
+    ]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(line.rstrip() for line in lines)

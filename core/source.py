@@ -7,6 +7,7 @@ operator there, and TVM prints it as ``span=name:line:column``.
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -42,6 +43,11 @@ def visible(text: str, lines: bool = False) -> str:
     """
     pattern = _UNSHOWN_BUT_LINES if lines else _UNSHOWN
     return text if text.isprintable() else pattern.sub(lambda found: escaped(found[0]), text)
+
+
+def visible_json(text: str) -> str:
+    """Return a JSON document that says the same, what a terminal acts upon as ``\\u202e``."""
+    return _UNSHOWN_BUT_LINES.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def escaped(char: str) -> str:
@@ -131,7 +137,8 @@ class SourceText:
         # A long line is shown as a window around the place, so that the carets stay on the screen.
         start = max(0, where.column - 1 - width // 2) if where.column > width else 0
         for number in range(first, where.line + 1):
-            text = self.line(number).replace("\t", " ").rstrip("\r")
+            # One character for one, so that the carets stand under their place.
+            text = _UNSHOWN.sub("\ufffd", self.line(number).replace("\t", " ").rstrip("\r"))
             rows.append(f"{number:>{gutter}} | {text[start : start + width]}".rstrip())
         length = where.end_column - where.column if where.end_line == where.line else 1
         length = max(1, min(length, width))

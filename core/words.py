@@ -23,7 +23,7 @@ from typing import NewType, Union
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import general
-from relay2relax.core.source import UNSHOWN, escaped, visible
+from relay2relax.core.source import UNSHOWN, escaped, to_bytes, visible
 
 # A piece of a program; a string literal; a name, which may have dots.
 Code = NewType("Code", str)
@@ -64,6 +64,49 @@ def quoted(text: str) -> Quoted:
     Characters that do not show, that turn the direction of text, or that end a line, are escaped.
     """
     return Quoted(Code(f'"{_UNSAFE.sub(_escape, text)}"'))
+
+
+# The string literals of Relay's text, as TVM escapes them: other bytes than ASCII's as ``\\xHH``.
+_RELAY_UNSAFE = re.compile(r'["\\\x00-\x1f\x7f]|[^\x00-\x7f]')
+
+
+@lru_cache(maxsize=4096)
+def quoted_for_relay(text: str) -> Quoted:
+    """Return ``text`` as a literal of Relay's text, escaped as TVM escapes it."""
+    return Quoted(Code(f'"{_RELAY_UNSAFE.sub(_escape_for_relay, text)}"'))
+
+
+def _escape_for_relay(found: re.Match[str]) -> str:
+    return _ESCAPES.get(found[0]) or "".join(f"\\x{byte:02X}" for byte in to_bytes(found[0]))
+
+
+def in_comment(text: str) -> Code:
+    """Return ``text`` so that it neither ends a comment, as ``*/`` does, nor begins one."""
+    return Code(visible(text).replace("*/", "*|").replace("/*", "|*"))
+
+
+def matching(text: str, form: re.Pattern[str], what: str) -> Identifier:
+    """Return ``text``, all of which has to have ``form``, as a name; raises WordError that calls it
+    ``what``.
+    """
+    if form.fullmatch(text) is None:
+        raise WordError(f"{shown(text)} is not {what}")
+    return Identifier(Code(text))
+
+
+def numbered(name: Identifier, number: int) -> Identifier:
+    """Return ``name`` with ``number`` behind it."""
+    return Identifier(Code(f"{name}{number}"))
+
+
+def vouched(text: str) -> Code:
+    """Return ``text`` as it is: text of a caller's own, which no file has."""
+    return Code(text)
+
+
+def block(lines: Iterable[Code]) -> Code:
+    """Return ``lines`` one below the other."""
+    return Code("\n".join(lines))
 
 
 _SIGNS = frozenset(

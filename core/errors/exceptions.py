@@ -8,7 +8,7 @@ from typing_extensions import Self
 
 from relay2relax.core.errors.kind import ErrorKind
 from relay2relax.core.errors.table import files, general, limits, reading, running, translating
-from relay2relax.core.source import SourceRange, SourceText
+from relay2relax.core.source import SourceRange, SourceText, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,10 @@ class Diagnostic:
     kind: ErrorKind | None = None
 
     def render(self, source: SourceText | None = None) -> str:
-        """Return the mistake as text; with ``source`` the line and carets are shown."""
+        """Return the mistake as text; with ``source`` the line and carets are shown.
+
+        What a terminal would act upon is written by number, whatever a file says.
+        """
         head = f"error: {self.title}" if self.kind is None else f"error[{self.kind.code}]: {self.title}"
         if self.where is not None:
             head += f" ({self.where})"
@@ -39,7 +42,7 @@ class Diagnostic:
         lines += [f"note: {note}" for note in self.notes]
         if self.help:
             lines += ["", f"help: {self.help}"]
-        return "\n".join(lines)
+        return visible("\n".join(lines), lines=True)
 
 
 def mistake(kind: ErrorKind, where: SourceRange | None = None, label: str = "", **fields: object) -> Diagnostic:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from relay2relax.core.source import visible
 from relay2relax.graph.formats.attrs_text import attrs_text
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import MSCGraph, MSCJoint, MSCTensor
@@ -42,7 +43,7 @@ def _lines(graph: MSCGraph, number: int) -> Iterator[str]:
 def _label(node: MSCJoint) -> str:
     attrs = [f"{key}={value}" for key, value in attrs_text(node.attrs).items()]
     weights = [f"{role}: {_extents(tensor)}" for role, tensor in node.weights.items()]
-    return "\n".join([node.name, node.optype, *attrs, *weights])
+    return "\n".join(visible(line) for line in (node.name, node.optype, *attrs, *weights))
 
 
 def _extents(tensor: MSCTensor) -> str:
@@ -54,5 +55,5 @@ def _id(name: str, number: int) -> str:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\l")
-    return f'"{escaped}"'
+    plain = visible(text, lines=True).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\l")
+    return f'"{plain}"'

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from relay2relax.core.source import visible
 from relay2relax.graph.formats.attrs_text import attrs_text
 from relay2relax.graph.model import MSCGraph, MSCJoint, MSCPrim, MSCTensor
 
 
 def to_text(graph: MSCGraph) -> str:
     """Return the graph as text; graphs of function literals and of other functions follow it."""
-    return "\n".join(line for part in graph.subgraphs() for line in _graph_lines(part)) + "\n"
+    return "\n".join(visible(line) for part in graph.subgraphs() for line in _graph_lines(part)) + "\n"
 
 
 def tensor_text(tensor: MSCTensor) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError, mistake
 from relay2relax.core.errors.table import types as kinds
 from relay2relax.core.source import SourceRange
+from relay2relax.core.words import Code, vouched
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_names
 from relay2relax.relay_ir.ir.expr import (
@@ -58,8 +59,8 @@ def located(problem: Diagnostic, where: SourceRange | None, expr: Expr | None, f
 def type_text(ty: Type) -> str:
     """Return ``ty`` in Relay's syntax, as messages quote it; what is unknown is ``_``."""
 
-    def name(part: object) -> str:
-        return "_" if isinstance(part, IncompleteType) else getattr(part, "name", repr(part))
+    def name(part: object) -> Code:
+        return vouched("_" if isinstance(part, IncompleteType) else getattr(part, "name", repr(part)))
 
     return f"`{TypeWriter(name).write(ty)}`"
 

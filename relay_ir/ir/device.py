@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from relay2relax.core.words import check_scope
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
@@ -41,6 +43,9 @@ class VirtualDevice:
     device_id: int = -1
     target: Target | None = None
     memory_scope: str = ""
+
+    def __post_init__(self) -> None:
+        check_scope(self.memory_scope)
 
     def __str__(self) -> str:
         known = {

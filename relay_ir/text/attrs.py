@@ -9,6 +9,7 @@ from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import reading
+from relay2relax.core.words import Code, code, comma, numeral, quoted_for_relay, truth, vouched
 from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_op
@@ -17,8 +18,9 @@ from relay2relax.relay_ir.compat.older_calls import Modern, form_of_call, has_ol
 from relay2relax.relay_ir.ir.device import VirtualDevice
 from relay2relax.relay_ir.ir.expr import Call, Expr, Op, OpaqueAttrs
 from relay2relax.relay_ir.text.lexer import Lexer
-from relay2relax.relay_ir.text.literals import format_double, format_scalar, quote, unquote
+from relay2relax.relay_ir.text.literals import format_double, format_scalar, unquote
 from relay2relax.relay_ir.text.metadata import MetadataReader
+from relay2relax.relay_ir.text.names import attribute_key
 from relay2relax.relay_ir.text.types import number, sequence
 from relay2relax.tir.ir.expr import AnyExtent, FloatImm, IntImm, StringImm
 
@@ -232,12 +234,12 @@ class AttributeWriter:
     Where no metadata is shown, a device is described in place, unless a target belongs to it.
     """
 
-    def __init__(self, refer: Callable[[object], str], exact_floats: bool, show_meta_data: bool = True) -> None:
+    def __init__(self, refer: Callable[[object], Code], exact_floats: bool, show_meta_data: bool = True) -> None:
         self._refer = refer
         self._exact = exact_floats
         self._show_meta_data = show_meta_data
 
-    def of_call(self, call: Call, record: OpDef | None, show_meta_data: bool) -> list[str]:
+    def of_call(self, call: Call, record: OpDef | None, show_meta_data: bool) -> list[Code]:
         """Return the attributes of a call as arguments."""
         attrs = call.attrs
         if isinstance(attrs, NoAttrs):
@@ -247,21 +249,21 @@ class AttributeWriter:
         if is_operator and not declared and show_meta_data:
             return [self._refer(attrs)]
         if isinstance(attrs, OpaqueAttrs):
-            found = [f"{key}={self.value(value)}" for key, value in attrs.fields]
+            found = [code("{}={}", attribute_key(key), self.value(value)) for key, value in attrs.fields]
         else:
             found = list(self._differing(attrs))
         if not is_operator:
             key = attrs.type_key if isinstance(attrs, OpaqueAttrs) else attrs_key(type(attrs))
-            found.append(f"{TYPE_KEY}={quote(key)}")
+            found.append(code("{}={}", attribute_key(TYPE_KEY), quoted_for_relay(key)))
         return found
 
-    def _differing(self, attrs: object) -> Iterator[str]:
+    def _differing(self, attrs: object) -> Iterator[Code]:
         """Yield the fields that have no default or differ from it."""
         cls: type = type(attrs)
         for field in attr_fields(cls):
             value = getattr(attrs, field.name)
             if field.required or not self._same(value, field.default):
-                yield f"{field.name}={self._field(field.kind, value)}"
+                yield code("{}={}", attribute_key(field.name), self._field(field.kind, value))
 
     def _same(self, value: object, default: object) -> bool:
         # TVM takes floats for equal within 1e-9: files hold 0.00001 as a float32 that became a
@@ -270,38 +272,38 @@ class AttributeWriter:
             return value == default or abs(value - default) < 1e-9
         return bool(value == default)
 
-    def _field(self, kind: str, value: Any) -> str:
+    def _field(self, kind: str, value: Any) -> Code:
         if kind == "double" and value is not None:
             return format_double(float(value), self._exact)
         if kind.startswith("Map<"):
             return self._refer(dict(value))
         if kind == "DataType" and value == "":
-            return '"void"'
+            return quoted_for_relay("void")
         return self.value(value)
 
-    def of_function(self, attrs: Mapping[str, object]) -> list[str]:
+    def of_function(self, attrs: Mapping[str, object]) -> list[Code]:
         """Return the attributes of a function as they stand after its parameters."""
-        return [f"{key}={self.value(value)}" for key, value in attrs.items()]
+        return [code("{}={}", attribute_key(key), self.value(value)) for key, value in attrs.items()]
 
-    def value(self, value: object) -> str:
+    def value(self, value: object) -> Code:
         """Return the text of an attribute value."""
         match value:
             case None:
-                return "None"
+                return code("None")
             case BoxInt() | GlobalFunction():
                 return self._refer(value)
             case bool():
-                return str(value)
+                return truth(value)
             case int():
-                return str(value)
+                return numeral(str(int(value)))
             case float():
                 return format_double(value, self._exact)
             case str():
-                return quote(value)
+                return quoted_for_relay(value)
             case tuple() | list():
-                return f"[{', '.join(map(self.value, value))}]"
+                return code("[{}]", comma(map(self.value, value)))
             case AnyExtent():
-                return "?"
+                return code("?")
             case IntImm(number, dtype) if dtype != "bool":
                 return format_scalar(number, dtype)
             case FloatImm(real, "float32") if self._exact:
@@ -309,7 +311,7 @@ class AttributeWriter:
             case FloatImm(real, dtype):
                 return format_scalar(real, dtype, self._exact)
             case StringImm(text):
-                return quote(text)
+                return quoted_for_relay(text)
             case VirtualDevice(target=None) if not self._show_meta_data:
-                return str(value)
+                return vouched(str(value))  # numbers and a checked scope
         return self._refer(value)

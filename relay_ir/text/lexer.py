@@ -22,21 +22,21 @@ _COMMENT = r"/\*[^*/]*(?:(?:\*(?!/)[\s\S]|/(?!\*))[^*/]*)*\*/"
 # A comment reaches to the end of its line: were it to end before, a row of slashes could be read in
 # 2^n ways.
 BLANK = rf"(?:[ \t\n]|\r\n|//[^\n]*(?=\n|\Z)|{_COMMENT})*"
-_WORD = r"[A-Za-z_][A-Za-z0-9_/]*"
+WORD = r"[A-Za-z_][A-Za-z0-9_/]*"
 # The characters of an importer's name go on past a dot, colon or dash only where another part
 # follows.
-_NAME = r"(?:[^\W\d]|/(?![/*]))(?:[\w/]|[.\-#$~|^&'](?=[\w/])|::(?=\w)|:(?=\d))*"
+NAME = r"(?:[^\W\d]|/(?![/*]))(?:[\w/]|[.\-#$~|^&'](?=[\w/])|::(?=\w)|:(?=\d))*"
 
 _TOKEN = re.compile(
     rf"""{BLANK}(?:
     (?P<mark>=>|==|!=|<=|>=|->|:=|\^|[()\[\]{{}},.;:+*/<>=?]|-(?!-*(?:\d|(?:inf|nan)f)))
   | (?P<graph>%\d+)
-  | (?P<local>%{_NAME})
+  | (?P<local>%{NAME})
   | (?P<number>-*(?:\d[\d.eE+\-]*(?:[fi][\d.eE+\-]*)?|(?:inf|nan)f(?:16|32|64)?(?!\w)))
   | (?P<meta>meta\[[^\]\n]*\]\[\d{{1,9}}\])
   | (?P<metadata>\#\[\s*metadata\s*\]|METADATA:)
-  | (?P<name>match\?|{_WORD}(?:\.{_WORD})*)
-  | (?P<global>@{_NAME})
+  | (?P<name>match\?|{WORD}(?:\.{WORD})*)
+  | (?P<global>@{NAME})
   | (?P<string>"(?:[^"\\]|\\[\s\S])*")
   | (?P<version>\#\[\s*version\s*=\s*"[^"\n]*"\s*\])
   | (?P<end>\Z)
@@ -49,7 +49,7 @@ _TOKEN = re.compile(
 _METADATA = re.compile(r"^(?:#\[\s*metadata\s*\]|METADATA:|/\* meta data \*/)", re.MULTILINE)
 _PLACE = re.compile(r"(.*):(-?\d{1,9}):(-?\d{1,9})", re.DOTALL)
 _IN_COMMENT = re.compile(r"\*/|/\*|\*[\s\S]|\Z")
-_STRICT = re.compile(_WORD)
+_STRICT = re.compile(WORD)
 
 # Levels of nesting that are read; each takes up to six calls of Python's thousand.
 MAX_DEPTH = 100

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from functools import lru_cache
 
 import numpy as np
 
 from relay2relax.core.dtype import is_float
 from relay2relax.core.source import to_bytes, to_text
+from relay2relax.core.words import Code, matching, truth
 
 Scalar = tuple[int | float | bool, str]
 
@@ -26,6 +26,8 @@ SUFFIXES = {
 
 _INTEGER = re.compile(r"(-*)(\d+)(?:i(16|32|64)?)?\Z")
 _FLOAT = re.compile(r"(-*)(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf|nan)f(16|32|64)?\Z")
+# A literal as it is written.
+_LITERAL = re.compile(r"-?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|inf|nan)(?:i16|i64|f16|f64|f)?")
 _UNMARKED = re.compile(r"-*\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\Z")
 # The least values that round to infinity.
 _TOO_LARGE = {16: 65520.0, 32: 3.4028235677973366e38, 64: math.inf}
@@ -76,28 +78,32 @@ def format_float(value: float, digits: int = 6) -> str:
     return f"{value:.{digits}g}"
 
 
-def format_scalar(value: int | float | bool, dtype: str, exact: bool = False) -> str:
+def format_scalar(value: int | float | bool, dtype: str, exact: bool = False) -> Code:
     """Return the literal of ``value``; floats have the 6 digits of TVM, with ``exact`` as many as
     they need.
     """
     if dtype == "bool":
-        return "True" if value else "False"
+        return truth(value)
     if is_float(dtype):
-        return _digits(float(value), dtype, exact) + SUFFIXES[dtype]
-    return f"{int(value)}{SUFFIXES.get(dtype, '')}"
+        return _literal(_digits(float(value), dtype, exact) + SUFFIXES[dtype])
+    return _literal(f"{int(value)}{SUFFIXES.get(dtype, '')}")
 
 
-def format_double(value: float, exact: bool = False) -> str:
+def format_double(value: float, exact: bool = False) -> Code:
     """Return an attribute of C++ type ``double``, which TVM writes like a float32.
 
     With ``exact`` a value that is not a float32 is marked as a float64, since TVM's reader rounds
     what is not.
     """
     if not exact:
-        return format_float(value) + "f"
+        return _literal(format_float(value) + "f")
     with np.errstate(over="ignore"):
         is_float32 = float(np.float32(value)) == value
-    return _digits(value, "float64", True) + ("f" if is_float32 else "f64")
+    return _literal(_digits(value, "float64", True) + ("f" if is_float32 else "f64"))
+
+
+def _literal(text: str) -> Code:
+    return matching(text, _LITERAL, "a number")
 
 
 def _digits(value: float, dtype: str, exact: bool) -> str:
@@ -113,29 +119,12 @@ def _digits(value: float, dtype: str, exact: bool) -> str:
         )
 
 
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\t": "\\t", "\r": "\\r", "\n": "\\n"}
-_UNSAFE = re.compile(r'["\\\x00-\x1f\x7f]|[^\x00-\x7f]')
 _ESCAPED = re.compile(r'\\(?:(["\\trn])|x([0-9A-F]{2}))')
 _PLAIN = {'"': b'"', "\\": b"\\", "t": b"\t", "r": b"\r", "n": b"\n"}
 
 
-@lru_cache(maxsize=4096)
-def quote(text: str) -> str:
-    """Return ``text`` as a string literal, escaped as TVM escapes it (other bytes as ``\\xHH`` of
-    UTF-8).
-    """
-    return '"' + _UNSAFE.sub(_escape, text) + '"'
-
-
-def _escape(found: re.Match[str]) -> str:
-    char = found[0]
-    if char in _ESCAPES:
-        return _ESCAPES[char]
-    return "".join(f"\\x{byte:02X}" for byte in to_bytes(char))
-
-
 def unquote(literal: str) -> str:
-    """Return the text of a string literal; what :func:`quote` escaped is undone.
+    """Return the text of a string literal; what :func:`quoted_for_relay` escaped is undone.
 
     TVM's own reader keeps escapes as they are, and so changes what its writer wrote; we read what
     was meant.

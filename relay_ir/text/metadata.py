@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from relay2relax.core.errors import LimitError, Relay2RelaxError
 from relay2relax.core.errors.table import reading
 from relay2relax.core.script_source import counted
+from relay2relax.core.words import Code, code, vouched
 from relay2relax.relay_ir.ir.expr import Expr
 from relay2relax.relay_ir.ir.types import Type
 from relay2relax.relay_ir.text.lexer import Lexer, metadata_offsets
+from relay2relax.relay_ir.text.names import object_key
 
-OMITTED = (
+OMITTED = code(
     "/* For debugging purposes the metadata section has been omitted.\n"
     " * If you would like to see the full metadata section you can set the \n"
     " * option to `True` when invoking `astext`. \n"
@@ -82,9 +84,9 @@ class MetadataWriter:
 
     def __init__(self) -> None:
         self.table: dict[str, list[object]] = {}
-        self._names: dict[int, str] = {}
+        self._names: dict[int, Code] = {}
 
-    def refer(self, value: object) -> str:
+    def refer(self, value: object) -> Code:
         """Return ``meta[key][index]`` for ``value``; the same object has the same name."""
         name = self._names.get(id(value))
         if name is None:
@@ -92,19 +94,19 @@ class MetadataWriter:
 
             key = type_key(value)
             objects = self.table.setdefault(key, [])
-            name = self._names[id(value)] = f"meta[{key}][{len(objects)}]"
+            name = self._names[id(value)] = code("meta[{}][{}]", object_key(key), len(objects))
             objects.append(value)  # also keeps the object alive, so that its id stays its own
         return name
 
-    def section(self, show: bool, types: Mapping[Expr, Type]) -> str:
+    def section(self, show: bool, types: Mapping[Expr, Type]) -> Code:
         """Return what stands after the program: nothing, the section, or the remark that it was
         left out.
         """
         if not self.table:
-            return ""
+            return code("")
         if not show:
-            return f"\n{OMITTED}"
+            return code("\n{}", OMITTED)
         from relay2relax.relay_ir.json.writer import encode_metadata
 
         # TVM collects the kinds in a hash map, which as a rule gives them back last one first.
-        return "\n#[metadata]\n" + encode_metadata(dict(reversed(self.table.items())), types)
+        return code("\n#[metadata]\n{}", vouched(encode_metadata(dict(reversed(self.table.items())), types)))

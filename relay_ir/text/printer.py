@@ -19,6 +19,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import of_array
 from relay2relax.core.source import SequentialSpan, Span
 from relay2relax.core.walk import post_order
+from relay2relax.core.words import Code, Identifier, block, code, comma, in_comment, numbered, vouched
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.ir.expr import (
     Call,
@@ -49,13 +50,14 @@ from relay2relax.relay_ir.ir.types import FuncType, TensorType, Type
 from relay2relax.relay_ir.text.attrs import AttributeWriter
 from relay2relax.relay_ir.text.literals import SUFFIXES, format_scalar
 from relay2relax.relay_ir.text.metadata import MetadataWriter
+from relay2relax.relay_ir.text.names import dotted_name, global_name, local_hint
 from relay2relax.relay_ir.text.types import TypeWriter
 
-HEADER = '#[version = "0.0.5"]\n'
+HEADER = code('#[version = "0.0.5"]\n')
 
 # Lines of text; a list among them is a block, which is indented.
-Lines: TypeAlias = list[Union[str, "Lines"]]
-Doc: TypeAlias = Union[str, Lines]
+Lines: TypeAlias = list[Union[Code, "Lines"]]
+Doc: TypeAlias = Union[Code, Lines]
 Visit: TypeAlias = Generator["Visit", Any, Any]
 
 _ATOMS = (GlobalVar, Constant, Op, Var, Constructor)
@@ -71,7 +73,7 @@ def print_module(
     *,
     exact_floats: bool = False,
     header: bool = True,
-) -> str:
+) -> Code:
     """Return ``mod`` as text.
 
     Types that inference found and spans are shown as comments; with ``annotate``, what it returns
@@ -82,8 +84,9 @@ def print_module(
     """
     mod.refuse_opaque("Relay's text cannot express it; save_json can")
     printer = _Printer(mod.types, show_meta_data, annotate, exact_floats)
-    text = "\n".join(printer.items(mod))
-    return (HEADER if header else "") + text + printer.metadata.section(show_meta_data, printer.types)
+    text = block(printer.items(mod))
+    head = HEADER if header else code("")
+    return code("{}{}{}", head, text, printer.metadata.section(show_meta_data, printer.types))
 
 
 @collection_paused()
@@ -95,7 +98,7 @@ def print_expr(
     types: Mapping[Expr, Type] | None = None,
     exact_floats: bool = False,
     header: bool = False,
-) -> str:
+) -> Code:
     """Return ``expr`` as text.
 
     Variables that nothing binds are declared first, as ``free_var %x: …;``.
@@ -104,44 +107,45 @@ def print_expr(
     """
     printer = _Printer(types or {}, show_meta_data, annotate, exact_floats)
     text = printer.expression(expr)
-    return (HEADER if header else "") + text + printer.metadata.section(show_meta_data, printer.types)
+    head = HEADER if header else code("")
+    return code("{}{}{}", head, text, printer.metadata.section(show_meta_data, printer.types))
 
 
-def render(lines: Lines) -> str:
+def render(lines: Lines) -> Code:
     """Return lines and blocks as text, blocks indented by two more spaces than what they stand
     in.
     """
-    found: list[str] = []
-    stack: list[tuple[Iterable[str | Lines], str]] = [(iter(lines), "")]
+    found: list[Code] = []
+    stack: list[tuple[Iterable[Code | Lines], Code]] = [(iter(lines), code(""))]
     while stack:
         rest, indent = stack[-1]
         for line in rest:
             if isinstance(line, str):
-                found.append(indent + line)
+                found.append(code("{}{}", indent, line))
             else:
-                stack.append((iter(line), indent + "  "))
+                stack.append((iter(line), code("{}  ", indent)))
                 break
         else:
             stack.pop()
-    return "\n".join(found)
+    return block(found)
 
 
-def _wrap(before: str, doc: Doc, after: str) -> Lines:
+def _wrap(before: Code, doc: Doc, after: Code) -> Lines:
     """Return the lines of ``doc`` with text before the first and after the last of them."""
     if isinstance(doc, str):
-        return [before + doc + after]
+        return [code("{}{}{}", before, doc, after)]
     first, last = doc[0], doc[-1]
     assert isinstance(first, str)
     assert isinstance(last, str)
     if len(doc) == 1:
-        return [before + first + after]
-    return [before + first, *doc[1:-1], last + after]
+        return [code("{}{}{}", before, first, after)]
+    return [code("{}{}", before, first), *doc[1:-1], code("{}{}", last, after)]
 
 
-def _append(doc: Doc, text: str) -> Doc:
+def _append(doc: Doc, text: Code) -> Doc:
     if isinstance(doc, str):
-        return doc + text
-    return _wrap("", doc, text) if text else doc
+        return code("{}{}", doc, text)
+    return _wrap(code(""), doc, text) if text else doc
 
 
 def _drive(visit: Visit) -> Any:
@@ -192,7 +196,7 @@ class _Printer:
         self.type_writer = TypeWriter(self.metadata.refer)
         self.attributes = AttributeWriter(self.metadata.refer, exact_floats, show_meta_data)
         self.texts: dict[Expr, Doc] = {}  # how an expression is written where it is used
-        self.free: dict[Var, str] = {}  # declarations of variables that nothing binds
+        self.free: dict[Var, Code] = {}  # declarations of variables that nothing binds
         self.bound: set[Expr] = set()  # expressions that have a line of their own
         self.commented: set[Expr] = set()
         self.names: dict[str, int] = {}
@@ -203,18 +207,18 @@ class _Printer:
 
     # --- modules ---
 
-    def items(self, mod: IRModule) -> Iterable[str]:
+    def items(self, mod: IRModule) -> Iterable[Code]:
         """Yield the text of each definition, types first, both by name."""
         for data in sorted(mod.type_definitions.values(), key=lambda one: one.header.name):
-            yield render(self._type_definition(data)) + "\n"
+            yield code("{}\n", render(self._type_definition(data)))
         for var, function in sorted(mod.functions.items(), key=lambda one: one[0].name):
             self._survey(function)
-            lines = _drive(self._function(f"def @{var.name}", function))
+            lines = _drive(self._function(code("def @{}", global_name(var.name)), function))
             if self.annotate is not None:
-                lines = _append(lines, self.annotate(function))
-            yield render(lines) + "\n"
+                lines = _append(lines, vouched(self.annotate(function)))
+            yield code("{}\n", render(lines))
 
-    def expression(self, expr: Expr) -> str:
+    def expression(self, expr: Expr) -> Code:
         """Return the text of an expression and the lines it needs."""
         self._survey(expr)
         return render(_drive(self._scope(expr)))
@@ -237,63 +241,65 @@ class _Printer:
         self.uses, self.binders_typed = uses, complete
 
     def _type_definition(self, data: TypeData) -> Lines:
-        variables = f"[{', '.join(var.name for var in data.type_vars)}]" if data.type_vars else ""
+        variables = code("[{}]", comma(dotted_name(var.name) for var in data.type_vars)) if data.type_vars else code("")
         constructors: Lines = []
         for one in data.constructors:
-            inputs = f"({', '.join(map(self.type_writer.write, one.inputs))})" if one.inputs else ""
+            inputs = code("({})", comma(map(self.type_writer.write, one.inputs))) if one.inputs else code("")
             # TVM keeps this text for the constructor itself, wherever it is used as a function;
             # inference copies it.
-            self.texts[one] = one.name if one in self.types else f"{one.name}{inputs}"
-            constructors.append(f"{one.name}{inputs},")
-        return [f"type {data.header.name}{variables} {{", constructors or [""], "}"]
+            name = dotted_name(one.name)
+            self.texts[one] = name if one in self.types else code("{}{}", name, inputs)
+            constructors.append(code("{}{},", name, inputs))
+        return [code("type {}{} {{", dotted_name(data.header.name), variables), constructors or [code("")], code("}}")]
 
     # --- binders and comments ---
 
-    def _binder(self, var: Var) -> str:
+    def _binder(self, var: Var) -> Code:
         """Return how a variable is written where it is bound, and give it its name."""
         if var in self.texts:
-            return f"{self.texts[var]}-malformed-ir"
-        hint = var.name if var.name[:1].isascii() and var.name[:1].isalpha() else f"v{var.name}"
-        name = "%" + self._unique(hint)
+            known = self.texts[var]
+            assert isinstance(known, str)  # a variable is an atom
+            return code("{}-malformed-ir", known)
+        name = code("%{}", self._unique(local_hint(var.name)))
         self.texts[var] = name
         parts = [name]
         if var.virtual_device is not None:
-            parts.append(f" {{virtual_device={self.attributes.value(var.virtual_device)}}}")
+            parts.append(code(" {{virtual_device={}}}", self.attributes.value(var.virtual_device)))
         annotation = var.type_annotation
         if self.binders_typed:
             # Inference may have changed what was declared: `(2)` becomes `(?)` where it meets one.
             annotation = self.types.get(var, annotation)
         if annotation is not None:
-            parts.append(f": {self.type_writer.write(annotation)}")
+            parts.append(code(": {}", self.type_writer.write(annotation)))
         if self.annotate is None:
             parts.append(self._comment(var))
-        return "".join(parts)
+        return comma(parts, "")
 
-    def _unique(self, hint: str) -> str:
+    def _unique(self, hint: Identifier) -> Identifier:
         name = hint
         if hint in self.names:
             while name in self.names:
                 self.names[hint] += 1
-                name = f"{hint}{self.names[hint]}"
+                name = numbered(hint, self.names[hint])
         self.names[name] = 0
         return name
 
-    def _comment(self, expr: Expr) -> str:
+    def _comment(self, expr: Expr) -> Code:
         """Return what follows an expression, once: its type and span, or what the caller says of
         it.
         """
         if expr in self.commented:
-            return ""
+            return code("")
         self.commented.add(expr)
         if self.annotate is not None:
-            return self.annotate(expr)
+            return vouched(self.annotate(expr))
         if not isinstance(expr, _COMMENTED):
-            return ""
+            return code("")
         ty, span = self.types.get(expr), expr.span
         if ty is None and span is None:
-            return ""
-        shown = f" ty={self.type_writer.write(ty)}" if ty is not None else ""
-        return f" /*{shown} {_span(span)} */" if span is not None else f" /*{shown} */"
+            return code("")
+        shown = code(" ty={}", self.type_writer.write(ty)) if ty is not None else code("")
+        return code(" /*{} {} */", shown, _span(span)) if span is not None else code(" /*{} */", shown)
 
     # --- expressions ---
 
@@ -302,10 +308,10 @@ class _Printer:
         outer, self.lines = self.lines, []
         doc = yield self._print(expr, True)
         lines = self.lines
-        if isinstance(doc, str):
-            lines.append(doc)
-        else:
+        if isinstance(doc, list):
             lines.extend(doc)
+        else:
+            lines.append(doc)
         self.lines = outer
         return lines
 
@@ -325,7 +331,7 @@ class _Printer:
             if expr not in self.bound:
                 self.bound.add(expr)
                 if expr in self.free:
-                    self.lines.append(f"free_var {self.free[expr]};")
+                    self.lines.append(code("free_var {};", self.free[expr]))
             return doc
         if expr in self.bound:
             return doc
@@ -333,13 +339,13 @@ class _Printer:
             doc = self.texts[expr] = _append(doc, self._comment(expr))
             return doc
         if isinstance(expr, Let):
-            doc = ["(", doc if isinstance(doc, list) else [doc], ")"]
+            doc = [code("("), doc if isinstance(doc, list) else [doc], code(")")]
         doc = _append(doc, self._comment(expr))
-        name = f"%{self.temporaries}"
+        name = code("%{}", self.temporaries)
         self.temporaries += 1
         self.texts[expr] = name
         self.bound.add(expr)
-        self.lines.extend(_wrap(f"{name} = ", doc, ";"))
+        self.lines.extend(_wrap(code("{} = ", name), doc, code(";")))
         return name
 
     def _visit(self, root: Expr) -> Visit:
@@ -360,18 +366,18 @@ class _Printer:
                     case Call():
                         texts[expr] = self._call(expr)
                     case Tuple(fields):
-                        inner = ", ".join([self._operand(field) for field in fields])
-                        texts[expr] = f"({inner},)" if len(fields) == 1 else f"({inner})"
+                        inner = comma([self._operand(field) for field in fields])
+                        texts[expr] = code("({},)", inner) if len(fields) == 1 else code("({})", inner)
                     case TupleGetItem(value, index):
-                        texts[expr] = f"{self._operand(value)}.{index}"
+                        texts[expr] = code("{}.{}", self._operand(value), index)
                     case Var():
                         self.free[expr] = self._binder(expr)
                     case Constant():
                         texts[expr] = self._constant(expr)
                     case GlobalVar(name):
-                        texts[expr] = f"@{name}"
+                        texts[expr] = code("@{}", global_name(name))
                     case Op(name) | Constructor(name):
-                        texts[expr] = name
+                        texts[expr] = dotted_name(name)
                     case _:
                         texts[expr] = yield self._nested(expr)
 
@@ -379,7 +385,7 @@ class _Printer:
         """Return the generator that writes an expression which has scopes or is not dataflow."""
         match expr:
             case Function():
-                return self._function("fn ", expr)
+                return self._function(code("fn "), expr)
             case Let():
                 return self._let(expr)
             case If():
@@ -387,39 +393,43 @@ class _Printer:
             case Match():
                 return self._match(expr)
             case RefCreate(value):
-                return self._reference("ref", value)
+                return self._reference(code("ref"), value)
             case RefRead(ref):
-                return self._reference("ref_read", ref)
+                return self._reference(code("ref_read"), ref)
             case RefWrite(ref, value):
-                return self._reference("ref_write", ref, value)
+                return self._reference(code("ref_write"), ref, value)
         raise TypeError(f"not a Relay expression: {expr!r}")
 
-    def _operand(self, expr: Expr) -> str:
+    def _operand(self, expr: Expr) -> Code:
         text = self._use(expr, False)
         assert isinstance(text, str)  # an operand is an atom or has a line of its own
         return text
 
-    def _call(self, call: Call) -> str:
+    def _call(self, call: Call) -> Code:
         args = [self._operand(arg) for arg in call.args]
         op = call.op
         record = relay_op(op.name) if isinstance(op, Op) else None
         args += self.attributes.of_call(call, record, self.show_meta_data)
         if isinstance(op, Constructor):
-            return f"{op.name}({', '.join(args)})" if op.inputs else op.name
-        return f"{self._operand(op)}({', '.join(args)})"
+            return code("{}({})", dotted_name(op.name), comma(args)) if op.inputs else dotted_name(op.name)
+        return code("{}({})", self._operand(op), comma(args))
 
-    def _constant(self, expr: Constant) -> str:
+    def _constant(self, expr: Constant) -> Code:
         dtype = of_array(expr.data)
         if expr.data.ndim == 0 and (dtype in SUFFIXES or dtype == "bool"):
             return format_scalar(expr.data.item(), dtype, self.exact_floats)
         return self.metadata.refer(expr)
 
-    def _function(self, prefix: str, function: Function) -> Visit:
-        variables = f"[{', '.join(var.name for var in function.type_params)}]" if function.type_params else ""
+    def _function(self, prefix: Code, function: Function) -> Visit:
+        variables = (
+            code("[{}]", comma(dotted_name(var.name) for var in function.type_params))
+            if function.type_params
+            else code("")
+        )
         params = [self._binder(param) for param in function.params]
         params += self.attributes.of_function(function.attrs)
         if function.virtual_device is not None:
-            params.append(f"virtual_device={self.attributes.value(function.virtual_device)}")
+            params.append(code("virtual_device={}", self.attributes.value(function.virtual_device)))
         ret_type = function.ret_type
         if self.binders_typed:
             inferred = self.types.get(function)
@@ -427,9 +437,9 @@ class _Printer:
             if isinstance(inferred, FuncType):
                 # A function type keeps extents in the width they are written in.
                 ret_type = result_type if isinstance(result_type, TensorType) else inferred.ret_type
-        result = f"-> {self.type_writer.write(ret_type)} " if ret_type is not None else ""
+        result = code("-> {} ", self.type_writer.write(ret_type)) if ret_type is not None else code("")
         body = yield self._scope(function.body)
-        return [f"{prefix}{variables}({', '.join(params)}) {result}{{", body, "}"]
+        return [code("{}{}({}) {}{{", prefix, variables, comma(params), result), body, code("}}")]
 
     def _let(self, let: Let) -> Visit:
         """Return the lines of a chain of lets.
@@ -439,9 +449,9 @@ class _Printer:
         outer, lines = self.lines, []
         rest: Expr = let
         while isinstance(rest, Let):
-            head = f"let {self._binder(rest.var)} = "
+            head = code("let {} = ", self._binder(rest.var))
             value = yield self._print(rest.value, True)
-            lines.extend(_wrap(head, value, ";"))
+            lines.extend(_wrap(head, value, code(";")))
             self.lines = lines
             rest = rest.body
         lines.extend((yield self._scope(rest)))
@@ -452,38 +462,43 @@ class _Printer:
         condition = yield self._print(expr.condition, False)
         then = yield self._scope(expr.true_branch)
         otherwise = yield self._scope(expr.false_branch)
-        return [f"if ({condition}) {{", then, "} else {", otherwise, "}"]
+        return [code("if ({}) {{", condition), then, code("}} else {{"), otherwise, code("}}")]
 
     def _match(self, expr: Match) -> Visit:
         data = yield self._print(expr.data, False)
         clauses: Lines = []
         for clause in expr.clauses:
-            head = f"{self._pattern(clause.lhs)} => {{"
-            clauses += [head, (yield self._scope(clause.rhs)), "},"]
-        return [f"match{'' if expr.complete else '?'} ({data}) {{", clauses or [""], "}"]
+            head = code("{} => {{", self._pattern(clause.lhs))
+            clauses += [head, (yield self._scope(clause.rhs)), code("}},")]
+        return [
+            code("match{} ({}) {{", code("") if expr.complete else code("?"), data),
+            clauses or [code("")],
+            code("}}"),
+        ]
 
-    def _reference(self, word: str, *args: Expr) -> Visit:
-        texts: list[str] = []
+    def _reference(self, word: Code, *args: Expr) -> Visit:
+        texts: list[Code] = []
         for arg in args:
             text = yield self._print(arg, False)
             texts.append(text)
-        return f"{word}({', '.join(texts)})"
+        return code("{}({})", word, comma(texts))
 
-    def _pattern(self, pattern: Pattern) -> str:
+    def _pattern(self, pattern: Pattern) -> Code:
         match pattern:
             case PatternWildcard():
-                return "_"
+                return code("_")
             case PatternVar(var):
                 return self._binder(var)
             case PatternConstructor(constructor, patterns):
-                inner = ", ".join([self._pattern(one) for one in patterns])
-                return f"{constructor.name}({inner})" if patterns else constructor.name
+                inner = comma([self._pattern(one) for one in patterns])
+                name = dotted_name(constructor.name)
+                return code("{}({})", name, inner) if patterns else name
             case PatternTuple(patterns):
-                inner = ", ".join([self._pattern(one) for one in patterns])
-                return f"({inner},)" if len(patterns) == 1 else f"({inner})"
+                inner = comma([self._pattern(one) for one in patterns])
+                return code("({},)", inner) if len(patterns) == 1 else code("({})", inner)
 
 
-def _span(span: Span) -> str:
+def _span(span: Span) -> Code:
     if isinstance(span, SequentialSpan):
-        return f"[ {', '.join(map(_span, span.spans))} ]"
-    return f"span={span}"
+        return code("[ {} ]", comma(map(_span, span.spans)))
+    return code("span={}", in_comment(str(span)))

@@ -8,6 +8,7 @@ from typing import TypeVar as TypeParameter
 
 from relay2relax.core.dtype import DTypeError, dtype_help, to_code
 from relay2relax.core.errors.table import reading
+from relay2relax.core.words import Code, code, comma, numeral
 from relay2relax.relay_ir.ir.types import (
     FuncType,
     GlobalTypeVar,
@@ -23,6 +24,7 @@ from relay2relax.relay_ir.json.scalars import is_extent
 from relay2relax.relay_ir.text.lexer import Lexer
 from relay2relax.relay_ir.text.literals import MalformedNumber, format_scalar, read_number
 from relay2relax.relay_ir.text.metadata import MetadataReader
+from relay2relax.relay_ir.text.names import dotted_name, dtype_name
 from relay2relax.tir.extent import ANY, Extent
 from relay2relax.tir.ir.expr import AnyExtent, IntImm
 
@@ -261,11 +263,11 @@ def number(lexer: Lexer, stated: str = "") -> tuple[int | float | bool, str]:
 class TypeWriter:
     """Writes types; texts of types are kept, since a program repeats few of them often."""
 
-    def __init__(self, refer: Callable[[object], str]) -> None:
+    def __init__(self, refer: Callable[[object], Code]) -> None:
         self._refer = refer
-        self._texts: dict[Type, str] = {}
+        self._texts: dict[Type, Code] = {}
 
-    def write(self, ty: Type) -> str:
+    def write(self, ty: Type) -> Code:
         """Return the text of a type."""
         text = self._texts.get(ty)
         if text is None:
@@ -274,32 +276,32 @@ class TypeWriter:
                 self._texts[ty] = text
         return text
 
-    def _write(self, ty: Type) -> str:
+    def _write(self, ty: Type) -> Code:
         match ty:
             case TensorType((), dtype):
-                return dtype
+                return dtype_name(dtype)
             case TensorType(shape, dtype):
-                return f"Tensor[({', '.join(map(self.extent, shape))}), {dtype}]"
+                return code("Tensor[({}), {}]", comma(map(self.extent, shape)), dtype_name(dtype))
             case TupleType(fields):
-                inner = ", ".join(map(self.write, fields))
-                return f"({inner},)" if len(fields) == 1 else f"({inner})"
+                inner = comma(map(self.write, fields))
+                return code("({},)", inner) if len(fields) == 1 else code("({})", inner)
             case FuncType(arg_types, ret_type, type_params):
-                variables = f"[{', '.join(map(self.write, type_params))}]" if type_params else ""
-                return f"fn {variables}({', '.join(map(self.write, arg_types))}) -> {self.write(ret_type)}"
+                variables = code("[{}]", comma(map(self.write, type_params))) if type_params else code("")
+                return code("fn {}({}) -> {}", variables, comma(map(self.write, arg_types)), self.write(ret_type))
             case RefType(value):
-                return f"ref({self.write(value)})"
+                return code("ref({})", self.write(value))
             case TypeVar(name) | GlobalTypeVar(name):
-                return name
+                return dotted_name(name)
             case TypeCall(func, args):
-                return f"{self.write(func)}[{', '.join(map(self.write, args))}]"
+                return code("{}[{}]", self.write(func), comma(map(self.write, args)))
         return self._refer(ty)
 
-    def extent(self, extent: Extent) -> str:
+    def extent(self, extent: Extent) -> Code:
         """Return the text of a dimension."""
         if isinstance(extent, int):
-            return str(extent)
+            return numeral(str(extent))
         if isinstance(extent, AnyExtent):
-            return "?" if extent.written is None else self._refer(extent.written)
+            return code("?") if extent.written is None else self._refer(extent.written)
         if isinstance(extent, IntImm):
             return format_scalar(extent.value, extent.dtype)
         return self._refer(extent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from string import Template
 
@@ -11,6 +10,7 @@ from relay2relax.backends.c.codegen.program import size_text
 from relay2relax.backends.c.dtypes import HALF
 from relay2relax.backends.c.export.library import MARK_BYTES, Library, Tensor, padded_bytes
 from relay2relax.core.dtype import is_float, is_int, numpy_dtype
+from relay2relax.core.words import in_comment, quoted
 from relay2relax.relax_ir.ir.text import extent_text
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.arith.simplify import simplify
@@ -292,8 +292,7 @@ def _described(tensor: Tensor, library: Library) -> str:
     shape = ", ".join(extent_text(canonical(extent), names) for extent in tensor.shape)
     text = f"     {tensor.name}: {tensor.dtype} [{shape}]"
     if tensor.name != tensor.original:
-        # Nothing in a name may end the comment or begin another.
-        text += f", {json.dumps(tensor.original).replace('*', '.')} in the model"
+        text += f", {in_comment(quoted(tensor.original))} in the model"
     return text
 
 
