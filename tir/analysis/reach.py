@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from relay2relax.core import dtype as dt
+from relay2relax.tir.arith.evaluate import is_computed
 from relay2relax.tir.arith.simplify import Bounds, limits
-from relay2relax.tir.ir.expr import Binary, BinaryOp, Cast, IntImm, PrimExpr, Ramp, Var, binary, cast
+from relay2relax.tir.ir.expr import Binary, BinaryOp, Cast, IntImm, PrimExpr, Ramp, Select, Var, binary, cast
 
 # The smallest and the largest value, None where nothing is known.
 Ends: TypeAlias = "tuple[PrimExpr | None, PrimExpr | None]"
@@ -32,11 +33,11 @@ class Reach:
 
     def of(self, expr: PrimExpr) -> Ends:
         """Return the ends of ``expr``, an integer."""
+        if is_computed(expr, self.fixed):
+            return expr, expr
         match expr:
-            case IntImm():
-                return expr, expr
             case Var():
-                return (expr, expr) if expr in self.fixed else self.domains.get(expr, _UNKNOWN)
+                return self.domains.get(expr, _UNKNOWN)
             case Cast(dtype, value) if dtype in _INTEGERS and value.dtype in _INTEGERS:
                 low, high = self.of(value)
                 return _in(dtype, low), _in(dtype, high)
@@ -59,6 +60,9 @@ class Reach:
             case Binary("max", a, b):
                 (low, high), (other_low, other_high) = self.of(a), self.of(b)
                 return _either("max", low, other_low), _both("max", high, other_high)
+            case Select(condition, a, b) if is_computed(condition, self.fixed):
+                (low, high), (other_low, other_high) = self.of(a), self.of(b)
+                return _chosen(condition, low, other_low), _chosen(condition, high, other_high)
         return self.of_data(expr)
 
     def of_data(self, expr: PrimExpr) -> Ends:
@@ -129,6 +133,10 @@ def _in(dtype: str, end: PrimExpr | None) -> PrimExpr | None:
 
 def _both(op: BinaryOp, a: PrimExpr | None, b: PrimExpr | None) -> PrimExpr | None:
     return None if a is None or b is None else binary(op, a, b)
+
+
+def _chosen(condition: PrimExpr, a: PrimExpr | None, b: PrimExpr | None) -> PrimExpr | None:
+    return None if a is None or b is None else Select(condition, a, b)
 
 
 def _either(op: BinaryOp, a: PrimExpr | None, b: PrimExpr | None) -> PrimExpr | None:

@@ -264,7 +264,7 @@ class _Relations:
                     self.need(binary(">", extent, 0), buffer.name, dimension, IntImm(0, extent.dtype))
                 del self.claims[len(self.claims) - len(claims) :]
                 continue
-            ends = self.ends(simplify(one, self.bounds) if one.dtype in ("int32", "int64") else one)
+            ends = self.ends(one)
             if not self.holds(binary("<", one, extent)) and ends[1] is not None:
                 self.need(binary("<", ends[1], extent), buffer.name, dimension, ends[1])
             if not self.holds(binary(">=", one, 0)) and ends[0] is not None:
@@ -274,7 +274,10 @@ class _Relations:
     def ends(self, index: PrimExpr) -> Ends:
         """Return how far ``index`` goes where the conditions around hold."""
         reach = Reach(self.fixed, self.domains, self.bounds)
-        low, high = reach.of(index)
+        # What cancels out is gone from the simpler form; sometimes only the other one has ends.
+        low, high = reach.of(simplify(index, self.bounds))
+        first, last = reach.of(index)
+        low, high = first if low is None else low, last if high is None else high
         for condition, holds in self.claims:
             if not isinstance(condition, Binary) or condition.op not in _OPPOSITE:
                 continue

@@ -7,7 +7,7 @@ from typing import Any
 
 from relay2relax.core.errors import ExecutionError, mistake
 from relay2relax.core.errors.table import running
-from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Var
+from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Select, Var
 
 
 def _quotient(a: int, b: int) -> int:
@@ -52,6 +52,8 @@ def is_computed(expr: PrimExpr, known: Collection[Var]) -> bool:
             return op in _INTEGER and is_computed(a, known) and is_computed(b, known)
         case Cast(_, value):
             return value.dtype in ("int32", "int64") and is_computed(value, known)
+        case Select(condition, a, b):
+            return is_computed(condition, known) and is_computed(a, known) and is_computed(b, known)
     return False
 
 
@@ -71,6 +73,8 @@ def integer(expr: PrimExpr, values: Mapping[Var, int]) -> int:
             return int(_INTEGER[op](integer(a, values), integer(b, values)))
         case Cast(_, value):
             return integer(value, values)
+        case Select(condition, a, b):
+            return integer(a if integer(condition, values) else b, values)
     raise ExecutionError(f"{expr!r} is not an extent")
 
 
@@ -91,4 +95,8 @@ def extent_function(expr: PrimExpr, places: Mapping[Var, int]) -> Callable[[Sequ
             return lambda values: int(operation(left(values), right(values)))
         case Cast(_, inner):
             return extent_function(inner, places)
+        case Select(condition, a, b):
+            decides = extent_function(condition, places)
+            first, second = extent_function(a, places), extent_function(b, places)
+            return lambda values: first(values) if decides(values) else second(values)
     raise ExecutionError(f"{expr!r} is not an extent")
