@@ -49,6 +49,20 @@ def with_extent_checks(module: IRModule) -> IRModule:
     return _Checks(module).module()
 
 
+def asked_conditions(module: IRModule, name: str) -> tuple[PrimExpr, ...]:
+    """Return what the operators that the function ``name`` calls, PrimFuncs by now, ask of its
+    extents.
+    """
+    checks = _Checks(module)
+    found: dict[PrimExpr, None] = {}
+    for var, function in module.functions.items():
+        if var.name == name and isinstance(function, Function):
+            for binding in bindings(function.body):
+                if isinstance(binding.value, CallTIR):
+                    found.update(dict.fromkeys(condition for condition, _ in checks.conditions(binding.value)))
+    return tuple(found)
+
+
 class _Checks(Mutator):
     def __init__(self, mod: IRModule) -> None:
         super().__init__(mod)

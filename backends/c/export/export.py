@@ -22,6 +22,7 @@ from relay2relax.backends.c.export.library import MARK_BYTES, Block, Weights, c_
 from relay2relax.backends.c.export.sets import levels, set_name, sets_text
 from relay2relax.backends.c.export.text import header_text, library_text, main_text, makefile_text
 from relay2relax.backends.c.merge_calls import merge_blocks
+from relay2relax.backends.c.shape_checks import asked_conditions
 from relay2relax.backends.c.toolchain import Compiler, find_compiler
 from relay2relax.core.dtype import of_array
 from relay2relax.core.errors import UnsupportedError
@@ -73,7 +74,8 @@ def library_files(program: rx.IRModule, name: str, march: str = "native", checke
 
     name = c_name(name)
     sets = levels(march) if "," in march else ()
-    merged = merge_blocks(LegalizeOps()(program))
+    lowered = LegalizeOps()(program)
+    asked, merged = asked_conditions(lowered, "main"), merge_blocks(lowered)
     function = next((f for v, f in merged.module.functions.items() if v.name == "main"), None)
     if not isinstance(function, rx.Function):
         raise UnsupportedError("only a module with a Relax function `main` can be exported", kind=running.EXPORT)
@@ -91,7 +93,7 @@ def library_files(program: rx.IRModule, name: str, march: str = "native", checke
         for entry in entries.values():
             weights.keep([merged.constants[buffer] for buffer in entry.constants])
     described = {own: next(iter(entries.values()), None) for own, (_, entries) in made.items()}
-    parts = [describe(own, block, entry, merged.constants, weights) for own, entry in described.items()]
+    parts = [describe(own, block, entry, merged.constants, weights, asked) for own, entry in described.items()]
     weights.mark = _mark([unit.text for units, _ in made.values() for unit in units], weights)
     whole = replace(parts[0], name=name, sets=sets)
     texts = {"main.c": main_text(whole)}

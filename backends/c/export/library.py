@@ -21,6 +21,7 @@ from relay2relax.relax_ir.ir import expr as rx
 from relay2relax.relax_ir.ir.names import C_LIBRARY, NameSupply
 from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo
 from relay2relax.relax_ir.ir.visit import bindings
+from relay2relax.tir.arith.evaluate import is_computed
 from relay2relax.tir.extent import as_prim
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, Var
 from relay2relax.tir.ir.visit import variables
@@ -107,8 +108,8 @@ class Library:
 
     ``buffers`` are what the entry is called with, ``constants`` and ``sources`` the constants it
     reads on every call and ahead: C expressions. ``copies`` are results that are another result, an
-    input or a constant. ``sets`` are the instruction sets among which the library chooses, none
-    where it is made for one.
+    input or a constant. ``conditions`` on extents are looked at before anything is read. ``sets``
+    are the instruction sets among which the library chooses, none where it is made for one.
     """
 
     name: str
@@ -122,6 +123,7 @@ class Library:
     constants: tuple[str, ...]
     sources: tuple[str, ...]
     sets: tuple[str, ...] = ()
+    conditions: tuple[PrimExpr, ...] = ()
 
     @property
     def has_weights(self) -> bool:
@@ -217,10 +219,17 @@ def _is_known(info: StructInfo) -> bool:
 
 
 def describe(
-    name: str, block: Block, entry: Entry | None, constants: Mapping[Buffer, Array], weights: Weights
+    name: str,
+    block: Block,
+    entry: Entry | None,
+    constants: Mapping[Buffer, Array],
+    weights: Weights,
+    asked: Sequence[PrimExpr],
 ) -> Library:
     """Return the library of ``block``, whose call is carried out by ``entry``; ``weights`` get what
     it needs.
+
+    ``asked`` is what operators ask of extents.
     """
     supply = NameSupply()
     for reserved in _RESERVED:
@@ -267,7 +276,13 @@ def describe(
         weights,
         tuple(read_always),
         tuple(sources),
+        conditions=_conditions(entry, asked, extents),
     )
+
+
+def _conditions(entry: Entry | None, asked: Sequence[PrimExpr], extents: Mapping[Var, str]) -> tuple[PrimExpr, ...]:
+    needed = () if entry is None else (one.condition for one in entry.relations)
+    return tuple(one for one in (*asked, *needed) if is_computed(one, extents))
 
 
 def _results(

@@ -8,6 +8,7 @@ from string import Template
 from relay2relax.backends.c.codegen.plan import ALIGNMENT
 from relay2relax.backends.c.codegen.program import size_text
 from relay2relax.backends.c.dtypes import HALF
+from relay2relax.backends.c.export.fits import fits_text
 from relay2relax.backends.c.export.library import MARK_BYTES, Library, Tensor, padded_bytes
 from relay2relax.core.dtype import is_float, is_int, numpy_dtype
 from relay2relax.core.words import in_comment, quoted
@@ -40,13 +41,14 @@ typedef struct @_model @_model;
 /* Return a model, or a null pointer where memory is lacking$reading. */
 @_model* @_load($load);
 
-/* Compute the outputs from the inputs. Returns 0; anything else where an extent is negative or memory is lacking. */
+/* Compute the outputs from the inputs. Returns 0; 1 where memory is lacking; 2 where data name an element that a tensor
+   does not have; 3, before anything is read, where extents are negative, too large, or do not fit each other. */
 int @_run(@_model* model$parameters);
 
 /* Give back what a model keeps. */
 void @_free(@_model* model);
 
-/* Say how many bytes the inputs, then the outputs, have. */
+/* Say how many bytes the inputs, then the outputs, have: -1 each where @_run returns 3. */
 void @_sizes($sizes);
 
 /* Let loops run on so many threads of the process, the caller's included: one, unless this is called. Results do not
@@ -87,9 +89,10 @@ R2R_INLINE char* r2r_aligned(void* block) {
 $read
 }
 
+$fits
 int @_run(@_model* model$parameters) {
-  const int64_t r2r_arena_size = $arena_size;
-$check  if (model->arena_size < r2r_arena_size) {
+$check  const int64_t r2r_arena_size = $arena_size;
+  if (model->arena_size < r2r_arena_size) {
     free(model->arena);
     model->arena = malloc((size_t)r2r_arena_size + $alignment);
     model->arena_size = model->arena ? r2r_arena_size : -1;
@@ -106,7 +109,7 @@ void @_free(@_model* model) {
 }
 
 void @_sizes($sizes) {
-$fill}
+$refuse$fill}
 """
 
 _READ_NOTHING = r"""  if (model->kept) return model;
@@ -178,6 +181,10 @@ static int compute(char** tensors, const char* weights, const char* prefix, int 
     }
   }
   @_sizes($given_sizes);
+  if (TENSORS && sizes[0] < 0) {
+    fputs("@: the extents do not fit\n", stderr);
+    return 1;
+  }
   for (int i = 0; i < TENSORS; ++i) {
     tensors[i] = calloc((size_t)sizes[i] + 1, 1);
     if (!tensors[i]) {
@@ -199,7 +206,7 @@ static int compute(char** tensors, const char* weights, const char* prefix, int 
   const int failed = @_run(model$given);
   @_free(model);
   if (failed) {
-    fputs("@: memory is lacking\n", stderr);
+    fputs(failed == 1 ? "@: memory is lacking\n" : "@: an index is outside its tensor\n", stderr);
     return 1;
   }
   for (int i = 0; prefix && i < @_outputs; ++i) {
@@ -338,7 +345,6 @@ def library_text(library: Library, unit: str) -> str:
         uses_kept = uses_kept or "r2r_kept" in place
     if uses_kept:
         body = f"  char* const r2r_kept = r2r_aligned(model->kept);\n{body}"
-    check = "".join(f"  if ({one} < 0) return 1;\n" for one in names.values())
     tensors = enumerate((*library.inputs, *library.outputs))
     fill = "".join(f"  bytes[{number}] = {_bytes(one, library)};\n" for number, one in tensors)
     fill = "".join(f"  (void){one};\n" for one in (*names.values(), "bytes")) + fill
@@ -353,7 +359,7 @@ def library_text(library: Library, unit: str) -> str:
         "mark": weights.mark.decode().replace("\n", "\\n"),
         "alignment": ALIGNMENT,
         "arena_size": size_text(entry.arena.size, names) if entry is not None else 0,
-        "check": check,
+        **_fits(library),
         "body": unused + body,
         "fill": fill,
         **signatures(library),
@@ -367,11 +373,33 @@ def _table(places: Iterable[str]) -> str:
     return "{" + ", ".join(f"(void*)({place})" for place in places) + "}"
 
 
+def _fits(library: Library) -> dict[str, str]:
+    """Return the function that looks at extents, and what is done where it says no."""
+    if not library.extents and not library.conditions:
+        return {"fits": "", "check": "", "refuse": ""}
+    tensors = (*library.inputs, *library.outputs)
+    sizes = [*map(_size, tensors), *(extent for one in tensors for extent in one.shape)]
+    if library.entry is not None:
+        sizes.append(library.entry.arena.size)
+    call = f"{library.name}_fits({', '.join(library.extents.values())})"
+    none = f"    for (int i = 0; i < {len(tensors)}; ++i) bytes[i] = -1;\n    return;\n"
+    return {
+        "fits": fits_text(library.name, library.extents, sizes, library.conditions) + "\n",
+        "check": f"  if (!{call}) return 3;\n",
+        "refuse": f"  if (!{call}) {{\n{none}  }}\n",
+    }
+
+
 def _bytes(tensor: Tensor, library: Library) -> str:
+    return size_text(_size(tensor), library.extents)
+
+
+def _size(tensor: Tensor) -> PrimExpr:
+    """Return how many bytes a tensor has."""
     size: PrimExpr = IntImm(_item_size(tensor), "int64")
     for extent in tensor.shape:
         size = binary("*", size, extent)
-    return size_text(simplify(size), library.extents)
+    return simplify(size)
 
 
 def _item_size(tensor: Tensor) -> int:

@@ -68,7 +68,9 @@ def changed_call(module: CompiledModule, program: Opened, draw: Draw) -> Callabl
     """Return a call of ``program`` with some extents changed."""
     func, given = program
     shapes = [list(array.shape) for array in given]
-    places = [(n, d) for n, shape in enumerate(shapes) for d in range(len(shape)) if isinstance(func.buffers[n].shape[d], Var)]
+    places = [
+        (n, d) for n, shape in enumerate(shapes) for d in range(len(shape)) if isinstance(func.buffers[n].shape[d], Var)
+    ]
     for _ in range(draw.number(1, 3)):
         number, dimension = draw.pick(places) if places else (0, 0)
         if places:
@@ -89,17 +91,17 @@ def changed_call(module: CompiledModule, program: Opened, draw: Draw) -> Callabl
     return call
 
 
-def actions(first: int, step: int, seeds: int, calls: int) -> Iterator[Action]:
+def actions(first: str, step: str, seeds: str, calls: str) -> Iterator[Action]:
     """Yield calls of every ``step``-th operator from ``first`` on."""
     programs = {
         f"{name} {seed}": found
-        for name in sorted(RECORDS)[first::step]
+        for name in sorted(RECORDS)[int(first) :: int(step)]
         if name in EXAMPLES
-        for seed in range(seeds)
+        for seed in range(int(seeds))
         if (found := opened(name, seed)) is not None
     }
     module = compile_prim_funcs([func for func, _ in programs.values()])
     for name, program in programs.items():
         draw = Draw(zlib.crc32(name.encode()))
-        for number in range(calls):
+        for number in range(int(calls)):
             yield f"{name} {number}", changed_call(module, program, draw)

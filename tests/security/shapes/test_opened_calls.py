@@ -16,5 +16,5 @@ pytestmark = pytest.mark.compiler
 @pytest.mark.sweep(every=PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_call_leaves_its_arrays(part: int, tmp_path: Path) -> None:
-    found = findings(ACTIONS, "actions", [part, PARTS, 1, 12], tmp_path)
+    found = findings(ACTIONS, "actions", [str(part), str(PARTS), "1", "12"], tmp_path)
     assert not found, "\n".join(map(str, found))
