@@ -3,58 +3,41 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any, Optional, get_type_hints
 
 import typer
 
-_BYTES = {"": 1, "B": 1, **{f"{prefix}B": 1000**power for power, prefix in enumerate("kMGT", 1)}} | {
-    f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", 1)
-}
-_SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_AMOUNT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[A-Za-z]*)")
+
+def _bytes(text: str) -> int:
+    from relay2relax.core.amounts import parse_bytes
+
+    found = parse_bytes(text)
+    if not found:
+        raise typer.BadParameter(f"{text!r} is not understood; expected a size above 0, such as 4GB")
+    return found
 
 
-def _amount(text: str, units: dict[str, float], example: str) -> float:
-    """Return a number with a unit as a plain number."""
-    found = _AMOUNT.fullmatch(text.strip())
-    known = {unit.lower(): size for unit, size in units.items()}
-    if found is None or found["unit"].lower() not in known:
-        raise typer.BadParameter(f"{text!r} is not understood; expected a number and a unit, such as {example}")
-    value = float(found["number"]) * known[found["unit"].lower()]
-    if not value > 0:
-        raise typer.BadParameter(f"{text!r} is not above 0")
-    return value
+def _seconds(text: str) -> float:
+    from relay2relax.core.amounts import parse_seconds
 
-
-def parse_bytes(text: str) -> int:
-    """Return a number of bytes written as ``4GB``, ``512MiB`` or ``1000000``.
-
-    Raises typer.BadParameter for anything else.
-    """
-    return max(int(_amount(text, dict(_BYTES), "4GB")), 1)
-
-
-def parse_seconds(text: str) -> float:
-    """Return a time in seconds written as ``60s``, ``500ms``, ``5m``, ``2h`` or ``60``.
-
-    Raises typer.BadParameter for anything else.
-    """
-    return _amount(text, _SECONDS, "60s")
+    found = parse_seconds(text)
+    if not found:
+        raise typer.BadParameter(f"{text!r} is not understood; expected a time above 0, such as 60s")
+    return found
 
 
 OPTIONS: dict[str, Any] = {
     "limit_memory": Annotated[
         Optional[int],
         typer.Option(
-            "--limit-memory", metavar="SIZE", parser=parse_bytes, help="Use no more memory than this, such as 4GB."
+            "--limit-memory", metavar="SIZE", parser=_bytes, help="Use no more memory than this, such as 4GB."
         ),
     ],
     "limit_time": Annotated[
         Optional[float],
-        typer.Option("--limit-time", metavar="TIME", parser=parse_seconds, help="End after this time, such as 60s."),
+        typer.Option("--limit-time", metavar="TIME", parser=_seconds, help="End after this time, such as 60s."),
     ],
     "limit_steps": Annotated[
         Optional[int],

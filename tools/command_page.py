@@ -24,11 +24,8 @@ Exit codes are 0 for success, 1 for an error in the input or a disagreement, and
 An error is printed without a traceback, with the line of the source that it is about.
 `relay2relax --version` shows the version, and `relay2relax COMMAND --help` what stands here.
 
-| variable of the environment | what it says |
-|---|---|
-| `RELAY2RELAX_THREADS` | how many threads compiled programs use; by default as many as there are processors |
-| `RELAY2RELAX_CACHE` | the folder of the build cache |
-| `CC` | the C compiler |
+[Environment variables](environment.md) choose the C compiler, the number of threads, and the build
+cache. [Unattended work](../howto/unattended.md) is done with the options `--limit-…`.
 """
 
 

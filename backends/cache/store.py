@@ -7,7 +7,6 @@ The entries that were not used for longest go first where all of them are more t
 from __future__ import annotations
 
 import os
-import re
 import threading
 import warnings
 from collections import OrderedDict
@@ -20,12 +19,11 @@ from pathlib import Path
 from relay2relax.backends.cache.entries import NAME, read_entry, write_entry
 from relay2relax.backends.cache.place import Place, find_place
 from relay2relax.backends.cache.work import left_over, remove_left_over, work_folder
+from relay2relax.core.amounts import parse_bytes
 from relay2relax.core.errors import ExecutionError
 
 LIMIT = "RELAY2RELAX_CACHE_LIMIT"
 _DEFAULT_LIMIT = "2GB"
-_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_SIZE = re.compile(r"(\d+) ?([KMGT]?B|)", re.IGNORECASE)
 # So much is kept for the process where the folder cannot be used, in bytes.
 _MOST_IN_MEMORY = 64 * 10**6
 # The folder is looked through when the process begins to write, and again after so many entries.
@@ -131,10 +129,10 @@ def size_limit() -> int:
     Raises ExecutionError where the variable is not a size.
     """
     given = os.environ.get(LIMIT) or _DEFAULT_LIMIT
-    found = _SIZE.fullmatch(given.strip())
+    found = parse_bytes(given)
     if found is None:
         raise ExecutionError(f"{LIMIT} is {given!r}, expected a size such as 500MB")
-    return int(found[1]) * _UNITS[found[2].upper() if found[2].upper() != "B" else ""]
+    return found
 
 
 @lru_cache(maxsize=16)

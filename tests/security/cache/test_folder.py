@@ -154,7 +154,7 @@ def test_sizes(written: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert stores.size_limit() == size
 
 
-@pytest.mark.parametrize("written", ["much", "-1", "1PB", "1.5GB", "GB"])
+@pytest.mark.parametrize("written", ["much", "-1", "1PB", "1.5.GB", "GB"])
 def test_no_sizes(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELAY2RELAX_CACHE_LIMIT", written)
     with pytest.raises(ExecutionError, match="RELAY2RELAX_CACHE_LIMIT is"):
