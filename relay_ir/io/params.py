@@ -5,7 +5,6 @@ file ::= u64 magic, u64 reserved, u64 count, (u64 length, name) * count, u64 cou
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 from collections.abc import Mapping
@@ -37,14 +36,14 @@ def load_params(source: Source) -> dict[str, Array]:
 
     Safetensors and npz files are read as well.
 
-    ``source`` is the content, or the path of a file, which is mapped into memory. The arrays are
-    read-only views of it; nothing is copied but arrays of npz files. Raises ParseError where the
+    ``source`` is the content, or the path of a file, which is read once. The arrays are read-only
+    views of what was read; nothing is copied but arrays of npz files. Raises ParseError where the
     content is damaged, FileError where the file cannot be read.
     """
     if not isinstance(source, (str, os.PathLike)):
         return _read(memoryview(source))
     try:
-        return _read(_map_file(source))
+        return _read(_read_file(source))
     except ParseError as error:
         raise ParseError(
             f"{os.fspath(source)!r}: {error.diagnostics[0].title}", kind=error.diagnostics[0].kind
@@ -101,12 +100,15 @@ def _tensor(buffer: memoryview, offset: int, name: str) -> tuple[Array, int]:
         raise ParseError(f"parameter {name!r}: {error.diagnostics[0].title}", kind=reading.PARAMETERS) from None
 
 
-def _map_file(path: str | os.PathLike[str]) -> memoryview:
+def _read_file(path: str | os.PathLike[str]) -> memoryview:
+    """Return what a file contains.
+
+    It is not mapped: whoever shortens a mapped file, to save params into it anew for one, ends the
+    process at the next look at a weight.
+    """
     try:
         with open(path, "rb") as stream:
-            if os.fstat(stream.fileno()).st_size == 0:
-                return memoryview(b"")
-            return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+            return memoryview(stream.read())
     except (OSError, ValueError) as error:
         raise FileError(f"cannot read {os.fspath(path)!r}: {getattr(error, 'strerror', None) or error}") from None
 

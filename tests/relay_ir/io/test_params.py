@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,9 +71,9 @@ def test_arrays_are_views(tmp_path: Path) -> None:
     path = tmp_path / "w.params"
     path.write_bytes(content)
     for given_path in (path, str(path)):
-        (mapped,) = relay_ir.load_params(given_path).values()
-        np.testing.assert_array_equal(mapped, array)
-        assert not mapped.flags.owndata
+        (read,) = relay_ir.load_params(given_path).values()
+        np.testing.assert_array_equal(read, array)
+        assert not read.flags.owndata
 
 
 def test_other_dtypes() -> None:
@@ -188,3 +190,32 @@ def test_unknown_extents_fit_any() -> None:
     assert relay_ir.bind_params(mod, {"x": np.ones((7, 3), np.float32)})["main"].params == ()
     with pytest.raises(Relay2RelaxError, match=r"expected \(\?, 3\) of float32, given \(7, 4\) of float32"):
         relay_ir.bind_params(mod, {"x": np.ones((7, 4), np.float32)})
+
+
+_SAVE_OVER = """
+import sys
+import numpy as np
+from relay2relax import relay_ir
+from relay2relax.core.weight_files import npz_bytes, safetensors_parts
+path, form = sys.argv[1:]
+save = {
+    "params": relay_ir.save_params,
+    "safetensors": lambda arrays: b"".join(safetensors_parts(arrays, {})),
+    "npz": npz_bytes,
+}[form]
+open(path, "wb").write(save({"w": np.arange(100_000.0)}))
+params = relay_ir.load_params(path)
+with open(path, "wb") as file:  # as TVM's tutorials write it: the file is empty before the first weight is looked at
+    file.write(save(params))
+assert (relay_ir.load_params(path)["w"] == np.arange(100_000.0)).all()
+open(path, "wb").write(bytes(1_000_000))
+assert (params["w"] == np.arange(100_000.0)).all()
+"""
+
+
+@pytest.mark.parametrize("form", ["params", "safetensors", "npz"])
+def test_params_are_saved_over_the_file_they_come_from(tmp_path: Path, form: str) -> None:
+    # In a process of its own: where it goes wrong, it dies.
+    call = [sys.executable, "-c", _SAVE_OVER, str(tmp_path / "weights"), form]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
