@@ -344,6 +344,8 @@ def main() -> None:
         elif isinstance(error, OSError) and error.filename is None:  # of files we say which
             streams.finish()
             error = FileError(f"cannot write to standard output: {error.strerror}")
+        elif isinstance(error, OSError):
+            error = FileError(f"the system refuses {error.filename}: {error.strerror}")
         if not isinstance(error, Relay2RelaxError):
             raise error
         print(error, f"more: relay2relax explain {error.code}", sep="\n\n", file=sys.stderr)

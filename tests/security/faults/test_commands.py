@@ -1,0 +1,159 @@
+"""Commands that are killed, or whose system calls fail, wherever they touch a file: what they read
+stays as it is, what they write is all old or all new, and the next run does its work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import faults
+import numpy as np
+import pytest
+import sweep
+
+from relay2relax import relay_ir
+
+pytestmark = pytest.mark.skipif(bool(faults.missing()), reason=faults.missing())
+
+MODULE = """#[version = "0.0.5"]
+def @main(%data: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32]) {
+  nn.relu(nn.dense(%data, %w, units=3))
+}
+"""
+USERS = ("linear.relay", "linear.params", "in.npz", "notes.txt", "out/notes.txt")
+# Of calls that change files one in so many is taken, of others one in ten times as many.
+STEP = 4 if sweep.LEVEL == "sample" else 1
+# Fails behind the moment at which a command puts right what another one left.
+RECOVER = faults.command("convert no_such_file.relay --out out")
+CONVERT = faults.command("convert linear.relay --params linear.params --out out")
+EXPORT = faults.command("export linear.relay --params linear.params --bind-params --out out")
+RUN = faults.command("run linear.relay --params linear.params --inputs in.npz --out out.npz")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A command, and whether there are outputs of an earlier run of it."""
+
+    program: faults.Program
+    again: bool
+
+    def __str__(self) -> str:
+        return f"{self.program.arguments[1]}_{'again' if self.again else 'first'}"
+
+    def prepare(self, server: faults.Server, folder: Path) -> None:
+        """Make the user's files, and outputs of another version of the model."""
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        weights = {"w": np.arange(12, dtype=np.float32).reshape(3, 4)}
+        (folder / "linear.params").write_bytes(relay_ir.save_params(weights))
+        np.savez(folder / "in.npz", data=np.ones((2, 4), np.float32))
+        (folder / "notes.txt").write_text("mine")
+        if self.again:
+            (folder / "linear.relay").write_text(MODULE.replace("nn.relu", "tanh"))
+            assert server.run(self.program, folder).code == 0
+            if (folder / "out").exists():
+                (folder / "out" / "notes.txt").write_text("mine")
+        (folder / "linear.relay").write_text(MODULE)
+
+
+SCENARIOS = [Scenario(program, again) for program in (CONVERT, EXPORT, RUN) for again in (False, True)]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[faults.Server]:
+    scratch = tmp_path_factory.mktemp("server")
+    weights = {"w": np.arange(12, dtype=np.float32).reshape(3, 4)}
+    (scratch / "linear.params").write_bytes(relay_ir.save_params(weights))
+    np.savez(scratch / "in.npz", data=np.ones((2, 4), np.float32))
+    (scratch / "linear.relay").write_text(MODULE)
+    with faults.Server(scratch, CONVERT, CONVERT, EXPORT, RUN, RECOVER) as found:
+        yield found
+
+
+def users(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in USERS if (folder / name).exists()}
+
+
+def outputs(folder: Path) -> dict[str, str]:
+    """Return what is below ``folder`` but the user's files, as a command that is run again writes
+    it.
+    """
+    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    return {name: _text(path) for name, path in found.items() if name not in USERS and not _is_list(path)}
+
+
+def listed_rightly(folder: Path) -> bool:
+    """Whether the list of a folder of outputs states what its files contain."""
+    path = folder / "out" / ".relay2relax.json"
+    if not path.exists():
+        return True
+    stated = {name: one["sha256"] for name, one in json.loads(path.read_text())["files"].items()}
+    return all(hashlib.sha256((path.parent / name).read_bytes()).hexdigest() == sha for name, sha in stated.items())
+
+
+def _is_list(path: Path) -> bool:
+    return path.name == ".relay2relax.json"
+
+
+def _text(path: Path) -> str:
+    content = path.read_bytes()
+    if path.name.endswith(".summary.json"):
+        return json.dumps({**json.loads(content), "seconds": 0})
+    # The places of files in an archive bear the time at which they were written.
+    return content.hex() if path.suffix != ".npz" else repr({k: v.tolist() for k, v in np.load(path).items()})
+
+
+def chosen(operations: list[faults.Operation]) -> list[faults.Fault]:
+    """Return the faults to inject: every one at calls that change files, EIO at a part of the
+    others.
+    """
+    whole = [faults.Fault(one, how) for one in operations if one.changes for how in (faults.KILL, *faults.ERRORS)]
+    others = [faults.Fault(one, "EIO") for one in operations if not one.changes]
+    return [*sweep.sampled(whole, STEP), *sweep.sampled(others, 10 * STEP)]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+def test_a_command_that_is_cut_short_loses_nothing(server: faults.Server, tmp_path: Path, scenario: Scenario) -> None:
+    start, folder = tmp_path / "start", tmp_path / "user"
+    scenario.prepare(server, start)
+    shutil.copytree(start, folder)
+    before, mine = outputs(folder), users(folder)
+    operations = server.operations(scenario.program, folder)
+    after = outputs(folder)
+    assert before != after
+    assert mine == users(folder)
+    problems = []
+    for fault in chosen(operations):
+        shutil.rmtree(folder)
+        shutil.copytree(start, folder)
+        problems += [f"{fault}\n    {one}" for one in _cut_short(server, scenario, folder, fault, mine, before, after)]
+    assert not problems, "\n".join(problems)
+
+
+def _cut_short(
+    server: faults.Server, scenario: Scenario, folder: Path, fault: faults.Fault, mine: dict[str, bytes],
+    before: dict[str, str], after: dict[str, str],
+) -> Iterator[str]:  # fmt: skip
+    """Yield what is wrong after a command with a fault, and after the next run of it."""
+    done = server.run(scenario.program, folder, fault)
+    if users(folder) != mine:
+        yield "a file of the user's is not what it was"
+    if fault.how == faults.KILL:
+        server.run(RECOVER, folder)
+    elif done.code not in (0, 1, 2) or "Traceback" in done.said or (done.code == 1) != ("error[R2R-" in done.said):
+        yield f"exit code {done.code}: {done.said}"
+    found = {name: text for name, text in outputs(folder).items() if "relay2relax" not in name}
+    if found not in ([before, after] if fault.how == faults.KILL else [before] if done.code else [after]):
+        yield f"outputs are mixed: {sorted(found)}"
+    if not listed_rightly(folder):
+        yield "the list states other contents"
+    again = server.run(scenario.program, folder)
+    if again.code or outputs(folder) != after or not listed_rightly(folder):
+        yield f"the next run ends with {again.code}: {again.said}; there are {sorted(outputs(folder))}"
+    if users(folder) != mine:
+        yield "a file of the user's is not what it was after the next run"
