@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -66,6 +67,12 @@ def settle(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def take_mode(old: Path, new: Path) -> None:
+    """Give ``new`` the mode of ``old``, whose place it takes, where that is there."""
+    with suppress(FileNotFoundError):
+        os.chmod(new, stat.S_IMODE(os.stat(old).st_mode))
 
 
 def committed(folder: Path) -> None:

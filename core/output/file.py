@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relay2relax.core.output.claim import beside, claimed, make_file
-from relay2relax.core.output.content import Content, committed, put, reported
+from relay2relax.core.output.content import Content, committed, put, reported, take_mode
 from relay2relax.core.output.marks import is_marked
 from relay2relax.core.output.sacred import is_foreign, is_read, refuse
 
@@ -109,8 +109,7 @@ def _replace(path: Path, content: Content) -> None:
     with claimed(aside, make_file) as descriptor:
         assert descriptor is not None
         put(descriptor, content)
-        if path.exists():
-            os.chmod(aside, stat.S_IMODE(path.stat().st_mode))
+        take_mode(path, aside)
         os.fsync(descriptor)
         os.replace(aside, path)
         committed(path.parent)

@@ -1,8 +1,9 @@
 """Files that belong together, in a folder: all of them are written, or none.
 
-A folder that is not there is written aside and renamed. In a folder that is there, the new files
-are written aside, and then exchanged for the old ones by a journal (``journal.py``): where that is
-cut short, the next run puts the old ones back.
+A folder that is not there is written aside and renamed. One that holds nothing but what is written
+anew is exchanged for another in one step. In any other, the new files are written aside, and then
+exchanged for the old ones by a journal (``journal.py``): where that is cut short, the next run puts
+the old ones back.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,10 +20,20 @@ from pathlib import Path
 from relay2relax.core.errors import Diagnostic
 from relay2relax.core.errors.table import files
 from relay2relax.core.output import journal
-from relay2relax.core.output.claim import beside, claimed, clear_stale, make_folder
-from relay2relax.core.output.content import Content, committed, create, digest, file_digest, reported, settle
+from relay2relax.core.output.claim import beside, claimed, clear_stale, make_folder, remove
+from relay2relax.core.output.content import (
+    Content,
+    committed,
+    create,
+    digest,
+    file_digest,
+    reported,
+    settle,
+    take_mode,
+)
 from relay2relax.core.output.manifest import MANIFEST, Origin, Written, manifest_text, read_manifest
 from relay2relax.core.output.sacred import foreign, is_read, refuse
+from relay2relax.core.output.swap import swap
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +87,24 @@ class OutputFolder:
                         os.rename(aside, folder)
                         committed(folder.parent)
                         return tuple(self.path / name for name in contents)
-            aside = folder / journal.NAME
-            with claimed(aside, make_folder, partial(journal.undo, folder)):
-                self._exchange(folder, aside, contents, written)
+            with claimed(folder / journal.NAME, make_folder, partial(journal.undo, folder)):
+                self._exchange(folder, contents, written)
         return tuple(self.path / name for name in contents)
 
-    def _exchange(
-        self, folder: Path, aside: Path, contents: Mapping[str, Content], written: Mapping[str, Written]
-    ) -> None:
+    def _exchange(self, folder: Path, contents: Mapping[str, Content], written: Mapping[str, Written]) -> None:
         """Exchange the files of a folder that this process has claimed."""
         refuse(self._problems(folder, contents, whole=True))
         listed = read_manifest(folder) or {}
         gone = [name for name in listed if name not in contents and self._is_stale(folder, name, listed[name])]
-        kept = {name: one for name, one in listed.items() if name not in gone and not self._is_ours(one)}
+        kept = {name: one for name, one in listed.items() if name not in gone and _is_in(folder, name)}
         text = manifest_text({**kept, **written})
-        (aside / journal.NEW).mkdir()
-        _fill(aside / journal.NEW, {**contents, MANIFEST: text})
-        hashes = {name: one.sha256 for name, one in written.items()} | {MANIFEST: digest(text)}
-        journal.exchange(folder, hashes, gone)
-
-    def _is_ours(self, written: Written) -> bool:
-        return written.origin.command == self.origin.command and written.origin.is_model_of(self.origin)
+        whole = {**contents, MANIFEST: text}
+        if set(os.listdir(folder)) <= {*whole, *gone, journal.NAME} and _exchange_folder(folder, whole):
+            return
+        aside = folder / journal.NAME / journal.NEW
+        aside.mkdir()
+        _fill(aside, whole)
+        journal.exchange(folder, {name: one.sha256 for name, one in written.items()} | {MANIFEST: digest(text)}, gone)
 
     def _is_stale(self, folder: Path, name: str, written: Written) -> bool:
         """Whether a listed file is one that an earlier run of the same origin wrote, and nobody
@@ -103,10 +112,9 @@ class OutputFolder:
         """
         path = folder / name
         return (
-            self._is_ours(written)
-            and path.parent == folder
-            and path.is_file()
-            and not path.is_symlink()
+            written.origin.command == self.origin.command
+            and written.origin.is_model_of(self.origin)
+            and _is_in(folder, name)
             and is_read(path, self.reads, path) is None
             and file_digest(path) == written.sha256
         )
@@ -119,7 +127,7 @@ class OutputFolder:
         listed = read_manifest(folder)
         if listed is None and not self.force:
             yield foreign(self.path / MANIFEST, "it is not a list of files that were written here")
-        for name in names:
+        for name in (*names, MANIFEST):
             path = folder / name
             try:
                 mode = os.lstat(path).st_mode
@@ -132,7 +140,7 @@ class OutputFolder:
             elif not stat.S_ISREG(mode):
                 title = f"{shown} would be written over, and is not a regular file"
                 yield Diagnostic(title, help="write into another folder, with --out", kind=files.OVERWRITE)
-            elif not self.force:
+            elif not self.force and name != MANIFEST:
                 yield from self._foreign(path, shown, (listed or {}).get(name), whole)
 
     def _foreign(self, path: Path, shown: Path, written: Written | None, whole: bool) -> Iterator[Diagnostic]:
@@ -142,6 +150,42 @@ class OutputFolder:
             yield foreign(shown, f"it was made of {written.origin.model}")
         elif whole and file_digest(path) != written.sha256:
             yield foreign(shown, "it was changed since it was written here")
+
+
+def _is_in(folder: Path, name: str) -> bool:
+    """Whether ``name`` is a regular file in ``folder``, and no link."""
+    path = folder / name
+    return path.parent == folder and path.is_file() and not path.is_symlink()
+
+
+def _exchange_folder(folder: Path, contents: Mapping[str, Content]) -> bool:
+    """Exchange a folder, all of whose files are written over or gone, for a new one in one step.
+
+    Return whether that can be done: not where the folder is mounted, or this process works in it.
+    """
+    if _works_in(folder) or not os.access(folder.parent, os.W_OK | os.X_OK):
+        return False
+    aside = beside(folder)
+    with claimed(aside, make_folder):
+        _fill(aside, contents)
+        for path in aside.iterdir():
+            take_mode(folder / path.name, path)
+        take_mode(folder, aside)
+        if not swap(aside, folder):
+            return False
+        committed(folder.parent)
+        # What is aside now is the old folder. The next run removes it where this one cannot.
+        with suppress(OSError):
+            remove(aside)
+    return True
+
+
+def _works_in(folder: Path) -> bool:
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        return False
+    return folder == here or folder in here.parents
 
 
 def _fill(folder: Path, contents: Mapping[str, Content]) -> None:

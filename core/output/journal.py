@@ -15,11 +15,10 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from relay2relax.core.errors import ParseError
-from relay2relax.core.output.content import committed, create, file_digest, settle
+from relay2relax.core.output.content import committed, create, file_digest, settle, take_mode
 from relay2relax.core.schema import Form, read_json, to_plain
 
 NAME = ".relay2relax"
@@ -58,7 +57,7 @@ def exchange(folder: Path, files: Mapping[str, str], gone: Iterable[str]) -> Non
         if step.replaced:
             os.rename(folder / step.name, aside / _OLD / step.name)
         if step.sha256:
-            _take_mode(aside / _OLD / step.name, aside / NEW / step.name)
+            take_mode(aside / _OLD / step.name, aside / NEW / step.name)
             os.rename(aside / NEW / step.name, folder / step.name)
     settle(folder)
     os.unlink(aside / _JOURNAL)
@@ -90,9 +89,3 @@ def _undo_step(path: Path, old: Path, new: Path, step: _Step) -> None:
             os.replace(old, path)
     elif is_new and not step.replaced:
         os.unlink(path)
-
-
-def _take_mode(old: Path, new: Path) -> None:
-    """Give a new file the mode of the one whose place it takes."""
-    with suppress(FileNotFoundError):
-        os.chmod(new, os.stat(old).st_mode & 0o7777)

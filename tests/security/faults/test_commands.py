@@ -28,7 +28,8 @@ def @main(%data: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32]) {
 USERS = ("linear.relay", "linear.params", "in.npz", "notes.txt", "out/notes.txt")
 # Of calls that change files one in so many is taken, of others one in ten times as many.
 STEP = 4 if sweep.LEVEL == "sample" else 1
-# Fails behind the moment at which a command puts right what another one left.
+# Fails behind the moment at which a command puts right what another one left. That is needed where
+# files are exchanged one by one, among the user's own.
 RECOVER = faults.command("convert no_such_file.relay --out out")
 CONVERT = faults.command("convert linear.relay --params linear.params --out out")
 EXPORT = faults.command("export linear.relay --params linear.params --bind-params --out out")
@@ -37,13 +38,15 @@ RUN = faults.command("run linear.relay --params linear.params --inputs in.npz --
 
 @dataclass(frozen=True)
 class Scenario:
-    """A command, and whether there are outputs of an earlier run of it."""
+    """A command, and what there is where it writes: nothing, outputs of an earlier run, or these
+    beside a file of the user's.
+    """
 
     program: faults.Program
-    again: bool
+    there: str
 
     def __str__(self) -> str:
-        return f"{self.program.arguments[1]}_{'again' if self.again else 'first'}"
+        return f"{self.program.arguments[1]}_{self.there}"
 
     def prepare(self, server: faults.Server, folder: Path) -> None:
         """Make the user's files, and outputs of another version of the model."""
@@ -53,15 +56,18 @@ class Scenario:
         (folder / "linear.params").write_bytes(relay_ir.save_params(weights))
         np.savez(folder / "in.npz", data=np.ones((2, 4), np.float32))
         (folder / "notes.txt").write_text("mine")
-        if self.again:
+        if self.there != "first":
             (folder / "linear.relay").write_text(MODULE.replace("nn.relu", "tanh"))
             assert server.run(self.program, folder).code == 0
-            if (folder / "out").exists():
+            if self.there == "shared":
                 (folder / "out" / "notes.txt").write_text("mine")
         (folder / "linear.relay").write_text(MODULE)
 
 
-SCENARIOS = [Scenario(program, again) for program in (CONVERT, EXPORT, RUN) for again in (False, True)]
+SCENARIOS = [
+    *(Scenario(program, there) for program in (CONVERT, EXPORT) for there in ("first", "again", "shared")),
+    *(Scenario(RUN, there) for there in ("first", "again")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +86,14 @@ def users(folder: Path) -> dict[str, bytes]:
 
 
 def outputs(folder: Path) -> dict[str, str]:
-    """Return what is below ``folder`` but the user's files, as a command that is run again writes
-    it.
-    """
+    """Return the outputs below ``folder``, as a command that is run again writes them."""
     found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    return {name: _text(path) for name, path in found.items() if name not in USERS and not _is_list(path)}
+    return {name: _text(path) for name, path in found.items() if name not in USERS and ".relay2relax" not in name}
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """Return what is there besides the user's files, outputs, and their list."""
+    return [path for path in folder.rglob("*.relay2relax*") if path.name != ".relay2relax.json"]
 
 
 def listed_rightly(folder: Path) -> bool:
@@ -96,10 +105,6 @@ def listed_rightly(folder: Path) -> bool:
     return all(hashlib.sha256((path.parent / name).read_bytes()).hexdigest() == sha for name, sha in stated.items())
 
 
-def _is_list(path: Path) -> bool:
-    return path.name == ".relay2relax.json"
-
-
 def _text(path: Path) -> str:
     content = path.read_bytes()
     if path.name.endswith(".summary.json"):
@@ -109,11 +114,15 @@ def _text(path: Path) -> str:
 
 
 def chosen(operations: list[faults.Operation]) -> list[faults.Fault]:
-    """Return the faults to inject: every one at calls that change files, EIO at a part of the
-    others.
+    """Return the faults to inject: a kill and an error at calls that change files, an error at a
+    part of the others.
     """
-    whole = [faults.Fault(one, how) for one in operations if one.changes for how in (faults.KILL, *faults.ERRORS)]
-    others = [faults.Fault(one, "EIO") for one in operations if not one.changes]
+    errors = [faults.Fault(one, faults.ERRORS[at % 3]) for at, one in enumerate(operations)]
+    if sweep.FULL:
+        errors = [faults.Fault(one, how) for one in operations for how in faults.ERRORS]
+    whole = [faults.Fault(one, faults.KILL) for one in operations if one.changes]
+    whole += [fault for fault in errors if fault.operation.changes]
+    others = [fault for fault in errors if not fault.operation.changes]
     return [*sweep.sampled(whole, STEP), *sweep.sampled(others, 10 * STEP)]
 
 
@@ -144,16 +153,18 @@ def _cut_short(
     if users(folder) != mine:
         yield "a file of the user's is not what it was"
     if fault.how == faults.KILL:
-        server.run(RECOVER, folder)
+        if scenario.there == "shared":
+            server.run(RECOVER, folder)
     elif done.code not in (0, 1, 2) or "Traceback" in done.said or (done.code == 1) != ("error[R2R-" in done.said):
         yield f"exit code {done.code}: {done.said}"
-    found = {name: text for name, text in outputs(folder).items() if "relay2relax" not in name}
+    found = outputs(folder)
     if found not in ([before, after] if fault.how == faults.KILL else [before] if done.code else [after]):
         yield f"outputs are mixed: {sorted(found)}"
     if not listed_rightly(folder):
         yield "the list states other contents"
     again = server.run(scenario.program, folder)
-    if again.code or outputs(folder) != after or not listed_rightly(folder):
-        yield f"the next run ends with {again.code}: {again.said}; there are {sorted(outputs(folder))}"
+    if again.code or outputs(folder) != after or not listed_rightly(folder) or leftovers(folder):
+        there = sorted(map(str, folder.rglob("*")))
+        yield f"the next run ends with {again.code}: {again.said}; there are {there}"
     if users(folder) != mine:
         yield "a file of the user's is not what it was after the next run"
