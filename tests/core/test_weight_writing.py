@@ -10,7 +10,8 @@ import pytest
 from safetensors.numpy import load
 
 from relay2relax.core.dtype import DTypeError
-from relay2relax.core.weight_files import npz_bytes, read_npz, read_safetensors, safetensors_parts
+from relay2relax.core.npz import npz_bytes, read_npz
+from relay2relax.core.weight_files import read_safetensors, safetensors_parts
 
 _VALUES = np.arange(6).reshape(2, 3)
 ARRAYS: dict[str, np.ndarray] = {

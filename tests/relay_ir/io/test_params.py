@@ -196,7 +196,8 @@ _SAVE_OVER = """
 import sys
 import numpy as np
 from relay2relax import relay_ir
-from relay2relax.core.weight_files import npz_bytes, safetensors_parts
+from relay2relax.core.npz import npz_bytes
+from relay2relax.core.weight_files import safetensors_parts
 path, form = sys.argv[1:]
 save = {
     "params": relay_ir.save_params,
