@@ -6,16 +6,28 @@ and Relax agree bit for bit; any other one is evaluated block by block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from relay2relax.backends.numpy.binding import bind_call
 from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.backends.runtime.attribute_extents import attribute_variables
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors import ExecutionError
 from relay2relax.ops.registry.evaluate import evaluate_call
 from relay2relax.ops.registry.lower import Origin
+from relay2relax.ops.registry.record import OpError
 from relay2relax.tir.ir.stmt import PrimFunc
+
+
+@contextmanager
+def refusals_at_run_time() -> Iterator[None]:
+    """What an operator refuses while its program runs is an ExecutionError."""
+    try:
+        yield
+    except OpError as problem:
+        raise ExecutionError(problem.message) from problem
 
 
 def in_call_order(func: PrimFunc, run: Callable[..., object]) -> Callable[..., object]:
@@ -55,6 +67,7 @@ def numpy_kernel(func: PrimFunc) -> Callable[..., object]:
     def run(*args: object) -> None:
         inputs, numbers, outputs = split(args)
         values = bind_call(func, (*inputs, *outputs), numbers) if symbolic else {}
-        evaluate_call(origin, inputs, outputs, values)
+        with refusals_at_run_time():
+            evaluate_call(origin, inputs, outputs, values)
 
     return run

@@ -139,6 +139,8 @@ class CKernels:
         if not is_static(result):
             extents = np.empty(unknown_extents(result), np.int64)
             self._call((call.op, call.attrs, types, result), args, [extents])
+            if extents.size and extents.min() < 0:
+                raise OpError(f"the inputs of {call.op.name} ask for a result that no tensor is: {extents.tolist()}")
             result = with_extents(result, [int(extent) for extent in extents])
         fields = result.fields if isinstance(result, TupleType) else (result,)
         outputs = [_empty(field, call, args) for field in fields]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from relay2relax.backends.numpy.kernels import in_call_order, numpy_kernel
+from relay2relax.backends.numpy.kernels import in_call_order, numpy_kernel, refusals_at_run_time
 from relay2relax.backends.runtime.arguments import make_plain
 from relay2relax.backends.runtime.dlpack import shared
 from relay2relax.backends.runtime.extern_calls import outside_names
@@ -85,9 +85,10 @@ def _operator(entry: bc.OperatorCall) -> Callee:
             values = given.pop()
             assert isinstance(values, tuple)
             used = with_values(attrs, dict(zip(extents, values, strict=True)))
-        if len(given) == 2 and all(isinstance(one, (bool, int, float)) for one in given):
-            return kernel_value(op, used, [np.asarray(one) for one in given]).item()
-        return kernel_value(op, used, given)
+        with refusals_at_run_time():
+            if len(given) == 2 and all(isinstance(one, (bool, int, float)) for one in given):
+                return kernel_value(op, used, [np.asarray(one) for one in given]).item()
+            return kernel_value(op, used, given)
 
     return run
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from relay2relax.core.arithmetic import converted
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.tir.ir.expr import PrimExpr, cast, const
 
@@ -18,8 +19,7 @@ def convert(data: Array, dtype: str) -> Array:
         return data
     if dtype == "bool":
         return np.asarray(data != data.dtype.type(0))
-    with np.errstate(all="ignore"):
-        return data.astype(target)
+    return converted(data, target)
 
 
 # Compilers leave open what a negative float is as an unsigned number, and one that is too large:

@@ -117,8 +117,10 @@ def pad_array(array: Array, before: Sequence[int], after: Sequence[int], value: 
     for axis, (b, a) in enumerate(zip(before, after, strict=True), lead):
         extent = array.shape[axis]
         shape[axis] = b + extent + a
-        source[axis] = slice(max(0, -b), extent - max(0, -a))
-        target[axis] = slice(max(0, b), shape[axis] - max(0, a))
+        first = max(0, b)
+        last = max(first, min(b + extent, shape[axis]))
+        source[axis] = slice(first - b, last - b) if last > first else slice(0, 0)
+        target[axis] = slice(first, last)
     result = np.full(shape, value, array.dtype)
     result[tuple(target)] = array[tuple(source)]
     return result

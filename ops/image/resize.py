@@ -16,6 +16,7 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.interpolation import SPATIAL, constants, resize_compute, resize_numpy, rounds, spatial_axes
 from relay2relax.ops.common.layout import parse_layout
+from relay2relax.ops.common.places import FAR
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import (
     Double,
@@ -245,7 +246,10 @@ def dyn_resize_numpy(attrs: Resize2DAttrs, data: Array, size: Array, roi: Array)
     says.
     """
     ends = [(float(roi[axis]), float(roi[2 + axis])) if roi.size else (0.0, 0.0) for axis in range(2)]
-    return resize_numpy(attrs, data, [int(one) for one in size], ends)
+    extents = [int(one) for one in size.astype("int64")]
+    if not all(0 <= one < FAR for one in extents):
+        raise OpError(f"no image has the size {extents}", 1, kind=operators.ATTRIBUTE)
+    return resize_numpy(attrs, data, extents, ends)
 
 
 def dyn_resize_compute(

@@ -10,6 +10,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, is_int
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common.places import clipped, inside
 from relay2relax.ops.common.shapes import extent_value, tensor
 from relay2relax.ops.registry.attributes import InlineString, Int, NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
@@ -81,9 +82,9 @@ def nll_loss_numpy(attrs: NLLLossAttrs, predictions: Numbers, targets: Array, we
     """Return ``-weights[t] * predictions[…, t, …]``; the mean is over the weights that count."""
     axis = class_axis(predictions.ndim)
     counts = targets != attrs.ignore_index
-    place = np.where(counts, targets, 0)
-    chosen = np.take_along_axis(predictions, np.expand_dims(place, axis), axis=axis).squeeze(axis)
-    factor = np.where(counts, weights[place], predictions.dtype.type(0))
+    place = np.expand_dims(clipped(targets, predictions.shape[axis]), axis)
+    chosen = np.take_along_axis(predictions, place, axis=axis).squeeze(axis)
+    factor = np.where(counts, weights[clipped(targets, len(weights))], predictions.dtype.type(0))
     loss = np.asarray(np.where(counts, -chosen * factor, predictions.dtype.type(0)), predictions.dtype)
     if attrs.reduction == "none":
         return loss
@@ -103,13 +104,13 @@ def nll_loss_compute(
     axis, zero = class_axis(predictions.rank), const(0, predictions.dtype)
 
     def loss(*at: PrimExpr) -> PrimExpr:
-        chosen = cast("int64", targets[at])
-        index = (*at[:axis], chosen, *at[axis:])
-        value = -predictions[index] * weights[chosen]
+        index = (*at[:axis], inside(targets[at], predictions.shape[axis]), *at[axis:])
+        value = -predictions[index] * weights[inside(targets[at], weights.shape[0])]
         return if_then_else(targets[at].equal(attrs.ignore_index), zero, value)
 
     def factor(*at: PrimExpr) -> PrimExpr:
-        return if_then_else(targets[at].equal(attrs.ignore_index), zero, weights[cast("int64", targets[at])])
+        weight = weights[inside(targets[at], weights.shape[0])]
+        return if_then_else(targets[at].equal(attrs.ignore_index), zero, weight)
 
     losses = te.compute(targets.shape, loss, "nll_loss_each" if attrs.reduction != "none" else "nll_loss")
     if attrs.reduction == "none":

@@ -14,6 +14,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common.places import FAR
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import integers, pad_array, padded
 from relay2relax.ops.registry.attributes import Double, IndexExprPairs, InlineString, IntegerArray, PadWidth, String
@@ -325,7 +326,8 @@ def dynamic_pad_numpy(attrs: PadAttrs, data: Array, pad_width: Array, pad_value:
         raise OpError(
             f"pad_width has shape {show(pad_width.shape)}; expected {show((data.ndim, 2))}", 1, kind=operators.SHAPE
         )
-    widths = tuple((int(before), int(after)) for before, after in pad_width)
+    wide = np.clip(pad_width.astype(np.int64), -FAR, FAR)
+    widths = tuple((int(before), int(after)) for before, after in wide)
     return pad_numpy(PadAttrs(widths, attrs.pad_mode), data, pad_value)
 
 

@@ -4,6 +4,9 @@ A matrix is given by ``data``, ``indices`` and ``indptr``: row ``r`` has the ele
 columns ``indices[k]`` for ``k`` from ``indptr[r]`` to ``indptr[r + 1]`` (CSR). Where data has three
 dimensions its elements are blocks, and rows and columns count blocks (BSR). Elements that meet are
 added.
+
+TVM reads beside its tensors where ``indices`` and ``indptr`` lie. Here a column outside is moved to
+the border, and so is where a row begins or ends; a row that ends before it begins is empty.
 """
 
 from __future__ import annotations
@@ -18,15 +21,16 @@ from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
+from relay2relax.ops.common.places import clipped, inside
 from relay2relax.ops.common.shapes import tensor
-from relay2relax.ops.common.stmt_builders import Cell, local, loop, rows, seq, store
+from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.registry.attributes import Bool, IndexExprArray, InlineString, NoAttrs
 from relay2relax.ops.registry.record import OpDef, OpError, Tensors
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
-from relay2relax.tir.extent import Extent, equal, mul, sub
-from relay2relax.tir.ir.expr import Buffer, BufferLoad, PrimExpr, cast
+from relay2relax.tir.extent import Extent, as_prim, canonical, equal, mul, sub
+from relay2relax.tir.ir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Select, cast, const, maximum
 from relay2relax.tir.ir.stmt import Stmt
 
 
@@ -76,16 +80,40 @@ def _matrix(data: Type, indices: Type, indptr: Type, first: int, ranks: Sequence
     return mul(sub(starts.shape[0], 1), blocks), values
 
 
-def _dense(values: Any, indices: Array, indptr: Array, columns: int) -> Any:
-    """Return the whole matrix with ``columns`` columns."""
+def _coordinates(values: Any, indices: Array, indptr: Array, columns: int) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the row, the column and the value of each number that lies in ``columns`` columns."""
     sizes = (*values.shape[1:], 1, 1)
     blocks = values.reshape((len(values), *sizes[:2]))
     _, high, wide = blocks.shape
-    count = len(indptr) - 1
-    grid = np.zeros((count, -(-columns // wide), high, wide), values.dtype)
-    places: Any = (np.repeat(np.arange(count), np.diff(indptr)), indices)
-    np.add.at(grid, places, blocks)
-    return np.asarray(grid.swapaxes(1, 2).reshape((count * high, grid.shape[1] * wide))[:, :columns])
+    starts = np.clip(indptr.astype(np.int64), 0, len(values))
+    begins = starts[:-1]
+    counts = np.maximum(starts[1:] - begins, 0)
+    owners = np.repeat(np.arange(len(counts)), counts)
+    elements = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(len(owners))
+    grid = (len(owners), high, wide)
+    owned = np.broadcast_to(owners[:, None, None] * high + np.arange(high)[:, None], grid)
+    block = clipped(indices, -(-columns // max(wide, 1)))[elements]
+    across = np.broadcast_to(block[:, None, None] * wide + np.arange(wide), grid)
+    kept = across < columns
+    return owned[kept], across[kept], blocks[elements][kept]
+
+
+def _row_count(values: Array, indptr: Array) -> int:
+    return max(len(indptr) - 1, 0) * (values.shape[1] if values.ndim > 1 else 1)
+
+
+def _product_values(x: Numbers, data: Any, indices: Array, indptr: Array) -> Numbers:
+    """Return ``x @ sparse.T``: products of the elements that there are, and of no others."""
+    result = np.zeros((*x.shape[:-1], _row_count(data, indptr)), x.dtype)
+    owned, across, values = _coordinates(data, indices, indptr, x.shape[-1])
+    values = values.astype(x.dtype, copy=False)
+    if np.isfinite(x).all() and np.isfinite(values).all():
+        matrix = np.zeros((result.shape[-1], x.shape[-1]), x.dtype)
+        np.add.at(matrix, (owned, across), values)
+        return np.asarray(x @ matrix.T, x.dtype)
+    places: Any = (Ellipsis, owned)
+    np.add.at(result, places, x[..., across] * values)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,27 +132,33 @@ class _Elements:
 
     def bounds(self, row: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
         """Return where the elements of a row (of blocks) begin, and how many there are."""
-        begin, end = (cast("int64", BufferLoad(self.indptr, (at,))) for at in (row, row + 1))
+        count = self.values.shape[0]
+        begin, end = (inside(BufferLoad(self.indptr, (at,)), count + 1) for at in (row, row + 1))
         return begin, end - begin
 
-    def column(self, element: PrimExpr) -> PrimExpr:
-        """Return the column (of blocks) of an element."""
-        return cast("int64", BufferLoad(self.indices, (element,)))
+    def column(self, element: PrimExpr, columns: Extent) -> PrimExpr:
+        """Return the column (of blocks) of an element, of so many ``columns``."""
+        return inside(BufferLoad(self.indices, (element,)), columns)
 
     def value(self, element: PrimExpr, row: PrimExpr, column: PrimExpr) -> PrimExpr:
         """Return a value of a block."""
         inner = (row, column)[: len(self.values.shape) - 1]
         return BufferLoad(self.values, (element, *inner))
 
-    def product(self, row: PrimExpr, total: Cell, dense: Callable[[PrimExpr], PrimExpr]) -> Stmt:
+    def product(self, row: PrimExpr, total: Cell, columns: Extent, dense: Callable[[PrimExpr], PrimExpr]) -> Stmt:
         """Return the loops that add to ``total`` the products of a row and ``dense(column)``."""
         high, wide = self.block
         begin, count = self.bounds(row // high)
+        blocks = canonical((as_prim(columns) + (wide - 1)) // wide)
+        whole = equal(mul(blocks, wide), columns) is True
 
         def element(j: PrimExpr) -> Stmt:
             def inner(c: PrimExpr) -> Stmt:
                 weight = cast(total.buffer.dtype, self.value(begin + j, row % high, c))
-                return total.add(weight * cast(total.buffer.dtype, dense(self.column(begin + j) * wide + c)))
+                place = self.column(begin + j, blocks) * wide + c
+                add = total.add(weight * cast(total.buffer.dtype, dense(place)))
+                # The last block may be wider than what is left of the columns.
+                return add if whole else when(place < as_prim(columns), add)
 
             return loop(wide, inner, "c")
 
@@ -147,8 +181,8 @@ def sparse_dense_type(attrs: SparseDenseAttrs, dense: Type, data: Type, indices:
 
 def sparse_dense_numpy(attrs: SparseDenseAttrs, dense: Numbers, data: Numbers, indices: Array, indptr: Array) -> Array:
     """Return ``dense @ sparse.T``, or ``sparse @ dense.T``."""
-    matrix = _dense(data, indices, indptr, dense.shape[1]).astype(dense.dtype, copy=False)
-    return np.asarray(matrix @ dense.T if attrs.sparse_lhs else dense @ matrix.T, dense.dtype)
+    found = _product_values(dense, data, indices, indptr)
+    return np.asarray(found.T if attrs.sparse_lhs else found)
 
 
 def sparse_dense_compute(
@@ -163,7 +197,9 @@ def sparse_dense_compute(
             m, row = (j, i) if attrs.sparse_lhs else (i, j)
 
             def body(total: Cell) -> Stmt:
-                products = matrix.product(row, total, lambda column: BufferLoad(inputs[0], (m, column)))
+                products = matrix.product(
+                    row, total, inputs[0].shape[1], lambda column: BufferLoad(inputs[0], (m, column))
+                )
                 return seq(products, store(outputs[0], (i, j), total.value))
 
             return local(out.dtype, 0, body, "total")
@@ -208,8 +244,7 @@ def sparse_conv2d_numpy(
     """Return the product of the matrix and the channels of each place."""
     _check_window(attrs)
     axis = 3 if _channels_last(attrs) else 1
-    matrix = _dense(data, indices, indptr, dense.shape[axis]).astype(dense.dtype, copy=False)
-    return np.moveaxis(np.moveaxis(dense, axis, -1) @ matrix.T, -1, axis)
+    return np.moveaxis(_product_values(np.moveaxis(dense, axis, -1), data, indices, indptr), -1, axis)
 
 
 def sparse_conv2d_compute(
@@ -227,7 +262,9 @@ def sparse_conv2d_compute(
                 return BufferLoad(inputs[0], (*at[:axis], column, *at[axis + 1 :]))
 
             def body(total: Cell) -> Stmt:
-                return seq(matrix.product(at[axis], total, under), store(outputs[0], at, total.value))
+                return seq(
+                    matrix.product(at[axis], total, inputs[0].shape[axis], under), store(outputs[0], at, total.value)
+                )
 
             return local(out.dtype, 0, body, "total")
 
@@ -254,7 +291,11 @@ def sparse_add_type(attrs: NoAttrs, dense: Type, data: Type, indices: Type, indp
 
 def sparse_add_numpy(attrs: NoAttrs, dense: Numbers, data: Numbers, indices: Array, indptr: Array) -> Array:
     """Return the sum of both matrices."""
-    return np.asarray(dense + _dense(data, indices, indptr, dense.shape[1]))
+    result = np.array(dense)
+    owned, across, values = _coordinates(data, indices, indptr, dense.shape[1])
+    places: Any = (owned, across)
+    np.add.at(result, places, values)
+    return result
 
 
 def sparse_add_compute(
@@ -269,7 +310,7 @@ def sparse_add_compute(
             begin, count = matrix.bounds(i)
 
             def add(j: PrimExpr) -> Stmt:
-                at = (i, matrix.column(begin + j))
+                at = (i, matrix.column(begin + j, out.shape[1]))
                 return store(result, at, BufferLoad(result, at) + BufferLoad(matrix.values, (begin + j,)))
 
             copy = loop(out.shape[1], lambda c: store(result, (i, c), BufferLoad(inputs[0], (i, c))), "c")
@@ -292,11 +333,18 @@ def sparse_transpose_type(attrs: SparseTransposeAttrs, data: Type, indices: Type
 def sparse_transpose_numpy(
     attrs: SparseTransposeAttrs, data: Array, indices: Array, indptr: Array
 ) -> tuple[Array, Array, Array]:
-    """Return the elements ordered by column, with their rows."""
+    """Return the elements ordered by column, with their rows.
+
+    A row goes on to where the next one begins behind it; the last has all that is left.
+    """
     count = len(indptr) - 1
-    order = np.argsort(indices, kind="stable")
-    owners = np.repeat(np.arange(count), np.diff(indptr))
-    starts = np.concatenate(([0], np.cumsum(np.bincount(indices, minlength=count))))
+    if count < 1:
+        return np.zeros_like(data), np.zeros_like(indices), np.zeros_like(indptr)
+    columns = clipped(indices, count)
+    order = np.argsort(columns, kind="stable")
+    ends = np.maximum.accumulate(indptr[1:].astype(np.int64))
+    owners = np.minimum(np.searchsorted(ends, np.arange(len(data)), side="right"), count - 1)
+    starts = np.concatenate(([0], np.cumsum(np.bincount(columns, minlength=count))))
     return data[order], owners[order].astype(indices.dtype), starts.astype(indptr.dtype)
 
 
@@ -310,7 +358,7 @@ def sparse_transpose_compute(
     def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         matrix = _Elements(*inputs)
         values, owners, starts = outputs
-        count = starts.shape[0] - 1
+        count, size = starts.shape[0] - 1, matrix.indices.shape[0]
 
         def start(at: PrimExpr) -> PrimExpr:
             return BufferLoad(starts, (at,))
@@ -318,26 +366,34 @@ def sparse_transpose_compute(
         def grow(at: PrimExpr) -> Stmt:
             return store(starts, (at,), start(at) + 1)
 
-        def place(row: PrimExpr) -> Stmt:
-            begin, length = matrix.bounds(row)
+        def clear(at: PrimExpr) -> Stmt:
+            return seq(store(values, (at,), const(0, values.dtype)), store(owners, (at,), 0))
 
-            def element(j: PrimExpr) -> Stmt:
-                column = matrix.column(begin + j)
-                here = (cast("int64", start(column)),)
+        def place(row: PrimExpr, done: Cell) -> Stmt:
+            end = inside(BufferLoad(matrix.indptr, (row + 1,)), size + 1)
+            end = Select(row.equal(count - 1), size, end)
+
+            def element() -> Stmt:
+                column = matrix.column(done.value, count)
+                # As many elements were counted as are placed: this is inside.
+                here = (inside(start(column), size),)
                 return seq(
-                    store(values, here, BufferLoad(matrix.values, (begin + j,))),
+                    store(values, here, BufferLoad(matrix.values, (done.value,))),
                     store(owners, here, cast(owners.dtype, row)),
                     grow(column),
+                    done.add(1),
                 )
 
-            return loop(length, element, "j")
+            return let(maximum(end - done.value, IntImm(0)), lambda left: loop(left, lambda j: element(), "j"), "left")
 
         def body() -> Stmt:
             return seq(
                 loop(starts.shape[0], lambda i: store(starts, (i,), 0)),
-                loop(matrix.indices.shape[0], lambda k: grow(matrix.column(k) + 1), "k"),
+                # Without rows the elements belong to none.
+                loop(Select(count.equal(0), size, IntImm(0)), clear, "k"),
+                loop(Select(count.equal(0), IntImm(0), size), lambda k: grow(matrix.column(k, count) + 1), "k"),
                 loop(count, lambda i: store(starts, (i + 1,), start(i + 1) + start(i))),
-                loop(count, place, "row"),
+                local("int64", 0, lambda done: loop(count, lambda row: place(row, done), "row"), "done"),
                 # Every column's start moved to its end, the start of the next.
                 loop(count, lambda i: store(starts, (count - i,), start(count - i - 1))),
                 store(starts, (0,), 0),

@@ -14,6 +14,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common.places import clipped, inside
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.common.stmt_builders import nested, seq, store
@@ -31,8 +32,8 @@ from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.ops.tensor.gather import integer_places
 from relay2relax.ops.tensor.indexing import RelaxTakeAttrs, take_type
 from relay2relax.tir import te
-from relay2relax.tir.extent import Shape, as_prim, equal, product, static
-from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Var, cast, const, if_then_else, maximum, minimum
+from relay2relax.tir.extent import Shape, equal, product, static
+from relay2relax.tir.ir.expr import Buffer, PrimExpr, Var, const, if_then_else, logical_and
 from relay2relax.tir.ir.stmt import Stmt
 
 SOURCE = "TVM 0.27 src/relax/op/tensor/grad.cc"
@@ -84,14 +85,15 @@ def nll_loss_backward_numpy(
     axis, dtype = class_axis(predictions.ndim), predictions.dtype
     factors = weights[0] if weights else np.ones(predictions.shape[axis], dtype)
     counts = targets != attrs.ignore_index
-    place = np.where(counts, targets, 0)
-    factor = np.where(counts, factors[place], dtype.type(0))
+    factor = np.where(counts, factors[clipped(targets, len(factors))], dtype.type(0))
     share = -factor * output_grad
     if attrs.reduction == "mean":
         with np.errstate(divide="ignore", invalid="ignore"):
             share = share / np.sum(factor, dtype=dtype)
+    share = np.where(counts, share, dtype.type(0))
     result = np.zeros(predictions.shape, dtype)
-    np.put_along_axis(result, np.expand_dims(place, axis), np.expand_dims(share.astype(dtype), axis), axis)
+    place = np.expand_dims(clipped(targets, predictions.shape[axis]), axis)
+    np.put_along_axis(result, place, np.expand_dims(share.astype(dtype), axis), axis)
     return result
 
 
@@ -111,7 +113,8 @@ def nll_loss_backward_compute(
     classes = class_weights(predictions, *weights)
 
     def factor(*at: PrimExpr) -> PrimExpr:
-        return if_then_else(targets[at].equal(attrs.ignore_index), zero, classes[cast("int64", targets[at])])
+        weight = classes[inside(targets[at], classes.shape[0])]
+        return if_then_else(targets[at].equal(attrs.ignore_index), zero, weight)
 
     factors = summed(te.compute(targets.shape, factor, "nll_loss_weights"), "nll_loss_weight")
 
@@ -121,7 +124,8 @@ def nll_loss_backward_compute(
         share = zero - factor(*at) * given
         if attrs.reduction == "mean":
             share = share / factors[()]
-        return if_then_else(cast("int64", targets[at]).equal(i[axis]), share, zero)
+        wanted = inside(targets[at], predictions.shape[axis]).equal(i[axis])
+        return if_then_else(logical_and(targets[at].not_equal(attrs.ignore_index), wanted), share, zero)
 
     return te.compute(predictions.shape, element, "nll_loss_backward")
 
@@ -158,7 +162,7 @@ def take_backward_numpy(attrs: TakeBackwardAttrs, output_grad: Array, x: Array, 
     if attrs.axis is not None:
         axis = normal_axis(attrs.axis, x.ndim)
         grad = np.moveaxis(grad, range(axis, axis + indices.ndim), range(indices.ndim))
-    np.add.at(lines, np.clip(indices.astype(np.int64, copy=False), 0, max(len(lines) - 1, 0)), grad)
+    np.add.at(lines, clipped(indices, len(lines)), grad)
     return np.asarray(result)
 
 
@@ -176,7 +180,7 @@ def take_backward_compute(
         target = targets[0]
         zeros = [Var(f"c{d}") for d in range(len(target.shape))]
         i = [Var(f"i{d}") for d in range(len(grad.shape))]
-        place = maximum(minimum(cast("int64", places[tuple(i[first:last])]), as_prim(extent) - 1), IntImm(0))
+        place = inside(places[tuple(i[first:last])], extent)
         if attrs.axis is None:
             at = reshaped_index(target.shape, (size,), (place,))
         else:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, is_int, numpy_dtype, of_array
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common.conversion import convert
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.registry.attributes import DType, Int
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
@@ -109,6 +111,14 @@ def _chosen(parameter: te.Tensor, at: tuple[PrimExpr, ...], axis: int) -> PrimEx
     return parameter[at[axis % len(at)]]
 
 
+def _kept_within(value: Numbers, low: Any, high: Any) -> Numbers:
+    """Return numbers moved to the borders, as TensorIR's minimum and maximum do: NaN becomes
+    ``high``.
+    """
+    below = np.where(value < high, value, high)
+    return np.where(below > low, below, low)
+
+
 def quantize_numpy(attrs: QuantizeAttrs, data: Numbers, scale: Numbers, zero_point: Numbers) -> Array:
     """Return ``round(data / scale) + zero_point``, kept inside of ``out_dtype``; halves go to the
     even neighbour.
@@ -119,7 +129,7 @@ def quantize_numpy(attrs: QuantizeAttrs, data: Numbers, scale: Numbers, zero_poi
         value = data / _per_channel(scale, data.ndim, attrs.axis).astype(data.dtype)
         value = np.rint(value) if is_int(attrs.out_dtype) else value
         value = value + _per_channel(zero_point, data.ndim, attrs.axis).astype(data.dtype)
-        return np.asarray(np.maximum(np.minimum(value, number(high)), number(low)).astype(numpy_dtype(attrs.out_dtype)))
+        return convert(_kept_within(value, number(low), number(high)), attrs.out_dtype)
 
 
 def quantize_compute(
@@ -145,7 +155,7 @@ def dequantize_numpy(attrs: DequantizeAttrs, data: Numbers, scale: Numbers, zero
         value = distance.astype(np.float32) * _per_channel(scale, data.ndim, attrs.axis).astype(np.float32)
         if attrs.out_dtype != "float32":
             low, high = _range(attrs.out_dtype, "float32")
-            value = np.maximum(np.minimum(value, np.float32(high)), np.float32(low))
+            value = _kept_within(value, np.float32(low), np.float32(high))
         return np.asarray(value.astype(numpy_dtype(attrs.out_dtype)))
 
 

@@ -30,7 +30,7 @@ from relay2relax.ops.registry.attributes import (
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, TypeRule, V
 from relay2relax.ops.registry.refusal import Refusal
 from relay2relax.ops.registry.types import NamedType, TensorType, TupleType, Type, show
-from relay2relax.ops.tensor.create import shape_of
+from relay2relax.ops.tensor.create import shape_of, static_shape
 from relay2relax.tir import te
 from relay2relax.tir.extent import static
 
@@ -129,7 +129,7 @@ def reshape_tensor_type(attrs: ReshapeTensorAttrs, data: Type, shape: Type) -> T
 
 def reshape_tensor_numpy(attrs: ReshapeTensorAttrs, data: Array, shape: Numbers) -> Array:
     """Return the same elements in the shape that ``shape`` holds."""
-    return data.reshape([int(extent) for extent in shape])
+    return data.reshape(static_shape(attrs.newshape))
 
 
 def reshape_tensor_compute(attrs: ReshapeTensorAttrs, out: TensorType, data: te.Tensor, shape: te.Tensor) -> te.Tensor:

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from relay2relax.core import arithmetic
 from relay2relax.core.dtype import Array, Numbers, is_int
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common.places import are_inside
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, seq, store, when
 from relay2relax.ops.registry.attributes import IntegerArray, NoAttrs
@@ -78,7 +80,7 @@ def unravel_index_numpy(attrs: NoAttrs, data: Array, shape: Array) -> Array:
     with np.errstate(all="ignore"):
         for extent in shape[::-1].astype(data.dtype):
             rows.append(np.fmod(rest, extent))
-            rest = rest // extent
+            rest = arithmetic.truncated_divide(rest, extent)
     return np.asarray(rows[::-1], data.dtype).reshape(len(shape), *data.shape)
 
 
@@ -245,13 +247,18 @@ def sparse_reshape_numpy(attrs: NoAttrs, indices: Array, prev_shape: Array, new_
     The same shape leaves all coordinates alone, also those beyond it.
     """
     before, after = prev_shape.astype(np.int64), new_shape.astype(np.int64)
-    known = int(np.prod(after[after != -1]))
-    after = np.where(after == -1, int(np.prod(before)) // max(known, 1), after)
+    known, whole = np.prod(after[after != -1]), np.prod(before[before != -1])
+    after = np.where(after == -1, arithmetic.truncated_divide(whole, known), after)
+    after = after.astype(new_shape.dtype).astype(np.int64)
     if np.array_equal(before, after):
         return indices, after.astype(new_shape.dtype)
-    flat = indices.astype(np.int64) @ np.append(np.cumprod(before[:0:-1])[::-1], 1)
-    strides = np.append(np.cumprod(after[:0:-1])[::-1], 1)
-    found = flat[:, None] // strides % np.maximum(after, 1)
+    rest = np.zeros(len(indices), np.int64)
+    for extent, places in zip(before, indices.astype(np.int64).T, strict=True):
+        rest = rest * extent + places
+    found = np.zeros((len(indices), len(after)), np.int64)
+    for d in range(len(after) - 1, -1, -1):
+        found[:, d] = arithmetic.truncated_modulo(rest, after[d])
+        rest = arithmetic.truncated_divide(rest, after[d])
     return found.astype(indices.dtype), after.astype(new_shape.dtype)
 
 
@@ -338,7 +345,9 @@ def sparse_fill_empty_rows_numpy(
     And which rows these are.
     """
     empty = np.ones(int(dense_shape[0]), np.bool_)
-    empty[indices[:, 0]] = False
+    kept = are_inside(indices[:, 0], len(empty))
+    indices, values = indices[kept], values[kept]
+    empty[indices[:, 0].astype(np.int64)] = False
     rows = np.flatnonzero(empty)
     added = np.zeros((rows.size, indices.shape[1]), np.int64)
     added[:, 0] = rows

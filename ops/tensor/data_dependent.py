@@ -249,9 +249,11 @@ def dynamic_slice_type(attrs: NoAttrs, x: Type, *places: Type) -> TensorType:
 def dynamic_slice_numpy(attrs: NoAttrs, x: Array, begin: Array, end: Array, strides: Array) -> Array:
     """Return the slices."""
     index = []
-    for extent, first, last, step in zip(x.shape, begin, end, strides, strict=True):
-        start, stop, by = slice(int(first), int(last), int(step)).indices(extent)
-        index.append(slice(start, None if stop < 0 else stop, by))
+    places = zip(*(one.astype(np.int64).tolist() for one in (begin, end, strides)), strict=True)
+    for extent, (first, last, step) in zip(x.shape, places, strict=True):
+        start, stop, by = slice(first, last, step).indices(extent)
+        empty = not len(range(start, stop, by))
+        index.append(slice(0, 0) if empty else slice(start, None if stop < 0 else stop, by))
     return x[tuple(index)]
 
 

@@ -19,6 +19,7 @@ from relay2relax.core.dtype import Array, is_int, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert
+from relay2relax.ops.common.places import FAR
 from relay2relax.ops.common.reshape_rules import new_shape
 from relay2relax.ops.common.shapes import normal_axes, normal_axis, tensor
 from relay2relax.ops.registry import table
@@ -71,7 +72,7 @@ def _length(value: Type, argument: int, what: str) -> int:
 
 
 def _numbers(values: Array) -> tuple[int, ...]:
-    return tuple(int(one) for one in values.reshape(-1))
+    return tuple(values.reshape(-1).astype(np.int64).tolist())
 
 
 def unknown_type(rank: int, dtype: str) -> TensorType:
@@ -114,6 +115,16 @@ def tile_type(attrs: TileAttrs, data: Type, reps: Type) -> Type:
     """
     found = tensor(data)
     return unknown_type(max(found.rank, _length(reps, 1, "reps")), found.dtype)
+
+
+def tile_numpy(attrs: TileAttrs, data: Array, reps: Array) -> Array:
+    """Return the data repeated along each axis."""
+    counts = _numbers(reps)
+    shape = (1,) * (len(counts) - data.ndim) + data.shape
+    for extent, count in zip(reversed(shape), reversed(counts), strict=False):
+        if not 0 <= count <= FAR // max(extent, 1):
+            raise OpError(f"an axis of extent {extent} is not repeated {count} times", 1, kind=operators.SHAPE)
+    return np.tile(data, counts)
 
 
 # zeros, ones, full
@@ -166,7 +177,10 @@ def one_hot_type(attrs: OneHotAttrs, indices: Type, on_value: Type, off_value: T
 
 def one_hot_numpy(attrs: OneHotAttrs, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Array:
     """Return ``on_value`` where the place along the new axis is the index, else ``off_value``."""
-    return one_hot_values(attrs, indices, on_value, off_value, _numbers(depth)[0])
+    (extent,) = _numbers(depth)
+    if extent < 0:
+        raise OpError(f"the new axis cannot have extent {extent}", 3, kind=operators.SHAPE)
+    return one_hot_values(attrs, indices, on_value, off_value, extent)
 
 
 # strided_slice
@@ -194,8 +208,8 @@ def strided_slice_numpy(attrs: StridedSliceAttrs, data: Array, begin: Array, end
             raise OpError(f"the stride of axis {axis} is 0", 3, kind=operators.AXIS)
         last = ends[axis] if axis < len(ends) else extent if step > 0 else -extent - 1
         if attrs.slice_mode == "size":
-            first = first + extent if first < 0 else first
-            last = extent if last < 0 else first + last
+            first = min(first + extent if first < 0 else first, extent)
+            last = extent if last < 0 else first + min(last, extent)
         places.append(slice(first, last, step))
     return data[tuple(places)]
 
@@ -214,6 +228,8 @@ def squeeze_type(attrs: SqueezeAttrs, data: Type, axes: Type) -> Type:
 
 def squeeze_numpy(attrs: SqueezeAttrs, data: Array, axes: Array) -> Array:
     """Return the view without the axes."""
+    if axes.size == data.ndim and data.size == 1:
+        return data.reshape(())  # Whatever the axes are called: all go.
     gone = normal_axes(_numbers(axes), data.ndim)
     for axis in gone:
         if data.shape[axis] != 1:
@@ -370,13 +386,13 @@ OPS = (
     ),
     dynamic_operator(
         "broadcast_to", "As broadcast_to; the shape is an input.", ("data", "shape"),
-        broadcast_to_type, broadcast_to_numpy, kernels.given_extents(1), kernels.broadcast_compute,
+        broadcast_to_type, broadcast_to_numpy, kernels.broadcast_extents, kernels.broadcast_compute,
         relax=_settled_relax("dyn.broadcast_to", 1), attrs=InitOpAttrs,
         settle=_settle(1, _init("broadcast_to")),
     ),
     dynamic_operator(
         "tile", "As tile; the repetitions are an input.", ("data", "reps"),
-        tile_type, lambda attrs, data, reps: np.tile(data, _numbers(reps)),
+        tile_type, tile_numpy,
         kernels.tile_extents, kernels.tile_compute, attrs=TileAttrs,
         settle=settle_static(1, lambda attrs, reps: ("tile", TileAttrs(reps))),
     ),

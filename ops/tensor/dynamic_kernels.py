@@ -12,12 +12,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from relay2relax.core.dtype import is_float
+from relay2relax.core.errors.table import operators
+from relay2relax.ops.common.conversion import convert_element
+from relay2relax.ops.common.places import FAR, bounded, inside, is_inside
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, seq, store, when
-from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.ops.registry.record import OpError
+from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
-from relay2relax.tir.extent import is_any, static
+from relay2relax.tir.extent import as_prim, equal, is_any, product, static
 from relay2relax.tir.ir.expr import (
     Buffer,
     IntImm,
@@ -36,6 +40,8 @@ from relay2relax.tir.ir.expr import (
 from relay2relax.tir.ir.stmt import Stmt
 
 ZERO, ONE = IntImm(0), IntImm(1)
+# An extent that no tensor has: whoever is to make one of it refuses.
+REFUSED = IntImm(-1)
 
 
 def vector(values: Sequence[PrimExpr]) -> te.Tensor:
@@ -130,11 +136,27 @@ def reshape_extents(attrs: Any, out: TensorType, data: te.Tensor, newshape: te.T
         known = once(known * pick(one.equal(-1), 1, one), "known")
     # An empty tensor leaves nothing to infer.
     inferred = once(pick(known.equal(0), 0, binary("//", total, maximum(known, ONE))), "inferred")
-    return vector([pick(one.equal(-1), inferred, one) for one in found])
+    extents = [once(pick(one.equal(-1), inferred, one), "extent") for one in found]
+    size: PrimExpr = ONE
+    for one in extents:
+        size = once(size * one, "size")
+    return vector([pick(size.equal(total), one, REFUSED) for one in extents])
+
+
+def broadcast_extents(attrs: object, out: TensorType, data: te.Tensor, shape: te.Tensor) -> te.Tensor:
+    """Return the numbers of ``shape``, where the data can be repeated to these."""
+    found = numbers(shape)
+    offset = len(found) - data.rank
+    for d, extent in enumerate(data.shape):
+        fits = binary("or", as_prim(extent).equal(1), found[offset + d].equal(extent))
+        found[offset + d] = pick(fits, found[offset + d], REFUSED)
+    return vector(found)
 
 
 def flat_compute(attrs: object, out: TensorType, data: te.Tensor, *unused: te.Tensor) -> te.Tensor:
     """Return each element from its place in row-major order."""
+    if equal(product(data.shape), product(out.shape)) is False:
+        raise OpError(f"a tensor of shape {show(data.shape)} has no shape {show(out.shape)}", 0, kind=operators.SHAPE)
     return te.compute(out.shape, lambda *i: data[tuple(reshaped_index(data.shape, out.shape, i))], name="T_reshape")
 
 
@@ -158,7 +180,12 @@ def tile_extents(attrs: object, out: TensorType, data: te.Tensor, reps: te.Tenso
     rank = max(data.rank, len(counts))
     shape = [ONE] * (rank - data.rank) + list(data.shape)
     counts = [ONE] * (rank - len(counts)) + counts
-    return vector([extent * count for extent, count in zip(shape, counts, strict=True)])
+
+    def times(extent: PrimExpr, count: PrimExpr) -> PrimExpr:
+        fits = logical_and(count >= 0, count <= binary("//", IntImm(FAR), maximum(extent, ONE)))
+        return pick(fits, extent * count, REFUSED)
+
+    return vector([times(extent, count) for extent, count in zip(shape, counts, strict=True)])
 
 
 def tile_compute(attrs: object, out: TensorType, data: te.Tensor, reps: te.Tensor) -> te.Tensor:
@@ -182,11 +209,11 @@ def _slices(
     found = []
     for axis, first in enumerate(firsts):
         extent = data.shape[axis]
-        step = steps[axis] if axis < len(steps) and attrs.slice_mode == "end" else ONE
+        step = bounded(steps[axis]) if axis < len(steps) and attrs.slice_mode == "end" else ONE
         forward = step > 0
         if attrs.slice_mode == "size" and axis < len(lasts):
-            first = pick(first < 0, first + extent, first)
-            last = pick(lasts[axis] < 0, extent, first + lasts[axis])
+            first = minimum(pick(first < 0, first + extent, first), extent)
+            last = pick(lasts[axis] < 0, extent, first + minimum(lasts[axis], extent))
         elif axis < len(lasts):
             last = lasts[axis]
         else:
@@ -205,7 +232,7 @@ def _slices(
 
 def strided_slice_extents(attrs: Any, out: TensorType, *inputs: te.Tensor) -> te.Tensor:
     """Return how many elements each slice has."""
-    return vector([count for _, _, count in _slices(attrs, *inputs)])
+    return vector([pick(step.equal(0), REFUSED, count) for _, step, count in _slices(attrs, *inputs)])
 
 
 def strided_slice_compute(attrs: Any, out: TensorType, data: te.Tensor, *inputs: te.Tensor) -> te.Tensor:
@@ -225,15 +252,19 @@ def strided_slice_compute(attrs: Any, out: TensorType, data: te.Tensor, *inputs:
 
 def squeeze_extents(attrs: object, out: TensorType, data: te.Tensor, axes: te.Tensor) -> te.Tensor:
     """Return the extents of the axes that stay."""
-    given = numbers(axes)
+    given = [pick(axis < 0, axis + data.rank, axis) for axis in numbers(axes)]
     found: list[PrimExpr] = [ZERO] * tensor(out).rank
     place: PrimExpr = ZERO
+    ones: PrimExpr = ONE
     for d in range(data.rank):
-        stays = logical_and(*(binary("!=", axis, IntImm(one)) for axis in given for one in (d, d - data.rank)))
+        stays = logical_and(*(binary("!=", axis, IntImm(d)) for axis in given))
         for target in range(len(found)):
             found[target] = pick(logical_and(stays, place.equal(target)), data.shape[d], found[target])
+        ones = pick(stays, ones, pick(as_prim(data.shape[d]).equal(1), ones, 0))
         place = place + pick(stays, 1, 0)
-    return vector(found)
+    # So many axes stay as there are in the result where each that is named is there, once.
+    fits = logical_and(place.equal(len(found)), ones.equal(1))
+    return vector([pick(fits, extent, REFUSED) for extent in found])
 
 
 def expand_dims_extents(attrs: Any, out: TensorType, data: te.Tensor, axis: te.Tensor) -> te.Tensor:
@@ -245,18 +276,26 @@ def expand_dims_extents(attrs: Any, out: TensorType, data: te.Tensor, axis: te.T
         before = data.shape[place] if place < data.rank else ONE
         after = data.shape[place - count] if place >= count else ONE
         found.append(pick(first > place, before, pick(first + count > place, 1, after)))
-    return vector(found)
+    there = logical_and(first >= 0, first <= data.rank)
+    return vector([pick(there, extent, REFUSED) for extent in found])
 
 
 # nn.pad
 
 
-def pad_extents(
-    attrs: object, out: TensorType, data: te.Tensor, pad_width: te.Tensor, pad_value: te.Tensor
-) -> te.Tensor:
+def pad_extents(attrs: Any, out: TensorType, data: te.Tensor, pad_width: te.Tensor, pad_value: te.Tensor) -> te.Tensor:
     """Return the extents with what is added before and after."""
-    widths = numbers(pad_width)
-    return vector([extent + widths[2 * d] + widths[2 * d + 1] for d, extent in enumerate(data.shape)])
+    widths = [bounded(one) for one in numbers(pad_width)]
+
+    def padded(extent: PrimExpr, before: PrimExpr, after: PrimExpr) -> PrimExpr:
+        total = extent + before + after
+        if attrs.pad_mode == "constant":
+            return total
+        left = extent + minimum(before, ZERO) + minimum(after, ZERO)
+        # Of nothing there is no border.
+        return pick(logical_and(left <= 0, total.not_equal(left)), REFUSED, total)
+
+    return vector([padded(extent, *widths[2 * d : 2 * d + 2]) for d, extent in enumerate(data.shape)])
 
 
 def pad_compute(attrs: Any, out: TensorType, data: te.Tensor, pad_width: te.Tensor, pad_value: te.Tensor) -> te.Tensor:
@@ -264,7 +303,7 @@ def pad_compute(attrs: Any, out: TensorType, data: te.Tensor, pad_width: te.Tens
 
     One that mirrors mirrors what is left where widths are negative.
     """
-    widths = numbers(pad_width)
+    widths = [bounded(one) for one in numbers(pad_width)]
 
     def source(d: int, at: PrimExpr) -> PrimExpr:
         before, after = widths[2 * d], widths[2 * d + 1]
@@ -272,9 +311,11 @@ def pad_compute(attrs: Any, out: TensorType, data: te.Tensor, pad_width: te.Tens
         last = data.shape[d] + minimum(after, ZERO) - 1
         place = at - before
         if attrs.pad_mode == "edge":
-            return minimum(maximum(place, first), last)
-        below = pick(place < first, first * 2 - place, place)
-        return pick(place > last, last * 2 - place, below)
+            return inside(minimum(maximum(place, first), last), data.shape[d])
+        # A wide border mirrors what it has mirrored, there and back again.
+        way = last - first
+        step = (place - first) % maximum(way * 2, ONE)
+        return inside(first + minimum(step, way * 2 - step), data.shape[d])
 
     def element(*i: PrimExpr) -> PrimExpr:
         if attrs.pad_mode != "constant":
@@ -303,7 +344,8 @@ def scaled_extents(axes: Callable[[Any], Sequence[int]]) -> Callable[..., te.Ten
             rest = exact - cast("float64", low)
             half, odd = rest.equal(0.5), (low % 2).equal(1)
             up = binary("or", rest > 0.5, logical_and(half, odd))
-            found.append(low + pick(up, 1, 0))
+            positive = scale[()] > cast(scale.dtype, ZERO)
+            found.append(pick(positive, low + pick(up, 1, 0), REFUSED))
         return vector(found)
 
     return extents
@@ -349,7 +391,7 @@ def counted_extents(attrs: object, out: TensorType, condition: te.Tensor) -> te.
 
 
 def _is_set(value: PrimExpr) -> PrimExpr:
-    return value if value.dtype == "bool" else binary("!=", value, cast(value.dtype, IntImm(0)))
+    return convert_element(value, "bool")
 
 
 def argwhere_compute(attrs: object, out: TensorType, condition: te.Tensor) -> te.Tensor:
@@ -380,19 +422,20 @@ def fill_rows_extents(
     def build(sources: Sequence[Buffer], targets: Sequence[Buffer]) -> Stmt:
         (places, extents), (target,) = sources, targets
 
-        def row(count: Cell, at: PrimExpr) -> Stmt:
-            def add(found: Cell) -> Stmt:
-                mark = loop(places.shape[0], lambda i: when(_row(places, i).equal(at), found.set(1)))
-                return seq(mark, when(found.value.equal(0), count.add(1)))
+        def element(count: Cell, i: PrimExpr) -> Stmt:
+            def add(others: Cell) -> Stmt:
+                # Every row has an element: one that is not the first of its row is one more.
+                seen = loop(i, lambda j: when(_row(places, j).equal(_row(places, i)), others.set(1)))
+                return seq(seen, when(others.value.equal(1), count.add(1)))
 
-            return local("int64", 0, add, "found")
+            return when(is_inside(_row(places, i), extents[0]), local("int64", 0, add, "others"))
 
         def body(count: Cell) -> Stmt:
-            every = loop(cast("int64", extents[0]), lambda at: row(count, at))
+            every = loop(places.shape[0], lambda i: element(count, i))
             sizes = (count.value, count.value, cast("int64", extents[0]))
             return seq(every, *(store(target, (i,), size) for i, size in enumerate(sizes)))
 
-        return local("int64", places.shape[0], body, "count")
+        return local("int64", cast("int64", extents[0]), body, "count")
 
     return te.extern([(3,)], ["int64"], [indices, dense_shape], build, name="T_extents")[0]
 

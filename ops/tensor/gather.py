@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, Numbers, is_int, is_unsigned
+from relay2relax.core.dtype import Array, is_int, is_unsigned
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common.places import clipped, inside
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Integer, NoAttrs, OptionalInteger
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
@@ -22,13 +23,10 @@ from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import AnyRankType, TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.transform import moved
 from relay2relax.tir import te
-from relay2relax.tir.extent import Extent, Shape, as_prim, equal, static
+from relay2relax.tir.extent import Shape, equal, static
 from relay2relax.tir.ir.expr import (
     IntImm,
     PrimExpr,
-    cast,
-    maximum,
-    minimum,
 )
 
 SOURCE = "TVM 0.18 src/relay/op/tensor/transform.cc"
@@ -78,17 +76,6 @@ def integer_places(indices: Type, argument: int) -> TensorType:
     return found
 
 
-def _inside(place: PrimExpr, extent: Extent) -> PrimExpr:
-    """Return ``place`` moved to the border where it lies outside."""
-    return maximum(minimum(cast("int64", place), as_prim(extent) - 1), IntImm(0))
-
-
-def _clipped(places: Numbers, extent: int) -> Numbers:
-    if places.dtype.kind == "u":
-        places = places.astype(np.int64)
-    return np.clip(places, 0, max(extent - 1, 0))
-
-
 def open_grid(shape: Sequence[int], rank: int) -> list[Array]:
     """Return the coordinates of the first axes of ``shape``, each along its axis of a grid of
     ``rank``.
@@ -128,7 +115,7 @@ def gather_numpy(attrs: Any, data: Array, indices: Array) -> Array:
     """Return the element that the index names, in the line of the axis that the index lies in."""
     axis = normal_axis(attrs.axis, data.ndim)
     grid = open_grid(indices.shape, indices.ndim)
-    grid[axis] = _clipped(indices, data.shape[axis])
+    grid[axis] = clipped(indices, data.shape[axis])
     return np.asarray(data[tuple(grid)])
 
 
@@ -137,7 +124,7 @@ def gather_compute(attrs: Any, out: TensorType, data: te.Tensor, indices: te.Ten
     axis = normal_axis(attrs.axis, data.rank)
 
     def place(*i: PrimExpr) -> tuple[PrimExpr, ...]:
-        return (*i[:axis], _inside(indices[i], data.shape[axis]), *i[axis + 1 :])
+        return (*i[:axis], inside(indices[i], data.shape[axis]), *i[axis + 1 :])
 
     return moved(out, data, place, "gather")
 
@@ -224,7 +211,7 @@ def gather_nd_numpy(attrs: GatherNDAttrs | RelaxGatherNDAttrs, data: Array, indi
     rows = indices if isinstance(attrs, GatherNDAttrs) else np.moveaxis(indices, -1, 0)
     batch = attrs.batch_dims
     grid = open_grid(rows.shape[1 : 1 + batch], rows.ndim - 1)
-    grid += [_clipped(row, data.shape[batch + m]) for m, row in enumerate(rows)]
+    grid += [clipped(row, data.shape[batch + m]) for m, row in enumerate(rows)]
     if not grid:
         return np.broadcast_to(data, (*rows.shape[1:], *data.shape))
     return np.asarray(data[tuple(grid)])
@@ -240,7 +227,7 @@ def gather_nd_compute(
 
     def place(*i: PrimExpr) -> tuple[PrimExpr, ...]:
         names = [indices[coordinate_place(m, i[:lines], first)] for m in range(count)]
-        chosen = [_inside(name, data.shape[batch + m]) for m, name in enumerate(names)]
+        chosen = [inside(name, data.shape[batch + m]) for m, name in enumerate(names)]
         return (*i[:batch], *chosen, *i[lines:])
 
     return moved(out, data, place, "gather_nd")
@@ -304,7 +291,7 @@ def index_tensor_type(attrs: NoAttrs, data: Type, indices: Type) -> Type:
 
 
 def _index(data: Array, places: Sequence[Array]) -> Array:
-    return np.asarray(data[tuple(_clipped(one, data.shape[d]) for d, one in enumerate(places))])
+    return np.asarray(data[tuple(clipped(one, data.shape[d]) for d, one in enumerate(places))])
 
 
 def _index_compute(out: TensorType, data: te.Tensor, places: Sequence[te.Tensor]) -> te.Tensor:
@@ -312,7 +299,7 @@ def _index_compute(out: TensorType, data: te.Tensor, places: Sequence[te.Tensor]
 
     def place(*i: PrimExpr) -> tuple[PrimExpr, ...]:
         names = [one[operand_indices(one.shape, out.shape[:lines], i[:lines])] for one in places]
-        return (*(_inside(name, data.shape[d]) for d, name in enumerate(names)), *i[lines:])
+        return (*(inside(name, data.shape[d]) for d, name in enumerate(names)), *i[lines:])
 
     return moved(out, data, place, "adv_index")
 

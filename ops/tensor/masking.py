@@ -13,6 +13,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_int, numpy_dtype
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert, convert_element
+from relay2relax.ops.common.places import FAR
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import Bool, Double, DType, Int, Integer
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
@@ -105,6 +106,8 @@ def one_hot_relay_type(attrs: OneHotAttrs, indices: Type, on_value: Type, off_va
 def one_hot_values(attrs: OneHotAttrs, indices: Array, on_value: Array, off_value: Array, depth: int) -> Array:
     """Return ``on_value`` where the place along the new axis is the index, else ``off_value``."""
     axis = _hot_axis(attrs, indices.ndim)
+    if not indices.size:
+        return np.empty((*indices.shape[:axis], depth, *indices.shape[axis:]), numpy_dtype(attrs.dtype))
     classes = np.arange(depth).reshape(depth, *(1,) * (indices.ndim - axis))
     on, off = convert(on_value, attrs.dtype), convert(off_value, attrs.dtype)
     return np.asarray(np.where(np.expand_dims(indices, axis) == classes, on, off), numpy_dtype(attrs.dtype))
@@ -178,7 +181,9 @@ def trilu_relay_type(attrs: TriluAttrs, data: Type, k: Type) -> Type:
 
 def trilu_numpy(attrs: TriluAttrs, data: Array, k: Array) -> Array:
     """Return the triangle from diagonal ``k`` on, zeros elsewhere."""
-    return np.asarray((np.triu if attrs.upper else np.tril)(data, int(k)), data.dtype)
+    return np.asarray(
+        (np.triu if attrs.upper else np.tril)(data, int(np.clip(k.astype(np.int64), -FAR, FAR))), data.dtype
+    )
 
 
 def _triangle(out: TensorType, data: te.Tensor, k: PrimExpr, upper: bool) -> te.Tensor:

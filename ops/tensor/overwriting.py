@@ -15,8 +15,9 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common.places import are_inside, is_inside
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
-from relay2relax.ops.common.stmt_builders import let, loop, seq, store
+from relay2relax.ops.common.stmt_builders import let, loop, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, Expr, Int
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
 from relay2relax.ops.registry.script import Script
@@ -77,14 +78,19 @@ def index_put_type(attrs: IndexPutAttrs, data: Type, indices: Type, values: Type
 def index_put_numpy(attrs: IndexPutAttrs, data: Array, indices: tuple[Array, ...], values: Array) -> Array:
     """Return the data with ``values`` at the places.
 
-    The last of several values for one place stays.
+    The last of several values for one place stays. A place below 0 counts from the end, one outside
+    is left out.
     """
     result = np.array(data)
+    rows = [one.astype(np.int64) for one in np.broadcast_arrays(*indices)]
+    rows = [np.where(one < 0, one + extent, one) for one, extent in zip(rows, data.shape, strict=True)]
+    kept = np.all([are_inside(one, extent) for one, extent in zip(rows, data.shape, strict=True)], axis=0)
+    where: Any = tuple(one[kept] for one in rows)
+    given = np.broadcast_to(values, kept.shape)[kept]
     if attrs.accumulate:
-        where: Any = indices
-        (np.logical_or if data.dtype == np.bool_ else np.add).at(result, where, values)
+        (np.logical_or if data.dtype == np.bool_ else np.add).at(result, where, given)
     else:
-        result[indices] = values
+        result[where] = given
     return result
 
 
@@ -105,9 +111,11 @@ def index_put_compute(
             value: PrimExpr = new[operand_indices(new.shape, shape, at)]
 
             def write(*here: PrimExpr) -> Stmt:
+                put = value
                 if attrs.accumulate:
-                    return store(target, here, binary("or" if out.dtype == "bool" else "+", target[here], value))
-                return store(target, here, value)
+                    put = binary("or" if out.dtype == "bool" else "+", target[here], value)
+                known = (is_inside(one, extent) for one, extent in zip(here, target.shape, strict=True))
+                return when(logical_and(*known), store(target, here, put))
 
             return _named_places(index, write)
 

@@ -275,6 +275,11 @@ def topk_numpy(attrs: Any, data: Array, *given: Array) -> Value:
     return indices if attrs.ret_type == "indices" else (values, indices)
 
 
+def dyn_topk_numpy(attrs: TopkAttrs, data: Array, k: Array) -> Value:
+    """Return the first ``k`` of the sorted axis, or all where there are fewer."""
+    return topk_numpy(replace(attrs, k=min(int(k.reshape(()).astype(np.int64)), data.shape[attrs.axis])), data)
+
+
 def topk_compute(attrs: RelaxTopkAttrs | TopkAttrs, out: Type, data: te.Tensor, *k: te.Tensor) -> Tensors:
     """Return the first of the sorted axis, as many as ``out`` has."""
     axis = normal_axis(attrs.axis, data.rank)
@@ -395,12 +400,12 @@ topk = OpDef(
 
 dyn_topk = OpDef(
     relay="dyn.topk",
-    doc="The first k along an axis, where k is an input.",
+    doc="The first k along an axis, or all where there are fewer; k is an input.",
     source=f"{SOURCE}, dyn.topk",
     inputs=("data", "k"),
     attrs=TopkAttrs,
     infer=topk_type,
-    numpy=topk_numpy,
+    numpy=dyn_topk_numpy,
     compute=topk_compute,
     relax=Expanded(dyn_topk_relax),
     extents=topk_extents,

@@ -11,18 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_int
+from relay2relax.core.dtype import Array, Numbers, is_int, of_array
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common.places import inside
 from relay2relax.ops.common.shapes import broadcast, tensor
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
-from relay2relax.ops.tensor.create import InitOpAttrs
-from relay2relax.ops.tensor.dynamic_kernels import given_extents
+from relay2relax.ops.tensor.create import InitOpAttrs, static_shape
+from relay2relax.ops.tensor.dynamic_kernels import REFUSED, numbers, pick, vector
 from relay2relax.tir import te
 from relay2relax.tir.extent import ANY, Shape, as_prim, equal, is_any, static
-from relay2relax.tir.ir.expr import IntImm, PrimExpr, Select, cast, if_then_else, logical_and, maximum, minimum
+from relay2relax.tir.ir.expr import (
+    IntImm,
+    PrimExpr,
+    Select,
+    binary,
+    cast,
+    const,
+    if_then_else,
+    logical_and,
+    maximum,
+    minimum,
+)
 
 SOURCE = "TVM 0.18 src/relay/op/tensor/transform.cc"
 
@@ -79,7 +91,14 @@ def _summed(shape: Shape, target: Shape) -> tuple[int, ...]:
 def _collapse_numpy(data: Array, shape: tuple[int, ...]) -> Array:
     if data.shape == shape:
         return data
+    _collapsed(TensorType(data.shape, of_array(data)), shape)
     return np.asarray(np.sum(data, axis=_summed(data.shape, shape), dtype=data.dtype)).reshape(shape)
+
+
+def collapse_sum_to_numpy(attrs: InitOpAttrs, data: Array, shape: Array) -> Array:
+    """Return the sum in the shape of the attributes, or in the one that is an input."""
+    known = tuple(shape.astype(np.int64).tolist()) if attrs.shape is None else static_shape(attrs.shape)
+    return _collapse_numpy(data, known)
 
 
 def collapse_sum_compute(attrs: object, out: TensorType, data: te.Tensor, like: Any) -> te.Tensor:
@@ -104,6 +123,17 @@ def collapse_sum_compute(attrs: object, out: TensorType, data: te.Tensor, like: 
         return te.sum(data[place], list(loops.values())) if loops else data[place]
 
     return te.compute(out.shape, element, name="T_collapse_sum")
+
+
+def collapse_sum_extents(attrs: object, out: TensorType, data: te.Tensor, shape: te.Tensor) -> te.Tensor:
+    """Return the numbers of ``shape``, where the data may have been broadcast from these."""
+    found = numbers(shape)
+    new = data.rank - len(found)
+    known = (data.shape[new + d] if new + d >= 0 else IntImm(-1) for d in range(len(found)))
+    fits = [binary("or", one.equal(1), one.equal(extent)) for one, extent in zip(found, known, strict=True)]
+    return vector(
+        [pick(fit if new >= 0 else const(0, "bool"), one, REFUSED) for fit, one in zip(fits, found, strict=True)]
+    )
 
 
 def collapse_sum_relax(e: Emit[V], attrs: Any, data: V, like: V) -> V:
@@ -145,10 +175,15 @@ def strided_set_numpy(attrs: NoAttrs, data: Array, v: Array, begin: Array, end: 
     """Return the data with a slice replaced by ``v``; missing entries take the whole axis."""
     result = np.array(data)
 
-    def entry(places: Array, axis: int) -> int | None:
-        return int(places[axis]) if axis < len(places) else None
+    def entry(places: Numbers, axis: int) -> int | None:
+        return int(places[axis].astype(np.int64)) if axis < len(places) else None
 
-    result[tuple(slice(entry(begin, axis), entry(end, axis), entry(strides, axis)) for axis in range(data.ndim))] = v
+    if not v.size or any(entry(strides, axis) == 0 for axis in range(data.ndim)):
+        return result
+    slices = tuple(slice(entry(begin, axis), entry(end, axis), entry(strides, axis)) for axis in range(data.ndim))
+    lengths = (len(range(*one.indices(extent))) for one, extent in zip(slices, data.shape, strict=True))
+    sources = [np.minimum(np.arange(n), extent - 1) for n, extent in zip(lengths, v.shape, strict=True)]
+    result[slices] = v[np.ix_(*sources)] if sources else v
     return result
 
 
@@ -158,7 +193,7 @@ def strided_set_compute(
     """Return the element of ``v`` whose place the slice names, that of the data elsewhere."""
 
     def element(*i: PrimExpr) -> PrimExpr:
-        inside: list[PrimExpr] = []
+        hits: list[PrimExpr] = []
         source: list[PrimExpr] = []
         for axis, index in enumerate(i):
             stride = _entry(strides, axis, IntImm(1))
@@ -166,9 +201,11 @@ def strided_set_compute(
             first, last = _borders(begin, end, axis, data.shape[axis], forward)
             distance = Select(forward, index - first, first - index)
             size = Select(forward, stride, IntImm(0) - stride)
-            inside += [distance >= 0, Select(forward, index < last, index > last), (distance % size).equal(0)]
-            source.append(distance // size)
-        return if_then_else(logical_and(*inside), v[tuple(source)], data[i])
+            within = Select(forward, index < last, index > last)
+            given = [stride.not_equal(0), as_prim(v.shape[axis]) > 0]
+            hits += [distance >= 0, within, (distance % size).equal(0), *given]
+            source.append(inside(distance // size, v.shape[axis]))
+        return if_then_else(logical_and(*hits), v[tuple(source)], data[i])
 
     return te.compute(out.shape, element, name="T_strided_set")
 
@@ -217,9 +254,9 @@ collapse_sum_to = OpDef(
     inputs=("data", "shape"),
     attrs=InitOpAttrs,
     infer=collapse_sum_to_type,
-    numpy=lambda attrs, data, shape: _collapse_numpy(data, tuple(int(n) for n in shape)),
+    numpy=collapse_sum_to_numpy,
     compute=collapse_sum_compute,
-    extents=given_extents(1),
+    extents=collapse_sum_extents,
     relax=Expanded(collapse_sum_relax),
     declares_attrs=False,
 )

@@ -5,16 +5,17 @@ A region is a row (image, left, top, right, bottom) in units of the original ima
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, Union
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.arithmetic import converted
+from relay2relax.core.dtype import Array, Numbers, of_array
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
+from relay2relax.ops.common.places import FAR, bounded
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, bind, local, loop, rows, seq, store, when
 from relay2relax.ops.common.windows import integers
@@ -24,8 +25,19 @@ from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Same
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
-from relay2relax.tir.extent import equal
-from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Select, cast, const, logical_and, maximum, minimum
+from relay2relax.tir.extent import as_prim, equal
+from relay2relax.tir.ir.expr import (
+    Buffer,
+    FloatImm,
+    IntImm,
+    PrimExpr,
+    Select,
+    cast,
+    const,
+    logical_and,
+    maximum,
+    minimum,
+)
 from relay2relax.tir.ir.intrinsics import call, min_value
 from relay2relax.tir.ir.stmt import Stmt
 
@@ -115,12 +127,21 @@ def _least(attrs: AlignAttrs) -> float | None:
     return None if isinstance(attrs, RelaxROIAlignAttrs) and attrs.aligned else 1.0
 
 
+# A bin has at most so many samples along an axis for each element of the images there: the work
+# that a region makes is bounded, however large it is.
+_MOST_SAMPLES = 2
+
+
 def _image(roi: Numbers, batch: int) -> int:
     """Return the image of a region.
 
     TVM reads whatever lies beyond the images, here the last one is meant.
     """
-    return min(max(int(roi[0]), 0), batch - 1)
+    return min(max(_whole(roi[0]), 0), batch - 1)
+
+
+def _whole(value: Numbers) -> int:
+    return int(converted(value, np.dtype(np.int64)))
 
 
 def _check_images(shape: Sequence[int], regions: int) -> None:
@@ -143,20 +164,29 @@ def align_numpy(attrs: AlignAttrs, data: Array, rois: Array) -> Array:
             # The row names the horizontal border first.
             start, end = (roi[one] * kind(attrs.spatial_scale) for one in (2 - axis, 4 - axis))
             least = _least(attrs)
-            width = (end - start if least is None else max(end - start, kind(least))) / kind(size[axis])
-            count = attrs.sample_ratio if attrs.sample_ratio > 0 else int(np.ceil(width))
+            length = end - start
+            # As TensorIR's maximum: what is not a number is the least length.
+            width = (length if least is None or length > kind(least) else kind(least)) / kind(size[axis])
+            most = _MOST_SAMPLES * extents[axis]
+            count = attrs.sample_ratio if attrs.sample_ratio > 0 else min(max(_whole(np.ceil(width)), 0), most)
             bins, samples = np.arange(size[axis], dtype=rois.dtype), np.arange(count, dtype=rois.dtype)
             lines.append((start + bins * width)[:, None] + (samples + kind(0.5)) * width / kind(count))
         (y, outside_y), (across, outside_x) = (
-            (np.clip(line, 0, extent - 1), (line < -1) | (line > extent))
+            (np.clip(np.where(line > 0, line, 0), 0, extent - 1), ~((line >= -1) & (line <= extent)))
             for line, extent in zip(lines, extents, strict=True)
         )
         image = x[_image(roi, x.shape[0])]
         rows_ = _between(image, y.reshape(-1), 1)
-        values = _between(rows_, across.reshape(-1), 2).reshape(-1, *y.shape, *across.shape)
+        values = _between(rows_, across.reshape(-1), 2).reshape(x.shape[1], *y.shape, *across.shape)
         outside = outside_y[:, :, None, None] | outside_x[None, None]
         values = np.where(outside, data.dtype.type(0), values)
-        result[number] = values.mean(axis=(2, 4)) if attrs.mode == "avg" else values.max(axis=(2, 4))
+        if attrs.mode == "avg":
+            result[number] = values.mean(axis=(2, 4))
+        else:
+            # As TensorIR's maximum: what is not a number is passed over.
+            lowest = min_value(of_array(data))
+            assert isinstance(lowest, FloatImm)
+            result[number] = np.fmax.reduce(values, axis=(2, 4), initial=data.dtype.type(lowest.value))
     return layout.from_order(result, "NCHW")
 
 
@@ -201,7 +231,8 @@ class _Bin:
         width = (length if least is None else maximum(length, least)) / float(self.size[axis])
         count: PrimExpr = IntImm(self.attrs.sample_ratio, "int64")
         if self.attrs.sample_ratio <= 0:
-            count = cast("int64", call("ceil", width))
+            most = as_prim(self.extent("HW"[axis])) * _MOST_SAMPLES
+            count = minimum(maximum(cast("int64", call("ceil", width)), 0), most)
         return start + cast(kind, self.at[axis]) * width, width, count
 
     def place(self, channel: PrimExpr) -> tuple[PrimExpr, ...]:
@@ -301,8 +332,8 @@ def pool_numpy(attrs: ROIPoolAttrs, data: Array, rois: Array) -> Array:
             start, end = (_half_away(roi[one] * kind(attrs.spatial_scale)) for one in (2 - axis, 4 - axis))
             width = kind(max(end - start + 1, 1)) / kind(size[axis])
             steps = np.arange(size[axis] + 1, dtype=rois.dtype) * width
-            first = np.floor(steps[:-1] + kind(_slack(attrs))).astype(np.int64) + start
-            last = np.ceil(steps[1:] - kind(_slack(attrs))).astype(np.int64) + start
+            first = _far(np.floor(steps[:-1] + kind(_slack(attrs)))) + start
+            last = _far(np.ceil(steps[1:] - kind(_slack(attrs)))) + start
             bins.append(np.clip(np.stack([first, last], axis=1), 0, extent))
         for i, (top, bottom) in enumerate(bins[0]):
             for j, (left, right) in enumerate(bins[1]):
@@ -313,9 +344,14 @@ def pool_numpy(attrs: ROIPoolAttrs, data: Array, rois: Array) -> Array:
     return result
 
 
-def _half_away(value: float) -> int:
-    """Return the nearest integer, halves away from zero."""
-    return int(math.copysign(math.floor(abs(float(value)) + 0.5), float(value)))
+def _far(values: Numbers) -> Numbers:
+    return np.clip(converted(values, np.dtype(np.int64)), -FAR, FAR)
+
+
+def _half_away(value: Numbers) -> int:
+    """Return the nearest integer, halves away from zero; one far outside where there is none."""
+    found = _whole(np.copysign(np.floor(np.abs(value) + value.dtype.type(0.5)), value))
+    return min(max(found, -FAR), FAR)
 
 
 def pool_compute(attrs: ROIPoolAttrs, out: TensorType, data: te.Tensor, rois: te.Tensor) -> te.Tensor:
@@ -330,7 +366,7 @@ def pool_compute(attrs: ROIPoolAttrs, out: TensorType, data: te.Tensor, rois: te
         def cell(roi: PrimExpr, channel: PrimExpr, *at: PrimExpr) -> Stmt:
             def nearest(value: PrimExpr) -> PrimExpr:
                 down = call("floor", call("fabs", value) + 0.5)
-                return cast("int64", Select(value < 0.0, 0.0 - down, down))
+                return bounded(cast("int64", Select(value < 0.0, 0.0 - down, down)))
 
             def line(axis: int) -> tuple[PrimExpr, PrimExpr]:
                 """Return where the bin begins and ends."""
@@ -340,8 +376,8 @@ def pool_compute(attrs: ROIPoolAttrs, out: TensorType, data: te.Tensor, rois: te
                 width = cast(kind, maximum(end - start + 1, 1)) / float(size[axis])
                 # Rounded before the sum where a compiler joins products and sums.
                 steps = [maximum(cast(kind, at[axis] + side) * width, min_value(kind)) for side in range(2)]
-                first = cast("int64", call("floor", steps[0] + _slack(attrs))) + start
-                last = cast("int64", call("ceil", steps[1] - _slack(attrs))) + start
+                first = bounded(cast("int64", call("floor", steps[0] + _slack(attrs)))) + start
+                last = bounded(cast("int64", call("ceil", steps[1] - _slack(attrs)))) + start
                 return minimum(maximum(first, 0), extent), minimum(maximum(last, 0), extent)
 
             (top, bottom), (left, right) = line(0), line(1)
