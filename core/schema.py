@@ -39,7 +39,18 @@ from typing_extensions import dataclass_transform
 from relay2relax.core.errors import ParseError
 from relay2relax.core.errors.table import reading
 
-__all__ = ["Extent", "Form", "OpenExtent", "field", "parse_json", "read_json", "read_value", "to_plain"]
+__all__ = [
+    "Extent",
+    "Form",
+    "OpenExtent",
+    "field",
+    "parse_json",
+    "read_json",
+    "read_packed",
+    "read_value",
+    "to_plain",
+    "write_packed",
+]
 
 T = TypeVar("T")
 Path: TypeAlias = tuple[Union[str, int], ...]
@@ -94,6 +105,22 @@ def read_value(value: object, form: type[T], what: str) -> T:
     for pattern, ours in _WORDS:
         said = pattern.sub(ours, said)
     raise ParseError(f"{what}: {said}{_at(path)}", kind=reading.JSON_DOCUMENT)
+
+
+def read_packed(content: bytes, form: type[T], what: str) -> T:
+    """Return a document in MessagePack, as ``write_packed`` writes it, as a value of ``form``.
+
+    Raises ParseError where it is not MessagePack, or not of that form.
+    """
+    try:
+        return msgspec.msgpack.decode(content, type=form)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ParseError(f"{what} is damaged: {error}", kind=reading.JSON_DOCUMENT) from error
+
+
+def write_packed(value: object) -> bytes:
+    """Return a value of a form as MessagePack; raises OverflowError for integers beyond 64 bits."""
+    return msgspec.msgpack.encode(value)
 
 
 def to_plain(value: object) -> Any:

@@ -2,26 +2,23 @@
 it is lowered.
 
 A build's name is a hash of the module's structure, of the compiler, and of this package's own
-sources. What floating- point constants hold is not part of it, because the C text does not depend
+sources. What floating-point constants hold is not part of it, because the C text does not depend
 on that (``c/codegen/program.py``); integers and single numbers may become part of a program, so
 theirs is. A kept build has the machine's instructions and how the kernels are called; the machine
 code is the shared object beside it. The kernels' programs in TensorIR are left out, for only a file
-of the executable needs them, and reading them would take as long as making them. The file is a
-pickle that may name this package's classes of data and nothing else, so that reading it executes
-nothing; what is damaged is built anew.
+of the executable needs them, and reading them would take as long as making them. ``build_file.py``
+says what the file is; what does not fit is built anew.
 """
 
 from __future__ import annotations
 
 import hashlib
-import pickle
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from importlib.util import find_spec
-from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -33,16 +30,17 @@ from relay2relax.backends.c.loaded_module import CompiledModule
 from relay2relax.backends.c.loading import MachineCode
 from relay2relax.backends.c.toolchain import content_key, find_compiler
 from relay2relax.backends.cache import open_store
-from relay2relax.backends.vm.bytecode import FunctionEntry, Kernel, OperatorCall, Pooled
+from relay2relax.backends.vm.build_file import Build, read_build, write_build
+from relay2relax.backends.vm.bytecode import FunctionEntry, Kernel, OperatorCall
 from relay2relax.backends.vm.executable import Executable
 from relay2relax.core import IMPORTED
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors import ParseError
 from relay2relax.core.passes import PassContext
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relax_op, relay_op
 from relay2relax.relax_ir.inference.op_signatures import ForeignOp
 from relay2relax.relax_ir.ir.expr import IRModule
-from relay2relax.tir.ir.expr import Buffer
 from relay2relax.tir.ir.stmt import PrimFunc, Seq
 
 _PACKAGE = __name__.partition(".")[0]
@@ -68,15 +66,13 @@ class Place:
         if content is None:
             return None
         try:
-            build = _Unpickler(BytesIO(content), self.arrays).load()
-        except Exception:  # noqa: BLE001 - bytes that are no pickle end in exceptions of any kind
-            return None
-        if not isinstance(build, _Build):
+            build = read_build(content, self.arrays)
+        except ParseError:
             return None
         code = store.read(build.library)
         if code is None:
             return None
-        weights = {buffer: self.arrays[number] for buffer, number in build.weights if number is not None}
+        weights = {buffer: self.arrays[number] for buffer, number in build.weights}
         native = CompiledModule(MachineCode(build.library, code), build.entries, weights)
         return Executable(build.functions, build.constants, "c", native, weights)
 
@@ -85,60 +81,18 @@ class Place:
         only to be read.
         """
         numbers = {id(array): number for number, array in enumerate(self.arrays)}
-        weights = [(buffer, numbers.get(id(array))) for buffer, array in executable.weights.items()]
         native = executable.native
-        pooled = [one for one in executable.constants if isinstance(one, np.ndarray)]
-        if (
-            native is None
-            or any(number is None for _, number in weights)
-            or any(id(array) not in numbers for array in pooled)
-        ):
+        if native is None or any(id(array) not in numbers for array in executable.weights.values()):
             return
         if not all(_is_found_again(one, native) for one in executable.functions):
             return
         functions = [replace(o, func=_signature(o.func)) if isinstance(o, Kernel) else o for o in executable.functions]
         entries = {name: _described(entry) for name, entry in native.entries.items()}
-        stream = BytesIO()
-        _Pickler(stream, numbers).dump(
-            _Build(native.name, tuple(functions), executable.constants, entries, tuple(weights))
-        )
-        open_store().write(self.name, stream.getvalue())
-
-
-@dataclass(frozen=True, slots=True)
-class _Build:
-    library: str
-    functions: tuple[FunctionEntry, ...]
-    constants: tuple[Pooled, ...]
-    entries: Mapping[str, Entry]
-    weights: tuple[tuple[Buffer, int | None], ...]
-
-
-class _Pickler(pickle.Pickler):
-    """Writes the module's constants as their numbers."""
-
-    def __init__(self, stream: BytesIO, numbers: Mapping[int, int]) -> None:
-        super().__init__(stream, pickle.HIGHEST_PROTOCOL)
-        self._numbers = numbers
-
-    def persistent_id(self, value: object) -> int | None:
-        return self._numbers[id(value)] if isinstance(value, np.ndarray) else None
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, stream: BytesIO, arrays: tuple[Array, ...]) -> None:
-        super().__init__(stream)
-        self._arrays = arrays
-
-    def persistent_load(self, number: int) -> Array:
-        return self._arrays[number]
-
-    def find_class(self, module: str, name: str) -> object:
-        if module.split(".")[0] == _PACKAGE:
-            found = super().find_class(module, name)
-            if isinstance(found, type) and (is_dataclass(found) or issubclass(found, (Enum, str, tuple))):
-                return found
-        raise pickle.UnpicklingError(f"{module}.{name} is no data of {_PACKAGE}")
+        weights = [(buffer, numbers[id(array)]) for buffer, array in executable.weights.items()]
+        build = Build(native.name, tuple(functions), executable.constants, entries, tuple(weights))
+        content = write_build(build, numbers)
+        if content is not None:
+            open_store().write(self.name, content)
 
 
 def _is_found_again(entry: FunctionEntry, native: CompiledModule) -> bool:
