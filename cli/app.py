@@ -5,6 +5,7 @@ usage.
 from __future__ import annotations
 
 import sys
+import warnings
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Optional
@@ -67,6 +68,13 @@ class GraphFormat(str, Enum):
     TEXT = "text"
     JSON = "json"
     DOT = "dot"
+
+
+class CacheAction(str, Enum):
+    """What is done with the cache of builds."""
+
+    INFO = "info"
+    CLEAR = "clear"
 
 
 class ExportFormat(str, Enum):
@@ -277,6 +285,17 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 @app.command()
+def cache(
+    action: Annotated[CacheAction, typer.Argument(metavar="ACTION", help="`info` or `clear`.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show how much is kept of builds, and where (`info`), or remove it (`clear`)."""
+    from relay2relax.cli import cache as command
+
+    (command.info if action is CacheAction.INFO else command.clear)(as_json)
+
+
+@app.command()
 def explain(
     code: Annotated[str, typer.Argument(metavar="CODE", help="A code of an error, such as R2R-0203, or `all`.")],
 ) -> None:
@@ -317,6 +336,10 @@ def _options(
     """Options of the command itself."""
 
 
+def _as_line(message: Warning | str, *_: object, **__: object) -> str:
+    return f"warning: {message}\n"
+
+
 def main() -> None:
     """Run the command; our own errors are printed without a traceback and end with exit code 1.
 
@@ -325,6 +348,7 @@ def main() -> None:
     from relay2relax.cli import streams
 
     streams.prepare()
+    warnings.formatwarning = _as_line
     try:
         code = _run()
         left = streams.finish()

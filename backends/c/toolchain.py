@@ -7,7 +7,6 @@ compile the same module at once.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import importlib.util
 import os
@@ -27,7 +26,7 @@ from pathlib import Path
 from relay2relax.backends.c.loading import MachineCode
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.unit import Unit
-from relay2relax.backends.cache import Store, open_store, work_folder
+from relay2relax.backends.cache import Store, open_store, remove_left_over, work_folder
 from relay2relax.backends.threads import processors
 from relay2relax.core.errors import CompilerError, Diagnostic, FileError
 from relay2relax.core.limits import Budget, active
@@ -42,8 +41,6 @@ _FLAGS = (
     "-fwrapv",
     "-w",
 )
-# A disk with less room is full, to a compiler, in bytes.
-_LEAST_FREE = 4 * 10**6
 _CANDIDATES = ("cc", "gcc", "clang")
 _HELP = (
     "install gcc or clang, name a compiler in the environment variable CC, or install the extra: "
@@ -190,14 +187,20 @@ def _level(unit: Unit) -> str:
 
 
 def _build(compiler: Compiler, units: Sequence[Unit], store: Store) -> bytes:
-    """Compile in the folder of the cache, or where that cannot be, in one for temporary files."""
+    """Compile in the folder of the cache.
+
+    Where that fails, be it only that the compiler could not write there, it is done again in the
+    system's folder for temporary files, before anything is said.
+    """
     try:
         with store.work() as work:
             return _built(compiler, units, work)
-    except OSError as error:
+    except (OSError, CompilerError) as error:
         problem = str(error)
     try:
-        with work_folder(Path(tempfile.gettempdir())) as work:
+        root = Path(tempfile.gettempdir())
+        remove_left_over(root)
+        with work_folder(root) as work:
             return _built(compiler, units, work)
     except OSError as error:
         raise FileError(Diagnostic("there is no folder to compile in", notes=(problem, str(error)))) from error
@@ -212,7 +215,7 @@ def _built(compiler: Compiler, units: Sequence[Unit], work: Path) -> bytes:
         source.write_text(units[number].text)
         flags = [*compiler.flags, _level(units[number])]
         arguments = [*compiler.command, *flags, "-c", str(source), "-o", str(product)]
-        _compile(arguments, "the C compiler refused generated code", work, budget)
+        _run(arguments, "the C compiler refused generated code", budget)
         return str(product)
 
     with ThreadPoolExecutor(processors()) as pool:
@@ -221,15 +224,5 @@ def _built(compiler: Compiler, units: Sequence[Unit], work: Path) -> bytes:
         products = list(pool.map(compile_unit, order))
     linked = work / "linked"
     arguments = [*compiler.command, "-shared", "-pthread", *products, "-o", str(linked), "-lm"]
-    _compile(arguments, "the C compiler could not link generated code", work, budget)
+    _run(arguments, "the C compiler could not link generated code", budget)
     return linked.read_bytes()
-
-
-def _compile(arguments: Sequence[str], title: str, work: Path, budget: Budget | None) -> None:
-    """Run the compiler in ``work``; raises OSError where it failed and the disk is full."""
-    try:
-        _run(arguments, title, budget)
-    except CompilerError:
-        if shutil.disk_usage(work).free < _LEAST_FREE:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(work)) from None
-        raise

@@ -6,6 +6,6 @@ holds, ``work.py`` where files are made, ``store.py`` reads, writes and clears.
 
 from relay2relax.backends.cache.place import Place, find_place
 from relay2relax.backends.cache.store import Store, open_store
-from relay2relax.backends.cache.work import work_folder
+from relay2relax.backends.cache.work import remove_left_over, work_folder
 
-__all__ = ["Place", "Store", "find_place", "open_store", "work_folder"]
+__all__ = ["Place", "Store", "find_place", "open_store", "remove_left_over", "work_folder"]

@@ -194,9 +194,10 @@ class _Writer:
                 return value
             case Mapping():
                 return tuple(one for pair in value.items() for one in pair)
-        if type(value) not in _CLASSES:
+        kind: Any = type(value)
+        if kind not in _CLASSES:
             raise _NoKindError
-        return _fields_of(type(value))(value)
+        return _fields_of(kind)(value)
 
 
 def _kind(value: object) -> str:
@@ -213,7 +214,7 @@ def _kind(value: object) -> str:
 
 
 @lru_cache(maxsize=None)
-def _fields_of(kind: Any) -> Callable[[object], tuple[object, ...]]:
+def _fields_of(kind: type[Any]) -> Callable[[object], tuple[object, ...]]:
     names = [one.name for one in fields(kind) if one.init]
     if len(names) < 2:
         return lambda value: tuple(getattr(value, name) for name in names)
