@@ -46,8 +46,11 @@ class AnyExecutable(Protocol):
     def as_text(self) -> str:
         """Return the instructions of every function, in TVM's layout."""
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the executable into a file; raises FileError where that fails."""
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the executable into a file, over another file only with ``force``.
+
+        Raises FileError where that fails.
+        """
 
     def machine(self) -> Machine:
         """Return a new machine that runs the functions.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 
 from relay2relax.backends.tvm.limits import within_limits
 from relay2relax.backends.tvm.machine import Built, TvmFunction, TvmMachine
+from relay2relax.core.output import OutputFile, marked
 from relay2relax.relax_ir.ir.expr import Function, IRModule
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings
 from relay2relax.relax_ir.tvm_bridge import to_tvm, tvm_errors
@@ -59,10 +62,19 @@ class TvmExecutable:
         """Return TVM's listing of the executable's instructions."""
         return str(self.built.as_text())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a shared library (``.so``) or archive (``.tar``), as the name of ``path`` says."""
-        with tvm_errors(f"apache-tvm cannot write {path}"):
-            self.built.export_library(os.fspath(path))
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write a shared library (``.so``) or archive (``.tar``), as the name of ``path`` says.
+
+        A file that was not written here is written over only with ``force``.
+        """
+        target = OutputFile(Path(path), force=force, parents=False)
+        target.check()
+        with tempfile.TemporaryDirectory() as folder:
+            made = Path(folder) / target.path.name
+            with tvm_errors(f"apache-tvm cannot write {path}"):
+                self.built.export_library(str(made))
+            # Who loads a library or an archive looks at nothing behind its end.
+            target.write(marked(made.read_bytes()))
 
 
 def _has_local_functions(mod: IRModule) -> bool:

@@ -6,7 +6,7 @@ that was not written here (``marks.py``, ``manifest.py``).
 """
 
 from relay2relax.core.output.content import Content, file_digest
-from relay2relax.core.output.file import OutputFile, write_all
+from relay2relax.core.output.file import OutputFile
 from relay2relax.core.output.folder import OutputFolder
 from relay2relax.core.output.manifest import MANIFEST, Origin
 from relay2relax.core.output.marks import is_marked, marked
@@ -20,5 +20,4 @@ __all__ = [
     "file_digest",
     "is_marked",
     "marked",
-    "write_all",
 ]

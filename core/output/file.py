@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,15 +57,6 @@ class OutputFile:
                 if self.parents:
                     target.parent.mkdir(parents=True, exist_ok=True)
                 _replace(target, content)
-
-
-def write_all(files: Mapping[Path, Content]) -> None:
-    """Write each file, whole or not at all, over whatever is there.
-
-    Raises FileError where that fails.
-    """
-    for path, content in files.items():
-        OutputFile(path, force=True).write(content)
 
 
 def _target(path: Path) -> Path | None:

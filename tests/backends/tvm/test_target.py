@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import tarfile
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from relay2relax import relax_ir as rx
 from relay2relax.backends import tvm as tvm_backend
 from relay2relax.core import tvm_installation as install
-from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors import ExecutionError, FileError
 from relay2relax.relax_ir import BlockBuilder, TensorStructInfo, Var, call_op
 from relay2relax.tir import te
 from relay2relax.tir.ir import expr as tir
@@ -259,7 +260,23 @@ def test_listing_and_saving(tmp_path: Path) -> None:
     assert executable.stats().startswith("Relax VM executable statistics:")
     assert "@main:" in executable.as_text()
     executable.save(tmp_path / "model.tar")
-    assert (tmp_path / "model.tar").stat().st_size > 0
+    with tarfile.open(tmp_path / "model.tar") as archive:
+        assert archive.getnames()
+    executable.save(tmp_path / "model.tar")
+    (tmp_path / "notes.tar").write_text("mine")
+    with pytest.raises(FileError, match="would be written over"):
+        executable.save(tmp_path / "notes.tar")
+
+
+@pytest.mark.tvm
+@pytest.mark.compiler
+def test_a_saved_library_is_loaded(tmp_path: Path) -> None:
+    import tvm
+
+    path = tmp_path / "model.so"
+    tvm_backend.build(dynamic_module()).save(path)
+    machine = tvm.relax.VirtualMachine(tvm.runtime.load_module(str(path)), tvm.cpu())
+    assert machine["main"] is not None
 
 
 @pytest.mark.parametrize(

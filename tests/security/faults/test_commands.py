@@ -27,7 +27,7 @@ def @main(%data: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32]) {
 """
 USERS = ("linear.relay", "linear.params", "in.npz", "notes.txt", "out/notes.txt")
 # Of calls that change files one in so many is taken, of others one in ten times as many.
-STEP = 4 if sweep.LEVEL == "sample" else 1
+STEP = 8 if sweep.LEVEL == "sample" else 1
 # Fails behind the moment at which a command puts right what another one left. That is needed where
 # files are exchanged one by one, among the user's own.
 RECOVER = faults.command("convert no_such_file.relay --out out")
@@ -38,8 +38,8 @@ RUN = faults.command("run linear.relay --params linear.params --inputs in.npz --
 
 @dataclass(frozen=True)
 class Scenario:
-    """A command, and what there is where it writes: nothing, outputs of an earlier run, or these
-    beside a file of the user's.
+    """A command, and what there is where it writes: nothing, outputs of an earlier run, these
+    beside a file of the user's, or what a run left there that was killed between two files.
     """
 
     program: faults.Program
@@ -48,8 +48,13 @@ class Scenario:
     def __str__(self) -> str:
         return f"{self.program.arguments[1]}_{self.there}"
 
-    def prepare(self, server: faults.Server, folder: Path) -> None:
-        """Make the user's files, and outputs of another version of the model."""
+    @property
+    def is_mixed(self) -> bool:
+        """Whether files are exchanged one by one, so that what a kill leaves is put right later."""
+        return self.there in ("shared", "killed")
+
+    def prepare(self, server: faults.Server, folder: Path) -> dict[str, str]:
+        """Make the user's files, and outputs of another version of the model; return these."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         weights = {"w": np.arange(12, dtype=np.float32).reshape(3, 4)}
@@ -59,13 +64,21 @@ class Scenario:
         if self.there != "first":
             (folder / "linear.relay").write_text(MODULE.replace("nn.relu", "tanh"))
             assert server.run(self.program, folder).code == 0
-            if self.there == "shared":
+            if self.is_mixed:
                 (folder / "out" / "notes.txt").write_text("mine")
+        before = outputs(folder)
         (folder / "linear.relay").write_text(MODULE)
+        if self.there == "killed":
+            # Every file is moved aside and another into its place: two of them are new then.
+            rename = faults.Operation("rename", 6, "")
+            assert server.run(self.program, folder, faults.Fault(rename, faults.KILL)).code == -9
+            assert outputs(folder) != before
+        return before
 
 
 SCENARIOS = [
     *(Scenario(program, there) for program in (CONVERT, EXPORT) for there in ("first", "again", "shared")),
+    Scenario(CONVERT, "killed"),
     *(Scenario(RUN, there) for there in ("first", "again")),
 ]
 
@@ -129,9 +142,9 @@ def chosen(operations: list[faults.Operation]) -> list[faults.Fault]:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 def test_a_command_that_is_cut_short_loses_nothing(server: faults.Server, tmp_path: Path, scenario: Scenario) -> None:
     start, folder = tmp_path / "start", tmp_path / "user"
-    scenario.prepare(server, start)
+    before = scenario.prepare(server, start)
     shutil.copytree(start, folder)
-    before, mine = outputs(folder), users(folder)
+    mine = users(folder)
     operations = server.operations(scenario.program, folder)
     after = outputs(folder)
     assert before != after
@@ -152,13 +165,16 @@ def _cut_short(
     done = server.run(scenario.program, folder, fault)
     if users(folder) != mine:
         yield "a file of the user's is not what it was"
+    # An error while something is put right leaves it as it was, like a kill.
+    if (fault.how == faults.KILL and scenario.is_mixed) or scenario.there == "killed":
+        server.run(RECOVER, folder)
     if fault.how == faults.KILL:
-        if scenario.there == "shared":
-            server.run(RECOVER, folder)
+        if done.code != -9:
+            yield f"it was not killed: exit code {done.code}"
     elif done.code not in (0, 1, 2) or "Traceback" in done.said or (done.code == 1) != ("error[R2R-" in done.said):
         yield f"exit code {done.code}: {done.said}"
     found = outputs(folder)
-    if found not in ([before, after] if fault.how == faults.KILL else [before] if done.code else [after]):
+    if found not in ([before] if done.code > 0 else [after] if done.code == 0 else [before, after]):
         yield f"outputs are mixed: {sorted(found)}"
     if not listed_rightly(folder):
         yield "the list states other contents"
