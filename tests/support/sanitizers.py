@@ -38,6 +38,7 @@ FLAGS = (
 )
 _BEGIN = "\x01begin "
 _MOST_FINDINGS = 40
+_MOST_SECONDS = 20
 # Optimising takes several times as long where every access is checked.
 _COMPILER = """#!/bin/sh
 for one do
@@ -155,10 +156,14 @@ def _child(file: str, function: str, first: int, arguments: Sequence[str]) -> No
         if number < first:
             continue
         print(f"{_BEGIN}{name}", flush=True)
+        # Whoever does not come back in time is ended, and the others have their turn.
+        signal.alarm(_MOST_SECONDS)
         try:
             action()
         except Relay2RelaxError:
             continue
+        finally:
+            signal.alarm(0)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from relay2relax.backends.c.dtypes import c_type, value_type
 from relay2relax.core.dtype import bits
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import running
+from relay2relax.tir.analysis.guards import is_guarded
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.ir.expr import (
@@ -45,7 +46,7 @@ from relay2relax.tir.ir.stmt import (
     Stmt,
     While,
 )
-from relay2relax.tir.ir.visit import map_expr
+from relay2relax.tir.ir.visit import all_expressions, loads, map_expr, variables
 
 # Temporaries up to this size live on the stack.
 _STACK_BYTES = 1 << 16
@@ -176,7 +177,7 @@ class _Writer:
                 if otherwise is not None:
                     self.braced("else", otherwise)
             case While(condition, body):
-                self.braced(f"while ({self.exprs.text(condition)})", body)
+                self.braced(f"while ({self.exprs.text(condition)})", body, self.way_out(condition, body))
             case Allocate(buffer, body):
                 self.allocate(buffer, body)
             case Evaluate(value):
@@ -217,7 +218,15 @@ class _Writer:
             return
         if stmt.kind is LoopKind.VECTORIZED:
             self.line("R2R_INDEPENDENT")
-        self.braced(self.loop_head(stmt), stmt.body, "R2R_APART" if chooses_around_loops(stmt.body) else "")
+        apart = "R2R_APART " if chooses_around_loops(stmt.body) else ""
+        self.braced(self.loop_head(stmt), stmt.body, (apart + self.way_out(extent, stmt.body)).rstrip())
+
+    def way_out(self, condition: PrimExpr, body: Stmt) -> str:
+        """Return what ends a loop that data decide how often to run when an index was outside."""
+        if not loads(condition) and all(var in self.names.extents for var in variables(condition)):
+            return ""
+        looked_at = self.names.checked or any(is_guarded(expr) for expr in all_expressions(body))
+        return "if (__atomic_load_n(wrong, __ATOMIC_RELAXED)) break;" if looked_at else ""
 
     def loop_head(self, stmt: For) -> str:
         type_, extent = c_type(stmt.var.dtype), self.exprs.expr(simplify(stmt.extent))

@@ -28,9 +28,9 @@ class Names:
     """The names of buffers and variables in one C function, made by position.
 
     ``buffers`` and ``scalars`` are those that the function is given; ``local`` are its own buffers,
-    ``registers`` the extents of those that are vector variables. ``naturals`` are variables that
-    are never negative. ``sites`` are where indices are looked at: with ``checked``, at every
-    access.
+    ``registers`` the extents of those that are vector variables. ``extents`` are extents of
+    tensors, ``naturals`` variables that are never negative. ``sites`` are where indices are looked
+    at: with ``checked``, at every access.
     """
 
     def __init__(
@@ -44,7 +44,8 @@ class Names:
         self.memory = memory
         self.begin = begin
         self.begins: dict[Buffer, int] = {}
-        self.naturals = set(extents)
+        self.extents = frozenset(extents)
+        self.naturals = set(self.extents)
         self.unrolled = Unrolled()
         self.buffers: dict[Buffer, str] = {}
         self.scalars: dict[Var, str] = {}
