@@ -205,7 +205,10 @@ def asked() -> Iterator[list[PrimExpr]]:
 
 
 def ask(condition: PrimExpr) -> None:
-    """Say that a shape rule takes ``condition`` to hold, which is not known."""
+    """Say that a shape rule takes ``condition`` to hold, which is not known.
+
+    One that does not hold is refused when the program runs, even where the rule lets it pass.
+    """
     found = _asked.get()
     if found is not None:
         found.append(condition)

@@ -34,6 +34,7 @@ from relay2relax.relax_ir.ir.expr import Var as RelaxVar
 from relay2relax.relax_ir.ir.struct_info import TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.ir.visit import bindings
 from relay2relax.relax_ir.transform.rewriting.mutator import Mutator
+from relay2relax.tir.arith.simplify import prove
 from relay2relax.tir.extent import Extent, Shape, asked, equal
 from relay2relax.tir.ir.expr import PrimExpr, Var
 from relay2relax.tir.ir.stmt import PrimFunc
@@ -146,11 +147,12 @@ def _asked(origin: Origin) -> list[PrimExpr]:
     if not conditions:
         return []
     values = {var: _UNLIKELY[n % len(_UNLIKELY)] + n // len(_UNLIKELY) * 60 for n, var in enumerate(variables)}
-    try:
-        origin.op.infer(with_values(origin.attrs, values), *(_at(arg, values) for arg in origin.args))
-    except Relay2RelaxError:
-        return conditions
-    return []
+    with asked() as refused:
+        try:
+            origin.op.infer(with_values(origin.attrs, values), *(_at(arg, values) for arg in origin.args))
+        except Relay2RelaxError:
+            return conditions
+    return conditions if any(prove(one) is False for one in refused) else []
 
 
 def _at(arg: Type | Shape, values: Mapping[Var, Extent]) -> Type | Shape:

@@ -18,7 +18,7 @@ from relay2relax.backends.relay.code import CallOperator
 from relay2relax.backends.relay.repeated import as_type, repeated
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import LimitError, Relay2RelaxError, UnsupportedError
-from relay2relax.core.errors.table import running
+from relay2relax.core.errors.table import operators, running
 from relay2relax.core.limits import Budget, active, empty
 from relay2relax.ops.common.shapes import any_type
 from relay2relax.ops.registry.evaluate import call_text, kernel_value
@@ -27,7 +27,8 @@ from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relay_ir.ir.expr import Call, Expr, Op
-from relay2relax.tir.extent import static
+from relay2relax.tir.arith.simplify import prove
+from relay2relax.tir.extent import asked, static
 
 # An operator, its attributes, and the types of its arguments, all extents known.
 Signature: TypeAlias = tuple[OpDef, Any, tuple[Type, ...]]
@@ -199,7 +200,10 @@ def _settled(call: CallOperator, args: Sequence[Any]) -> tuple[Sequence[Any], Ty
         return args, type_of(args[0])
     types = tuple(map(type_of, args))
     try:
-        result = call.op.infer(call.attrs, *types)
+        with asked() as conditions:
+            result = call.op.infer(call.attrs, *types)
+        if any(prove(one) is False for one in conditions):
+            raise OpError(f"{call.op.name} takes no arguments of these shapes together", kind=operators.SHAPE)
     except OpError as problem:
         types = repeated(call.op, call.attrs, types, problem)
         result = call.op.infer(call.attrs, *types)

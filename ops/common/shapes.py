@@ -25,6 +25,14 @@ def tensor(value: Type, argument: int = 0) -> TensorType:
     raise OpError(f"a tensor is expected, this is {what}", argument, kind=operators.DTYPE)
 
 
+def ask_equal(a: Extent, b: Extent) -> None:
+    """Ask that two extents are equal when the program runs: inference, like TVM's, does not
+    look.
+    """
+    if not is_any(a) and not is_any(b):
+        ask(binary("==", as_prim(a), as_prim(b)))
+
+
 def check_float(name: str, dtype: str) -> None:
     """Raise OpError where ``dtype`` is none of floating-point numbers, on which alone ``name`` is
     defined.

@@ -16,7 +16,7 @@ from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import OPEN, is_open, shapes_of
 from relay2relax.ops.common.reshape_rules import reshaped_index
-from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
+from relay2relax.ops.common.shapes import ask_equal, broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Bool, DType, Int, NoAttrs, OptionalIndexExpr
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Limit, Script, Spread
@@ -139,6 +139,8 @@ def _linear_type(
         if equal(depth, rows) is False:
             raise OpError(f"the data has {depth} features, but the weight takes {rows}", 1, kind=operators.SHAPE)
         columns = units
+    else:
+        ask_equal(depth, rows)
     return TensorType((*shape[:-1], columns), out_dtype or data.dtype)
 
 

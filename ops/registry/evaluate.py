@@ -112,12 +112,16 @@ def evaluate_call(
     """Compute the call ``origin`` of the tensors ``inputs`` (tuples flattened) into ``outputs``.
 
     ``values`` are those of the symbolic extents in its attributes and shape arguments; raises
-    ExecutionError where one is missing.
+    ExecutionError where one is missing, OpError where a result has another shape than its output.
     """
     attrs = with_values(origin.attrs, values) if values else origin.attrs
     result = kernel_value(origin.op, attrs, _arguments(origin, iter(inputs), values or {}))
     results = result if isinstance(result, tuple) else (result,)
     for target, found in zip(outputs, results, strict=True):
+        if np.shape(found) != target.shape:
+            raise OpError(
+                f"{origin.op.name} of these arguments has shape {show(np.shape(found))}, not {show(target.shape)}"
+            )
         target[...] = found
 
 

@@ -37,12 +37,14 @@ from relay2relax.tir.extent import (
     Shape,
     add,
     as_prim,
+    ask,
+    is_any,
     mul,
     product,
     static,
     sub,
 )
-from relay2relax.tir.ir.expr import IntImm, PrimExpr, cast, const, if_then_else, logical_and, maximum, minimum
+from relay2relax.tir.ir.expr import IntImm, PrimExpr, binary, cast, const, if_then_else, logical_and, maximum, minimum
 
 SOURCE = "TVM 0.18 src/relay/op/tensor/transform.cc"
 
@@ -357,6 +359,8 @@ def slice_like_type(attrs: SliceLikeAttrs, data: Type, shape_like: Type) -> Type
         before, after = static(shape[axis]), static(like.shape[axis])
         if before is not None and after is not None and after > before:
             raise OpError(f"axis {axis} has extent {before}; it cannot be cut to {after}", 1, kind=operators.AXIS)
+        if not is_any(shape[axis]) and not is_any(like.shape[axis]):
+            ask(binary("<=", as_prim(like.shape[axis]), as_prim(shape[axis])))
         shape[axis] = like.shape[axis]
     return TensorType(tuple(shape), found.dtype)
 

@@ -28,8 +28,8 @@ from relay2relax.ops.registry.record import Definition, Emit, Expanded, OpDef, O
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
-from relay2relax.tir.extent import Extent, Shape, add, as_prim, equal, floordiv, mul, product, static, sub
-from relay2relax.tir.ir.expr import PrimExpr, const, if_then_else, logical_and
+from relay2relax.tir.extent import Extent, Shape, add, as_prim, ask, equal, floordiv, is_any, mul, product, static, sub
+from relay2relax.tir.ir.expr import PrimExpr, binary, const, if_then_else, logical_and
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,12 @@ class _Parts:
                 f"a shape of {show(self.whole)} cannot be split into {show(self.split)}", 0, kind=operators.SHAPE
             )
         return self
+
+    def ask_whole(self) -> None:
+        """Ask that the axes can be divided, or nothing comes out."""
+        whole, split = product(self.whole), product(self.split)
+        if not is_any(whole) and not is_any(split):
+            ask(binary("or", binary("==", as_prim(whole), as_prim(split)), binary("==", as_prim(split), 0)))
 
     def numpy(self, data: Array) -> Array:
         """Return the rearranged array."""
@@ -231,7 +237,9 @@ def space_to_depth_compute(attrs: SubPixelAttrs, out: TensorType, data: te.Tenso
 
 def _sub_pixel(name: str, parts: Callable[..., _Parts], compute: Definition, doc: str) -> OpDef:
     def infer(attrs: SubPixelAttrs, data: Type) -> TensorType:
-        return TensorType(parts(attrs, data).shape, tensor(data).dtype)
+        found = parts(attrs, data)
+        found.ask_whole()
+        return TensorType(found.shape, tensor(data).dtype)
 
     def numpy(attrs: SubPixelAttrs, data: Array) -> Array:
         result: Array = parts(attrs, TensorType(data.shape)).numpy(data)

@@ -17,7 +17,7 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import OPEN
 from relay2relax.ops.common.reshape_rules import new_shape, reshaped_index
-from relay2relax.ops.common.shapes import broadcast, normal_axes, normal_axis, operand_indices, tensor
+from relay2relax.ops.common.shapes import ask_equal, broadcast, normal_axes, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import (
     Bool,
     IndexExprArray,
@@ -181,6 +181,7 @@ def reshape_like_type(attrs: ReshapeLikeAttrs, data: Type, shape_like: Type) -> 
         raise OpError(
             f"shapes {show(found.shape)} and {show(shape)} have different numbers of elements", 1, kind=operators.SHAPE
         )
+    ask_equal(product(found.shape), product(shape))
     return TensorType(shape, found.dtype)
 
 
@@ -234,6 +235,7 @@ def _squeezed(attrs: SqueezeAttrs, shape: Shape) -> tuple[int, ...]:
                 0,
                 kind=operators.AXIS,
             )
+        ask_equal(shape[axis], 1)
     return axes
 
 
