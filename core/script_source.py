@@ -121,6 +121,9 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
 }  # fmt: skip
 _LARGEST = 1e40
+# More digits to a base of 2, 8 or 16 than 64 bits take, and the bits of the largest float.
+_LONG_NUMBER = re.compile(r"0[xXoObB][\da-fA-F_]{20}")
+_MOST_BITS = 1024
 
 
 class ScriptSource:
@@ -148,6 +151,8 @@ class ScriptSource:
             raise ParseError(Diagnostic(f"the text is no script: {error}", kind=script.MALFORMED)) from error
         except (RecursionError, MemoryError) as error:
             raise ParseError(Diagnostic("the script is nested too deep", kind=script.MALFORMED)) from error
+        if _LONG_NUMBER.search(text):
+            self._check_numbers()
         self.functions = {node.name: node for node in _statements(self.tree) if isinstance(node, ast.FunctionDef)}
         # What a module is called by its own functions.
         self.modules = {"cls", *(node.name for node in self.tree.body if isinstance(node, ast.ClassDef))}
@@ -158,6 +163,13 @@ class ScriptSource:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._import(node)
         self.aliases |= aliases
+
+    def _check_numbers(self) -> None:
+        """Refuse integers that no type holds; Python refuses those in decimal digits itself."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > _MOST_BITS:
+                problem = self.problem(node, "the number has more bits than any type", "expected a smaller number")
+                raise ParseError(problem.diagnostic, self.text)
 
     def _syntax(self, error: SyntaxError) -> Diagnostic:
         line, column = error.lineno or 1, error.offset or 1

@@ -11,6 +11,11 @@ from relay2relax.core.errors.table import files, general, limits, reading, runni
 from relay2relax.core.source import SourceRange, SourceText, visible
 
 
+# What a message shows of a line, and how many mistakes; ``diagnostics`` has all of it.
+_LONGEST_LINE = 600
+_MOST_SHOWN = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One mistake: a title, where it is, what is said under the carets, and what may help.
@@ -42,7 +47,17 @@ class Diagnostic:
         lines += [f"note: {note}" for note in self.notes]
         if self.help:
             lines += ["", f"help: {self.help}"]
-        return visible("\n".join(lines), lines=True)
+        return visible("\n".join(map(_cut, lines)), lines=True)
+
+
+def _cut(text: str) -> str:
+    """Return ``text`` with every line as long as a screen can show."""
+    if len(text) <= _LONGEST_LINE:
+        return text
+    return "\n".join(
+        line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}… ({len(line)} characters)"
+        for line in text.split("\n")
+    )
 
 
 def mistake(kind: ErrorKind, where: SourceRange | None = None, label: str = "", **fields: object) -> Diagnostic:
@@ -77,7 +92,10 @@ class Relay2RelaxError(Exception):
             one if one.kind is not None else replace(one, kind=own) for one in found
         )
         self.source = source
-        super().__init__("\n\n".join(one.render(source) for one in self.diagnostics))
+        shown = [one.render(source) for one in self.diagnostics[:_MOST_SHOWN]]
+        if len(self.diagnostics) > _MOST_SHOWN:
+            shown.append(f"… and {len(self.diagnostics) - _MOST_SHOWN} more mistakes")
+        super().__init__("\n\n".join(shown))
 
     @property
     def code(self) -> str:

@@ -276,12 +276,16 @@ def squeeze_compute(attrs: SqueezeAttrs, out: TensorType, data: te.Tensor) -> te
     return moved(out, data, place, "squeeze")
 
 
+# Arrays of numpy have no more.
+_MOST_AXES = 64
+
+
 def _new_axes(attrs: Any, rank: int) -> tuple[int, ...]:
     """Return the places of the new axes in the result."""
     if isinstance(attrs, RelaxExpandDimsAttrs):
         return normal_axes(attrs.axis, rank + len(attrs.axis))
-    if attrs.num_newaxis < 0:
-        raise OpError(f"num_newaxis is {attrs.num_newaxis}", 0)
+    if not 0 <= attrs.num_newaxis <= _MOST_AXES:
+        raise OpError(f"num_newaxis is {attrs.num_newaxis}, tensors have up to {_MOST_AXES} dimensions", 0)
     if not -rank - 1 <= attrs.axis <= rank:
         raise OpError(
             f"axis {attrs.axis} is no place for a new axis in a tensor of rank {rank}", 0, kind=operators.AXIS

@@ -37,7 +37,7 @@ _TOKEN = re.compile(
   | (?P<metadata>\#\[\s*metadata\s*\]|METADATA:)
   | (?P<name>match\?|{WORD}(?:\.{WORD})*)
   | (?P<global>@{NAME})
-  | (?P<string>"(?:[^"\\]|\\[\s\S])*")
+  | (?P<string>"[^"\\]*(?:\\[\s\S][^"\\]*)*")
   | (?P<version>\#\[\s*version\s*=\s*"[^"\n]*"\s*\])
   | (?P<end>\Z)
   | (?P<bad>[\s\S])

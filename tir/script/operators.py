@@ -42,6 +42,8 @@ _CALLED: dict[str, BinaryOp] = {
     "GE": ">=", "shift_left": "<<", "shift_right": ">>", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
     "Div": "/", "Mod": "truncmod",
 }  # fmt: skip
+# The bits of the largest number that any type holds, a float.
+_WIDEST = 1024
 _NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod, "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift,
@@ -125,10 +127,14 @@ class Operators:
     def numbers(self, op: BinaryOp, a: Any, b: Any, node: ast.AST) -> Value:
         if op in ("and", "or"):
             return bool(a and b) if op == "and" else bool(a or b)
+        if op == "<<" and isinstance(b, int) and b >= _WIDEST:
+            raise self.source.problem(node, f"no type has the {b} bits that this shifts by", "expected fewer")
         try:
             result: Value = _NUMBERS[op](a, b)
         except (ArithmeticError, TypeError, KeyError, ValueError) as error:
             raise self.source.problem(node, f"this cannot be computed: {error}", "expected numbers") from None
+        if isinstance(result, int) and result.bit_length() > _WIDEST:
+            raise self.source.problem(node, "the result has more bits than any type", "expected a smaller number")
         return result
 
     def matched(self, a: PrimExpr | int | float, b: PrimExpr | int | float, node: ast.AST) -> tuple[PrimExpr, PrimExpr]:
