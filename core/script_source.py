@@ -121,6 +121,9 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
 }  # fmt: skip
 _LARGEST = 1e40
+# For so many mistakes, and names as long as that, a name is suggested.
+_SUGGESTIONS = 20
+_LONGEST_LIKE = 100
 # More digits to a base of 2, 8 or 16 than 64 bits take, and the bits of the largest float.
 _LONG_NUMBER = re.compile(r"0[xXoObB][\da-fA-F_]{20}")
 _MOST_BITS = 1024
@@ -142,6 +145,7 @@ class ScriptSource:
         )
         self.text = SourceText(text, name)
         self.problems: list[Diagnostic] = []
+        self._known_problems: set[Diagnostic] = set()
         try:
             with _unwarned():
                 self.tree = ast.parse(text)
@@ -214,7 +218,8 @@ class ScriptSource:
         itself.
         """
         found = problem.diagnostic if where is None else replace(problem.diagnostic, where=where)
-        if not isinstance(problem, FollowsError) and found not in self.problems:
+        if not isinstance(problem, FollowsError) and found not in self._known_problems:
+            self._known_problems.add(found)
             self.problems.append(found)
 
     def attempt(self, read: Callable[[], _Result]) -> _Result | None:
@@ -253,7 +258,9 @@ class ScriptSource:
         """Return the mistake of a name that nothing defines, with the known name that is most like
         it.
         """
-        close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+        # The names that are like one are looked for among all; of many mistakes that is too much.
+        few = len(self.problems) < _SUGGESTIONS and len(name) <= _LONGEST_LIKE
+        close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5) if few else []
         return self.problem(node, f"the {what} `{name}` is not defined", "not defined here",
                             help=f"did you mean `{close[0]}`?" if close else "",
                             kind=script.OPERATOR if what in ("operator", "function") else script.NAME)  # fmt: skip

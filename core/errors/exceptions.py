@@ -10,7 +10,6 @@ from relay2relax.core.errors.kind import ErrorKind
 from relay2relax.core.errors.table import files, general, limits, reading, running, translating
 from relay2relax.core.source import SourceRange, SourceText, visible
 
-
 # What a message shows of a line, and how many mistakes; ``diagnostics`` has all of it.
 _LONGEST_LINE = 600
 _MOST_SHOWN = 100

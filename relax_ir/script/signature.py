@@ -83,7 +83,8 @@ class SignatureReader:
                         self.scopes.define(name, tir.Var(name, dtype))
             ret = self.types.annotation(node.returns) if node.returns is not None else None
         # A dimension named like a parameter is meant where a dimension is meant only.
-        dimensions = {name: item for name, item in scope.items() if name not in {p.name for p in params}}
+        taken = {p.name for p in params}
+        dimensions = {name: item for name, item in scope.items() if name not in taken}
         return Signature(tuple(params), ret, {**dimensions, **{p.name: p for p in params}}, *options)
 
     def parameter(self, argument: ast.arg, scalars: Mapping[str, tir.Var]) -> Var:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from typing import Literal, TypeAlias
 
 from relay2relax.relay_ir.ir.expr import (
@@ -26,6 +26,10 @@ from relay2relax.relay_ir.ir.types import GlobalTypeVar
 _Outcome: TypeAlias = Literal["covered", "excluded", "unclear"]
 # Cases are shown to a reader; a match over wide types is not enumerated to the end.
 _MOST = 64
+# A case is split into at most so many, and so many comparisons are made: patterns of n fields have
+# 2^n cases. What is not looked at counts as covered; a value that no clause fits fails at run time.
+_MOST_PARTS = 1024
+_MOST_COMPARISONS = 200_000
 
 
 def unmatched_cases(match: Match, definitions: Mapping[GlobalTypeVar, TypeData]) -> list[Pattern]:
@@ -35,9 +39,11 @@ def unmatched_cases(match: Match, definitions: Mapping[GlobalTypeVar, TypeData])
     """
     missing: list[Pattern] = []
     candidates: list[Pattern] = [PatternWildcard()]
-    while candidates and len(missing) < _MOST:
+    left = _MOST_COMPARISONS
+    while candidates and len(missing) < _MOST and left > 0:
         case = candidates.pop()
         for clause in match.clauses:
+            left -= 1 + len(getattr(clause.lhs, "patterns", ()))
             outcome = _compare(clause.lhs, case)
             if outcome == "covered":
                 break
@@ -99,5 +105,5 @@ def _split(clause: Pattern, case: Pattern, definitions: Mapping[GlobalTypeVar, T
             PatternTuple(others) as whole,
         ):
             choices = [_split(one, other, definitions) for one, other in zip(patterns, others, strict=True)]
-            return [replace(whole, patterns=chosen) for chosen in product(*choices)]
+            return [replace(whole, patterns=chosen) for chosen in islice(product(*choices), _MOST_PARTS)]
     return [case]
