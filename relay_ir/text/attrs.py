@@ -106,7 +106,7 @@ class AttributeReader:
             lexer.advance()
             return None
         if kind == "meta":
-            return self._metadata.take()
+            return self._metadata.take(lexer)
         if kind not in ("[", "(", "local", "graph", "global", "fn"):
             lexer.unexpected("the value of an attribute")
         lexer.enter("attributes")

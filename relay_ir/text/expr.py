@@ -49,9 +49,11 @@ from relay2relax.relay_ir.ir.expr import (
     Var,
 )
 from relay2relax.relay_ir.ir.types import IncompleteType, Type
+from relay2relax.relay_ir.text import omitted
 from relay2relax.relay_ir.text.attrs import Attribute, AttributeReader, suggestion
 from relay2relax.relay_ir.text.lexer import Lexer, describe
 from relay2relax.relay_ir.text.metadata import MetadataReader
+from relay2relax.relay_ir.text.omitted import Omitted, is_omitted, operand_of, sections
 from relay2relax.relay_ir.text.scope import Locations, Scope
 from relay2relax.relay_ir.text.types import TypeReader, arrow, number, separator, sequence
 
@@ -437,8 +439,10 @@ class ExpressionReader:
                 break
             if lexer.kind == "meta" and lexer.peek() == ")":
                 at, end = lexer.start, lexer.end
-                found = self.metadata.take()
-                if isinstance(found, RelayExpr):
+                found = self.metadata.take(lexer)
+                if isinstance(found, Omitted):
+                    args.append(self._shared(self._omitted(found, at, end), at, end))
+                elif isinstance(found, RelayExpr):
                     args.append(self._shared(found, at, end))
                 else:
                     attrs = self._attribute_object(callee, record, found, at, end)
@@ -446,6 +450,8 @@ class ExpressionReader:
             args.append(self.block())
             separator(lexer, len(args), "(", ")", opened)
         lexer.close("(", ")", opened, "`,` or `)`")
+        if any(is_omitted(one.value) for one in given):
+            given = [self._decided(one, record, args, given) for one in given]
         if isinstance(callee, Op):
             older = self.attributes.of_older_call(callee.name, args, given, attrs, start)
             if older is not None:
@@ -454,6 +460,20 @@ class ExpressionReader:
             unknown = isinstance(callee, Op) and record is None  # which has been noted
             attrs = NoAttrs() if unknown else self.attributes.of_call(record, given, start)
         return self.located(Call(callee, tuple(args), attrs, (), lexer.span()), start)
+
+    def _decided(self, one: Attribute, record: OpDef | None, args: list[Expr], given: list[Attribute]) -> Attribute:
+        """Return an attribute whose value the text leaves out with the one that operands or the
+        type of the result decide.
+        """
+        if not is_omitted(one.value):
+            return one
+        value: object = operand_of(record, one.key, args)
+        if value is None and one.key == "indices_or_sections":
+            axis = next((other.value for other in given if other.key == "axis"), 0)
+            value = sections(one.value, self._stated_type(), axis) if isinstance(axis, int) else None
+        if value is None:
+            self._left_out(f"the attribute `{one.key}`", one.start, one.end)
+        return replace(one, value=value)
 
     def _attribute_object(self, callee: Expr, record: OpDef | None, found: object, start: int, end: int) -> object:
         """Return an object of the metadata that was given as the attributes of a call, once it
@@ -597,10 +617,44 @@ class ExpressionReader:
 
     def _meta(self, start: int) -> Expr:
         end = self.lexer.end
-        found = self.metadata.take()
+        found = self.metadata.take(self.lexer)
+        if isinstance(found, Omitted):
+            found = self._omitted(found, start, end)
         if not isinstance(found, RelayExpr):
             self.lexer.fail("this metadata object is not an expression", start, end, kind=reading.RELAY_METADATA)
         return self._shared(found, start, end)
+
+    def _omitted(self, one: Omitted, start: int, end: int) -> Var:
+        """Return the parameter that stands for a constant whose value the text leaves out."""
+        if one.key != omitted.CONSTANT:
+            self._left_out(f"`{one}`", start, end)
+        type_ = self._stated_type()
+        if type_ is None:
+            self._left_out(f"the value and the type of `{one}`", start, end)
+        return self.metadata.omitted.constant(one.index, type_)
+
+    def _left_out(self, what: str, start: int, end: int) -> NoReturn:
+        self.lexer.fail(
+            f"the text leaves out {what}",
+            start,
+            end,
+            "nothing else says what stands here",
+            "print it with astext(show_meta_data=True), or save it with tvm.ir.save_json",
+            reading.RELAY_METADATA,
+        )
+
+    def _stated_type(self) -> Type | None:
+        """Return the type that a comment before the current token states: ``/* ty=… */``."""
+        lexer = self.lexer
+        begin = lexer.text.find("/* ty=", lexer.previous_end, lexer.start)
+        if begin < 0:
+            return None
+        # The same reader, for the type variables that it knows, on the text of the comment.
+        self.types.lexer = Lexer(lexer.source, begin + len("/* ty="))
+        try:
+            return self.types.read()
+        finally:
+            self.types.lexer = lexer
 
     def _shared(self, expr: Any, start: int, end: int) -> Expr:
         """Return an expression that may stand in several places; the first one counts."""

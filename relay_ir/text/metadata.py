@@ -12,6 +12,7 @@ from relay2relax.relay_ir.ir.expr import Expr
 from relay2relax.relay_ir.ir.types import Type
 from relay2relax.relay_ir.text.lexer import Lexer, metadata_offsets
 from relay2relax.relay_ir.text.names import object_key
+from relay2relax.relay_ir.text.omitted import Omitted, OmittedObjects
 
 OMITTED = code(
     "/* For debugging purposes the metadata section has been omitted.\n"
@@ -30,16 +31,25 @@ class MetadataReader:
     def __init__(self, lexer: Lexer) -> None:
         self._lexer = lexer
         self._table: Mapping[str, Sequence[object]] | None = None
+        self.omitted = OmittedObjects()
 
-    def take(self) -> object:
-        """Return the object that the current token, a ``meta`` reference, stands for, and go on."""
-        lexer = self._lexer
+    def take(self, lexer: Lexer) -> object:
+        """Return the object that the current token of ``lexer``, a ``meta`` reference, stands for,
+        and go on.
+
+        Where the text has no section, it is what stands for one that was left out.
+        """
         key, _, index = lexer.value[5:-1].partition("][")
-        found = self._objects().get(key)
+        objects = self._objects()
+        if not objects:
+            lexer.advance()
+            return self.omitted.find(Omitted(key, int(index)))
+        found = objects.get(key)
         if found is None:
-            known = ", ".join(self._objects()) or "none; the text has no `#[metadata]` section"
             lexer.fail(
-                f"the metadata has no objects `{key}`", label=f"known keys: {known}", kind=reading.RELAY_METADATA
+                f"the metadata has no objects `{key}`",
+                label=f"known keys: {', '.join(objects)}",
+                kind=reading.RELAY_METADATA,
             )
         if int(index) >= len(found):
             lexer.fail(

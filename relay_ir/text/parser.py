@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import LimitError, ParseError
 from relay2relax.core.errors.table import reading
 from relay2relax.core.source import SourceText
-from relay2relax.relay_ir.ir.expr import Constructor, Expr, Function, GlobalVar
+from relay2relax.relay_ir.ir.expr import Constructor, Expr, Function, GlobalVar, Var
 from relay2relax.relay_ir.ir.module import IRModule, TypeData
 from relay2relax.relay_ir.ir.types import GlobalTypeVar
+from relay2relax.relay_ir.text.dump import without_surroundings
 from relay2relax.relay_ir.text.expr import ExpressionReader
 from relay2relax.relay_ir.text.legacy import older_reader
 from relay2relax.relay_ir.text.lexer import Lexer
+from relay2relax.relay_ir.text.omitted import with_parameters
 from relay2relax.relay_ir.text.types import sequence
 
 VERSION = "0.0.5"
@@ -53,7 +56,7 @@ class _ModuleReader:
     """One text on its way to a module."""
 
     def __init__(self, text: str, name: str) -> None:
-        self.source = SourceText(text, name)
+        self.source = SourceText(without_surroundings(text), name)
         older = older_reader(self.source)
         self.older = older is not None
         self.reader = older or ExpressionReader(Lexer(self.source))
@@ -71,31 +74,56 @@ class _ModuleReader:
     def module(self) -> IRModule:
         """Read a module."""
         self._version()
-        if self.older and self.lexer.kind not in ("def", "type", "extern", "metadata", "end"):
-            self._only_expression()
+        if self.lexer.kind not in ("def", "type", "extern", "metadata", "end") and self._is_expression():
+            self._expressions()
         while self.lexer.kind not in ("metadata", "end"):
             self._definition()
         self._finish()
-        return IRModule(self.functions, self.definitions, source=self.source, locations=self.reader.locations())
+        functions = with_parameters(self.functions, self._omitted_constants())
+        return IRModule(functions, self.definitions, source=self.source, locations=self.reader.locations())
 
     def expression(self) -> Expr:
         """Read one expression."""
         self._version()
         expr = self._expression()
+        if self.lexer.kind not in ("metadata", "end"):
+            self.lexer.unexpected("the end of the expression")
         self._finish()
+        constants = self._omitted_constants()
+        if constants and isinstance(expr, Function):
+            return replace(expr, params=(*expr.params, *constants))
         return expr
 
     def _expression(self) -> Expr:
+        """Read an expression with names of its own."""
+        mark = self.reader.scope.open()
         expr = self.reader.block()
-        if self.lexer.kind not in ("metadata", "end"):
-            self.lexer.unexpected("the end of the expression")
+        self.reader.scope.close(mark)
+        self.reader.graph.clear()
         return expr
 
-    def _only_expression(self) -> None:
-        """Read an expression, which is the whole program, as ``@main``, its free variables being
-        the parameters.
+    def _is_expression(self) -> bool:
+        """Whether an expression stands here, of which some begin like any other text."""
+        lexer = self.lexer
+        return self.older or lexer.kind not in ("name", "global", "bad") or lexer.peek() in ("(", ".")
+
+    def _expressions(self) -> None:
+        """Read an expression as a function, its free variables being the parameters: ``@main``.
+
+        Functions that follow it are ``@main_1``, ….
         """
-        self.functions.update(IRModule.from_expr(self._expression()).functions)
+        lexer = self.lexer
+        while not self.functions or lexer.kind in ("fn", "free_var"):
+            count = len(self.functions)
+            (function,) = IRModule.from_expr(self._expression()).functions.values()
+            self.functions[self.reader.global_var(f"main_{count}" if count else "main")] = function
+        if lexer.kind not in ("metadata", "end"):
+            lexer.unexpected("the end of the expression")
+
+    def _omitted_constants(self) -> list[Var]:
+        """Return the parameters that stand for constants whose values the text leaves out."""
+        found = self.reader.metadata.omitted.constants
+        return [found[index] for index in sorted(found)]
 
     def _version(self) -> None:
         lexer = self.lexer
@@ -138,13 +166,9 @@ class _ModuleReader:
                 lexer.fail("only Relay functions can be read", label="expected `def`, `type` or `extern type`")
             case _:
                 script = lexer.value in ("from", "import")
-                elsewhere = (
-                    "a TVMScript of Relax is read by relax_ir.parse"
-                    if script
-                    else "an expression on its own is read by parse_expr"
-                )
                 lexer.unexpected(
-                    "`def`, `type`, `extern type` or the metadata section", help="" if self.functions else elsewhere
+                    "`def`, `type`, `extern type` or the metadata section",
+                    help="a TVMScript of Relax is read by relax_ir.parse" if script else "",
                 )
 
     def _type_definition(self) -> None:

@@ -111,7 +111,7 @@ class TypeReader:
                 lexer.advance()
                 return IncompleteType()
             case "meta":
-                found = self.metadata.take()
+                found = self.metadata.take(lexer)
                 if isinstance(found, Type):
                     return found
                 lexer.fail("this metadata object is not a type", start, end, kind=reading.RELAY_METADATA)
@@ -194,7 +194,7 @@ class TypeReader:
         if lexer.accept("?"):
             return ANY
         if lexer.kind == "meta":
-            found = self.metadata.take()
+            found = self.metadata.take(lexer)
             if is_extent(found):
                 return found
             lexer.fail("this metadata object is not a dimension", start, end, kind=reading.RELAY_METADATA)

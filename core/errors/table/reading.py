@@ -93,16 +93,17 @@ RELAY_ATTRIBUTE = ErrorKind(
 RELAY_METADATA = ErrorKind(
     "R2R-0104",
     "an object of the metadata section is missing, or does not fit",
-    """`meta[key][index]` refers to the section `#[metadata]` behind the text. A text that was printed
-    without it lacks the constants' values.""",
+    """`meta[key][index]` refers to the section `#[metadata]` behind the text. Where a text was printed
+    without it, constants become parameters of the types that the comments behind them state, and
+    some attributes follow from types; for other objects nothing stands.""",
     """
     def @main(%x: Tensor[(2), float32]) {
       add(%x, meta[relay.Constant][0])
     }
     """,
     """
-    def @main(%x: Tensor[(2), float32], %constant: Tensor[(2), float32]) {
-      add(%x, %constant)
+    def @main(%x: Tensor[(2), float32]) {
+      add(%x, meta[relay.Constant][0] /* ty=Tensor[(2), float32] */)
     }
     """,
     language="relay",

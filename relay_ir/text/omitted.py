@@ -1,0 +1,138 @@
+"""What stands for objects of a metadata section that was left out of the text.
+
+``print(mod)`` and ``astext(show_meta_data=False)`` leave the section out, and a dump is made of
+nothing else. The text still says of every constant which type it has: a constant becomes a
+parameter, ``constant_0``, ``constant_1``, … by its place in the section. Dimensions become symbols.
+Attributes are worked out where operands or the type of the result decide them, and refused by name
+elsewhere; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import reading
+from relay2relax.core.walk import post_order
+from relay2relax.ops.registry.record import OpDef
+from relay2relax.relay_ir.ir.expr import Call, Expr, Function, GlobalVar, Var, children
+from relay2relax.relay_ir.ir.rewrite import nodes, rewrite
+from relay2relax.relay_ir.ir.types import IncompleteType, TensorType, TupleType, Type
+from relay2relax.tir.extent import ANY, Extent, static
+from relay2relax.tir.ir.expr import Var as PrimVar
+
+CONSTANT = "relay.Constant"
+BOXED = "runtime.BoxInt"
+# Dimensions that are a variable; other expressions of dimensions are of unknown value.
+_SYMBOLS = ("tir.Var", "tir.SizeVar")
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted:
+    """An object of the metadata of which nothing but its kind and its place is known."""
+
+    key: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"meta[{self.key}][{self.index}]"
+
+
+class OmittedObjects:
+    """What has stood for objects so far; the same object is always the same thing."""
+
+    def __init__(self) -> None:
+        self.constants: dict[int, Var] = {}
+        self._symbols: dict[Omitted, PrimVar] = {}
+
+    def find(self, one: Omitted) -> Omitted | Extent | Type:
+        """Return what stands for an object without looking around: dimensions, and types to be
+        inferred.
+        """
+        if one.key in _SYMBOLS:
+            name = f"{one.key.removeprefix('tir.').lower()}_{one.index}"
+            return self._symbols.setdefault(one, PrimVar(name, "int64"))
+        if one.key.startswith("tir."):
+            return ANY
+        return IncompleteType() if one.key == "IncompleteType" else one
+
+    def constant(self, index: int, type_: Type) -> Var:
+        """Return the parameter that stands for constant ``index``."""
+        return self.constants.setdefault(index, Var(f"constant_{index}", type_))
+
+
+def is_omitted(value: object) -> bool:
+    """Whether the value of an attribute is an omitted object, or holds one."""
+    return isinstance(value, Omitted) or (isinstance(value, tuple) and any(map(is_omitted, value)))
+
+
+def operand_of(record: OpDef | None, attribute: str, args: Sequence[Expr]) -> Expr | None:
+    """Return the operand that an attribute holds once more (``start`` of ``arange``), None where it
+    is no operand.
+    """
+    if record is None or attribute not in record.inputs:
+        return None
+    place = record.inputs.index(attribute)
+    return args[place] if place < len(args) else None
+
+
+def sections(written: object, result: Type | None, axis: int) -> int | tuple[int, ...] | None:
+    """Return what ``split`` along ``axis`` was told to make ``result``: how many parts, or, where a
+    list is ``written``, where to cut. None where the result does not say.
+
+    The extent of the last part does not matter.
+    """
+    if not isinstance(result, TupleType):
+        return None
+    if not isinstance(written, tuple):
+        return len(result.fields)
+    found, end = [], 0
+    for part in result.fields[:-1]:
+        extent = static(part.shape[axis]) if isinstance(part, TensorType) and -part.rank <= axis < part.rank else None
+        if extent is None:
+            return None
+        end += extent
+        found.append(end)
+    return tuple(found)
+
+
+def with_parameters(functions: Mapping[GlobalVar, Function], constants: Iterable[Var]) -> dict[GlobalVar, Function]:
+    """Return functions whose last parameters are the constants that they use, or that functions use
+    which they call.
+
+    Raises UnsupportedError where such a function is used as a value: nobody can give it more.
+    """
+    every = tuple(constants)
+    if not every:
+        return dict(functions)
+    used = {var: set(nodes(function)) for var, function in functions.items()}
+    needed: dict[GlobalVar, list[Var]] = {}
+    for var in functions:
+        called = post_order((var,), lambda one: [other for other in functions if other in used[one]])
+        reached = list(called)
+        needed[var] = [one for one in every if any(one in used[other] for other in reached)]
+    return {var: _extended(function, var, needed) for var, function in functions.items()}
+
+
+def _extended(function: Function, var: GlobalVar, needed: Mapping[GlobalVar, Sequence[Var]]) -> Function:
+    own = {one: Var(one.name, one.type_annotation) for one in needed[var]}
+
+    def visit(node: Expr) -> Expr:
+        if isinstance(node, Call) and isinstance(node.op, GlobalVar) and needed.get(node.op):
+            return replace(node, args=(*node.args, *(own[one] for one in needed[node.op])))
+        if any(isinstance(one, GlobalVar) and needed.get(one) for one in _values(node)):
+            raise UnsupportedError(
+                "the text leaves out constants of a function that is used as a value; "
+                "print it with astext(show_meta_data=True)",
+                kind=reading.RELAY_METADATA,
+            )
+        return node
+
+    body = rewrite(function.body, visit, dict[Expr, Expr]({**own}))
+    return replace(function, params=(*function.params, *own.values()), body=body)
+
+
+def _values(node: Expr) -> Iterable[Expr]:
+    """Return the children of a node that are not called."""
+    return node.args if isinstance(node, Call) else children(node)
