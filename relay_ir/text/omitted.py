@@ -116,11 +116,13 @@ def with_parameters(functions: Mapping[GlobalVar, Function], constants: Iterable
 
 
 def _extended(function: Function, var: GlobalVar, needed: Mapping[GlobalVar, Sequence[Var]]) -> Function:
-    own = {one: Var(one.name, one.type_annotation) for one in needed[var]}
+    own = [Var(one.name, one.type_annotation) for one in needed[var]]
+    place = dict(zip((one.name for one in own), own, strict=True))
+    stand: dict[Expr, Expr] = dict(zip(needed[var], own, strict=True))
 
     def visit(node: Expr) -> Expr:
         if isinstance(node, Call) and isinstance(node.op, GlobalVar) and needed.get(node.op):
-            return replace(node, args=(*node.args, *(own[one] for one in needed[node.op])))
+            return replace(node, args=(*node.args, *(place[one.name] for one in needed[node.op])))
         if any(isinstance(one, GlobalVar) and needed.get(one) for one in _values(node)):
             raise UnsupportedError(
                 "the text leaves out constants of a function that is used as a value; "
@@ -129,8 +131,8 @@ def _extended(function: Function, var: GlobalVar, needed: Mapping[GlobalVar, Seq
             )
         return node
 
-    body = rewrite(function.body, visit, dict[Expr, Expr]({**own}))
-    return replace(function, params=(*function.params, *own.values()), body=body)
+    body = rewrite(function.body, visit, stand)
+    return replace(function, params=(*function.params, *own), body=body)
 
 
 def _values(node: Expr) -> Iterable[Expr]:
