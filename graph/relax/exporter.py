@@ -19,6 +19,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.core.errors.table import translating
+from relay2relax.core.limits import check
 from relay2relax.core.walk import post_order
 from relay2relax.graph.check import check_well_formed
 from relay2relax.graph.kinds import NodeKind
@@ -311,6 +312,7 @@ class _Export:
     def nodes(self, frame: _Frame) -> Steps:
         """Emit the nodes of a graph in order; graphs inside it are walks of their own."""
         for node in frame.graph.nodes:
+            check()
             if node.name in frame.values:
                 continue
             if node.kind is NodeKind.CALL:

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, Union
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import relax
+from relay2relax.core.limits import check
 from relay2relax.core.source import Span
 from relay2relax.core.walk import post_order
 from relay2relax.relax_ir.inference.infer import Inference, StructInfoError
@@ -209,6 +210,7 @@ class SequenceBuilder:
 
     def emit_normalized(self, binding: Binding | MatchCast) -> None:
         """Append ``binding`` as it is; its value is normal (see :meth:`normalize`)."""
+        check()
         self._values[binding.var] = binding.value
         self._current.pending.append(binding)
 

@@ -155,6 +155,8 @@ class Lexer:
         """Skip a comment that holds comments, whose first character is the current token."""
         opened, at, depth = self.start, self.end + 1, 1
         while depth:
+            if self.budget is not None:
+                self.budget.check()
             found = _IN_COMMENT.search(self.text, at)
             assert found is not None
             if not found[0]:

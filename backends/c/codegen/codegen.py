@@ -25,6 +25,7 @@ from relay2relax.backends.c.dtypes import c_type, value_type
 from relay2relax.core.dtype import bits
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import running
+from relay2relax.core.limits import check
 from relay2relax.tir.analysis.guards import is_guarded
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import simplify
@@ -50,6 +51,8 @@ from relay2relax.tir.ir.visit import all_expressions, loads, map_expr, variables
 
 # Temporaries up to this size live on the stack.
 _STACK_BYTES = 1 << 16
+# Loops that would be unrolled to more copies of a statement stay loops.
+_MOST_COPIES = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,8 @@ class _Writer:
         self.exprs = ExpressionWriter(names)
         self.lines: list[str] = []
         self.depth = 1
+        # How often what is written now stands in the text, because loops around it are unrolled.
+        self.copies = 1
 
     def function(self, stage: Stmt) -> Kernel:
         loops: list[For] = []
@@ -207,12 +212,16 @@ class _Writer:
 
     def loop(self, stmt: For) -> None:
         extent = simplify(stmt.extent)
-        if stmt.kind is LoopKind.UNROLLED and isinstance(extent, IntImm):
+        copies = self.copies * extent.value if isinstance(extent, IntImm) else _MOST_COPIES + 1
+        if stmt.kind is LoopKind.UNROLLED and isinstance(extent, IntImm) and copies <= _MOST_COPIES:
             self.names.naturals.add(stmt.var)
+            around, self.copies = self.copies, copies
             for step in range(extent.value):
+                check()
                 self.names.unrolled.steps[stmt.var] = IntImm(step, stmt.var.dtype)
                 self.statement(stmt.body)
             self.names.unrolled.steps.pop(stmt.var, None)
+            self.copies = around
             return
         if stmt.kind is LoopKind.VECTORIZED and isinstance(extent, IntImm) and self.vector(stmt, extent.value):
             return

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from relay2relax import Limits, backends, relax_ir, relay_ir, translator
+from relay2relax.backends.c.codegen.program import generate
+from relay2relax.backends.c.toolchain import find_compiler
 from relay2relax.core.errors import LimitError
 from relay2relax.core.errors.table import limits
+from relay2relax.tir.ir.stmt import PrimFunc
 
 BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.compiler)]
 BOUNDS = [(Limits(steps=500), limits.STEPS), (Limits(seconds=0.1), limits.SECONDS)]
@@ -139,3 +142,32 @@ def test_memory_that_a_list_takes() -> None:
     said = reached(Limits(memory=100_000_000), limits.MEMORY, lambda: run(np.ones(1_000_000, np.float32)))
     assert "add of float32(1000000)" in said
     assert "are in use" in said
+
+
+_PAIR = "(%x: Tensor[(2), float32]) -> Tensor[(2), float32]"
+DOUBLING = "".join(f"def @f{n}{_PAIR} {{ @f{n - 1}(@f{n - 1}(%x)) }}\n" for n in range(1, 40))
+
+
+@pytest.mark.parametrize("translate", [translator.via_graph, translator.lower_to_tir])
+def test_a_program_that_doubles_when_it_is_inlined(translate: Callable[[relay_ir.IRModule], object]) -> None:
+    """Forty functions, each of which calls the one before twice, are 2^40 calls in one."""
+    first = f"def @f0{_PAIR} {{ add(%x, %x) }}\n"
+    mod = typed(f"{first}{DOUBLING}def @main(%x: Tensor[(2), float32]) {{ @f39(%x) }}")
+    reached(Limits(seconds=0.2), limits.SECONDS, lambda: translate(mod))
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("extents", [(100_000_000,), (4_000, 4_000)])
+def test_loops_that_ask_to_be_unrolled(extents: tuple[int, ...]) -> None:
+    """A loop of that many copies stays a loop: what is written in C does not grow with it."""
+    grid = "".join(f"{'    ' * (n + 1)}for i{n} in T.unroll({extent}):\n" for n, extent in enumerate(extents))
+    text = f"""
+@T.prim_func
+def f(x: T.Buffer((20,), "float32")):
+{grid}{"    " * (len(extents) + 1)}x[i0 % 20] = x[i0 % 20] + T.float32(1)
+"""
+    func = next(iter(relax_ir.parse(text).functions.values()))
+    assert isinstance(func, PrimFunc)
+    with Limits(seconds=20):
+        units, _ = generate([func], find_compiler().machine, {})
+    assert sum(len(unit.text) for unit in units) < 20_000_000
