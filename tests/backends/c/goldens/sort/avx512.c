@@ -17,8 +17,9 @@ static void r2r_stage_1_part(int64_t* restrict b0, const float* restrict b1, int
       int64_t t3[1] __attribute__((aligned(64), unused));
       t3[0] = 1;
       while (t3[0] < 7) {
+        if (__atomic_load_n(wrong, __ATOMIC_RELAXED)) break;
         for (int64_t i4 = 0; i4 < (r2r_floordiv_int64_t(3, t3[0]) + 1); ++i4) {
-          R2R_APART
+          R2R_APART if (__atomic_load_n(wrong, __ATOMIC_RELAXED)) break;
           {
             int64_t t5[1] __attribute__((aligned(64), unused));
             t5[0] = i4 * t3[0] * 2;
@@ -26,6 +27,7 @@ static void r2r_stage_1_part(int64_t* restrict b0, const float* restrict b1, int
               int64_t t6[1] __attribute__((aligned(64), unused));
               t6[0] = r2r_min_int64_t(i4 * t3[0] * 2 + t3[0], 7);
               for (int64_t i7 = 0; i7 < (r2r_min_int64_t(7, i4 * t3[0] * 2 + t3[0] * 2) - i4 * t3[0] * 2); ++i7) {
+                if (__atomic_load_n(wrong, __ATOMIC_RELAXED)) break;
                 {
                   const uint8_t v8 = (t5[0] >= r2r_min_int64_t(i4 * t3[0] * 2 + t3[0], 7)) || ((t6[0] < r2r_min_int64_t(i4 * t3[0] * 2 + t3[0] * 2, 7)) && ((b1[i1 * 7 + r2r_within(b0[i1 * 7 + r2r_within(r2r_min_int64_t(6, t6[0]), 7, wrong, 2)], 7, wrong, 1)] < b1[i1 * 7 + r2r_within(b0[i1 * 7 + r2r_within(r2r_min_int64_t(6, t5[0]), 7, wrong, 2)], 7, wrong, 1)]) || (!isnan(b1[i1 * 7 + r2r_within(b0[i1 * 7 + r2r_within(r2r_min_int64_t(6, t6[0]), 7, wrong, 2)], 7, wrong, 1)]) && isnan(b1[i1 * 7 + r2r_within(b0[i1 * 7 + r2r_within(r2r_min_int64_t(6, t5[0]), 7, wrong, 2)], 7, wrong, 1)]))));
                   b2[i1 * 7 + r2r_within(i4 * t3[0] * 2 + i7, 7, wrong, 3)] = v8 ? b0[i1 * 7 + r2r_within(r2r_min_int64_t(6, t6[0]), 7, wrong, 2)] : b0[i1 * 7 + r2r_within(r2r_min_int64_t(6, t5[0]), 7, wrong, 2)];
