@@ -14,7 +14,7 @@ from relay2relax.core import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors.table import files, running
 from relay2relax.core.limits import read_file
-from relay2relax.core.output import Origin, OutputFile, OutputFolder, file_digest
+from relay2relax.core.output import Origin, OutputFile, OutputFolder, file_digest, reported
 
 if TYPE_CHECKING:
     from relay2relax import relax_ir
@@ -106,7 +106,8 @@ def output_folder(
     if out is None:
         whole = model_stem(model) if model.stem == "model" else model.stem
         out = Path(f"{_NO_NAME.sub('_', whole)}_{_FOLDERS[command]}")
-    name = os.path.relpath(os.path.realpath(model), os.path.realpath(out))
+    with reported(out):
+        name = os.path.relpath(os.path.realpath(model), os.path.realpath(out))
     sha256 = file_digest(model) if model.is_file() else ""
     return OutputFolder(out, Origin(command, name, sha256), _given(model, *others), force)
 

@@ -5,7 +5,7 @@ appear whole or not at all, and neither writes over a file that was read to make
 that was not written here (``marks.py``, ``manifest.py``).
 """
 
-from relay2relax.core.output.content import Content, file_digest
+from relay2relax.core.output.content import Content, file_digest, reported
 from relay2relax.core.output.file import OutputFile
 from relay2relax.core.output.folder import OutputFolder
 from relay2relax.core.output.manifest import MANIFEST, Origin
@@ -20,4 +20,5 @@ __all__ = [
     "file_digest",
     "is_marked",
     "marked",
+    "reported",
 ]

@@ -70,7 +70,7 @@ def undo(folder: Path, aside: Path) -> None:
     A file that was changed since is left as it is. Raises OSError where that fails, ParseError for
     a journal that is damaged: nothing is removed then.
     """
-    if (aside / _JOURNAL).exists():
+    if (aside / _JOURNAL).is_file():
         steps = read_json((aside / _JOURNAL).read_bytes(), _Journal, str(aside / _JOURNAL)).steps
         for step in steps:
             if step.name in ("", "..") or Path(step.name).name != step.name:

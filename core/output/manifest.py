@@ -7,6 +7,7 @@ that is listed with the hash that it has is one that was written here and not ch
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,12 +62,14 @@ def read_manifest(folder: Path) -> dict[str, Written] | None:
 
     None where what stands in the list's place is something else.
     """
-    try:
-        content = (folder / MANIFEST).read_bytes()
-    except FileNotFoundError:
+    path = folder / MANIFEST
+    if not os.path.lexists(path):
         return {}
+    # A FIFO of that name would never end.
+    if path.is_symlink() or not path.is_file():
+        return None
     try:
-        found = read_json(content, _Manifest, MANIFEST)
+        found = read_json(path.read_bytes(), _Manifest, MANIFEST)
     except ParseError:
         return None
     if found.format != _FORMAT or found.version != _VERSION:

@@ -117,6 +117,18 @@ def test_a_list_that_is_somebody_elses_is_kept(tmp_path: Path, text: bytes) -> N
     OutputFolder(tmp_path, NET).write({"net.py": b"2"})
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_a_list_that_is_no_file_is_neither_followed_nor_replaced(tmp_path: Path, force: bool) -> None:
+    (tmp_path / "list").write_text('{"format": "relay2relax outputs", "version": 1, "files": {}}')
+    for number, make in enumerate((os.mkfifo, os.mkdir, lambda path: os.symlink("../list", path))):
+        out = tmp_path / str(number)
+        out.mkdir()
+        make(out / MANIFEST)
+        with pytest.raises(FileError, match="json would be written over"):
+            OutputFolder(out, NET, force=force).write({"net.py": b"1"})
+        assert not content(out)
+
+
 def test_a_list_that_names_other_places_moves_nothing_there(tmp_path: Path) -> None:
     out = tmp_path / "out"
     OutputFolder(out, NET).write({"net.py": b"1"})
