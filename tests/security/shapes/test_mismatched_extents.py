@@ -1,0 +1,25 @@
+"""Operators whose types leave extents open, called with extents that do not fit.
+
+C and numpy agree: both refuse a call, or both compute the same. The Relay executors and the virtual
+machine run in a process whose C is watched by sanitizers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sanitizers import findings
+
+ACTIONS = Path(__file__).with_name("mismatched_calls.py")
+PARTS = 8
+
+pytestmark = pytest.mark.compiler
+
+
+@pytest.mark.sweep(every=PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("machine", ["executor", "virtual_machine"])
+def test_c_agrees_with_numpy(machine: str, part: int, tmp_path: Path) -> None:
+    found = findings(ACTIONS, "actions", [machine, str(part), str(PARTS), "10"], tmp_path)
+    assert not found, "\n".join(map(str, found))
