@@ -32,6 +32,7 @@ from relay2relax.tir.ir.expr import (
     children,
     conjuncts,
     const,
+    if_then_else,
     logical_and,
 )
 from relay2relax.tir.ir.stmt import BufferStore, For, If, Let, Seq, Stmt, While
@@ -203,7 +204,7 @@ def extents_known(buffers: Iterable[Buffer], relations: tuple[PrimExpr, ...] = (
 
 
 def _choice(condition: PrimExpr, then: PrimExpr, otherwise: PrimExpr) -> PrimExpr:
-    return Call("if_then_else", (condition, then, otherwise), then.dtype)
+    return if_then_else(condition, then, otherwise)
 
 
 def _new(places: Sequence[PrimExpr], indices: Sequence[PrimExpr]) -> bool:

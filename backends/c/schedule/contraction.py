@@ -59,6 +59,9 @@ def schedule_contraction(
         return None
     if loads(source.a.indices[0]) or loads(source.b.indices[0]):
         return None
+    # Tiles are made of what there is.
+    if any(static(axis.extent) == 0 for axis in (*stage.axes, *reduction.axes)):
+        return None
     found = [one for one in _candidates(stage, source.a, source.b, machine, is_constant) if one.along.var not in around]
     best = max(found, key=lambda one: one.score, default=None)
     if best is None or best.score < 0.45:
