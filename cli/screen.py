@@ -64,8 +64,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: range = r
     shown = [[visible(cell) for cell in line] for line in (head, *rows)]
     widths = [max(len(line[column]) for line in shown) for column in range(len(head))]
     aligned = [f"{'>' if column in numbers else '<'}{width}" for column, width in enumerate(widths)]
-    lines = [
-        "  ".join(f"{visible(cell):{how}}" for cell, how in zip(line, aligned, strict=True)) for line in [head, *rows]
-    ]
+    lines = ["  ".join(f"{cell:{how}}" for cell, how in zip(line, aligned, strict=True)) for line in shown]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(line.rstrip() for line in lines)
