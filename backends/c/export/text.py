@@ -68,6 +68,11 @@ _CHOOSING = r"""
 int @_select(const char* set);
 """
 
+# Strict C has threads and signals of POSIX where they are asked for before anything is included.
+_POSIX = """#if !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+"""
 _LIBRARY = r"""
 #include "@.h"
 
@@ -366,7 +371,7 @@ def library_text(library: Library, unit: str) -> str:
     }
     read = _filled(_READ if library.has_weights else _READ_NOTHING, library, **texts)
     filled = _filled(_LIBRARY, library, read=read, **texts)
-    return unit.replace("#include <math.h>", "#include <math.h>\n#include <stdio.h>", 1) + filled
+    return _POSIX + unit.replace("#include <math.h>", "#include <math.h>\n#include <stdio.h>", 1) + filled
 
 
 def _table(places: Iterable[str]) -> str:

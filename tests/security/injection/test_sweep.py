@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import cycle
 from pathlib import Path
+from typing import Literal, Optional
 
 import pytest
 import sweep
@@ -24,11 +25,16 @@ from relay2relax import graph, relax_ir, relay_ir, translator
 from relay2relax.core.errors import Relay2RelaxError
 
 KINDS = ("text", "text-raw", "script", "json", "graph", "graph-script")
+Way = tuple[Literal["graph", "tir"], Optional[str], str]
 # How a document of Relay is translated: by which way, for what, in which dialect.
-WAYS = (("graph", None, "tvm"), ("tir", None, "tvm"), ("graph", None, "tvm-0.18"), ("tir", None, "tvm-0.18"))
+WAYS: tuple[Way, ...] = (
+    ("graph", None, "tvm"),
+    ("tir", None, "tvm"),
+    ("graph", None, "tvm-0.18"),
+    ("tir", None, "tvm-0.18"),
+)
 # Schedules take a hundred times as long; each field is scheduled once.
-SCHEDULED = (("graph", "cpu", "tvm"), ("tir", "cpu", "tvm"))
-Way = tuple[str, "str | None", str]
+SCHEDULED: tuple[Way, ...] = (("graph", "cpu", "tvm"), ("tir", "cpu", "tvm"))
 # So many payloads are tried of a field that takes any text, and of one that does not; they take
 # turns. RELAY2RELAX_SWEEP=full tries all of them.
 OF_FREE, OF_CLOSED = 12, 1
@@ -51,7 +57,6 @@ def script_of(field: Field, word: str, way: Way) -> str | None:
                 return relax_ir.script_file(graph.to_relax(found, {}), dialect)
             case "script":
                 return relax_ir.script_file(relax_ir.parse(changed(field, word)), dialect)
-        assert via in ("graph", "tir")
         return relax_ir.script_file(translator.translate(module, via, schedule=schedule), dialect)
     except Relay2RelaxError:
         return None
@@ -96,6 +101,7 @@ def test_scripts_say_the_same_with_any_word(kind: str) -> None:
 RUNNER = """
 import builtins, importlib.util, sys
 from pathlib import Path
+from typing import Literal, Optional
 
 from tvm.script import ir, relax, tirx
 
