@@ -13,6 +13,7 @@ from typing import Annotated, Optional
 import typer
 
 from relay2relax.cli.limits import limited
+from relay2relax.cli.verify import verified
 
 app = typer.Typer(
     name="relay2relax",
@@ -104,6 +105,7 @@ Inputs = Annotated[Optional[Path], typer.Option("--inputs", help="Values for inp
 
 @app.command()
 @limited
+@verified
 def convert(
     model: Model,
     params: Params = None,
@@ -151,6 +153,7 @@ def convert(
 
 @app.command()
 @limited
+@verified
 def export(
     model: Model,
     params: Params = None,
@@ -190,6 +193,7 @@ def export(
 
 @app.command()
 @limited
+@verified
 def compare(
     model: Model,
     params: Params = None,
@@ -224,6 +228,7 @@ def compare(
 
 @app.command()
 @limited
+@verified
 def run(
     model: Model,
     params: Params = None,
@@ -256,6 +261,7 @@ def run(
 
 @app.command()
 @limited
+@verified
 def inspect(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A Relay module, text or save_json file, or a TVMScript of Relax.")

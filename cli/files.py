@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,7 +62,7 @@ def load_params(path: Path | None, mod: IRModule, allow_missing: bool = False) -
     from relay2relax import relay_ir
     from relay2relax.relay_ir.io import accounting
 
-    values = load_arrays(path)
+    values = load_weights(path)
     found = accounting.account(mod, values)
     relay_ir.bind_params(mod, values)  # refuses values that do not fit, whether they are bound or not
     accounting.require_complete(found, allow_missing)
@@ -126,7 +127,16 @@ def _given(*paths: Path | None) -> tuple[Path, ...]:
     return tuple(path for path in paths if path is not None)
 
 
-def load_arrays(path: Path | None) -> dict[str, Array]:
+# Whether weights are read only if they have the hash that is stated of them.
+verifying: ContextVar[bool] = ContextVar("verifying", default=False)
+
+
+def load_weights(path: Path | None) -> dict[str, Array]:
+    """Return the weights in ``path`` as :func:`load_arrays` does, verified where that is asked."""
+    return load_arrays(path, verifying.get())
+
+
+def load_arrays(path: Path | None, verify: bool = False) -> dict[str, Array]:
     """Return the arrays in ``path``, params or inputs, as ``load_params`` does.
 
     Empty where no path is given.
@@ -135,7 +145,7 @@ def load_arrays(path: Path | None) -> dict[str, Array]:
         return {}
     from relay2relax import relay_ir
 
-    return relay_ir.load_params(path)
+    return relay_ir.load_params(path, verify)
 
 
 def arguments(mod: IRModule, given: dict[str, Array], seed: int, required: bool = False) -> list[Argument]:

@@ -13,7 +13,7 @@ def run(model: Path, params: Path | None, form: str, out: Path | None, force: bo
     """Print the graph, or write it to ``out``."""
     target = None if out is None else files.output_file(out, reads=[model, params], force=force)
     with screen.progress(f"reading {model.name}"):
-        script, given = files.load_script(model), files.load_arrays(params)
+        script, given = files.load_script(model), files.load_weights(params)
         if script is None:
             found, _ = graph.from_relay(files.load_model(model), given)
         else:

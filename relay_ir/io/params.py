@@ -19,6 +19,7 @@ from relay2relax.core.npz import is_npz, read_npz
 from relay2relax.core.source import to_bytes, to_text
 from relay2relax.core.tensor_blob import read_tensor, write_tensor
 from relay2relax.core.weight_files import is_safetensors, read_safetensors
+from relay2relax.relay_ir.io.verification import check_hash
 from relay2relax.relay_ir.ir.expr import Constant, Expr, Var
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import substitute
@@ -31,19 +32,24 @@ _COUNT = struct.Struct("<Q")
 Source: TypeAlias = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]"]
 
 
-def load_params(source: Source) -> dict[str, Array]:
+def load_params(source: Source, verify: bool = False) -> dict[str, Array]:
     """Return the tensors of a parameter file by name, in the file's order.
 
     Safetensors and npz files are read as well.
 
     ``source`` is the content, or the path of a file, which is read once. The arrays are read-only
-    views of what was read; nothing is copied but arrays of npz files. Raises ParseError where the
-    content is damaged, FileError where the file cannot be read.
+    views of what was read; nothing is copied but arrays of npz files. With ``verify`` a file is
+    read only if it has the SHA-256 that is stated beside it, or in its metadata
+    (``verification.py``). Raises ParseError where the content is damaged or another one, FileError
+    where the file cannot be read.
     """
     if not isinstance(source, (str, os.PathLike)):
         return _read(memoryview(source))
     try:
-        return _read(_read_file(source))
+        buffer = _read_file(source)
+        if verify:
+            check_hash(source, buffer)
+        return _read(buffer)
     except ParseError as error:
         raise ParseError(
             f"{os.fspath(source)!r}: {error.diagnostics[0].title}", kind=error.diagnostics[0].kind

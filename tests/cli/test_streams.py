@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 MODEL = '#[version = "0.0.5"]\ndef @main(%é: Tensor[(2, 3), float32]) { nn.relu(%é) }'
@@ -72,3 +73,17 @@ def test_a_compiler_that_is_no_command(folder: Path, command: str) -> None:
 
 def test_seeds_are_not_negative(folder: Path) -> None:
     assert shell("$R run m.relay --seed -1", folder).returncode == 2
+
+
+def test_weights_are_verified_where_that_is_asked(folder: Path) -> None:
+    from relay2relax import relay_ir
+
+    model = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32], %w: Tensor[(2), float32]) { add(%x, %w) }'
+    (folder / "m.relay").write_text(model)
+    (folder / "w.params").write_bytes(relay_ir.save_params({"w": np.ones(2, np.float32)}))
+    done = shell("sha256sum w.params > w.params.sha256; $R inspect m.relay --params w.params --verify", folder)
+    assert done.returncode == 0, done.stderr
+    done = shell("echo >> w.params; $R run m.relay --params w.params --verify", folder)
+    assert done.returncode == 1
+    assert "was made of" in done.stderr
+    assert shell("$R inspect m.relay --verify", folder).returncode == 2
