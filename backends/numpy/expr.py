@@ -60,7 +60,8 @@ class Grid:
 
     ``scalars`` bind variables to one value each; ``arrays`` bind them to a value per grid point, in
     the form described above; ``clip`` makes loads outside their buffer read the nearest element
-    instead of raising, for branches that are not taken there.
+    instead of raising, for branches that are not taken there; ``asked`` says at which points they
+    are.
     """
 
     def __init__(
@@ -70,12 +71,14 @@ class Grid:
         axes: Sequence[Axis] = (),
         arrays: Mapping[Var, Array] | None = None,
         clip: bool = False,
+        asked: Array | None = None,
     ) -> None:
         self.buffers = buffers
         self.scalars = scalars
         self.axes = tuple(axes)
         self.arrays = dict(arrays or {})
         self.clip = clip
+        self.asked = asked
         self.place = {axis.var: position for position, axis in enumerate(self.axes)}
         self._memo: dict[int, Any] = {}
         self._shared: set[int] = set()
@@ -85,7 +88,7 @@ class Grid:
         """The number of points along each axis."""
         return tuple(axis.extent for axis in self.axes)
 
-    def restricted(self, ranges: Mapping[int, tuple[int, int]], clip: bool) -> Grid:
+    def restricted(self, ranges: Mapping[int, tuple[int, int]], clip: bool, asked: Array | None = None) -> Grid:
         """Return the part of the grid within ``ranges`` (axis position to half-open range of
         offsets).
         """
@@ -97,7 +100,12 @@ class Grid:
         for var, value in self.arrays.items():
             slices = tuple(c if n > 1 else slice(None) for c, n in zip(cut, value.shape, strict=True))
             arrays[var] = value[slices]
-        return Grid(self.buffers, self.scalars, axes, arrays, clip or self.clip)
+        if self.asked is not None:
+            around = self.asked
+            if around.ndim:
+                around = around[tuple(c if n > 1 else slice(None) for c, n in zip(cut, around.shape, strict=True))]
+            asked = around if asked is None else np.logical_and(around, asked)
+        return Grid(self.buffers, self.scalars, axes, arrays, clip or self.clip, asked)
 
     def evaluate(self, expr: PrimExpr) -> Any:
         """Return the value of ``expr`` at every point."""
@@ -138,6 +146,9 @@ class Grid:
                 return np.logical_not(self._value(a))
             case Cast(dtype, value):
                 return converted(self._value(value), numpy_dtype(dtype))
+            case Select(condition, then, otherwise) if _data_decide(then) or _data_decide(otherwise):
+                # What is not chosen may lie anywhere.
+                return self._guarded(condition, then, otherwise)
             case Select(condition, then, otherwise):
                 return np.where(self._value(condition), self._value(then), self._value(otherwise))
             case Call("if_then_else", (condition, then, otherwise), _):
@@ -310,7 +321,11 @@ class Grid:
         found = self.view(buffer, indices)
         if found is not None:
             return found if self.axes else found[()]
-        return array[self.positions(buffer, indices)]
+        places = self.positions(buffer, indices)
+        if not array.size:
+            # Nobody asks for these.
+            return np.zeros(np.broadcast_shapes(*(place.shape for place in places)), array.dtype)
+        return array[places]
 
     def positions(self, buffer: Buffer, indices: Sequence[PrimExpr]) -> tuple[Any, ...]:
         """Return the indices as arrays.
@@ -320,12 +335,15 @@ class Grid:
         result = []
         for dimension, (index, extent) in enumerate(zip(indices, self.buffers[buffer].shape, strict=True)):
             found = np.asarray(self._value(index))
-            if self.clip:
+            if found.size and (found.min() < 0 or found.max() >= extent):
+                outside = np.logical_or(found < 0, found >= extent)
+                if self.asked is not None:
+                    outside = np.logical_and(outside, self.asked)
+                if (self.asked is not None or not self.clip) and outside.any():
+                    wrong = np.broadcast_to(found, outside.shape)[outside][0]
+                    where = f"dimension {dimension} of {buffer.name!r}, which has extent {extent}"
+                    raise ExecutionError(f"index {wrong} is outside {where}", kind=running.INDEX)
                 found = np.clip(found, 0, max(extent - 1, 0))
-            elif found.size and (found.min() < 0 or found.max() >= extent):
-                wrong = found.min() if found.min() < 0 else found.max()
-                where = f"dimension {dimension} of {buffer.name!r}, which has extent {extent}"
-                raise ExecutionError(f"index {wrong} is outside {where}")
             result.append(found)
         return tuple(result)
 
@@ -358,12 +376,17 @@ class Grid:
         if not ranges and not masks:
             return self._value(then)
         inside = self.restricted(ranges, clip=bool(masks))
-        chosen = inside.evaluate(then)
         if masks:
             mask = np.asarray(True)
             for part in masks:
-                mask = np.logical_and(mask, inside.evaluate(part))
-            chosen = np.where(mask, chosen, inside.restricted({}, clip=True).evaluate(otherwise))
+                mask = np.asarray(np.logical_and(mask, inside.evaluate(part)))
+            chosen = np.where(
+                mask,
+                self.restricted(ranges, True, mask).evaluate(then),
+                self.restricted(ranges, True, np.logical_not(mask)).evaluate(otherwise),
+            )
+        else:
+            chosen = inside.evaluate(then)
         if not ranges:
             return chosen
         other = self._branch(otherwise, ranges)
@@ -381,3 +404,9 @@ class Grid:
         # Where the condition holds somewhere, the other branch is evaluated at points that do not
         # ask for it.
         return self.restricted({}, clip=bool(ranges)).evaluate(otherwise)
+
+
+def _data_decide(expr: PrimExpr) -> bool:
+    """Whether an index within ``expr`` is loaded."""
+    nodes = (node for node in subexpressions(expr) if isinstance(node, BufferLoad))
+    return any(isinstance(part, BufferLoad) for node in nodes for i in node.indices for part in subexpressions(i))

@@ -65,8 +65,8 @@ def findings(file: Path, function: str, arguments: Sequence[str], work: Path, se
     """Return what goes wrong in the actions that ``function`` of ``file``, given ``arguments``,
     yields.
 
-    ``work`` is an empty folder. Skips the test where the compiler has no sanitizers; a child that
-    takes longer than ``seconds`` is a finding.
+    ``work`` is an empty folder. Skips the test where the compiler has no sanitizers; that there is
+    no action is a finding, and so is a child that takes longer than ``seconds``.
     """
     environment = sanitized(work)
     found: list[Finding] = []
@@ -81,7 +81,7 @@ def findings(file: Path, function: str, arguments: Sequence[str], work: Path, se
             said = error.stdout.decode(errors="replace") if isinstance(error.stdout, bytes) else error.stdout or ""
             return [*found, Finding(_names(said)[-1], f"takes longer than {seconds} s")]
         if not done.returncode:
-            return found
+            return found if found or len(_names(done.stdout)) > 1 else [Finding("nothing", "there was no action")]
         names = _names(done.stdout)
         found.append(Finding(names[-1], _reason(done.returncode, done.stderr)))
         if len(names) == 1:

@@ -137,6 +137,9 @@ def test_what_is_not_chosen_is_not_loaded(checked: bool) -> None:
     result = np.zeros(4, np.float32)
     compile_prim_funcs([CHOOSES], checked=checked).call("place", places, np.arange(8, dtype=np.float32), result)
     assert result.tolist() == [0.0, 7.0, -1.0, -1.0]
+    again = np.zeros(4, np.float32)
+    evaluate_prim_func(CHOOSES, [places, np.arange(8, dtype=np.float32)], [again])
+    assert again.tolist() == result.tolist()
 
 
 def test_what_is_proved_is_not_guarded() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -26,7 +27,7 @@ from operator_draws import Draw
 from recorded_cases import VALUED_FILES, arguments, called, has_data
 from sanitizers import Action, findings
 
-from relay2relax import relay_ir
+from relay2relax import backends, relay_ir, translator
 from relay2relax.backends.c import CompiledModule, compile_prim_funcs
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
@@ -200,6 +201,35 @@ def of_recorded(part: str, most: str, step: str) -> Iterator[Action]:
             yield from batch(list(recorded(map(json.loads, lines), int(most))))
 
 
+def of_machines(step: str) -> Iterator[Action]:
+    """Yield whole recorded programs on the machines of both IRs."""
+    root = golden_root()
+    if root is None:
+        return
+    for name in VALUED_FILES:
+        with gzip.open(root / f"{name}.jsonl.gz", "rt", encoding="utf-8") as stream:
+            for case in map(json.loads, islice(stream, 7, None, int(step))):
+                if has_data(case) and "main" in case["text"]:
+                    yield f"{name}, case {case['id']}", partial(run_on_machines, case)
+
+
+def run_on_machines(case: dict[str, Any]) -> None:
+    """Run a recorded program on the executor of Relay and the machine of Relax, both in C."""
+    module = relay_ir.infer_type(relay_ir.parse(case["text"]))
+    given = arguments(case, module["main"])
+    if not all(isinstance(one, np.ndarray) and one.size <= _MOST_ELEMENTS for one in given):
+        return
+    random = np.random.default_rng(len(given))
+    runs: list[Callable[..., object]] = [backends.create_executor("debug", module, "c").evaluate()]
+    with suppress(Relay2RelaxError):
+        program = translator.via_graph(module)
+        runs.append(backends.VirtualMachine(backends.build(program, target="c"))["main"])
+    for run in runs:
+        for kind in KINDS:
+            with suppress(Relay2RelaxError):
+                run(*(values(kind, one, random) for one in given))
+
+
 @pytest.mark.parametrize("part", range(1 if sweep.LEVEL == "sample" else _BATCHES))
 def test_examples(part: int, tmp_path: Path) -> None:
     step = _SAMPLE if sweep.LEVEL == "sample" else _BATCHES
@@ -213,4 +243,11 @@ def test_examples(part: int, tmp_path: Path) -> None:
 def test_recorded(part: int, tmp_path: Path) -> None:
     step = 80 if sweep.LEVEL == "sample" else 2
     found = findings(Path(__file__), "of_recorded", [str(part), "1", str(step)], tmp_path)
+    assert not found, "\n".join(map(str, found))
+
+
+@pytest.mark.golden
+def test_machines(tmp_path: Path) -> None:
+    step = 1000 if sweep.LEVEL == "sample" else 100
+    found = findings(Path(__file__), "of_machines", [str(step)], tmp_path)
     assert not found, "\n".join(map(str, found))
