@@ -24,6 +24,8 @@ INTRODUCTION = """One entry for each Relay operator, made from its record in `op
 `python tools/operator_pages.py`; a test keeps the pages up to date."""
 MEANINGS = (
     "**Attributes** are in Relay's order, with their kind and default; those without a default must be given.",
+    "**Bad values** says what becomes of elements of inputs that the operator has no use for, on every backend of "
+    "ours. Nothing outside of a tensor is read or written. What is refused is an `ExecutionError`.",
     "**Relax** says what the graph translator makes of a call: the operator of that name, several operators, or "
     "`call_tir` of the operator's own PrimFunc. The lower-to-TIR translator always makes the latter. A call that the "
     "Relax operators cannot express (constants that are not known, layouts they do not have) becomes `call_tir` as "
@@ -133,6 +135,8 @@ def _facts(op: OpDef) -> Iterator[str]:
         key = f" (`{op.attrs_key}`)" if op.attrs_key else ""
         yield f"Attributes{key}: {', '.join(map(_attribute, attributes))}"
     yield f"Result: {_result(op)}"
+    if op.on_bad_values:
+        yield f"Bad values: {_plain(op.on_bad_values)}"
     yield f"Relax: {_relax(op)}"
     yield f"Runs on: {_backends(op)}"
     yield f"Source: {_plain(op.source)}"
@@ -185,7 +189,8 @@ def _relax_only() -> Iterator[str]:
     for family in families():
         for op in records_of(family):
             if op.relay is None:
-                yield from _bullet(f"`R.{op.name}`: {_plain(op.doc)}")
+                bad = f" Bad values: {_plain(op.on_bad_values)}" if op.on_bad_values else ""
+                yield from _bullet(f"`R.{op.name}`: {_plain(op.doc)}{bad}")
     yield ""
 
 

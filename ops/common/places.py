@@ -12,6 +12,15 @@ from relay2relax.core.dtype import Array, Numbers
 from relay2relax.tir.extent import Extent, as_prim, static
 from relay2relax.tir.ir.expr import IntImm, PrimExpr, cast, logical_and, maximum, minimum
 
+# What records say of it.
+FROM_THE_BORDER = "A place outside of the data is moved to its border."
+LEFT_OUT = "A place below 0 counts from the end; one outside is left out."
+SPARSE = (
+    "A column outside is moved to the border, and so is where a row begins or ends; a row that ends before it begins "
+    "is empty."
+)
+NO_SUCH_SHAPE = "A shape that the data do not have, or that no tensor has, is refused."
+
 # Numbers of this size and more lie outside of every tensor, and leave room for a sum of some.
 FAR = 1 << 61
 

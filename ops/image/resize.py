@@ -286,6 +286,7 @@ dyn_resize2d = OpDef(
     inputs=("data", "size", "roi"),
     attrs=Resize2DAttrs,
     infer=dyn_resize_type,
+    on_bad_values="A size below 0, or larger than any image, is refused.",
     numpy=dyn_resize_numpy,
     compute=dyn_resize_compute,
     extents=given_extents(1),

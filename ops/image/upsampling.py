@@ -185,6 +185,9 @@ def _record(name: str, attrs_class: type, inner: str, doc: str) -> OpDef:
 # The factors as inputs
 
 
+_FACTORS = "A factor that is not above 0, or larger than any image, is refused."
+
+
 def _dynamic(name: str, attrs_class: type, letters: str) -> OpDef:
     """Return the record of an enlargement whose factors, one for each of the axes ``letters``, are
     inputs.
@@ -228,7 +231,9 @@ def _dynamic(name: str, attrs_class: type, letters: str) -> OpDef:
 
     extents = dynamic_kernels.scaled_extents(axes)
     doc = f"As nn.{name}; the factors are inputs."
-    return dynamic_operator(f"nn.{name}", doc, inputs, infer, numpy, extents, compute, attrs=attrs_class)
+    return dynamic_operator(
+        f"nn.{name}", doc, inputs, infer, numpy, extents, compute, attrs=attrs_class, on_bad_values=_FACTORS
+    )
 
 
 OPS: tuple[OpDef, ...] = (

@@ -110,6 +110,7 @@ def binary_operator(
     since: str = OLDEST,
     limits: tuple[Limit, ...] = (),
     spread: Spread | None = Spread.BROADCAST,
+    on_bad_values: str = "",
 ) -> OpDef:
     """Return the record of an operator of two inputs that applies ``function`` to arrays and
     ``body`` to elements.
@@ -155,6 +156,7 @@ def binary_operator(
         if isinstance(relax, SameOp)
         else None,
         scalars=("lhs", "rhs"),
+        on_bad_values=on_bad_values,
     )
 
 
@@ -357,11 +359,19 @@ def _connective(name: str, op: BinaryOp, function: Callable[..., Numbers], doc: 
     return replace(record, relax=logical_relax(name))
 
 
+_BY_ZERO = (
+    "An integer divided by 0 gives 0, and leaves 0; the smallest one divided by -1 is itself. Floats follow IEEE."
+)
+_WIDE = "A shift by a negative number of places, or by as many as there are bits, shifts everything out."
+
 OPS = (
     binary_operator("add", np.add, _sum_element, "``a + b``.", limits=(NO_BOOL,)),
     binary_operator("subtract", np.subtract, _primitive("-"), "``a - b``.", takes=NUMBERS),
     binary_operator("multiply", np.multiply, _product_element, "``a * b``.", limits=(NO_BOOL,)),
-    binary_operator("divide", _quotient, _quotient_element, "``a / b``; integers towards zero.", takes=NUMBERS),
+    binary_operator(
+        "divide", _quotient, _quotient_element, "``a / b``; integers towards zero.", takes=NUMBERS,
+        on_bad_values=_BY_ZERO,
+    ),
     binary_operator(
         "power", np.power, in_single("pow", "bfloat16"), "``a ** b`` on floats.", takes="float",
         limits=(NO_BFLOAT16,),
@@ -377,26 +387,39 @@ OPS = (
     binary_operator("maximum", _larger, maximum, "The larger one, ``a > b ? a : b``.", limits=(NO_BOOL,)),
     binary_operator("minimum", _smaller, minimum, "The smaller one, ``a < b ? a : b``.", limits=(NO_BOOL,)),
     binary_operator(
-        "mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``.", takes=NUMBERS, since="0.19",
+        "mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``.", takes=NUMBERS,
+        on_bad_values=_BY_ZERO, since="0.19",
         limits=(NO_BFLOAT16,),
     ),
-    binary_operator("floor_divide", _floor_quotient, _floor_quotient_element, "``floor(a / b)``.", takes=NUMBERS),
+    binary_operator(
+        "floor_divide", _floor_quotient, _floor_quotient_element, "``floor(a / b)``.", takes=NUMBERS,
+        on_bad_values=_BY_ZERO,
+    ),
     binary_operator(
         "floor_mod", _floor_remainder, _floor_remainder_element, "``a - floor(a / b) * b``.", takes=NUMBERS,
+        on_bad_values=_BY_ZERO,
         since="0.19",
     ),
     binary_operator(
         "trunc_divide", _truncated_quotient, _truncated_quotient_element, "``trunc(a / b)``.",
         takes=NUMBERS,
+        on_bad_values=_BY_ZERO,
         relax=Expanded(trunc_divide_relax),
     ),
     binary_operator(
         "trunc_mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``.",
         takes=NUMBERS,
+        on_bad_values=_BY_ZERO,
         relax=Expanded(lambda e, attrs, lhs, rhs: e.call("mod", lhs, rhs)),
     ),
-    binary_operator("left_shift", np.left_shift, _primitive("<<"), "``a << b``.", takes="int"),
-    binary_operator("right_shift", np.right_shift, _primitive(">>"), "``a >> b``, arithmetic.", takes="int"),
+    binary_operator(
+        "left_shift", np.left_shift, _primitive("<<"), "``a << b``.", takes="int",
+        on_bad_values=_WIDE,
+    ),
+    binary_operator(
+        "right_shift", np.right_shift, _primitive(">>"), "``a >> b``, arithmetic.", takes="int",
+        on_bad_values=_WIDE,
+    ),
     binary_operator("bitwise_and", np.bitwise_and, _bitwise("&", "and"), "``a & b``.", takes="int bool"),
     binary_operator("bitwise_or", np.bitwise_or, _bitwise("|", "or"), "``a | b``.", takes="int bool"),
     binary_operator("bitwise_xor", np.bitwise_xor, _exclusive_or_element, "``a ^ b``.", takes="int bool"),

@@ -396,6 +396,11 @@ copy = unary(
     relax=Expanded(lambda e, attrs, data: data),
 )  # fmt: skip
 
+_NO_INTEGER = (
+    "A float that is not a number or lies outside gives the smallest number of int32 and int64, and the low bits of "
+    "these in narrower integers."
+)
+
 cast_op = OpDef(
     relay="cast",
     doc="Convert to another dtype: floats truncate towards zero, integers wrap, bool is ``x != 0``. A float outside of "
@@ -404,6 +409,7 @@ cast_op = OpDef(
     inputs=("data",),
     attrs=CastAttrs,
     infer=cast_type,
+    on_bad_values=_NO_INTEGER,
     numpy=cast_numpy,
     compute=cast_compute,
     relax=Expanded(cast_relax),
@@ -416,6 +422,7 @@ cast_like = OpDef(
     source="TVM 0.18 src/relay/op/tensor/transform.cc, CastLike",
     inputs=("data", "dtype_like"),
     infer=cast_like_type,
+    on_bad_values=_NO_INTEGER,
     numpy=cast_like_numpy,
     compute=cast_like_compute,
     relax=Expanded(cast_like_relax),

@@ -10,7 +10,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, is_int
 from relay2relax.core.errors.table import operators
-from relay2relax.ops.common.places import clipped, inside
+from relay2relax.ops.common.places import FROM_THE_BORDER, clipped, inside
 from relay2relax.ops.common.shapes import extent_value, tensor
 from relay2relax.ops.registry.attributes import InlineString, Int, NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
@@ -245,6 +245,7 @@ OPS: tuple[OpDef, ...] = (
         inputs=("predictions", "targets", "weights"),
         attrs=NLLLossAttrs,
         infer=nll_loss_type,
+        on_bad_values=FROM_THE_BORDER,
         relay_type=nll_loss_relay_type,
         numpy=nll_loss_numpy,
         compute=nll_loss_compute,
@@ -257,6 +258,7 @@ OPS: tuple[OpDef, ...] = (
         inputs=("predictions", "targets", "*weights"),
         attrs=NLLLossAttrs,
         infer=relax_nll_loss_type,
+        on_bad_values=FROM_THE_BORDER,
         numpy=relax_nll_loss_numpy,
         compute=relax_nll_loss_compute,
     ),

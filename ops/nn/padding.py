@@ -351,6 +351,7 @@ OPS: tuple[OpDef, ...] = (
     dynamic_operator(
         "nn.pad", "As nn.pad; the widths are an input.", ("data", "pad_width", "pad_value"),
         dynamic_pad_type, dynamic_pad_numpy, dynamic_kernels.pad_extents, dynamic_kernels.pad_compute, attrs=PadAttrs,
+        on_bad_values="Widths that leave fewer than no elements are refused, and so is a border of nothing.",
         settle=settle_static(1, lambda attrs, widths: ("nn.pad", PadAttrs(_pairs(widths), attrs.pad_mode))),
     ),
 )  # fmt: skip

@@ -21,7 +21,7 @@ from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
-from relay2relax.ops.common.places import clipped, inside
+from relay2relax.ops.common.places import SPARSE, clipped, inside
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
 from relay2relax.ops.common.windows import integers
@@ -413,6 +413,7 @@ def _product(name: str, inputs: tuple[str, ...], doc: str) -> OpDef:
         inputs=inputs,
         attrs=SparseDenseAttrs,
         infer=sparse_dense_type,
+        on_bad_values=SPARSE,
         numpy=sparse_dense_numpy,
         compute=sparse_dense_compute,
     )
@@ -432,6 +433,7 @@ OPS: tuple[OpDef, ...] = (
         inputs=("dense_data", *_NAMES),
         attrs=SparseConv2DAttrs,
         infer=sparse_conv2d_type,
+        on_bad_values=SPARSE,
         numpy=sparse_conv2d_numpy,
         compute=sparse_conv2d_compute,
     ),
@@ -441,6 +443,7 @@ OPS: tuple[OpDef, ...] = (
         source="Relay's SparseAdd relation and TOPI's sparse_add of TVM 0.18",
         inputs=("dense_data", *_NAMES),
         infer=sparse_add_type,
+        on_bad_values=SPARSE,
         numpy=sparse_add_numpy,
         compute=sparse_add_compute,
     ),
@@ -451,6 +454,8 @@ OPS: tuple[OpDef, ...] = (
         inputs=_NAMES,
         attrs=SparseTransposeAttrs,
         infer=sparse_transpose_type,
+        on_bad_values="A column outside is moved to the border. A row goes on to where the next one begins behind it, "
+        "the last to the end.",
         numpy=sparse_transpose_numpy,
         compute=sparse_transpose_compute,
     ),

@@ -14,7 +14,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors.table import operators
-from relay2relax.ops.common.places import clipped, inside
+from relay2relax.ops.common.places import FROM_THE_BORDER, clipped, inside
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.common.stmt_builders import nested, seq, store
@@ -204,6 +204,7 @@ OPS: tuple[OpDef, ...] = (
         inputs=("output_grad", "predictions", "targets", "*weights"),
         attrs=NLLLossAttrs,
         infer=nll_loss_backward_type,
+        on_bad_values=FROM_THE_BORDER,
         numpy=nll_loss_backward_numpy,
         compute=nll_loss_backward_compute,
     ),
@@ -214,6 +215,7 @@ OPS: tuple[OpDef, ...] = (
         inputs=("output_grad", "x", "indices"),
         attrs=TakeBackwardAttrs,
         infer=take_backward_type,
+        on_bad_values=FROM_THE_BORDER,
         numpy=take_backward_numpy,
         compute=take_backward_compute,
     ),

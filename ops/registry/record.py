@@ -186,6 +186,8 @@ class OpDef(Generic[A]):
         its result is a number, or a shape, which ``infer`` gives as a tuple of extents.
     ``scalars``  those of ``inputs`` that Relax may give a number that is no tensor; facets take it
         for a tensor of rank 0, but for those of a ``builtin``, which are given the number.
+    ``on_bad_values``  what becomes of elements of inputs that the operator has no use for: places
+        outside, shapes that do not fit, zeros that are divided by. "" where every value has a use.
     ``passes_through``  whether the value is the (only) input itself, which may be of any type: an
         annotation. Nothing is computed for it.
     ``settle``  for an operator that takes shapes or places as inputs: (attrs, numbers) ->
@@ -214,6 +216,7 @@ class OpDef(Generic[A]):
     declares_attrs: bool = True
     extents: Extents[A] | None = None
     settle: Settle[A] | None = None
+    on_bad_values: str = ""
     passes_through: bool = False
     builtin: str = ""
     scalars: tuple[str, ...] = ()

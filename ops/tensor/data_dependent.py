@@ -306,6 +306,7 @@ OPS = (
         source=SOURCE,
         inputs=("x", "begin", "end", "strides"),
         infer=dynamic_slice_type,
+        on_bad_values="A slice is moved into the data; one that runs backwards is empty. A stride of 0 is refused.",
         numpy=dynamic_slice_numpy,
         compute=lambda attrs, out, *inputs: kernels.strided_slice_compute(_SLICE, out, *inputs),
         extents=lambda attrs, out, *inputs: kernels.strided_slice_extents(_SLICE, out, *inputs),

@@ -19,7 +19,7 @@ from relay2relax.core.dtype import Array, is_int, numpy_dtype
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert
-from relay2relax.ops.common.places import FAR
+from relay2relax.ops.common.places import FAR, NO_SUCH_SHAPE
 from relay2relax.ops.common.reshape_rules import new_shape
 from relay2relax.ops.common.shapes import normal_axes, normal_axis, tensor
 from relay2relax.ops.registry import table
@@ -156,6 +156,7 @@ def _filled(name: str, value: int, doc: str) -> OpDef:
         relay=f"dyn.{name}",
         doc=doc,
         source=SOURCE,
+        on_bad_values=NO_SUCH_SHAPE,
         inputs=("shape",),
         attrs=InitOpAttrs,
         infer=init_type,
@@ -383,18 +384,21 @@ OPS = (
         reshape_type, reshape_numpy, kernels.reshape_extents, kernels.flat_compute,
         relax=_settled_relax("dyn.reshape", 1), attrs=ReshapeAttrs,
         settle=_settle(1, lambda attrs, shape: ("reshape", ReshapeAttrs(shape, attrs.allowzero))),
+        on_bad_values=NO_SUCH_SHAPE,
     ),
     dynamic_operator(
         "broadcast_to", "As broadcast_to; the shape is an input.", ("data", "shape"),
         broadcast_to_type, broadcast_to_numpy, kernels.broadcast_extents, kernels.broadcast_compute,
         relax=_settled_relax("dyn.broadcast_to", 1), attrs=InitOpAttrs,
         settle=_settle(1, _init("broadcast_to")),
+        on_bad_values=NO_SUCH_SHAPE,
     ),
     dynamic_operator(
         "tile", "As tile; the repetitions are an input.", ("data", "reps"),
         tile_type, tile_numpy,
         kernels.tile_extents, kernels.tile_compute, attrs=TileAttrs,
         settle=settle_static(1, lambda attrs, reps: ("tile", TileAttrs(reps))),
+        on_bad_values=NO_SUCH_SHAPE,
     ),
     _filled("zeros", 0, "Zeros; the shape is an input."),
     _filled("ones", 1, "Ones; the shape is an input."),
@@ -403,6 +407,7 @@ OPS = (
         full_type, full_numpy, kernels.given_extents(1),
         lambda attrs, out, fill_value, shape: full_compute(attrs, out, fill_value),
         attrs=InitOpAttrs, relax=_settled_relax("dyn.full", 1), settle=_settle(1, _init("full")),
+        on_bad_values=NO_SUCH_SHAPE,
     ),
     dynamic_operator(
         "one_hot", "As one_hot; the extent of the new axis is an input.",
@@ -411,18 +416,21 @@ OPS = (
         settle=settle_static(
             3, lambda attrs, depth: ("one_hot", OneHotAttrs(depth[0], attrs.axis, attrs.dtype))
         ),
+        on_bad_values=NO_SUCH_SHAPE,
     ),
     dynamic_operator(
         "strided_slice", "As strided_slice; the places are inputs.", ("data", "begin", "end", "strides"),
         strided_slice_type, strided_slice_numpy, kernels.strided_slice_extents, kernels.strided_slice_compute,
         attrs=StridedSliceAttrs,
         settle=_settle_slice,
+        on_bad_values="A slice is moved into the data; one that runs backwards is empty. A stride of 0 is refused.",
     ),
     dynamic_operator(
         "squeeze", "As squeeze; the axes are an input.", ("data", "axes"),
         squeeze_type, squeeze_numpy, kernels.squeeze_extents, kernels.flat_compute,
         attrs=SqueezeAttrs,
         settle=settle_static(1, lambda attrs, axes: ("squeeze", SqueezeAttrs(axes))),
+        on_bad_values="An axis that is not there, or whose extent is not 1, is refused.",
     ),
     dynamic_operator(
         "expand_dims", "As expand_dims; the place of the new axes is an input.", ("data", "axis"),
@@ -431,6 +439,7 @@ OPS = (
         settle=settle_static(
             1, lambda attrs, axis: ("expand_dims", ExpandDimsAttrs(axis[0], attrs.num_newaxis))
         ),
+        on_bad_values="An axis that is not there is refused.",
     ),
     dynamic_operator(
         "sparse_to_dense", "As sparse_to_dense; the shape is an input.",
@@ -438,6 +447,7 @@ OPS = (
         lambda attrs, indices, values, default, shape: dense_values(_numbers(shape), indices, values, default),
         kernels.given_extents(3), lambda attrs, out, *inputs: sparse_to_dense_compute(attrs, out, *inputs[:3]),
         settle=settle_static(3, lambda attrs, shape: ("sparse_to_dense", SparseToDenseAttrs(shape))),
+        on_bad_values=NO_SUCH_SHAPE,
     ),
     OpDef(
         doc="The numbers of a vector as a shape.",

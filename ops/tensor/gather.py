@@ -15,7 +15,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, is_unsigned
 from relay2relax.core.errors.table import operators
-from relay2relax.ops.common.places import clipped, inside
+from relay2relax.ops.common.places import FROM_THE_BORDER, clipped, inside
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Integer, NoAttrs, OptionalInteger
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
@@ -321,6 +321,7 @@ gather = OpDef(
     inputs=("data", "indices"),
     attrs=GatherAttrs,
     infer=gather_type,
+    on_bad_values=FROM_THE_BORDER,
     relay_type=gather_relay_type,
     numpy=gather_numpy,
     compute=gather_compute,
@@ -333,6 +334,7 @@ gather_elements = OpDef(
     inputs=("data", "indices"),
     attrs=RelaxGatherElementsAttrs,
     infer=gather_type,
+    on_bad_values=FROM_THE_BORDER,
     numpy=gather_numpy,
     compute=gather_compute,
     relax=SameOp(),
@@ -346,6 +348,7 @@ gather_nd = OpDef(
     inputs=("data", "indices"),
     attrs=GatherNDAttrs,
     infer=gather_nd_type,
+    on_bad_values=FROM_THE_BORDER,
     numpy=gather_nd_numpy,
     compute=gather_nd_compute,
     relax=Expanded(gather_nd_relax),
@@ -357,6 +360,7 @@ relax_gather_nd = OpDef(
     inputs=("data", "indices"),
     attrs=RelaxGatherNDAttrs,
     infer=relax_gather_nd_type,
+    on_bad_values=FROM_THE_BORDER,
     relax_type=gather_nd_relax_type,
     numpy=gather_nd_numpy,
     compute=gather_nd_compute,
@@ -370,6 +374,7 @@ adv_index = OpDef(
     source=f"{SOURCE}, adv_index",
     inputs=("inputs",),
     infer=adv_index_type,
+    on_bad_values=FROM_THE_BORDER,
     numpy=lambda attrs, inputs: _index(inputs[0], inputs[1:]),
     compute=lambda attrs, out, inputs: _index_compute(out, inputs[0], inputs[1:]),
     relax=Expanded(adv_index_relax),
@@ -380,6 +385,7 @@ index_tensor = OpDef(
     source=RELAX_SOURCE,
     inputs=("data", "indices"),
     infer=index_tensor_type,
+    on_bad_values=FROM_THE_BORDER,
     numpy=lambda attrs, data, indices: _index(data, indices),
     compute=lambda attrs, out, data, indices: _index_compute(out, data, indices),
     relax=SameOp(),

@@ -391,6 +391,7 @@ trilu = OpDef(
     inputs=("data", "k"),
     attrs=TriluAttrs,
     infer=trilu_type,
+    on_bad_values="A diagonal far outside leaves all or nothing.",
     relay_type=trilu_relay_type,
     numpy=trilu_numpy,
     compute=lambda attrs, out, data, k: _triangle(out, data, cast("int64", k[()]), attrs.upper),

@@ -15,7 +15,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
 from relay2relax.core.errors.table import operators
-from relay2relax.ops.common.places import are_inside, is_inside
+from relay2relax.ops.common.places import LEFT_OUT, are_inside, is_inside
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.common.stmt_builders import let, loop, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, Expr, Int
@@ -216,6 +216,7 @@ OPS = (
         inputs=("data", "indices", "values"),
         attrs=IndexPutAttrs,
         infer=index_put_type,
+        on_bad_values=LEFT_OUT,
         numpy=index_put_numpy,
         compute=index_put_compute,
         relax=SameOp(),

@@ -18,6 +18,7 @@ from relay2relax.core.dtype import Array, Numbers, is_float, of_array
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.limits import NO_BOOL, shapes_of
+from relay2relax.ops.common.places import LEFT_OUT
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.common.stmt_builders import nested
 from relay2relax.ops.registry.attributes import Integer, String
@@ -388,6 +389,7 @@ scatter_elements = OpDef(
     inputs=("data", "indices", "updates"),
     attrs=ScatterElementsAttrs,
     infer=scatter_elements_type,
+    on_bad_values=LEFT_OUT,
     relax_type=scatter_elements_relax_type,
     relay_type=scatter_elements_relay_type,
     numpy=scatter_elements_numpy,
@@ -404,6 +406,7 @@ scatter_nd = OpDef(
     inputs=("data", "indices", "updates"),
     attrs=ScatterNDAttrs,
     infer=scatter_nd_type,
+    on_bad_values=LEFT_OUT,
     relay_type=scatter_nd_relay_type,
     numpy=scatter_nd_numpy,
     compute=scatter_nd_compute,
@@ -430,6 +433,7 @@ relax_scatter_nd = OpDef(
     inputs=("data", "indices", "updates"),
     attrs=RelaxScatterNDAttrs,
     infer=relax_scatter_nd_type,
+    on_bad_values=LEFT_OUT,
     numpy=scatter_nd_numpy,
     compute=scatter_nd_compute,
     relax=SameOp(),

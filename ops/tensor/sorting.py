@@ -405,6 +405,7 @@ dyn_topk = OpDef(
     inputs=("data", "k"),
     attrs=TopkAttrs,
     infer=topk_type,
+    on_bad_values="A k below 1, or above the extent, is the extent.",
     numpy=dyn_topk_numpy,
     compute=topk_compute,
     relax=Expanded(dyn_topk_relax),

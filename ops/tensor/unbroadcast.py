@@ -13,7 +13,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_int, of_array
 from relay2relax.core.errors.table import operators
-from relay2relax.ops.common.places import inside
+from relay2relax.ops.common.places import NO_SUCH_SHAPE, inside
 from relay2relax.ops.common.shapes import broadcast, tensor
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
@@ -254,6 +254,7 @@ collapse_sum_to = OpDef(
     inputs=("data", "shape"),
     attrs=InitOpAttrs,
     infer=collapse_sum_to_type,
+    on_bad_values=NO_SUCH_SHAPE,
     numpy=collapse_sum_to_numpy,
     compute=collapse_sum_compute,
     extents=collapse_sum_extents,
@@ -277,6 +278,10 @@ strided_set = OpDef(
     source="TVM 0.18 python/tvm/topi/transform.py, strided_set",
     inputs=("data", "v", "begin", "end", "strides"),
     infer=strided_set_type,
+    on_bad_values=(
+        "A slice is moved into the data; where it is longer than the values, the last of these is repeated. "
+        "A stride of 0 sets nothing."
+    ),
     numpy=strided_set_numpy,
     compute=strided_set_compute,
 )

@@ -421,6 +421,11 @@ def align_relax(e: Emit[V], attrs: ROIAlignAttrs, data: V, rois: V) -> V:
     )
 
 
+_NO_IMAGE = (
+    "An image that is not there is the nearest one. A bin has no more samples along an axis than twice the extent "
+    "there."
+)
+
 roi_align = OpDef(
     relay="vision.roi_align",
     doc="A small image of each region: mean or maximum of interpolated samples in bins of equal size.",
@@ -429,6 +434,7 @@ roi_align = OpDef(
     attrs=ROIAlignAttrs,
     declares_attrs=False,
     infer=pooled_type,
+    on_bad_values=_NO_IMAGE,
     numpy=align_numpy,
     compute=align_compute,
     relax=Expanded(align_relax),
@@ -440,6 +446,7 @@ relax_roi_align = OpDef(
     inputs=("data", "rois"),
     attrs=RelaxROIAlignAttrs,
     infer=pooled_type,
+    on_bad_values=_NO_IMAGE,
     numpy=align_numpy,
     compute=align_compute,
     relax=SameOp(),
@@ -458,6 +465,7 @@ roi_pool = OpDef(
     attrs=ROIPoolAttrs,
     declares_attrs=False,
     infer=pooled_type,
+    on_bad_values="An image that is not there is the nearest one; a bin outside of it is 0.",
     numpy=pool_numpy,
     compute=pool_compute,
 )
@@ -468,6 +476,7 @@ relax_roi_pool = OpDef(
     inputs=("data", "rois"),
     attrs=RelaxROIPoolAttrs,
     infer=pooled_type,
+    on_bad_values="An image that is not there is the nearest one; a bin outside of it is 0.",
     numpy=pool_numpy,
     compute=pool_compute,
     relax=SameOp(),
