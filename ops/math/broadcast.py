@@ -115,8 +115,7 @@ def binary_operator(
     """Return the record of an operator of two inputs that applies ``function`` to arrays and
     ``body`` to elements.
 
-    ``takes`` names the element types that its kernels have, as in TVM; types alone are inferred for
-    any.
+    ``takes`` names the element types that its kernels have, as in TVM; types are inferred for any.
     """
 
     def check(dtype: str) -> None:

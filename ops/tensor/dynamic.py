@@ -90,7 +90,10 @@ def reshape_type(attrs: ReshapeAttrs, data: Type, newshape: Type) -> Type:
 
 def reshape_numpy(attrs: ReshapeAttrs, data: Array, newshape: Array) -> Array:
     """Return the same elements in another shape."""
-    return data.reshape(static_shape(new_shape(data.shape, _numbers(newshape), attrs.allowzero)))
+    shape = static_shape(new_shape(data.shape, _numbers(newshape), attrs.allowzero))
+    if len(shape) != newshape.size:
+        raise OpError(f"{_numbers(newshape)} makes a tensor of rank {len(shape)}", 1, kind=operators.RANK)
+    return data.reshape(shape)
 
 
 def broadcast_to_type(attrs: InitOpAttrs, data: Type, shape: Type) -> Type:
