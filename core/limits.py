@@ -175,6 +175,19 @@ _active: ContextVar[Budget | None] = ContextVar("_active", default=None)
 active: Callable[[], Budget | None] = _active.get
 
 
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Lift the limits for what is no part of the work: importing modules of this package.
+
+    A limit that is reached halfway would leave a module half made.
+    """
+    around = _active.set(None)
+    try:
+        yield
+    finally:
+        _active.reset(around)
+
+
 def check() -> None:
     """Raise LimitError where a limit around this place is reached: between two parts of some
     work.

@@ -6,6 +6,7 @@ from functools import lru_cache
 from importlib import import_module, resources
 from types import ModuleType
 
+from relay2relax.core.limits import suspended
 from relay2relax.ops.registry.record import OpDef
 
 # Rooms without operators: what a record is, and what records share.
@@ -43,7 +44,8 @@ def all_ops() -> tuple[OpDef, ...]:
 
 
 def _module(family: str) -> ModuleType:
-    return import_module(f"relay2relax.ops.{family}")
+    with suspended():
+        return import_module(f"relay2relax.ops.{family}")
 
 
 @lru_cache(maxsize=None)
