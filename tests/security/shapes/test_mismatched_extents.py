@@ -21,5 +21,5 @@ pytestmark = pytest.mark.compiler
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("machine", ["executor", "virtual_machine"])
 def test_c_agrees_with_numpy(machine: str, part: int, tmp_path: Path) -> None:
-    found = findings(ACTIONS, "actions", [machine, str(part), str(PARTS), "10"], tmp_path)
+    found = findings(ACTIONS, "actions", [machine, str(part), str(PARTS), "6"], tmp_path)
     assert not found, "\n".join(map(str, found))

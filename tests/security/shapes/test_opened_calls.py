@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 from sanitizers import findings
+from sweep import FULL
 
 ACTIONS = Path(__file__).with_name("opened_calls.py")
+# Every operator, in parts; what is not the full sweep leaves every other part out.
 PARTS = 8
 
 pytestmark = pytest.mark.compiler
 
 
 @pytest.mark.sweep(every=PARTS)
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", range(0, PARTS, 1 if FULL else 2))
 def test_no_call_leaves_its_arrays(part: int, tmp_path: Path) -> None:
-    found = findings(ACTIONS, "actions", [str(part), str(PARTS), "1", "12"], tmp_path)
+    found = findings(ACTIONS, "actions", [str(part), str(PARTS), "1", "8"], tmp_path)
     assert not found, "\n".join(map(str, found))
