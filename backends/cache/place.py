@@ -30,21 +30,27 @@ def find_place() -> Place:
     """Return the folder of the cache, made where it was missing: ``RELAY2RELAX_CACHE``, else the
     user's cache folder.
     """
-    given = os.environ.get(VARIABLE, "")
-    if not given and not os.path.isabs(os.path.expanduser("~")):
+    written = os.environ.get(VARIABLE, "") or _user_folder()
+    expanded = os.path.expanduser(written) if written else ""
+    if not expanded:
         return Place(None, "the user has no home folder")
-    if given:
-        written = given
-    else:
-        import platformdirs
-
-        written = platformdirs.user_cache_dir("relay2relax", appauthor=False)
-    expanded = os.path.expanduser(written)
     if expanded.startswith("~"):
         return Place(None, f"the home folder of {expanded.split(os.sep)[0]!r} is not known")
     # Entries are found wherever the process goes later.
     folder = Path(os.path.abspath(expanded))
     return Place(folder, _problem(folder))
+
+
+def _user_folder() -> str:
+    """Return the cache folder of the user, "" for one who has no home."""
+    import platformdirs
+
+    if not os.path.isabs(os.path.expanduser("~")):
+        return ""
+    try:
+        return platformdirs.user_cache_dir("relay2relax", appauthor=False)
+    except RuntimeError:
+        return ""
 
 
 def _problem(folder: Path) -> str:

@@ -70,14 +70,14 @@ class Store:
         limit = size_limit()
         folder = self.place.folder
         if folder is None or self.place.problem:
-            _say(f"builds are not kept in {self.place}: {self.place.problem}")
+            _say(f"builds are kept for this process alone, not in {self.place}: {self.place.problem}")
             self._remember(name, content)
             return
         try:
             with work_folder(folder) as work:
                 write_entry(folder / name, content, work)
         except OSError as error:
-            _say(f"a build was not kept in {folder}: {error.strerror or error}")
+            _say(f"a build is kept for this process alone, not in {folder}: {error.strerror or error}")
             self._remember(name, content)
             return
         with self._lock:
