@@ -97,7 +97,7 @@ def test_other_sources_build_anew(first: backends.Executable, monkeypatch: pytes
     monkeypatch.setattr(kept, "_sources", lambda: "other sources")
     assert backends.build(dense(normal(16, 8)), target="c").complete is None
     monkeypatch.setattr(kept, "_sources", lambda: None)
-    assert kept.place_of(dense(normal(16, 8))) is None
+    assert kept.place_of(dense(normal(16, 8)), checked=False) is None
 
 
 def test_passes_that_are_watched_run(first: backends.Executable) -> None:
@@ -150,7 +150,7 @@ class _Command:
 def test_a_foreign_file_is_not_executed(content: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RELAY2RELAX_CACHE", str(tmp_path))
     module = dense(normal(16, 8))
-    place = kept.place_of(module)
+    place = kept.place_of(module, checked=False)
     assert place is not None
     (tmp_path / place.name).write_bytes(content)
     assert place.load() is None

@@ -2,7 +2,7 @@
 typedef __INT8_TYPE__ int8_t; typedef __INT16_TYPE__ int16_t; typedef __INT32_TYPE__ int32_t;
 typedef __INT64_TYPE__ int64_t; typedef __UINT8_TYPE__ uint8_t; typedef __UINT16_TYPE__ uint16_t;
 typedef __UINT32_TYPE__ uint32_t; typedef __UINT64_TYPE__ uint64_t; typedef __SIZE_TYPE__ size_t;
-void* malloc(size_t); void free(void*); void* memcpy(void*, const void*, size_t);
+void* malloc(size_t); void free(void*); void* memcpy(void*, const void*, size_t); void* memset(void*, int, size_t);
 #define NAN __builtin_nanf("")
 #define INFINITY __builtin_inff()
 #define isfinite(x) __builtin_isfinite(x)
