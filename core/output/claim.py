@@ -45,7 +45,11 @@ def make_folder(path: Path) -> int | None:
     opened.
     """
     os.mkdir(path)
-    return _open(path)
+    try:
+        return _open(path)
+    except FileNotFoundError:
+        # Another process took it for a leftover, and removed it.
+        raise FileExistsError(path) from None
 
 
 def remove(path: Path) -> None:
@@ -75,6 +79,23 @@ def claimed(path: Path, make: Make, clear: Clear = remove) -> Iterator[int | Non
         with suppress(OSError):
             if _is_at(descriptor, path):
                 clear(path)
+        _close(descriptor)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Lock what is at ``path`` while the block moves and removes it, so that no other process
+    takes it for a leftover.
+
+    Raises OSError where that fails, FileError where another process holds it longer than a minute.
+    """
+    descriptor = _open(path)
+    try:
+        end = time.monotonic() + _PATIENCE
+        while not _lock(descriptor):
+            _wait(path, end)
+        yield
+    finally:
         _close(descriptor)
 
 
@@ -113,9 +134,7 @@ def _claim(path: Path, make: Make, clear: Clear) -> int | None:
             descriptor = make(path)
         except FileExistsError:
             if not clear_stale(path, clear):
-                if time.monotonic() > end:
-                    raise FileError(f"another process is writing {path}") from None
-                time.sleep(_PAUSE)
+                _wait(path, end)
             continue
         # Another process may have taken what was just made for a leftover, and removed it.
         kept = False
@@ -126,6 +145,12 @@ def _claim(path: Path, make: Make, clear: Clear) -> int | None:
                 _close(descriptor)
         if kept:
             return descriptor
+
+
+def _wait(path: Path, end: float) -> None:
+    if time.monotonic() > end:
+        raise FileError(f"another process is writing {path}")
+    time.sleep(_PAUSE)
 
 
 def _open(path: Path) -> int | None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from relay2relax.core.errors import Diagnostic
 from relay2relax.core.errors.table import files
 from relay2relax.core.output import journal
-from relay2relax.core.output.claim import beside, claimed, clear_stale, make_folder, remove
+from relay2relax.core.output.claim import beside, claimed, clear_stale, locked, make_folder, remove
 from relay2relax.core.output.content import (
     Content,
     committed,
@@ -44,7 +44,8 @@ class OutputFolder:
     Written over are files that the folder's list (``manifest.py``) names as this ``origin``'s, as
     long as nobody has changed them; with ``force`` every file, links and folders excepted.
 
-    What the same origin wrote before, and does not write now, is removed.
+    What the same command wrote before of the model in the same place, and does not write now, is
+    removed.
     """
 
     path: Path
@@ -112,8 +113,7 @@ class OutputFolder:
         """
         path = folder / name
         return (
-            written.origin.command == self.origin.command
-            and written.origin.is_model_of(self.origin)
+            (written.origin.command, written.origin.model) == (self.origin.command, self.origin.model)
             and _is_in(folder, name)
             and is_read(path, self.reads, path) is None
             and file_digest(path) == written.sha256
@@ -166,7 +166,7 @@ def _exchange_folder(folder: Path, contents: Mapping[str, Content]) -> bool:
     if _works_in(folder) or not os.access(folder.parent, os.W_OK | os.X_OK):
         return False
     aside = beside(folder)
-    with claimed(aside, make_folder):
+    with locked(folder), claimed(aside, make_folder):
         _fill(aside, contents)
         for path in aside.iterdir():
             take_mode(folder / path.name, path)
@@ -174,7 +174,8 @@ def _exchange_folder(folder: Path, contents: Mapping[str, Content]) -> bool:
         if not swap(aside, folder):
             return False
         committed(folder.parent)
-        # What is aside now is the old folder. The next run removes it where this one cannot.
+        # What is aside now is the old folder, and locked. The next run removes it where this one
+        # cannot.
         with suppress(OSError):
             remove(aside)
     return True

@@ -42,6 +42,12 @@ def test_what_an_earlier_run_left_is_removed_unless_it_was_changed(tmp_path: Pat
     assert content(tmp_path) == {"net.py": b"4", "notes": b"mine now", "net.c": b"5"}
 
 
+def test_copies_of_a_model_are_models_of_their_own(tmp_path: Path) -> None:
+    OutputFolder(tmp_path, NET).write({"net.py": b"1"})
+    OutputFolder(tmp_path, Origin("convert", "../copy.relay", NET.sha256)).write({"copy.py": b"2"})
+    assert content(tmp_path) == {"net.py": b"1", "copy.py": b"2"}
+
+
 def test_what_is_read_is_not_removed(tmp_path: Path) -> None:
     OutputFolder(tmp_path, NET).write({"net.py": b"1", "weights": b"2"})
     OutputFolder(tmp_path, NET, reads=(tmp_path / "weights",)).write({"net.py": b"4"})
@@ -169,3 +175,30 @@ def test_threads_that_write_one_folder_wait_for_each_other(tmp_path: Path) -> No
     assert content(out) == {f"{name}.py": name.encode() for name in names}
     assert sorted(json.loads((out / MANIFEST).read_text())["files"]) == sorted(content(out))
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_threads_that_write_again_lose_nothing_of_each_other(tmp_path: Path) -> None:
+    """A folder of one origin changes places with another; one of several is written by a
+    journal.
+    """
+    for turn in range(8):
+        out, problems = tmp_path / str(turn), []
+
+        def write(number: int, out: Path = out, problems: list[str] = problems) -> None:
+            try:
+                for _ in range(3):
+                    OutputFolder(out, Origin("convert", f"net{number}")).write(
+                        {f"net{number}.py": b"1", f"{number}": b"2"}
+                    )
+            except Exception as error:  # noqa: BLE001 - what a thread says would be lost
+                problems.append(repr(error))
+
+        threads = [threading.Thread(target=write, args=(number % 2,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert not problems
+        assert content(out) == {"net0.py": b"1", "0": b"2", "net1.py": b"1", "1": b"2"}
+        assert sorted(json.loads((out / MANIFEST).read_text())["files"]) == sorted(content(out))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [str(turn) for turn in range(8)]
