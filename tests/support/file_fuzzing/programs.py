@@ -23,9 +23,12 @@ from relay2relax import backends, graph, relay_ir
 from relay2relax import relax_ir as rx
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.limits import Limits
 from relay2relax.graph.formats.json.scalars import stand_in
 
 _BEGIN = 40
+# A damaged program may call itself for ever.
+STEPS = 20_000
 
 RELAX = (
     # Kernels of operators and of TensorIR, a branch, a closure, shapes that are computed.
@@ -210,7 +213,7 @@ def _check_relax(data: bytes) -> bool:
         str(error)
         return False
     for flag in (True, False):
-        with contextlib.suppress(Relay2RelaxError):
+        with contextlib.suppress(Relay2RelaxError), Limits(steps=STEPS):
             arguments = (np.ones((2, 4), np.float32), np.ones((3, 4), np.float32), np.array(flag), (7,))
             machine["main"](*arguments)
     return True
@@ -225,7 +228,7 @@ def _check_relay(backend: str) -> Callable[[bytes], bool]:
         except Relay2RelaxError as error:
             str(error)
             return False
-        with contextlib.suppress(Relay2RelaxError):
+        with contextlib.suppress(Relay2RelaxError), Limits(steps=STEPS):
             executor.evaluate()(np.ones((2, 3), np.float32), np.array(True))
         return True
 
