@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import signal
 import time
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
+import fuzzing
 import pytest
 import sweep
 
@@ -111,6 +113,10 @@ def use_relay(text: str) -> None:
     relay_ir.load_json(relay_ir.save_json(mod))
 
 
+def infer(text: str) -> None:
+    relay_ir.infer_type(relay_ir.parse(text))
+
+
 def use_relax(text: str) -> None:
     module = relax_ir.parse(text)
     module.script()
@@ -135,6 +141,36 @@ def test_relay(name: str) -> None:
 @pytest.mark.parametrize("name", RELAX)
 def test_scripts(name: str) -> None:
     ends_well(use_relax, RELAX[name])
+
+
+# --- numbers of attributes ------------------------------------------------------------------------
+
+_CALL = re.compile(r"(?<![%@\w.])([a-z][\w.]*)\(")
+_NUMBER = re.compile(r"(?<=[\[=, ])-?\d+(?=[,\])])")
+_HUGE = ("2147483647", "4611686018427387904")
+
+
+def huge_numbers() -> list[str]:
+    """Return recorded and own cases, one for each operator, with one number that is huge."""
+    texts: dict[str, str] = {}
+    for one in fuzzing.seeds():
+        if not one.startswith((fuzzing.PARAMS_MARK, b"{")) and len(one) < 3000:
+            text = one.decode("utf-8", "replace")
+            for name in _CALL.findall(text):
+                texts.setdefault(name, text)
+    return [
+        text[: found.start()] + number + text[found.end() :]
+        for text in dict.fromkeys(texts.values())
+        for found in _NUMBER.finditer(text)
+        for number in _HUGE
+    ]
+
+
+def test_numbers_of_attributes() -> None:
+    found = list(sweep.sampled(huge_numbers(), 1 if sweep.LEVEL == "all" else 4))
+    assert len(found) > 50
+    for text in found:
+        ends_well(infer, text)
 
 
 # --- long texts -----------------------------------------------------------------------------------
