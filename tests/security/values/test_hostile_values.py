@@ -24,10 +24,15 @@ pytestmark = pytest.mark.compiler
 PROGRAM = Path(operator_calls.__file__).with_name("hostile_values.py")
 # What differs by design: random numbers, and an operator that has its arguments as attributes, too.
 _APART = ("random.", "arange")
-# Of these, one backend refuses what the other computes, inside of its tensors.
-_REFUSED = {
+# What differs, inside of the tensors: one backend refuses what the other computes, or an infinity
+# that is multiplied by 0 in one of two orders of a sum is none in the other.
+_KNOWN = {
     "qnn.softmax": "the input's scale is",  # Above 1: C does not look at it.
     "dyn.sparse_to_dense": "does not hold place 0",  # A result without elements: C takes a store for granted.
+    "dft": "inf in",
+    "image.crop_and_resize": "inf in",
+    "nn.deformable_conv2d": "inf in",
+    "nn.max_pool2d_grad": "inf in",
 }
 COMPUTED = [
     name
@@ -65,7 +70,7 @@ def problems(names: Sequence[str], seeds: int, work: Path) -> list[str]:
 
 
 def _is_known(line: str) -> bool:
-    said = _REFUSED.get(line.split(",")[0])
+    said = _KNOWN.get(line.split(",")[0])
     return said is not None and said in line
 
 
