@@ -20,7 +20,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from relay2relax.core.errors import Diagnostic, ErrorKind, LimitError, ParseError
+from relay2relax.core.errors import Diagnostic, ErrorKind, LimitError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import script
 from relay2relax.core.limits import check
 from relay2relax.core.source import SourceRange, SourceText
@@ -419,6 +419,18 @@ class ScriptSource:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return node.value
         raise self.problem(node, f"{what} is a string", "expected a string")
+
+    def word(self, node: ast.AST, what: str, check: Callable[[str], object]) -> str:
+        """Return the word that ``node`` is, which ``check`` accepts."""
+        text = self.string(node, what)
+        try:
+            check(text)
+        except LimitError:
+            raise
+        except Relay2RelaxError as error:
+            first = error.diagnostics[0]
+            raise self.problem(node, first.title, "not such a word", first.help) from None
+        return text
 
     def integer(self, node: ast.AST, what: str) -> int:
         """Return the integer that ``node`` is; ``what`` says what it stands for."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from relay2relax.core.errors.table import script
+from relay2relax.core.words import WordError, check_device
 from relay2relax.relax_ir.ir.devices import DEVICE_TYPES, Device, DeviceError, VDevice, device_name, full_name
 from relay2relax.relax_ir.ir.mesh import DeviceMesh, MeshError, read_placement
 from relay2relax.relax_ir.script.context import ModuleContext
@@ -72,9 +73,11 @@ class DeviceReader:
         """
         try:
             if not isinstance(node, ast.Call):
-                return device_name(self.source.string(node, "a device"), self.module.devices)
+                name = device_name(self.source.string(node, "a device"), self.module.devices)
+                check_device(name)
+                return name
             found = self.vdevice(node)
-        except DeviceError as error:
+        except (DeviceError, WordError) as error:
             raise self.source.problem(node, error.diagnostics[0].title, "no such device", kind=script.NAME) from None
         devices = self.module.devices or ()
         for one in devices:

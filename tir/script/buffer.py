@@ -11,6 +11,7 @@ from functools import partial
 
 from relay2relax.core import dtype as dt
 from relay2relax.core.errors.table import script
+from relay2relax.core.words import check_scope
 from relay2relax.tir.ir.expr import Buffer, IntImm, Pointer, PrimExpr, SizeVar, Var
 from relay2relax.tir.ir.stmt import Allocate, BufferStore, Stmt
 from relay2relax.tir.script.attributes import AttributeReader
@@ -86,7 +87,7 @@ class BufferReader:
         if any(isinstance(extent, IntImm) and extent.value < 0 for extent in extents):
             raise self.source.problem(given["shape"], "an extent is negative", "expected 0 or more")
         dtype = read_dtype(self.source, given["dtype"]) if "dtype" in given else "float32"
-        scope = self.source.string(given["scope"], "a scope") if "scope" in given else "global"
+        scope = self.source.word(given["scope"], "a scope", check_scope) if "scope" in given else "global"
         strides = _parts(given["strides"]) if "strides" in given else []
         notes = self.notes(given)
         offset: PrimExpr | None = None
@@ -200,7 +201,7 @@ class BufferReader:
         if condition is not None and self.exprs.value(condition) not in (True, 1, IntImm(1, "bool")):
             raise self.source.problem(condition, "memory on a condition has no form here", "expected True")
         shape = tuple(self.exprs.expr(part) for part in _parts(given["extents"]))
-        scope = self.source.string(given["scope"], "a scope") if "scope" in given else "global"
+        scope = self.source.word(given["scope"], "a scope", check_scope) if "scope" in given else "global"
         buffer = Buffer(name, shape, read_dtype(self.source, given["dtype"]), scope or "global")
         values = None
         if constant:
@@ -218,7 +219,8 @@ class BufferReader:
     def scalar_memory(self, name: str, called: str, value: ast.Call) -> Item:
         given = self.source.arguments(value, ("dtype", "data", "scope", "elem_offset"))
         self.source.require(value, given, "dtype")
-        scope = _SCALARS[called] or (self.source.string(given["scope"], "a scope") if "scope" in given else "global")
+        said = self.source.word(given["scope"], "a scope", check_scope) if "scope" in given else "global"
+        scope = _SCALARS[called] or said
         offset = self.exprs.expr(given["elem_offset"]) if "elem_offset" in given else None
         offset = None if isinstance(offset, IntImm) and offset.value == 0 else offset
         buffer = Buffer(name, (IntImm(1, "int32"),), read_dtype(self.source, given["dtype"]), scope, (), offset)

@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Sequence
 
-from relay2relax.core.dtype import dtype_help
+from relay2relax.core.dtype import check_dtype, dtype_help
 from relay2relax.core.script_source import ScriptSource
-from relay2relax.core.words import shown
+from relay2relax.core.words import check_scope, shown
 from relay2relax.tir.ir.expr import Pointer, Var
 
 _DTYPE = re.compile(
@@ -45,7 +45,9 @@ def read_pointer(source: ScriptSource, node: ast.AST) -> tuple[str, str] | None:
     if isinstance(node, ast.Attribute) and node.attr == "ty":
         node = node.value
         if isinstance(node, ast.Call) and source.called(node) == "T.handle":
-            given = [source.string(arg, "a part of a type") for arg in node.args]
+            checks = (check_dtype, check_scope)
+            parts = zip(node.args, checks, strict=False)
+            given = [source.word(arg, "a part of a type", check) for arg, check in parts]
             element, scope = [*given, *("void", "")[len(given) :]][:2]
             return element, scope
     return None
@@ -61,7 +63,7 @@ def pointer_type(source: ScriptSource, node: ast.expr) -> tuple[str, str] | None
         return None
     given = source.arguments(node, ("dtype", "storage_scope", "is_size_var"))
     element = read_dtype(source, given["dtype"]) if "dtype" in given else "void"
-    scope = source.string(given["storage_scope"], "a scope") if "storage_scope" in given else ""
+    scope = source.word(given["storage_scope"], "a scope", check_scope) if "storage_scope" in given else ""
     return element, scope
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Union
 
+from relay2relax.core.dtype import check_dtype
 from relay2relax.tir.extent import Extent, as_prim
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, PrimLike, Var, const, convert, maximum, minimum
 from relay2relax.tir.ir.intrinsics import max_value, min_value
@@ -33,6 +34,9 @@ class Tensor:
     dtype: str
     op: Operation
     index: int = 0
+
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
 
     def __getitem__(self, indices: Index | tuple[Index, ...]) -> ProducerLoad:
         found = indices if isinstance(indices, tuple) else (indices,)

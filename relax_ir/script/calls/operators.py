@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from relay2relax.core.errors import LimitError, Relay2RelaxError
+from relay2relax.core.errors import Diagnostic, LimitError, Relay2RelaxError
 from relay2relax.core.errors.table import script as mistakes
 from relay2relax.ops.registry.attributes import AttrField, attr_fields
 from relay2relax.ops.registry.record import OpDef
@@ -154,9 +154,9 @@ class OperatorReader:
         except LimitError:
             raise
         except (TypeError, Relay2RelaxError) as error:
-            raise self.source.problem(
-                node, f"R.{script.name}: {error}", "expected other arguments", kind=mistakes.ARGUMENTS
-            ) from None
+            first = error.diagnostics[0] if isinstance(error, Relay2RelaxError) else Diagnostic(str(error))
+            title, label = f"R.{script.name}: {first.title}", "expected other arguments"
+            raise self.source.problem(node, title, label, first.help, kind=mistakes.ARGUMENTS) from None
 
     def inputs(self, op: OpDef, values: Sequence[object], node: ast.AST) -> tuple[Expr, ...]:
         """Return the arguments of an operator: bare numbers take the dtype of the tensor beside
