@@ -127,7 +127,7 @@ def _is_onnx(head: bytes) -> bool:
     """Whether ``head`` begins as a protobuf does whose first fields are a small number and
     bytes.
     """
-    return head[:1] == b"\x08" and 0 < head[1] < 32 and head[2:3] in (b"\x12", b"\x1a", b"\x22", b"\x3a", b"\x42")
+    return len(head) > 2 and head[0] == 8 and 0 < head[1] < 32 and head[2] in b"\x12\x1a\x22\x3a\x42"
 
 
 def _is_text(head: bytes) -> bool:
