@@ -105,6 +105,8 @@ class _Relations:
     counts: list[PrimExpr] = field(default_factory=list)
     # Loops that data decide how often to run.
     uncertain: set[Var] = field(default_factory=set)
+    # How many conditions around data decide: nothing within may ever be reached.
+    perhaps: int = 0
     relations: dict[PrimExpr, Relation] = field(default_factory=dict)
     seen: set[tuple[object, ...]] = field(default_factory=set)
 
@@ -198,7 +200,10 @@ class _Relations:
         known = place is not None and not any(isinstance(one, BufferLoad) for one in subexpressions(place))
         if known and place is not None:
             self.claims.append((place, holds))
+        by_data = place is not None and not known
+        self.perhaps += by_data
         yield
+        self.perhaps -= by_data
         if known:
             self.claims.pop()
 
@@ -251,7 +256,7 @@ class _Relations:
     def access(self, buffer: Buffer, dimension: int, index: PrimExpr) -> None:
         """See that ``index`` lies within the dimension."""
         extent, place = self.place(buffer.shape[dimension]), self.place(index)
-        key = (place, extent, tuple(self.claims), tuple(self.counts))
+        key = (place, extent, tuple(self.claims), tuple(self.counts), self.perhaps > 0)
         if key in self.seen:
             return
         self.seen.add(key)
@@ -260,7 +265,9 @@ class _Relations:
                 continue
             self.claims += claims
             if self.is_of_data(one):
-                if not any(map(self.is_of_data, (*self.counts, *(claim for claim, _ in self.claims)))):
+                if not self.perhaps and not any(
+                    map(self.is_of_data, (*self.counts, *(claim for claim, _ in self.claims)))
+                ):
                     self.need(binary(">", extent, 0), buffer.name, dimension, IntImm(0, extent.dtype))
                 del self.claims[len(self.claims) - len(claims) :]
                 continue

@@ -221,3 +221,10 @@ def test_values_of_algebraic_types() -> None:
     assert admitted(plain, "x") is plain
     with pytest.raises(ExecutionError):
         admitted((np.ones(2, object),), "x")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("entry", [machine, executor])
+def test_what_finds_nothing_has_an_empty_result(entry: Entry, target: str) -> None:
+    mod = typed("(%x: Tensor[(2, 3), float32]) { argwhere(%x) }")
+    assert entry(mod, target, [np.zeros((2, 3), np.float32)]).shape == (0, 2)
