@@ -38,7 +38,7 @@ FLAGS = (
 )
 _BEGIN = "\x01begin "
 _MOST_FINDINGS = 40
-_MOST_SECONDS = 20
+_MOST_SECONDS = 60
 # Optimising takes several times as long where every access is checked.
 _COMPILER = """#!/bin/sh
 for one do

@@ -19,8 +19,9 @@ from relay2relax.backends.c.codegen.expression import (
     render,
 )
 from relay2relax.backends.c.codegen.expression_writer import ExpressionWriter, spread, stored
+from relay2relax.backends.c.codegen.hoisting import hoisted
 from relay2relax.backends.c.codegen.names import Names, Site
-from relay2relax.backends.c.codegen.properties import chooses_around_loops, loaded_by_choice
+from relay2relax.backends.c.codegen.properties import chooses_around_loops, is_natural, loaded_by_choice
 from relay2relax.backends.c.dtypes import c_type, value_type
 from relay2relax.core.dtype import bits
 from relay2relax.core.errors import UnsupportedError
@@ -101,8 +102,11 @@ class _Writer:
         self.depth = 1
         # How often what is written now stands in the text, because loops around it are unrolled.
         self.copies = 1
+        # Whether there are guards at all.
+        self.guards = False
 
     def function(self, stage: Stmt) -> Kernel:
+        self.guards = any(map(is_guarded, all_expressions(stage)))
         loops: list[For] = []
         inner = stage
         while isinstance(inner, For) and inner.kind is LoopKind.PARALLEL:
@@ -176,6 +180,8 @@ class _Writer:
                 self.store(buffer, indices, value)
             case Let(var, value, body):
                 name = self.names.named(var, "v")
+                if is_natural(value, self.names.naturals):
+                    self.names.naturals.add(var)
                 self.scoped(f"const {value_type(value.dtype)} {name} = {self.exprs.text(value)};", body)
             case If(condition, then, otherwise):
                 self.braced(f"if ({self.exprs.text(condition)})", then)
@@ -211,6 +217,10 @@ class _Writer:
         self.line("}")
 
     def loop(self, stmt: For) -> None:
+        guarded = hoisted(stmt) if self.guards else stmt
+        if guarded is not stmt:
+            self.statement(guarded)
+            return
         extent = simplify(stmt.extent)
         copies = self.copies * extent.value if isinstance(extent, IntImm) else _MOST_COPIES + 1
         if stmt.kind is LoopKind.UNROLLED and isinstance(extent, IntImm) and copies <= _MOST_COPIES:

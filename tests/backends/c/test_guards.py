@@ -176,3 +176,18 @@ def test_an_executable_says_which_index(checked: bool) -> None:
             run(x, np.array([4, wrong]))
     # Nothing of a refused call is left.
     assert np.array_equal(np.asarray(run(x, np.array([1]))), x[[1]])
+
+
+@pytest.mark.parametrize("rows", [3, 0])
+@pytest.mark.compiler
+def test_a_guard_stands_before_the_loop_that_would_repeat_it(rows: int) -> None:
+    func = next(one for one in relax_ir.parse(ROWS).functions.values() if isinstance(one, PrimFunc))
+    units, _ = generate([func], Machine())
+    kernel = units[0].text.split("r2r_powi")[-1]
+    # Beside the function's own text: a row of four is one vector.
+    assert re.findall(r"= r2r_within\(.*\n.*floatx4", kernel)
+    assert kernel.count("r2r_within(") == 1
+    result = np.zeros((rows, 4), np.float32)
+    x = np.arange(20, dtype=np.float32).reshape(5, 4)
+    compile_prim_funcs([func]).call(func.name, x, np.arange(rows), result)
+    assert np.array_equal(result, x[:rows])
