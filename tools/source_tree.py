@@ -24,11 +24,17 @@ def links() -> dict[str, Path]:
         f"tests/{one.name}": one for one in (ROOT / "tests").iterdir() if one.name not in ("support", "__pycache__")
     }
     for folder in SCRIPTS:
-        for one in (ROOT / folder).glob("*.py"):
+        for one in modules_of(ROOT / folder):
             if f"scripts/{one.name}" in found:
                 raise ValueError(f"two scripts are named {one.name}")
             found[f"scripts/{one.name}"] = one
     return found
+
+
+def modules_of(folder: Path) -> list[Path]:
+    """Return the modules and packages in ``folder``."""
+    own = {ROOT / one for one in SCRIPTS}
+    return [*folder.glob("*.py"), *(one.parent for one in folder.glob("*/__init__.py") if one.parent not in own)]
 
 
 def main() -> int:

@@ -6,6 +6,8 @@ import json
 import os
 import stat
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -126,7 +128,8 @@ def test_a_list_that_is_somebody_elses_is_kept(tmp_path: Path, text: bytes) -> N
 @pytest.mark.parametrize("force", [False, True])
 def test_a_list_that_is_no_file_is_neither_followed_nor_replaced(tmp_path: Path, force: bool) -> None:
     (tmp_path / "list").write_text('{"format": "relay2relax outputs", "version": 1, "files": {}}')
-    for number, make in enumerate((os.mkfifo, os.mkdir, lambda path: os.symlink("../list", path))):
+    makers: list[Callable[[Path], None]] = [os.mkfifo, os.mkdir, partial(os.symlink, "../list")]
+    for number, make in enumerate(makers):
         out = tmp_path / str(number)
         out.mkdir()
         make(out / MANIFEST)
@@ -182,7 +185,8 @@ def test_threads_that_write_again_lose_nothing_of_each_other(tmp_path: Path) -> 
     journal.
     """
     for turn in range(3):
-        out, problems = tmp_path / str(turn), []
+        out = tmp_path / str(turn)
+        problems: list[str] = []
 
         def write(number: int, out: Path = out, problems: list[str] = problems) -> None:
             try:

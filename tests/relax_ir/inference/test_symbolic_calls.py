@@ -11,6 +11,7 @@ from typed import of_type, present
 from relay2relax import backends
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import ExecutionError, Relay2RelaxError
+from relay2relax.core.words import word
 from relay2relax.relax_ir.ir.struct_info import StructInfo
 from relay2relax.relax_ir.ir.text import info_text
 
@@ -155,7 +156,7 @@ def test_arguments_tell_extents(
     params: str, result: str, value: str, arguments: str, names: str, expected: str
 ) -> None:
     mod = calling(params, result, value, arguments, names)
-    assert info_text(infos(mod)["r"], lambda var: var.name) == expected
+    assert info_text(infos(mod)["r"], lambda var: word(var.name)) == expected
 
 
 @pytest.mark.parametrize(

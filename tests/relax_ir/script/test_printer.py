@@ -12,6 +12,7 @@ from typed import of_type, present
 from relay2relax import backends
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
+from relay2relax.core.words import word
 from relay2relax.relax_ir import BlockBuilder, TensorStructInfo, Var, call_op
 from relay2relax.relax_ir.ir.text import attribute_text, constant_text, extent_text, number_text
 from relay2relax.tir.extent import static
@@ -136,12 +137,12 @@ A, B = tir.Var("a"), tir.Var("b")
     ],
 )
 def test_extents(extent: Any, text: str) -> None:
-    assert extent_text(extent, lambda var: var.name) == text
+    assert extent_text(extent, lambda var: word(var.name)) == text
 
 
 def test_extents_that_scripts_cannot_say() -> None:
     with pytest.raises(UnsupportedError, match="cannot say"):
-        extent_text(tir.Call("exp", (A,), "int64"), lambda var: var.name)
+        extent_text(tir.Call("exp", (A,), "int64"), lambda var: word(var.name))
 
 
 @pytest.mark.parametrize(
@@ -217,16 +218,16 @@ def test_tvm_reads_constants_without_elements() -> None:
 
 def test_attributes() -> None:
     value = {"b": [1, 2.5, "x", None, True], "a": {"inf": float("inf")}}
-    assert attribute_text(value, lambda var: var.name) == (
+    assert attribute_text(value, lambda var: word(var.name)) == (
         '{"a": {"inf": float("inf")}, "b": [1, 2.5, "x", None, True]}'
     )
     with pytest.raises(UnsupportedError, match="cannot say the attribute value"):
-        attribute_text(object(), lambda var: var.name)
+        attribute_text(object(), lambda var: word(var.name))
 
 
 def test_constants_may_have_names(mlp: rx.IRModule) -> None:
     bound = rx.transform.BindParams("main", {"onnx::Add_92": np.zeros(3, "float32")})(mlp)
-    assert "R.add(lv1, W)" in rx.print_module(bound, name_constant=lambda constant: "W")
+    assert "R.add(lv1, W)" in rx.print_module(bound, name_constant=lambda constant: word("W"))
     assert 'R.add(lv1, R.const([0.0, 0.0, 0.0], "float32"))' in bound.script()
 
 
@@ -281,9 +282,9 @@ class Module:
 def test_what_a_pure_packed_function_returns_is_said_release_by_release() -> None:
     mod = rx.parse(PURE_PACKED)
     rx.check_well_formed(mod)
-    for dialect, word in (("tvm-0.18", "sinfo_args"), ("tvm-0.25", "sinfo_args"), ("tvm-0.27", "ty_args")):
+    for dialect, keyword in (("tvm-0.18", "sinfo_args"), ("tvm-0.25", "sinfo_args"), ("tvm-0.27", "ty_args")):
         text = mod.script(dialect)
-        assert f'R.call_pure_packed("f", x, {word}=[R.Tensor((2, 3), dtype="float32")])' in text
+        assert f'R.call_pure_packed("f", x, {keyword}=[R.Tensor((2, 3), dtype="float32")])' in text
         assert rx.parse(text).script(dialect) == text
     with pytest.raises(UnsupportedError, match=r"print for one of them: tvm-0\.25, tvm-0\.27"):
         mod.script()

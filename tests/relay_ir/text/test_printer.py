@@ -49,7 +49,7 @@ def test_examples_are_written_and_read_again(name: str, golden_text: Any) -> Non
     text = (CASES / "text" / f"{name}.relay").read_text()
     if name in EXPRESSIONS:
         expr = parse_expr(text)
-        printed = print_expr(expr)
+        printed: str = print_expr(expr)
         assert structural_equal(parse_expr(printed), expr, map_free_vars=True)
         assert print_expr(parse_expr(printed)) == printed
     else:

@@ -143,9 +143,9 @@ def values(kind: str, like: np.ndarray, random: np.random.Generator) -> np.ndarr
     if kind == "random":
         with np.errstate(over="ignore"):
             return (random.standard_normal(shape) * 10.0 ** random.integers(-5, 39, shape)).astype(dtype)
-    number = {"least": -np.inf, "most": np.inf, "minus one": -3e38, "zero": 0.0, "not a number": np.nan}[kind]
+    value = {"least": -np.inf, "most": np.inf, "minus one": -3e38, "zero": 0.0, "not a number": np.nan}[kind]
     with np.errstate(over="ignore"):
-        return np.full(shape, number).astype(dtype)
+        return np.full(shape, value).astype(dtype)
 
 
 def run_extremes(module: CompiledModule, function: str, one: Example, results: Sequence[TensorType]) -> None:

@@ -6,6 +6,7 @@ import random
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -130,4 +131,5 @@ def actions(machine: str, first: str, step: str, calls: str) -> Iterator[Action]
         for number in range(int(calls)):
             args = arguments(name, draw)
             label = f"{machine} {name} {number} {[one.shape for one in args]}"
-            yield label, lambda args=args, runs=runs: compared(*runs, args, machine == "executor")  # type: ignore[misc]
+            c, numpy = runs
+            yield label, partial(compared, c, numpy, args, machine == "executor")

@@ -19,7 +19,7 @@ SANITIZED = "CFLAGS=-O1 -fsanitize=address,undefined -fno-sanitize-recover=all"
 LARGE, LARGEST = 1 << 62, (1 << 63) - 1
 
 # Programs, extents that fit, and extents that do not, in the order of the parameters.
-PROGRAMS = {
+PROGRAMS: dict[str, tuple[str, list[tuple[int, ...]], list[tuple[int, ...]]]] = {
     "rows": (
         "def @main(%a: Tensor[(?, 16), float32], %b: Tensor[(?, 16), float32]) { add(%a, %b) }",
         [(3, 3), (1, 5), (5, 1), (0, 0)],
@@ -59,7 +59,7 @@ def test_extents_are_looked_at(name: str, tmp_path: Path) -> None:
         pytest.skip("the compiler has no sanitizers")
     assert built.returncode == 0, built.stderr
     for extents, fits in (*((one, True) for one in fitting), *((one, False) for one in others)):
-        command = [tmp_path / "net", *map(str, extents)]
+        command = [str(tmp_path / "net"), *map(str, extents)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         said = "" if fits else "net: the extents do not fit\n"
         assert (done.returncode, done.stderr) == (int(not fits), said), extents

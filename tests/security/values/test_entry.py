@@ -19,7 +19,8 @@ from relay2relax.core.arrays import plain_array
 from relay2relax.core.dtype import DTypeError
 from relay2relax.core.errors import ExecutionError
 from relay2relax.core.errors.table import running
-from relay2relax.relay_ir.ir.expr import Constructor, GlobalTypeVar
+from relay2relax.relay_ir.ir.expr import Constructor
+from relay2relax.relay_ir.ir.types import GlobalTypeVar
 
 pytestmark = pytest.mark.compiler
 TARGETS = ("numpy", "c")

@@ -63,7 +63,7 @@ def damage_bytes(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
     return bytes(raw[:LONGEST])
 
 
-_JUNK = (
+_JUNK: tuple[object, ...] = (
     None, True, False, -1, 0, 1, 2, 3, 7, 64, 2**31, 2**40, 2**63, 2**70, 1.5, 1e308, "", "x", "0", "\x00", "\ud800",
     "float32", "int64", "a" * 300, [], [[]], {}, {"": 0},
 )  # fmt: skip
