@@ -10,10 +10,11 @@ Sections: ``chain`` (time per node of every stage, from 1,000 to 100,000 operato
 (MB/s of text and JSON, calls typed per second), ``translate`` (seconds per model case, both ways),
 ``importing`` (translating beside apache-tvm's ONNX importer), ``memory`` (peak memory of reading,
 inference and translation over a module with 500 MB of params), ``micro`` (single operators as a
-share of what the machine can do), ``speed`` (the models on numpy, C, apache-tvm, ONNX Runtime and
-PyTorch: runs, builds, memory, dynamic batch). Model cases are read from RELAY2RELAX_GOLDEN or from
-../shared/golden beside the checkout; sections that need them say so where they are absent. Below
-the tables stands what is promised, and whether it holds. docs/benchmarks.md explains the numbers.
+share of what the machine can do), ``guards`` (what looking at indices costs), ``speed`` (the models
+on numpy, C, apache-tvm, ONNX Runtime and PyTorch: runs, builds, memory, dynamic batch). Model cases
+are read from RELAY2RELAX_GOLDEN or from ../shared/golden beside the checkout; sections that need
+them say so where they are absent. Below the tables stands what is promised, and whether it holds.
+docs/benchmarks.md explains the numbers.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from threads import ENVIRONMENT, THREADS
 os.environ.update(ENVIRONMENT)
 
 import chain
+import guards
 import importing
 import marks
 import memory
@@ -54,6 +56,7 @@ SECTIONS: dict[str, Callable[[Options], Any]] = {
     "importing": importing.run,
     "memory": lambda _: memory.run(),
     "micro": micro.run,
+    "guards": guards.run,
     "speed": speed.run,
 }
 

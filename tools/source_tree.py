@@ -13,7 +13,7 @@ from pathlib import Path
 
 from house import PACKAGE, ROOT, packages
 
-SCRIPTS = ("benchmarks", "docs", "examples", "tests/support", "tests/support/calls", "tools")
+SCRIPTS = ("benchmarks", "benchmarks/evidence", "docs", "examples", "tests/support", "tests/support/calls", "tools")
 
 
 def links() -> dict[str, Path]:

@@ -1,6 +1,6 @@
 """Which layer should read documents: msgspec, or a reader of our own? One of 20 MB, both ways.
 
-python benchmarks/documents.py
+python benchmarks/evidence/documents.py
 
 Prints seconds of processor time, the best of three, and what importing msgspec takes.
 """
