@@ -55,6 +55,23 @@ class Axis:
     extent: int
 
 
+def strided(memory: Array, begin: int, shape: Sequence[int], steps: Sequence[int], name: str) -> Array:
+    """Return what lies in one-dimensional ``memory`` from element ``begin`` on, ``steps`` elements
+    apart.
+
+    Raises ExecutionError where an element would lie outside.
+    """
+    reach = [step * (extent - 1) for step, extent in zip(steps, shape, strict=True)]
+    least, most = begin + sum(min(one, 0) for one in reach), begin + sum(max(one, 0) for one in reach)
+    if 0 in shape:
+        return np.zeros(shape, memory.dtype)
+    if least < 0 or most >= memory.size:
+        raise ExecutionError(
+            f"{name} has elements from {least} to {most}, the memory where it lies {memory.size}", kind=running.VALUE
+        )
+    return as_strided(memory[begin:], tuple(shape), [step * memory.itemsize for step in steps])
+
+
 class Grid:
     """Evaluates expressions over the product of ``axes``.
 
@@ -200,8 +217,7 @@ class Grid:
                 memory = self.argument(data)[int(self._value(offset)) :]
                 extents = self.argument(shape)
                 if isinstance(strides, Call) and strides.name == "tvm_stack_make_shape":
-                    steps = [step * memory.itemsize for step in self.argument(strides)]
-                    return as_strided(memory, extents, steps)
+                    return strided(memory, 0, extents, self.argument(strides), "an array that is made here")
                 return memory[: math.prod(extents)].reshape(extents)
         value = self._value(expr)
         return value.item() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.backends.numpy.binding import bind_call, read_only
-from relay2relax.backends.numpy.expr import Axis, Grid
+from relay2relax.backends.numpy.expr import Axis, Grid, strided
 from relay2relax.backends.numpy.intrinsics import BINARY, REDUCE
 from relay2relax.backends.runtime.extern_calls import outside_statements
 from relay2relax.core.dtype import Array, numpy_dtype
@@ -151,15 +151,8 @@ class _Frame:
         shape = tuple(int(self.scalar(extent)) for extent in buffer.shape)
         begin = 0 if buffer.offset is None else int(self.scalar(buffer.offset))
         steps = [int(self.scalar(step)) for step in buffer.strides]
-        count = math.prod(shape)
-        if steps and count:
-            count = sum(step * (extent - 1) for step, extent in zip(steps, shape, strict=True)) + 1
-        elements = memory.view(numpy_dtype(buffer.dtype))[begin : begin + count]
-        if elements.size < count:
-            raise ExecutionError(f"{buffer.name} has {count} elements, the memory where it lies {elements.size}")
-        if not steps or 0 in shape:
-            return elements.reshape(shape)
-        return np.lib.stride_tricks.as_strided(elements, shape, [step * elements.itemsize for step in steps])
+        steps = steps or [math.prod(shape[place + 1 :]) for place in range(len(shape))]
+        return strided(memory.view(numpy_dtype(buffer.dtype)), begin, shape, steps, buffer.name)
 
     def scalar(self, expr: PrimExpr) -> Any:
         """Return the value of ``expr`` at this point of the program."""

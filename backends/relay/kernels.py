@@ -56,7 +56,7 @@ class NumpyKernels:
         if op.relay_type is any_type:
             if not hasattr(args[0], "dtype"):
                 raise OpError(f"{op.name} takes a tensor", 0)
-        elif op.relay_type is not None or not self._is_told(call.expr):
+        elif not op.passes_through and (op.relay_type is not None or not self._is_told(call.expr)):
             args, _ = _settled(call, args)
         return kernel_value(op, call.attrs, args)
 

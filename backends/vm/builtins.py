@@ -166,6 +166,8 @@ def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: DataType
     if not storage.flags.c_contiguous:
         storage = np.ascontiguousarray(storage)  # An argument whose elements lie in another order.
     try:
+        if offset < 0:
+            raise ValueError("memory does not begin there")
         placed: Array = np.ndarray(shape, numpy_dtype(dtype), storage, offset)
     except (TypeError, ValueError) as error:
         raise ExecutionError(

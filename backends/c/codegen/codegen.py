@@ -52,6 +52,8 @@ from relay2relax.tir.ir.visit import all_expressions, loads, map_expr, variables
 
 # Temporaries up to this size live on the stack.
 _STACK_BYTES = 1 << 16
+# More than any address says.
+_MOST_BYTES = 1 << 46
 # Loops that would be unrolled to more copies of a statement stay loops.
 _MOST_COPIES = 1 << 12
 
@@ -72,6 +74,25 @@ class Kernel:
     scalars: tuple[Var, ...]
     written: frozenset[Buffer]
     sites: tuple[Site, ...] = ()
+
+
+def _check_memory(buffer: Buffer, size: int) -> None:
+    """Raise UnsupportedError for local memory that C cannot have.
+
+    Its size is decided by data, it has more bytes than any machine, or its elements lie elsewhere
+    than one behind the other from its beginning. ``size`` is the product of the extents that are
+    numbers, in bytes.
+    """
+    problem = ""
+    begins = buffer.offset is None or (isinstance(buffer.offset, IntImm) and not buffer.offset.value)
+    if any(True for extent in buffer.shape for _ in loads(extent)):
+        problem = "its extents are data"
+    elif size > _MOST_BYTES:
+        problem = f"it has at least {size} bytes"
+    elif buffer.strides or not begins:
+        problem = "its elements have strides or an offset"
+    if problem:
+        raise UnsupportedError(f"C has no memory for {buffer.name!r}: {problem}", kind=running.NOT_ON_BACKEND)
 
 
 def stage_kernel(
@@ -274,6 +295,7 @@ class _Writer:
         if buffer.scope == "register":
             self.register(buffer, static, body)
             return
+        _check_memory(buffer, math.prod(static) * bits(buffer.dtype) // 8)
         name = self.names.local[buffer] = self.names.fresh("t")
         size = math.prod(static)
         if len(static) == len(extents) and size * bits(buffer.dtype) // 8 <= _STACK_BYTES:

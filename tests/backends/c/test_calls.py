@@ -141,7 +141,8 @@ def reshaped(x: np.ndarray) -> None:
 
 
 def replaced(x: np.ndarray) -> None:
-    x.__setstate__((1, (4, 8), x.dtype, np.False_, np.full((4, 8), 3, np.float32).tobytes()))
+    state: Any = (1, (4, 8), x.dtype, False, np.full((4, 8), 3, np.float32).tobytes())
+    x.__setstate__(state)
 
 
 def retyped(x: np.ndarray) -> None:

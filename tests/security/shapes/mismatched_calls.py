@@ -62,6 +62,8 @@ PROGRAMS = {
     "softmax": ("(?, ?)", "nn.softmax(%a)"),
     "max": ("(?, ?)", "max(%a, axis=[0])"),
 }
+# In C these give 0 or NaN for images without elements, of which they read nothing; numpy refuses.
+_EMPTY_IMAGES = {"roi_align"}
 _DTYPES = {"": "float32", "i": "int32", "b": "bool"}
 
 
@@ -130,6 +132,8 @@ def actions(machine: str, first: str, step: str, calls: str) -> Iterator[Action]
         draw = random.Random(zlib.crc32(name.encode()))
         for number in range(int(calls)):
             args = arguments(name, draw)
+            if name in _EMPTY_IMAGES and 0 in args[0].shape:
+                continue
             label = f"{machine} {name} {number} {[one.shape for one in args]}"
             c, numpy = runs
             yield label, partial(compared, c, numpy, args, machine == "executor")
