@@ -23,7 +23,6 @@ from relay2relax.tir.extent import ANY, Extent, static
 from relay2relax.tir.ir.expr import Var as PrimVar
 
 CONSTANT = "relay.Constant"
-BOXED = "runtime.BoxInt"
 # Dimensions that are a variable; other expressions of dimensions are of unknown value.
 _SYMBOLS = ("tir.Var", "tir.SizeVar")
 

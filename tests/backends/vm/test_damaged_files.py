@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from file_fuzzing.programs import RELAY
 
 from relay2relax import backends, relay_ir
 from relay2relax import relax_ir as rx
@@ -137,32 +138,7 @@ def test_damaged_relax_executables(tmp_path: Path) -> None:
 
 
 def test_damaged_relay_executables(tmp_path: Path) -> None:
-    mod = relay_ir.parse("""#[version = "0.0.5"]
-type List[A] {
-  Cons(A, List[A]),
-  Nil,
-}
-def @length(%l: List[Tensor[(), float32]]) -> Tensor[(), int32] {
-  match (%l) {
-    Cons(%h, %t) => add(1, @one(%t)),
-    Nil => 0,
-  }
-}
-def @one(%l: List[Tensor[(), float32]]) -> Tensor[(), int32] {
-  match (%l) {
-    Cons(%h, _) => cast(%h, dtype="int32"),
-    Nil => 0,
-  }
-}
-def @main(%x: Tensor[(2, 3), float32], %c: Tensor[(), bool]) {
-  let %f = fn (%y: Tensor[(2, 3), float32]) { add(%y, %x) };
-  let %r = ref(%x);
-  let %u = ref_write(%r, %f(%x));
-  let %z = if (%c) { nn.relu(ref_read(%r)) } else { %x };
-  let %s = split(%z, indices_or_sections=3, axis=1);
-  (%s.0, @length(Cons(1f, Nil)))
-}
-""")
+    mod = relay_ir.parse(RELAY[0])
     path = tmp_path / "model.exe"
     executable = backends.create_executor("vm", mod).executable
     assert executable is not None
