@@ -6,13 +6,30 @@ from __future__ import annotations
 
 import sys
 import warnings
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
 from relay2relax.cli.limits import limited
+from relay2relax.cli.options import (
+    AllowMissing,
+    AsJson,
+    Backend,
+    CacheAction,
+    DimsOption,
+    ExportFormat,
+    Force,
+    GraphFormat,
+    Inputs,
+    Library,
+    Model,
+    Params,
+    RunVia,
+    Schedule,
+    Seed,
+    Via,
+)
 from relay2relax.cli.verify import verified
 
 app = typer.Typer(
@@ -25,82 +42,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-
-class Via(str, Enum):
-    """A way into Relax."""
-
-    TIR = "tir"
-    GRAPH = "graph"
-
-
-class Schedule(str, Enum):
-    """What the loops of the script are made for."""
-
-    CPU = "cpu"
-
-
-class RunVia(str, Enum):
-    """Which program runs: the Relay module itself, or what a translator made of it."""
-
-    RELAY = "relay"
-    TIR = "tir"
-    GRAPH = "graph"
-
-
-class Backend(str, Enum):
-    """What runs the program."""
-
-    NUMPY = "numpy"
-    C = "c"
-    TVM = "tvm"
-
-
-class Library(str, Enum):
-    """What computes products and convolutions in place of our own kernels."""
-
-    OPENBLAS = "openblas"
-    TORCH = "torch"
-
-
-class GraphFormat(str, Enum):
-    """How a graph is shown."""
-
-    TEXT = "text"
-    JSON = "json"
-    DOT = "dot"
-
-
-class CacheAction(str, Enum):
-    """What is done with the cache of builds."""
-
-    INFO = "info"
-    CLEAR = "clear"
-
-
-class ExportFormat(str, Enum):
-    """What a model is exported as."""
-
-    C = "c"
-
-
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A Relay module: text or save_json file, by content.")]
-Params = Annotated[Optional[Path], typer.Option("--params", help="Values for parameters: .params, .safetensors, .npz.")]
-DimsOption = Annotated[
-    Optional[list[str]],
-    typer.Option(
-        "--dims",
-        metavar="NAME=DIM,…",
-        help="Name `?` extents of an input, e.g. data=batch,_,_,_ (repeatable).",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random values for inputs that are not given.")]
-AllowMissing = Annotated[
-    bool, typer.Option("--allow-missing", help="Weights without a value among the params become inputs.")
-]
-Force = Annotated[bool, typer.Option("--force", help="Write over files that were not written by this command.")]
-Inputs = Annotated[Optional[Path], typer.Option("--inputs", help="Values for inputs, by name, in such a file.")]
 
 
 @app.command()
