@@ -20,7 +20,7 @@ from relay2relax.core.output import Origin, OutputFile, OutputFolder, file_diges
 if TYPE_CHECKING:
     from relay2relax import relax_ir
     from relay2relax.relay_ir import IRModule
-    from relay2relax.translator import Argument
+    from relay2relax.translator import Argument, Drawn
 
 # How folders are called that commands make when none is named, behind the model's name and `_`:
 # names that Python can import.
@@ -148,11 +148,13 @@ def load_arrays(path: Path | None, verify: bool = False) -> dict[str, Array]:
     return relay_ir.load_params(path, verify)
 
 
-def arguments(mod: IRModule, given: dict[str, Array], seed: int, required: bool = False) -> list[Argument]:
-    """Return a value for every parameter of ``main``: what is ``given``, the others drawn from
-    ``seed``.
+def arguments(
+    mod: IRModule, given: dict[str, Array], seed: int, required: bool = False
+) -> tuple[list[Argument], Drawn | None]:
+    """Return a value for every parameter of ``main``, what is ``given`` and the others drawn from
+    ``seed``, and which these are.
 
-    Which those are is said on standard error; Relay2RelaxError where all are ``required``.
+    That is said on standard error as well; Relay2RelaxError where all are ``required``.
     """
     from relay2relax import translator
     from relay2relax.relay_ir.io.accounting import account, listed
@@ -161,9 +163,10 @@ def arguments(mod: IRModule, given: dict[str, Array], seed: int, required: bool 
     if missing and required:
         raise Relay2RelaxError(f"no values are given for {listed(missing)}", kind=running.ARGUMENT)
     made = translator.make_arguments(mod, given, seed)
-    if missing:
-        print(f"note: {translator.describe_drawn(mod, given, made, seed)}", file=sys.stderr)
-    return made
+    drawn = translator.drawn_values(mod, given, made, seed)
+    if drawn:
+        print(f"note: {drawn}", file=sys.stderr)
+    return made, drawn
 
 
 def parse_dims(options: list[str]) -> dict[str, tuple[str | None, ...]]:

@@ -62,7 +62,7 @@ def run(
         module = files.load_model(model)
         bound = files.load_params(params, module, allow_missing).values
         given = bound | files.load_arrays(inputs)
-        arguments = files.arguments(module, given, seed, require_params)
+        arguments, drawn = files.arguments(module, given, seed, require_params)
     with screen.progress(f"running on {how.backend}"):
         result, profile = _computed(module, bound, arguments, how)
     outputs = translator.flatten(result)
@@ -70,7 +70,8 @@ def run(
         target.write(npz_bytes({f"out{i}": array for i, array in enumerate(outputs)}))
     if as_json:
         shown = [{"shape": list(o.shape), "dtype": str(o.dtype), "values": o.ravel()[:16].tolist()} for o in outputs]
-        screen.print_json({"outputs": shown, **profile.to_json()} if how.profile else shown)
+        document = {"outputs": shown, "via": how.via, "backend": how.backend, "drawn": drawn and drawn.to_json()}
+        screen.print_json({**document, **profile.to_json()} if how.profile else document)
         return
     for index, array in enumerate(outputs):
         print(f"output {index}: {array.dtype}{list(array.shape)}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from relay2relax.core.source import visible
 
 if TYPE_CHECKING:
-    from relay2relax.translator.comparison import Report
+    from relay2relax.translator.report import Report
 
 
 @contextmanager
@@ -40,7 +40,8 @@ def report_table(report: Report) -> str:
     """Return the comparison as a table of plain text, one row per output and program.
 
     Errors are given as they are, as a share of the largest value (``of scale``), and in units of
-    the last place; ``allowed`` is the tolerance, ``x`` in it what was expected.
+    the last place; ``allowed`` is the tolerance, ``x`` in it what was expected. Behind the table
+    stands what a verdict means that is not plain.
     """
     head = ("program", "backend", "output", "max abs", "of scale", "ULPs", "verdict", "allowed")
     rows = [
@@ -51,12 +52,15 @@ def report_table(report: Report) -> str:
             f"{row.difference.max_abs:.3g}",
             f"{row.difference.of_scale:.3g}",
             f"{row.difference.max_ulp:.3g}",
-            "agrees" if row.difference.agrees else "DIFFERS",
+            row.difference.verdict,
             row.difference.allowed if row.difference.agrees else row.difference.reason,
         )
         for row in report.rows
     ]
-    return table(head, rows)
+    shown = table(head, rows)
+    if any(row.difference.verdict == "agrees of scale" for row in report.rows):
+        shown += "\nof scale: values near 0 are off by more than their own share; beside the largest value it is little"
+    return shown
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: range = range(0)) -> str:

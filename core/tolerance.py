@@ -58,7 +58,9 @@ class Difference:
     ``max_rel``  the largest error as a share of the value that was expected there.
     ``max_ulp``  the same in units of the last place.
     ``scale``    the largest magnitude among the finite expected values.
-    ``allowed``  the tolerance in words.
+    ``tolerance``  what the errors were judged by; None where there was nothing to judge.
+    ``by_value``   whether every error is also within the tolerance of its own value alone, without
+    the scale.
     """
 
     max_abs: float
@@ -67,7 +69,26 @@ class Difference:
     agrees: bool
     reason: str = ""
     scale: float = 0.0
-    allowed: str = ""
+    tolerance: Tolerance | None = None
+    by_value: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """The judgement in a word or two.
+
+        ``equal``: no error at all. ``agrees``: each value within the tolerance of itself. ``agrees
+        of scale``: small values are off by more than that, but by little beside the largest one.
+        """
+        if not self.agrees:
+            return "DIFFERS"
+        if not self.by_value:
+            return "agrees of scale"
+        return "agrees" if self.max_abs else "equal"
+
+    @property
+    def allowed(self) -> str:
+        """The tolerance in words."""
+        return "" if self.tolerance is None else self.tolerance.text(self.scale)
 
     @property
     def of_scale(self) -> float:
@@ -103,12 +124,12 @@ def difference(actual: Array, expected: Array, reduction: int = 1, tolerance: To
         return Difference(np.inf, np.inf, np.inf, False, f"dtype {of_array(actual)}, expected {dtype}")
     limit = tolerance or tolerance_of(dtype, reduction)
     if actual.size == 0 or np.array_equal(actual, expected):
-        return Difference(0.0, 0.0, 0.0, True, scale=_scale(expected), allowed=limit.text(_scale(expected)))
+        return Difference(0.0, 0.0, 0.0, True, scale=_scale(expected), tolerance=limit)
     if not is_float(dtype) and tolerance is None:
         gap = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
         wrong = int(np.count_nonzero(actual != expected))
         reason = f"{wrong} of {actual.size} elements differ"
-        return Difference(float(gap.max()), np.inf, np.inf, False, reason, _scale(expected), limit.text(0.0))
+        return Difference(float(gap.max()), np.inf, np.inf, False, reason, _scale(expected), limit)
     return _float_difference(actual.astype(np.float64), expected.astype(np.float64), dtype, limit)
 
 
@@ -123,13 +144,15 @@ def _float_difference(a: Array, e: Array, dtype: str, limit: Tolerance) -> Diffe
     same = (a == e) | (np.isnan(a) & np.isnan(e))
     finite = np.isfinite(a) & np.isfinite(e)
     if not bool((same | finite).all()):
-        return Difference(np.inf, np.inf, np.inf, False, "NaN or infinity on one side only")
+        reason = "NaN or infinity on one side only"
+        return Difference(np.inf, np.inf, np.inf, False, reason, _scale(e), limit)
     gap = np.where(same, 0.0, np.abs(np.where(finite, a, 0.0) - np.where(finite, e, 0.0)))
     size = np.where(finite, np.abs(e), 0.0)
     scale = float(size.max())
     agrees = bool((gap <= limit.allowed(size, scale)).all())
+    by_value = bool((gap <= limit.allowed(size, 0.0)).all())
     relative = float((gap / np.maximum(size, np.finfo(np.float64).tiny)).max())
     spacing = np.maximum(size, 2.0**-126 if dtype == "float32" else np.finfo(np.float64).tiny) * _EPSILON.get(dtype, 1)
     reason = "" if agrees else f"beyond {limit.text(scale)}"
     ulps = float((gap / spacing).max())
-    return Difference(float(gap.max()), relative, ulps, agrees, reason, scale, limit.text(scale))
+    return Difference(float(gap.max()), relative, ulps, agrees, reason, scale, limit, by_value)

@@ -12,29 +12,32 @@ import lazy_loader
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "arguments": ["Argument", "describe_drawn", "flatten", "make_arguments"],
+        "arguments": ["Argument", "Drawn", "drawn_values", "flatten", "make_arguments"],
         "as_tensorir": ["AsTensorIR", "calls_as_tensorir"],
-        "comparison": ["Report", "available_backends", "compare"],
+        "comparison": ["available_backends", "compare"],
         "pipeline": ["Dims", "Via", "lower_to_tir", "translate", "via_graph"],
+        "report": ["Report"],
     },
 )
 
 if TYPE_CHECKING:
-    from relay2relax.translator.arguments import Argument, describe_drawn, flatten, make_arguments
+    from relay2relax.translator.arguments import Argument, Drawn, drawn_values, flatten, make_arguments
     from relay2relax.translator.as_tensorir import AsTensorIR, calls_as_tensorir
-    from relay2relax.translator.comparison import Report, available_backends, compare
+    from relay2relax.translator.comparison import available_backends, compare
     from relay2relax.translator.pipeline import Dims, Via, lower_to_tir, translate, via_graph
+    from relay2relax.translator.report import Report
 
 __all__ = [
     "Argument",
     "AsTensorIR",
     "Dims",
+    "Drawn",
     "Report",
     "Via",
     "available_backends",
     "calls_as_tensorir",
     "compare",
-    "describe_drawn",
+    "drawn_values",
     "flatten",
     "lower_to_tir",
     "make_arguments",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias, Union
 
 import numpy as np
 
 from relay2relax.core import Relay2RelaxError
-from relay2relax.core.dtype import Array, is_float, numpy_dtype
+from relay2relax.core.dtype import Array, is_float, numpy_dtype, of_array
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import allocating
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
@@ -49,17 +50,60 @@ def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed
     return [given[p.name] if p.name in given else _random(mod.types[p], p.name, seed, p in weights) for p in params]
 
 
-def describe_drawn(mod: IRModule, given: Mapping[str, Array], made: Sequence[Argument], seed: int) -> str:
-    """Return, for a person, which of the arguments ``made`` were drawn, and their shapes; "" where
-    all were ``given``.
+@dataclass(frozen=True, slots=True)
+class DrawnValue:
+    """A tensor that was drawn: its parameter (``name.0`` in a tuple), shape and dtype.
+
+    ``open`` are the dimensions whose extent the program leaves open, so that it was chosen here.
     """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    open: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        extents = [f"?={extent}" if place in self.open else f"{extent}" for place, extent in enumerate(self.shape)]
+        return f"{self.name} ({', '.join(extents)}{',' if len(extents) == 1 else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Which arguments nobody gave, and the seed they were drawn from."""
+
+    seed: int
+    values: tuple[DrawnValue, ...]
+
+    def __str__(self) -> str:
+        return f"drawn from seed {self.seed}: {listed(map(str, self.values))}"
+
+    def to_json(self) -> dict[str, object]:
+        """Return the same as plain values."""
+        values = [
+            {"name": one.name, "shape": list(one.shape), "dtype": one.dtype, "open": list(one.open)}
+            for one in self.values
+        ]
+        return {"seed": self.seed, "values": values}
+
+
+def drawn_values(mod: IRModule, given: Mapping[str, Array], made: Sequence[Argument], seed: int) -> Drawn | None:
+    """Return which of the arguments ``made`` were drawn; None where all were ``given``."""
     pairs = zip(mod["main"].params, made, strict=True)
-    found = [f"{param.name} {_shape(value)}" for param, value in pairs if param.name not in given]
-    return f"drawn from seed {seed}: {listed(found)}" if found else ""
+    found = [one for p, value in pairs if p.name not in given for one in _leaves(p.name, mod.types[p], value)]
+    return Drawn(seed, tuple(found)) if found else None
 
 
-def _shape(value: Argument) -> str:
-    return f"({', '.join(map(_shape, value))})" if isinstance(value, tuple) else str(tuple(value.shape))
+def _leaves(name: str, type_: Type, value: Argument) -> Iterator[DrawnValue]:
+    pending = [(name, type_, value)]
+    while pending:
+        name, type_, value = pending.pop()
+        match type_, value:
+            case TupleType(fields), tuple():
+                parts = zip(fields, value, strict=True)
+                pending += reversed([(f"{name}.{i}", field, one) for i, (field, one) in enumerate(parts)])
+            case TensorType(extents), np.ndarray():
+                places = tuple(place for place, extent in enumerate(extents) if is_any(extent))
+                yield DrawnValue(name, value.shape, of_array(value), places)
 
 
 def _random(type_: Type, name: str, seed: int, is_weight: bool) -> Argument:

@@ -5,61 +5,23 @@ by output.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from relay2relax import backends as running
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import CompilerError
-from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, Tolerance, difference
+from relay2relax.core.tolerance import Tolerance
 from relay2relax.core.tvm_installation import tvm_available
 from relay2relax.relay_ir import IRModule
 from relay2relax.relay_ir.inference.infer import typed_module
-from relay2relax.translator.arguments import describe_drawn, flatten, make_arguments
+from relay2relax.translator.arguments import Argument, Drawn, drawn_values, flatten, make_arguments
 from relay2relax.translator.as_tensorir import calls_as_tensorir
 from relay2relax.translator.bisection import first_difference
-from relay2relax.translator.expected import in_order
+from relay2relax.translator.expected import Recorded, recorded
 from relay2relax.translator.pipeline import Dims, lower_to_tir, via_graph
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One output of one program on one backend, against the reference."""
-
-    program: str
-    backend: str
-    output: int
-    difference: Difference
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """All rows of a comparison, and what else there is to say.
-
-    ``notes`` name the calls that have no Relax form, the first node that differs, and outputs that
-    prove little.
-    """
-
-    rows: tuple[Row, ...]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def agrees(self) -> bool:
-        """Whether every output of every program agrees within the tolerance."""
-        return all(row.difference.agrees for row in self.rows)
-
-    def to_json(self) -> dict[str, object]:
-        """Return the report as plain values."""
-
-        def plain(row: Row) -> dict[str, object]:
-            values = {**asdict(row.difference), "of_scale": row.difference.of_scale}
-            return {
-                "program": row.program, "backend": row.backend, "output": row.output,
-                **{k: (None if isinstance(v, float) and not np.isfinite(v) else v) for k, v in values.items()},
-            }  # fmt: skip
-
-        return {"agrees": self.agrees, "rows": [plain(row) for row in self.rows], "notes": list(self.notes)}
+from relay2relax.translator.report import Report, Sheet
 
 
 def available_backends() -> tuple[str, ...]:
@@ -108,49 +70,67 @@ def compare(
     their dtype, or is the ``tolerance`` that is asked for. Raises what translating, building or
     running raises.
     """
-    mod = typed_module(mod)
-    given = {**(params or {}), **(inputs or {})}
-    arguments = make_arguments(mod, given, seed)
-    direct = flatten(running.create_executor("debug", mod, backend="numpy").evaluate()(*arguments))
-    sheet = _Sheet(direct if expected is None else in_order(expected, len(direct)), tolerance)
-    if expected is not None:
-        sheet.add("relay", "numpy", direct)
+    trial = Trial.of(mod, {**(params or {}), **(inputs or {})}, seed, expected, tolerance)
     for backend in backends:
         if backend not in ("numpy", "tvm"):
-            relay = running.create_executor("debug", mod, backend=backend).evaluate()
-            sheet.add("relay", backend, relay(*arguments))
-    notes = [said] if (said := describe_drawn(mod, given, arguments, seed)) else []
-    notes += [f"output {index}: {said}" for index, one in enumerate(sheet.expected) if (said := _weakness(one))]
+            relay = running.create_executor("debug", trial.module, backend=backend).evaluate()
+            trial.sheet.add("relay", backend, relay(*trial.arguments))
+    notes = []
     for program, translate in (("lower_to_tir", lower_to_tir), ("via_graph", via_graph)):
-        relax = translate(mod, dims=dims)
+        relax = translate(trial.module, dims=dims)
         notes += [f"{program}: {one}" for one in calls_as_tensorir(relax)]
         for backend in backends:
             machine = running.VirtualMachine(running.build(relax, target=backend))
-            sheet.add(program, backend, machine["main"](*arguments))
+            trial.sheet.add(program, backend, machine["main"](*trial.arguments))
             if per_node:
-                found = first_difference(mod, arguments, translate, backend)
+                found = first_difference(trial.module, trial.arguments, translate, backend)
                 notes.append(f"{program} on {backend}: {found or 'every intermediate value agrees'}")
-    return Report(tuple(sheet.rows), tuple(notes))
+    return trial.report(notes)
 
 
-@dataclass(slots=True)
-class _Sheet:
-    """What is expected, and the rows so far."""
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A Relay module, values for its parameters, and what it gives for them, or gave elsewhere."""
 
-    expected: Sequence[Array]
-    tolerance: Tolerance | None
-    rows: list[Row] = field(default_factory=list)
+    module: IRModule
+    arguments: Sequence[Argument]
+    drawn: Drawn | None
+    recorded: Recorded | None
+    sheet: Sheet
 
-    def add(self, program: str, backend: str, result: object) -> None:
-        """Add a row for each output of a program."""
-        actual = flatten(result)
-        if len(actual) != len(self.expected):
-            reason = f"{len(actual)} outputs, expected {len(self.expected)}"
-            self.rows.append(Row(program, backend, 0, Difference(np.inf, np.inf, np.inf, False, reason)))
-            return
-        for index, (one, other) in enumerate(zip(actual, self.expected, strict=True)):
-            found = difference(one, other, MODEL_REDUCTION, self.tolerance)
-            self.rows.append(Row(program, backend, index, found))
+    @classmethod
+    def of(
+        cls,
+        mod: IRModule,
+        given: Mapping[str, Array],
+        seed: int,
+        expected: Mapping[str, Array] | Sequence[Array] | None,
+        tolerance: Tolerance | None,
+    ) -> Trial:
+        """Return the trial of ``mod``, which has been run on numpy.
+
+        Values that are not ``given`` are drawn from ``seed``. Raises what running raises.
+        """
+        mod = typed_module(mod)
+        arguments = make_arguments(mod, given, seed)
+        direct = flatten(running.create_executor("debug", mod, backend="numpy").evaluate()(*arguments))
+        reference = None if expected is None else recorded(expected, len(direct))
+        sheet = Sheet(direct if reference is None else reference.arrays, tolerance)
+        if reference is not None:
+            sheet.add("relay", "numpy", direct)
+        return cls(mod, arguments, drawn_values(mod, given, arguments, seed), reference, sheet)
+
+    def report(self, notes: Sequence[str] = ()) -> Report:
+        """Return the rows, and ``notes`` behind those on what was drawn and what proves little."""
+        first = [str(self.drawn)] if self.drawn else []
+        if self.recorded is not None:
+            first.append(str(self.recorded))
+            if self.drawn:
+                first.append("values are drawn here, so whoever recorded the outputs had others: give --inputs")
+        weak = (_weakness(one) for one in self.sheet.expected)
+        first += [f"output {index}: {said}" for index, said in enumerate(weak) if said]
+        rows, left_out = tuple(self.sheet.rows), tuple(self.sheet.left_out)
+        return Report(rows, (*first, *notes), self.drawn, left_out, self.recorded)
 
 
 def _weakness(expected: Array) -> str:

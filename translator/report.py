@@ -1,0 +1,100 @@
+"""What a comparison found, as data: rows, what was drawn, what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from relay2relax.core.dtype import Array
+from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, Tolerance, difference
+from relay2relax.translator.arguments import Drawn, flatten
+from relay2relax.translator.expected import Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One output of one program on one backend, against the reference."""
+
+    program: str
+    backend: str
+    output: int
+    difference: Difference
+
+    def to_json(self) -> dict[str, object]:
+        """Return the row as plain values; what is not finite is None."""
+        found = self.difference
+        values = {
+            **asdict(found), "verdict": found.verdict, "of_scale": found.of_scale, "allowed": found.allowed,
+        }  # fmt: skip
+        plain = {k: (None if isinstance(v, float) and not np.isfinite(v) else v) for k, v in values.items()}
+        return {"program": self.program, "backend": self.backend, "output": self.output, **plain}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A program that was not run on a backend, and why."""
+
+    program: str
+    backend: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.program} is not compared on {self.backend}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All rows of a comparison, and what else there is to say.
+
+    ``notes`` name what was drawn, the calls that have no Relax form, the first node that differs,
+    and outputs that prove little. ``drawn`` has what was drawn as data, ``recorded`` the outputs
+    that were the reference where they came from elsewhere.
+    """
+
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+    drawn: Drawn | None = None
+    left_out: tuple[LeftOut, ...] = ()
+    recorded: Recorded | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every output of every program agrees within the tolerance."""
+        return all(row.difference.agrees for row in self.rows)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the report as plain values."""
+        return {
+            "agrees": self.agrees,
+            "rows": [row.to_json() for row in self.rows],
+            "drawn": self.drawn and self.drawn.to_json(),
+            "expected": self.recorded and self.recorded.to_json(),
+            "left_out": [asdict(one) for one in self.left_out],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(slots=True)
+class Sheet:
+    """What is expected, and the rows so far."""
+
+    expected: Sequence[Array]
+    tolerance: Tolerance | None
+    rows: list[Row] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def add(self, program: str, backend: str, result: object) -> None:
+        """Add a row for each output of a program."""
+        actual = flatten(result)
+        if len(actual) != len(self.expected):
+            self.add_failure(program, backend, f"{len(actual)} outputs, expected {len(self.expected)}")
+            return
+        for index, (one, other) in enumerate(zip(actual, self.expected, strict=True)):
+            found = difference(one, other, MODEL_REDUCTION, self.tolerance)
+            self.rows.append(Row(program, backend, index, found))
+
+    def add_failure(self, program: str, backend: str, reason: str) -> None:
+        """Add one row for a program that gave nothing to compare."""
+        self.rows.append(Row(program, backend, 0, Difference(np.inf, np.inf, np.inf, False, reason)))
