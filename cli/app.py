@@ -174,7 +174,14 @@ def run(
     model: Model,
     params: Params = None,
     inputs: Inputs = None,
-    via: Annotated[RunVia, typer.Option("--via", help="Relay itself, or one of its translations.")] = RunVia.RELAY,
+    via: Annotated[
+        Optional[RunVia],
+        typer.Option(
+            "--via",
+            help="Relay itself, or one of its translations [default: relay; with --backend tvm, which has no Relay, "
+            "graph].",
+        ),
+    ] = None,
     backend: Annotated[Backend, typer.Option("--backend", "-b", help="What runs the program.")] = Backend.NUMPY,
     library: Annotated[
         Optional[Library],
@@ -196,7 +203,8 @@ def run(
     """Run MODEL and print or save its outputs."""
     from relay2relax.cli import run as command
 
-    how = command.How(via.value, backend.value, library and library.value, profile)
+    how = command.How(command.chosen_via(via.value if via else None, backend.value), backend.value,
+                      library and library.value, profile)  # fmt: skip
     command.run(model, params, inputs, how, seed, out, allow_missing, require_params, force, as_json)
 
 

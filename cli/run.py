@@ -38,6 +38,13 @@ class How:
             )
 
 
+def chosen_via(via: Program | None, backend: str) -> Program:
+    """Return which program runs where none is asked for: Relay itself on all backends that have
+    it.
+    """
+    return via or ("graph" if backend == "tvm" else "relay")
+
+
 def run(
     model: Path,
     params: Path | None,

@@ -116,9 +116,8 @@ def test_export_writes_a_library(model: Path, params: Path, tmp_path: Path, boun
 def test_compare_agrees_and_says_so(model: Path, params: Path, tmp_path: Path) -> None:
     done = command("compare", model, "--params", params, "--backend", "numpy", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "agrees" in done.stdout
-    assert "lower_to_tir" in done.stdout
-    assert "via_graph" in done.stdout
+    verdicts = [line.split()[:2] + line.split()[6:7] for line in done.stdout.splitlines()[2:4]]
+    assert verdicts == [["lower_to_tir", "numpy", "equal"], ["via_graph", "numpy", "equal"]]
 
 
 def test_run_gives_the_numbers(model: Path, params: Path, tmp_path: Path) -> None:
@@ -137,7 +136,12 @@ def test_run_gives_the_numbers(model: Path, params: Path, tmp_path: Path) -> Non
         done = command(*arguments, "--via", via, "--json", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         # Rows of the weight sum to 6, 22 and 38; the bias adds 1, -100 and 0.
-        assert json.loads(done.stdout) == [{"shape": [1, 3], "dtype": "float32", "values": [7.0, 0.0, 38.0]}]
+        assert json.loads(done.stdout) == {
+            "outputs": [{"shape": [1, 3], "dtype": "float32", "values": [7.0, 0.0, 38.0]}],
+            "via": via,
+            "backend": "numpy",
+            "drawn": None,
+        }
         with np.load(tmp_path / "res.npz") as stored:
             np.testing.assert_array_equal(stored["out0"], [[7, 0, 38]])
 
@@ -148,7 +152,7 @@ def test_a_library_computes_the_products(model: Path, params: Path, tmp_path: Pa
     given = ("run", model, "--params", params, "--inputs", tmp_path / "in.npz", "--library", "openblas", "--json")
     done = command(*given, "--via", "graph", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)[0]["values"] == [7.0, 0.0, 38.0]
+    assert json.loads(done.stdout)["outputs"][0]["values"] == [7.0, 0.0, 38.0]
     refused = command(*given, cwd=tmp_path)
     assert refused.returncode == 1
     assert "--via graph" in refused.stderr
@@ -317,7 +321,7 @@ def test_params_are_accounted_for(model: Path, params: Path, tmp_path: Path) -> 
 
 def test_values_that_are_drawn_are_named_or_refused(model: Path, params: Path, tmp_path: Path) -> None:
     done = command("run", model, "--params", params, "--seed", "7", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "note: drawn from seed 7: data (3, 4)\n")
+    assert (done.returncode, done.stderr) == (0, "note: drawn from seed 7: data (?=3, 4)\n")
     done = command("run", model, "--params", params, "--require-params", cwd=tmp_path)
     assert done.returncode == 1
     assert "no values are given for data" in done.stderr
@@ -326,4 +330,38 @@ def test_values_that_are_drawn_are_named_or_refused(model: Path, params: Path, t
     done = command("run", model, *options, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     done = command("compare", model, "--params", params, "-b", "numpy", "--json", cwd=tmp_path)
-    assert json.loads(done.stdout)["notes"] == ["drawn from seed 0: data (3, 4)"]
+    report = json.loads(done.stdout)
+    assert report["notes"] == ["drawn from seed 0: data (?=3, 4)"]
+    data = {"name": "data", "shape": [3, 4], "dtype": "float32", "open": [0]}
+    assert report["drawn"] == {"seed": 0, "values": [data]}
+    done = command("run", model, "--params", params, "--seed", "7", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["drawn"] == {"seed": 7, "values": [data]}
+
+
+@pytest.mark.tvm
+def test_run_in_apache_tvm_takes_a_translation(model: Path, params: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "in.npz", data=np.ones((1, 4), np.float32))
+    given = ("run", model, "--params", params, "--inputs", "in.npz", "-b", "tvm", "--json")
+    done = command(*given, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["outputs"][0]["values"] == [7.0, 0.0, 38.0]
+    assert json.loads(done.stdout)["via"] == "graph"
+
+
+@pytest.mark.parametrize("name", ["run", "compare"])
+def test_where_apache_tvm_is_missing_its_extra_is_named(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    import importlib.metadata as metadata
+
+    from relay2relax.cli import main
+
+    def version(package: str) -> str:
+        raise metadata.PackageNotFoundError(package)
+
+    monkeypatch.setattr(metadata, "version", version)
+    monkeypatch.setattr(sys, "argv", ["relay2relax", name, str(model), "-b", "tvm"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code not in (0, None)
+    assert "apache-tvm is not installed; install relay2relax[tvm]" in capsys.readouterr().err

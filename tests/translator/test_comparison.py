@@ -10,6 +10,7 @@ import pytest
 from typed import of_type
 
 from relay2relax import relay_ir, translator
+from relay2relax.cli.screen import report_table
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.tolerance import Tolerance
 
@@ -90,4 +91,43 @@ def test_every_row_says_what_is_allowed() -> None:
         "0.00012 of |x|+5: float32, 65536 terms",
         "0.00012 of |x|+6: float32, 65536 terms",
     }
-    assert json.loads(json.dumps(report.to_json()))["rows"][0]["of_scale"] == 0.0
+    plain = json.loads(json.dumps(report.to_json()))
+    assert plain["rows"][0]["of_scale"] == 0.0
+    assert plain["rows"][0]["allowed"] == "0.00012 of |x|+5: float32, 65536 terms"
+    assert plain["rows"][0]["tolerance"]["why"] == "float32, 65536 terms"
+    assert plain["expected"] == {"names": ["out0", "out1"], "by": "names"}
+
+
+def test_small_values_are_judged_by_the_scale_of_their_output() -> None:
+    first, second = np.maximum(X, 0), -X
+    off = first.copy()
+    off[0, 1] = 1e-5  # beside a 0 that is off by infinitely many units in the last place
+    report = recorded(off, second)
+    assert report.agrees
+    assert [row.difference.verdict for row in report.rows[:2]] == ["agrees of scale", "equal"]
+    assert not recorded(off, second, tolerance=Tolerance(1e-4)).agrees
+    assert "beside the largest value" in report_table(report)
+    assert "beside the largest value" not in report_table(recorded(first, second))
+    near = recorded(first * np.float32(1 + 1e-6), second)
+    assert near.rows[0].difference.verdict == "agrees"
+
+
+def test_recorded_outputs_without_numbers_are_in_order() -> None:
+    mod = relay_ir.parse(HEADER + LINEAR)
+    given = {"prob": np.maximum(X, 0), "logit": -X}
+    report = translator.compare(mod, inputs={"x": X}, backends=("numpy",), expected=given)
+    assert report.agrees
+    assert report.notes == ("recorded outputs are the reference: output 0 is prob, output 1 is logit, by their order",)
+    drawn = translator.compare(mod, backends=("numpy",), expected=given)
+    assert "values are drawn here, so whoever recorded the outputs had others: give --inputs" in drawn.notes
+
+
+def test_what_is_drawn_is_data() -> None:
+    text = "def @main(%x: (Tensor[(?, 2), float32], Tensor[(4), int32])) { %x.0 }"
+    drawn = translator.compare(relay_ir.parse(HEADER + text), backends=("numpy",), seed=3).drawn
+    assert drawn is not None
+    assert str(drawn) == "drawn from seed 3: x.0 (?=3, 2), x.1 (4,)"
+    assert drawn.to_json()["values"] == [
+        {"name": "x.0", "shape": [3, 2], "dtype": "float32", "open": [0]},
+        {"name": "x.1", "shape": [4], "dtype": "int32", "open": []},
+    ]
