@@ -161,6 +161,7 @@ def _sections() -> dict[str, Callable[[Any], Iterator[Verdict]]]:
         "reading": reading,
         "translate": translate,
         "importing": importing,
+        "converting": converting,
         "memory": memory,
         "speed": lambda found: speed(found["models"]),
     }
@@ -190,6 +191,14 @@ def importing(found: Mapping[str, Any]) -> Iterator[Verdict]:
     ratios = {name: one["translate and print"] / one["import and print"] for name, one in found.items()}
     promise = "inferring, translating and printing against TVM 0.27's ONNX importer, geometric mean ≤ 1.0"
     yield _mean(promise, ratios, lambda mean: mean <= 1.0)
+
+
+def converting(found: Mapping[str, Any]) -> Iterator[Verdict]:
+    """Yield the verdicts over the conversions of ``translate.py``."""
+    ratios = {name: one["convert"] / one["build"] for name, one in found.items()}
+    yield _most("converting with a schedule and packed weights over building for C, none above 2", ratios, 2.0)
+    without = {name: one["without compiler"] for name, one in found.items()}
+    yield _most("the same without a C compiler, none above 60 s", without, 60.0)
 
 
 def memory(found: Mapping[str, Any]) -> Iterator[Verdict]:

@@ -8,7 +8,8 @@ Everything in one run on this machine.
 
 Sections: ``chain`` (time per node of every stage, from 1,000 to 100,000 operators), ``reading``
 (MB/s of text and JSON, calls typed per second), ``translate`` (seconds per model case, both ways),
-``importing`` (translating beside apache-tvm's ONNX importer), ``memory`` (peak memory of reading,
+``importing`` (translating beside apache-tvm's ONNX importer), ``converting`` (with
+a schedule and packed weights, beside a build for C), ``memory`` (peak memory of reading,
 inference and translation over a module with 500 MB of params), ``micro`` (single operators as a
 share of what the machine can do), ``guards`` (what looking at indices costs), ``speed`` (the models
 on numpy, C, apache-tvm, ONNX Runtime and PyTorch: runs, builds, memory, dynamic batch). Model cases
@@ -54,6 +55,7 @@ SECTIONS: dict[str, Callable[[Options], Any]] = {
     "reading": lambda _: reading.run(),
     "translate": translate.run,
     "importing": importing.run,
+    "converting": translate.run_converting,
     "memory": lambda _: memory.run(),
     "micro": micro.run,
     "guards": guards.run,

@@ -4,7 +4,7 @@ as one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from relay2relax.backends.runtime.extern_calls import is_interpreted
@@ -35,8 +35,9 @@ class Merged:
     constants: Mapping[Buffer, Array]
 
 
-def merge_blocks(module: rx.IRModule) -> Merged:
-    """Return ``module`` with every run of ``call_tir`` in its functions as one ``call_tir``.
+def merge_blocks(module: rx.IRModule, apart: Collection[str] = ()) -> Merged:
+    """Return ``module`` with every run of ``call_tir`` in its functions as one ``call_tir``; those
+    ``apart`` stay as they are.
 
     The PrimFuncs that only those called are gone. Constant arguments become buffers of known
     content.
@@ -49,7 +50,9 @@ def merge_blocks(module: rx.IRModule) -> Merged:
     functions: dict[rx.GlobalVar, rx.Function | PrimFunc] = {}
     constants: dict[Buffer, Array] = {}
     for var, func in module.functions.items():
-        if isinstance(func, rx.Function):
+        if isinstance(func, rx.Function) and var.name in apart:
+            functions[var] = func
+        elif isinstance(func, rx.Function):
             functions[var] = _Merger(module, functions, constants, supply, var.name).function(func)
     called = _called(functions.values())
     functions |= {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc) and v in called}

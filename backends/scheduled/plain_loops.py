@@ -41,15 +41,17 @@ _SCALAR = frozenset({"cosh", "sinh"})
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "min", "max"})
 
 
-def plain_loops(stmts: Sequence[Stmt], plan: Schedule, buffers: Iterable[Buffer]) -> Stmt:
+def plain_loops(stmts: Sequence[Stmt], plan: Schedule, buffers: Iterable[Buffer], once: bool = False) -> Stmt:
     """Return ``stmts`` of ``plan`` in plain words.
+
+    What is run ``once`` is not cut into vectors: numpy then does whole tensors at a time.
 
     Tensors that the schedule sees in other shapes are accessed through flat views, which are
     declared around all. ``buffers`` are the tensors that are read and written: they decide how
     loops count.
     """
     sizes = [static(size(buffer)) for buffer in buffers]
-    writer = _Writer(plan, short=all(one is not None and one <= _MOST_ELEMENTS for one in sizes))
+    writer = _Writer(plan, short=all(one is not None and one <= _MOST_ELEMENTS for one in sizes), once=once)
     body = writer.stmt(Seq(tuple(stmts)), {}, parallel=True)
     for memory, view in writer.flat.items():
         body = Allocate(view, body, memory)
@@ -63,9 +65,10 @@ class _Writer:
     has become of the schedule's own buffers.
     """
 
-    def __init__(self, plan: Schedule, short: bool) -> None:
+    def __init__(self, plan: Schedule, short: bool, once: bool) -> None:
         self.plan = plan
         self.short = short
+        self.once = once
         self.flat: dict[Buffer, Buffer] = {}
         self.renamed: dict[Buffer, Buffer] = {}
 
@@ -117,7 +120,7 @@ class _Writer:
         steps = static(extent)
         kind = loop.kind
         nested = kind is LoopKind.PARALLEL and not parallel
-        if nested or (kind is LoopKind.VECTORIZED and _calls_scalars(loop.body)):
+        if nested or (kind is LoopKind.VECTORIZED and (self.once or _calls_scalars(loop.body))):
             kind = LoopKind.SERIAL
         if kind is LoopKind.VECTORIZED and (steps is None or steps > 2 * _VECTOR):
             return self.vectors(loop, extent, values)

@@ -28,6 +28,7 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import CompilerError
 from relay2relax.core.passes import Sequential
 from relay2relax.relax_ir.ir import expr as rx
+from relay2relax.relax_ir.ir.names import NameSupply
 from relay2relax.relax_ir.ir.struct_info import TensorStructInfo
 from relay2relax.relax_ir.transform import (
     DeadCodeElimination,
@@ -36,6 +37,8 @@ from relay2relax.relax_ir.transform import (
     LegalizeOps,
     LiftTransformParams,
 )
+from relay2relax.relax_ir.transform.lift_transform_params import transform_functions
+from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, rebound
 from relay2relax.relax_ir.transform.rewriting.rewriter import Rewriter
 from relay2relax.tir.ir.expr import Buffer, Var
 from relay2relax.tir.ir.stmt import (
@@ -61,7 +64,9 @@ def schedule_module(module: rx.IRModule, machine: Machine | None = None) -> rx.I
     computes them).
     """
     fold = FoldConstant(evaluate=evaluate_prim_func)
-    merged = merge_blocks(Sequential([LegalizeOps(), fold])(module))
+    legal = Sequential([LegalizeOps(), fold, EliminateCommonSubexpr()])(module)
+    parted = LiftTransformParams()(_Namer(legal).module())
+    merged = merge_blocks(parted, apart=transform_functions(parted))
     scheduler = _Scheduler(merged.module, merged.constants, machine or _this_machine())
     shared = Sequential([EliminateCommonSubexpr(), fold, DeadCodeElimination()])(scheduler.module())
     return LiftTransformParams()(shared)
@@ -98,23 +103,59 @@ class _Group:
     written: dict[Buffer, None]
 
 
+class _Namer(Mutator):
+    """Calls what is made of one weight alone after it."""
+
+    def __init__(self, mod: rx.IRModule) -> None:
+        super().__init__(mod)
+        self.names = NameSupply()
+        self.weights: set[rx.Var] = set()
+
+    def function(self, var: rx.GlobalVar, func: rx.Function) -> rx.Function:
+        count = func.attrs.get("num_input")
+        if not isinstance(count, int):
+            return func
+        self.names, self.weights = NameSupply(), set(func.params[count:])
+        for param in func.params:
+            self.names.reserve(param.name)
+        return super().function(var, func)
+
+    def bind(self, binding: rx.Binding | rx.MatchCast) -> None:
+        match binding.value:
+            case rx.CallTIR(callee, (rx.Var() as weight,)) if weight in self.weights:
+                func = self.mod.functions[callee]
+                assert isinstance(func, PrimFunc)
+                made = replace(binding.var, name=self.names.fresh(f"{weight.name}_{func.buffers[-1].name}", "_"))
+                self.values[binding.var] = made
+                self.weights.add(made)
+                self.keep(rebound(binding, made, binding.value))
+            case _:
+                self.keep(binding)
+
+
 class _Scheduler(Rewriter):
-    """Replaces the call of a run of stages by calls of its scheduled groups."""
+    """Replaces the call of a run of stages by calls of its scheduled groups.
+
+    What makes weights of weights stays as it is.
+    """
 
     def __init__(self, mod: rx.IRModule, constants: Mapping[Buffer, Array], machine: Machine) -> None:
         super().__init__(mod)
         self.constants = constants
         self.machine = machine
         self.weights: set[rx.Expr] = set()
+        self.apart = transform_functions(mod)
+        self.as_it_is = False
 
     def params(self, name: str, func: rx.Function) -> tuple[Sequence[rx.Var], dict[str, Any]]:
+        self.as_it_is = name in self.apart
         params, attrs = super().params(name, func)
         count = attrs.get("num_input")
         self.weights.update(params[count:] if isinstance(count, int) else ())
         return params, attrs
 
     def value(self, value: rx.Expr) -> rx.Expr:
-        if not isinstance(value, rx.CallTIR):
+        if self.as_it_is or not isinstance(value, rx.CallTIR):
             return value
         func = self.mod.functions[value.func]
         assert isinstance(func, PrimFunc)
@@ -130,7 +171,8 @@ class _Scheduler(Rewriter):
                 continue
             inputs = [buffer for buffer in group.used if buffer not in group.written]
             args = [self.operand(buffer, held) for buffer in inputs]
-            made = _prim_func(group, inputs, outputs, plan)
+            once = all(isinstance(arg, rx.Constant) or arg in self.weights for arg in args)
+            made = _prim_func(group, inputs, outputs, plan, once)
             callee = self.builder.add_func(made, _name(group.labels[-1]))
             infos = tuple(TensorStructInfo(buffer.shape, buffer.dtype) for buffer in outputs)
             scalars = tuple(param for param in made.params if param not in made.buffer_map)
@@ -191,9 +233,14 @@ def _group(label: str, stmt: Stmt, plan: Schedule) -> _Group:
     return _Group([label], [stmt], *({buffer: None for buffer in found if buffer not in own} for found in roots))
 
 
-def _prim_func(group: _Group, inputs: Sequence[Buffer], outputs: Sequence[Buffer], plan: Schedule) -> PrimFunc:
-    """Return the PrimFunc of a group; what is neither input nor output is memory of its own."""
-    body = plain_loops(group.stmts, plan, [*group.used, *group.written])
+def _prim_func(
+    group: _Group, inputs: Sequence[Buffer], outputs: Sequence[Buffer], plan: Schedule, once: bool
+) -> PrimFunc:
+    """Return the PrimFunc of a group; what is neither input nor output is memory of its own.
+
+    ``once``: it is run ahead, and not on every call.
+    """
+    body = plain_loops(group.stmts, plan, [*group.used, *group.written], once)
     for buffer in group.written:
         if buffer not in outputs:
             body = Allocate(buffer, body)

@@ -45,6 +45,12 @@ from relay2relax.tir.ir import expr as tir
 _SUFFIX = "transform_params"
 
 
+def transform_functions(mod: IRModule) -> frozenset[str]:
+    """Return the names of the functions of ``mod`` that :class:`LiftTransformParams` makes."""
+    names = (var.name for var, func in mod.functions.items() if isinstance(func, Function))
+    return frozenset(name for name in names if name.endswith(_SUFFIX))
+
+
 @dataclass(frozen=True, slots=True)
 class LiftTransformParams(Pass[IRModule]):
     """Part every function ``f`` that has an attribute ``num_input`` in two.

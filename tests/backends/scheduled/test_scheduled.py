@@ -14,6 +14,7 @@ from typed import of_type
 from relay2relax import backends, relax_ir, relay_ir, translator
 from relay2relax.backends.c.machine import Machine
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
+from relay2relax.core.limits import Limits
 from relay2relax.core.tolerance import difference
 
 RANDOM = np.random.default_rng(11)
@@ -168,6 +169,22 @@ def test_weights_that_are_parameters_are_packed_by_a_function_of_their_own(name:
     assert relax_ir.structural_equal(replace(free, attrs={}), bound["main"])
     expected = backends.create_executor("debug", mod).evaluate()(x, *weights)
     check(backends.VirtualMachine(backends.build(program, target="numpy"))["main"](x, *packed.values()), expected)
+
+
+def test_weights_are_packed_over_whole_tensors_at_a_time() -> None:
+    text = """
+def @main(%x: Tensor[(3, 500), float32], %w: Tensor[(1000, 500), float32], %b: Tensor[(1000), float32]) {
+  nn.relu(nn.bias_add(nn.dense(%x, %w, units=1000), %b))
+}"""
+    mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + text))
+    x, *weights = arguments(mod)
+    program = backends.schedule_module(translator.via_graph(mod, weights=["w", "b"]), Machine(64, 32))
+    # Loop by loop, half a million elements are as many steps.
+    with Limits(steps=100):
+        packed = backends.transform_params(program, weights)
+    assert all(name.partition("_")[0] in ("w", "b") for name in packed)
+    found = backends.VirtualMachine(backends.build(program))["main"](x, *packed.values())
+    check(found, np.maximum(x @ weights[0].T + weights[1], 0))
 
 
 def test_weights_of_unknown_extents_stay_inputs() -> None:
