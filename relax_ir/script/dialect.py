@@ -6,23 +6,26 @@ What the dialects spell differently stands in ``tir.script.dialect``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.tir.script.dialect import CLASSIC, Dialect
 
 # Axes of physical memory, which R.layout_transform does not name any more since 0.26.
-_NO_SEPARATORS = {("layout_transform", "axis_separators"): None, ("layout_transform", "input_axis_separators"): None}
+_NO_SEPARATORS = {"axis_separators": None, "input_axis_separators": None}
 # Keywords that no release of a dialect has, with the value that is built into their operator.
-_IMPLIED: dict[str, Mapping[tuple[str, str], object]] = {
-    "tvm": _NO_SEPARATORS,
-    "tvm-0.27": _NO_SEPARATORS,
-    CLASSIC.name: {("nn.batch_norm", "training"): False, ("take", "mode"): "fast"},
+_IMPLIED: dict[tuple[str, str], Mapping[str, object]] = {
+    ("tvm", "layout_transform"): _NO_SEPARATORS,
+    ("tvm-0.27", "layout_transform"): _NO_SEPARATORS,
+    (CLASSIC.name, "nn.batch_norm"): {"training": False},
+    (CLASSIC.name, "take"): {"mode": "fast"},
 }
+_NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
-def implied(dialect: Dialect) -> Mapping[tuple[str, str], object]:
-    """Return the values of the arguments (of an operator, by name) that ``dialect`` cannot say."""
-    return _IMPLIED.get(dialect.name, {})
+def implied(dialect: Dialect, operator: str) -> Mapping[str, object]:
+    """Return the values of the arguments of ``R.operator`` that ``dialect`` cannot say."""
+    return _IMPLIED.get((dialect.name, operator), _NOTHING)
 
 
 def lacks(dialect: Dialect, op: OpDef, attrs: object) -> str:
@@ -34,9 +37,9 @@ def lacks(dialect: Dialect, op: OpDef, attrs: object) -> str:
         return f"Relax has no operator for {op.name}"
     if dialect.release and _number(script.since) > _number(dialect.release):
         return f"dialect {dialect.name} has no operator R.{script.name}"
-    for (name, keyword), built_in in implied(dialect).items():
-        if name == script.name and getattr(attrs, keyword) != built_in:
-            return f"dialect {dialect.name} has R.{name} with {keyword}={built_in!r} only"
+    for keyword, built_in in implied(dialect, script.name).items():
+        if getattr(attrs, keyword) != built_in:
+            return f"dialect {dialect.name} has R.{script.name} with {keyword}={built_in!r} only"
     return ""
 
 

@@ -20,7 +20,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.core.errors.table import translating
-from relay2relax.core.words import Code, Identifier, code, comma, dotted, indented, quoted, word
+from relay2relax.core.words import Code, Identifier, code, comma, dotted, indented, joined, quoted, word
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.relax_ir.inference.infer import Inference, StructInfoError
@@ -76,6 +76,8 @@ from relay2relax.tir.script.printer import print_prim_func
 # Gives the name under which the reader finds a constant, or None where it is to be written out.
 NameConstant = Callable[[Constant], "Code | None"]
 _INDENT = indented(1)
+# What a line of most programs is joined of.
+_IS_OF, _IS, _R, _OPEN, _CLOSE = code(": "), code(" = "), code("R."), code("("), code(")")
 # The table of constants beside a script, and what TVM says where it is not printed.
 _METADATA = "relax.expr.Constant"
 _OMITTED = code("# Metadata omitted. Use show_meta=True in script() method to show it.")
@@ -259,7 +261,7 @@ class _FunctionPrinter:
         # Symbols and module that the function being written has to declare at its beginning.
         self.declared: list[tir.Var] = []
         self.calls_module = False
-        self.annotations: dict[StructInfo, Code] = {}
+        self.infos: dict[StructInfo, Code] = {}
 
     def lines_of(self, func: Function, name: Identifier) -> list[Code]:
         """Return the lines of ``func``."""
@@ -267,14 +269,14 @@ class _FunctionPrinter:
         return self.lines
 
     def line(self, text: Code) -> None:
-        self.lines.append(code("{}{}", indented(self.depth), text))
+        self.lines.append(indented(self.depth, text))
 
     # Names.
 
     def define(self, var: Var) -> Identifier:
         """Return a new name for ``var``."""
-        self.names[var] = self.supply.identifier(var.name)
-        return self.names[var]
+        name = self.names[var] = self.supply.identifier(var.name)
+        return name
 
     def symbol(self, var: tir.Var) -> Code:
         """Return the name of a symbolic dimension.
@@ -287,9 +289,10 @@ class _FunctionPrinter:
         return self.symbols[var]
 
     def info(self, info: StructInfo) -> Code:
-        if info not in self.annotations:
-            self.annotations[info] = info_text(info, self.symbol, meshes=self.meshes)
-        return self.annotations[info]
+        text = self.infos.get(info)
+        if text is None:
+            text = self.infos[info] = info_text(info, self.symbol, meshes=self.meshes)
+        return text
 
     # Statements; what is nested is yielded, to be written before going on.
 
@@ -320,7 +323,7 @@ class _FunctionPrinter:
             head.append(code("R.func_attr({})", attribute_text(func.attrs, self.symbol)))
         if self.calls_module:
             head.append(code("cls = Module"))
-        self.lines[start:start] = [code("{}{}", indented(self.depth), line) for line in head]
+        self.lines[start:start] = [indented(self.depth, line) for line in head]
         self.depth -= 1
         self.declared, self.calls_module = outer_declared, outer_calls
 
@@ -347,26 +350,30 @@ class _FunctionPrinter:
                 case MatchCast(var, value, info):
                     source, target = self.expr(value), self.info(info)
                     self.line(code("{} = R.match_cast({}, {})", self.define(var), source, target))
-                case Binding(var, If(condition, then, otherwise)):
-                    self.line(code("if {}:", self.condition(condition)))
-                    name = self.define(var)
-                    yield self.branch(then, name, var.info)
-                    self.line(code("else:"))
-                    yield self.branch(otherwise, name, var.info)
-                case Binding(var, Function() as local):
-                    yield self.function(local, self.define(var))
-                case Binding(Var("_", TupleStructInfo(())), (Call() | Tuple()) as value) if self.is_plain_effect(value):
-                    self.line(self.expr(value, TupleStructInfo()))  # As the reader names it.
                 case Binding(var, value):
-                    text = self.expr(value, var.info)
-                    self.line(code("{}{} = {}", self.define(var), self.annotation(var.info, value), text))
+                    match value:
+                        case If(condition, then, otherwise):
+                            self.line(code("if {}:", self.condition(condition)))
+                            name = self.define(var)
+                            yield self.branch(then, name, var.info)
+                            self.line(code("else:"))
+                            yield self.branch(otherwise, name, var.info)
+                        case Function():
+                            yield self.function(value, self.define(var))
+                        case _ if var.name == "_" and self.is_plain_effect(var, value):
+                            self.line(self.expr(value, TupleStructInfo()))  # As the reader names it.
+                        case _:
+                            text = self.expr(value, var.info)
+                            annotation = self.annotation(var.info, value)
+                            self.line(joined(self.define(var), annotation, _IS, text))
 
-    def is_plain_effect(self, value: Expr) -> bool:
+    def is_plain_effect(self, var: Var, value: Expr) -> bool:
         """Whether a call, or an empty tuple, may stand alone: a packed function's only where it
         says its result.
         """
         packed = isinstance(value, Call) and isinstance(value.op, ExternFunc)
-        return not packed or self.dialect.result is not None
+        may_stand_alone = var.info == TupleStructInfo(()) and isinstance(value, (Call, Tuple))
+        return may_stand_alone and (not packed or self.dialect.result is not None)
 
     def branch(self, seq: SeqExpr, name: Identifier, info: StructInfo) -> Steps:
         self.depth += 1
@@ -393,7 +400,7 @@ class _FunctionPrinter:
             return code(": {}", self.info(info))
         if isinstance(value, (CallTIR, CallDPSPacked)) or (is_weak(info) and self.follows(info, value)):
             return code("")
-        return code(": {}", self.info(info))
+        return joined(_IS_OF, self.info(info))
 
     def follows(self, info: StructInfo, value: Expr) -> bool:
         """Whether ``info`` is what is inferred of ``value``, rather than what somebody wanted to be
@@ -411,14 +418,10 @@ class _FunctionPrinter:
         be.
         """
         match expr:
-            case Var(name):
-                if expr not in self.names and expr.info == TupleStructInfo(()):
-                    return self.tuple(())
-                if expr not in self.names:
-                    raise Relay2RelaxError(
-                        f"the variable {name} is used where it is not defined", kind=translating.NOT_SAID
-                    )
-                return self.names[expr]
+            case Var():
+                return self.names.get(expr) or self.undefined(expr)
+            case Call(OpDef() as op, args, attrs):
+                return self.operator(op, args, attrs)
             case Constant(data):
                 if expr.sharding is not None:
                     return code("R.dist.const({}, {})", number_list(data), self.info(expr.info))
@@ -441,8 +444,6 @@ class _FunctionPrinter:
                 return self.tuple(fields)
             case TupleGetItem(value, index):
                 return code("{}[{}]", self.expr(value), index)
-            case Call(OpDef() as op, args, attrs):
-                return self.operator(op, args, attrs)
             case Call(ExternFunc(name), args):
                 return self.call_packed(name, args, info)
             case Call(GlobalVar() | Var() as callee, args):
@@ -459,6 +460,12 @@ class _FunctionPrinter:
         raise UnsupportedError(
             f"TVMScript cannot say {type(expr).__name__} as part of an expression", kind=translating.NOT_SAID
         )
+
+    def undefined(self, var: Var) -> Code:
+        """Return an empty tuple for a variable without a value, which nothing has to define."""
+        if var.info == TupleStructInfo(()):
+            return self.tuple(())
+        raise Relay2RelaxError(f"the variable {var.name} is used where it is not defined", kind=translating.NOT_SAID)
 
     def call_packed(self, name: str, args: Sequence[Expr], info: StructInfo | None) -> Code:
         """Return a call of a packed function, with what it returns where the dialect has one word
@@ -493,10 +500,10 @@ class _FunctionPrinter:
             if name in script.omit or name in script.positional or value is None or value == "":
                 continue
             keyword = script.rename.get(name, name)
-            if (script.name, keyword) in implied(self.dialect):
+            if keyword in implied(self.dialect, script.name):
                 continue
             texts.append(code("{}={}", word(keyword), attribute_text(value, self.symbol)))
-        return code("R.{}({})", dotted(script.name), comma(texts))
+        return joined(_R, dotted(script.name), _OPEN, comma(texts), _CLOSE)
 
     def scalar(self, value: object) -> Code:
         """Return a scalar argument of an operator.

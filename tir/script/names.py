@@ -21,8 +21,8 @@ def identifier(name: str) -> Identifier:
     Two names may become one; :class:`Scope` and NameSupply tell them apart. Names that begin with
     two underscores belong to Python, which reads them anew in the body of a class.
     """
-    text = _NOT_IDENTIFIER.sub("_", name)
-    if not text or text[0].isdigit() or text.startswith("__") or text == "_":
+    text = name if name.isascii() and name.isidentifier() else _NOT_IDENTIFIER.sub("_", name)
+    if not text.isidentifier() or text.startswith("__") or text == "_":
         text = "v" + text
     if keyword.iskeyword(text) or text in RESERVED:
         text += "_"

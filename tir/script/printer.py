@@ -76,7 +76,7 @@ class _Printer(ExpressionPrinter):
         self.loops: dict[Var, tuple[PrimExpr | None, PrimExpr]] = {}
 
     def line(self, text: Code) -> None:
-        self.lines.append(code("{}{}", indented(self.depth), text))
+        self.lines.append(indented(self.depth, text))
 
     def body(self, stmt: Stmt) -> None:
         """Write ``stmt`` one step deeper, in a scope of its own."""

@@ -32,8 +32,7 @@ class OperatorReader:
 
     def __init__(self, context: ReadContext, arguments: Arguments) -> None:
         self.source = context.source
-        # What the operators of older releases take for arguments that they do not have.
-        self.implied = {} if context.dialect.today else implied(context.dialect)
+        self.dialect = context.dialect
         self.arguments = arguments
         self.foreign = ForeignReader(arguments)
 
@@ -101,8 +100,10 @@ class OperatorReader:
                 )
             given[keyword] = value
         if form is not None and form.star is None:
+            # What the operators of older releases take for arguments that they do not have.
+            older = {} if self.dialect.today else implied(self.dialect, op.script.name)
             for param, default in zip(form.params, form.defaults, strict=True):
-                default = self.implied.get((op.script.name, param), default)
+                default = older.get(param, default)
                 if default is not REQUIRED:
                     given.setdefault(param, default)
         return given
