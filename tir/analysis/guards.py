@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from relay2relax.tir.analysis.reshape import size as size_of
+from relay2relax.tir.arith.numbers import is_inside_by_numbers, narrowed
 from relay2relax.tir.arith.overflow import may_wrap
 from relay2relax.tir.arith.simplify import Limit, follows
 from relay2relax.tir.ir.expr import (
@@ -67,7 +69,7 @@ class Known:
         """Return what holds where ``condition`` does, or does not."""
         parts = conjuncts(condition) if holds else [Not(condition)]
         facts = (*self.facts, *(part for part in parts if not may_wrap(part, self.bounds)))
-        return replace(self, facts=facts[-_MOST_FACTS:])
+        return replace(self, bounds=reduce(narrowed, parts, self.bounds), facts=facts[-_MOST_FACTS:])
 
     def after(self, stored: frozenset[Buffer]) -> Known:
         """Return what still holds when something was stored to buffers."""
@@ -96,7 +98,7 @@ class Guards:
         match expr:
             case BufferLoad(buffer, indices):
                 places = self.places(buffer, [self.value(index, known) for index in indices], known)
-                load = replace(expr, indices=places)
+                load = expr if places == indices else replace(expr, indices=places)
                 filled = has_elements(buffer) if _new(places, indices) else None
                 return load if filled is None else _choice(filled, load, const(0, buffer.dtype))
             case Select(condition, then, otherwise):
@@ -176,6 +178,8 @@ def is_inside(index: PrimExpr, extent: PrimExpr, known: Known) -> bool:
         case IntImm(place), IntImm(count):
             return 0 <= place < count
         case Call(name, (_, limit, *_)), _ if name == GUARD and limit == extent:
+            return True
+        case _ if is_inside_by_numbers(index, extent, known.bounds):
             return True
         case Var(), _ if index in known.bounds:
             low, high = known.bounds[index]

@@ -18,6 +18,7 @@ from relay2relax.tir.analysis.reach import Ends, Reach
 from relay2relax.tir.arith.algebra import Algebra, Limit
 from relay2relax.tir.arith.evaluate import is_computed
 from relay2relax.tir.arith.linear import Claim, Search
+from relay2relax.tir.arith.numbers import is_inside_by_numbers
 from relay2relax.tir.arith.simplify import constant_difference, prove, simplify
 from relay2relax.tir.ir.expr import (
     Binary,
@@ -186,7 +187,7 @@ class _Relations:
         high = Reach(self.fixed, self.domains, self.bounds).of(last)[1]
         self.domains[var] = (IntImm(0, var.dtype), high)
         self.bounds[var] = (0, last)
-        if self.is_of_data(last):
+        if not isinstance(last, IntImm) and self.is_of_data(last):
             self.uncertain.add(var)
             self.bounds[var] = (0, None)
         self.counts.append(extent)
@@ -211,10 +212,15 @@ class _Relations:
 
     def place(self, expr: PrimExpr) -> PrimExpr:
         """Return ``expr`` over loops, extents and scalars."""
-        return substitute(expr, self.values) if self.values else expr
+        if isinstance(expr, Var):
+            return self.values.get(expr, expr)
+        return expr if isinstance(expr, IntImm) else substitute(expr, self.values)
 
     def expr(self, expr: PrimExpr) -> None:
         """Look at an expression and those within it, each where its condition holds."""
+        parts = children(expr)
+        if not parts:
+            return
         match expr:
             case Select(condition, a, b) | Call("if_then_else", (condition, a, b)):
                 self.expr(condition)
@@ -237,7 +243,7 @@ class _Relations:
                     self.access(buffer, dimension, index)
             case Binary(op, _, b) if op in _DIVISIONS and dt.is_int(b.dtype):
                 self.divisor(self.place(b))
-        for part in children(expr):
+        for part in parts:
             self.expr(part)
 
     # Relations.
@@ -245,7 +251,7 @@ class _Relations:
     def declared(self, buffer: Buffer) -> None:
         """See that no extent of ``buffer`` is negative."""
         for dimension, extent in enumerate(buffer.shape):
-            if not isinstance(extent, Var):
+            if not isinstance(extent, Var) and not (isinstance(extent, IntImm) and extent.value >= 0):
                 self.need(binary(">=", extent, 0), buffer.name, dimension, binary("-", extent, 1), always=True)
 
     def divisor(self, expr: PrimExpr) -> None:
@@ -256,6 +262,8 @@ class _Relations:
     def access(self, buffer: Buffer, dimension: int, index: PrimExpr) -> None:
         """See that ``index`` lies within the dimension."""
         extent, place = self.place(buffer.shape[dimension]), self.place(index)
+        if is_inside_by_numbers(place, extent, self.bounds):
+            return
         key = (place, extent, tuple(self.claims), tuple(self.counts), self.perhaps > 0)
         if key in self.seen:
             return

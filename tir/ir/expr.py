@@ -558,6 +558,8 @@ def _fold(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     """Fold what TVM's reader folds, so that a program comes back from there as it was."""
     if a.dtype not in ("int32", "int64", "bool"):
         return _fold_number(op, a, b)
+    if not isinstance(a, IntImm) and not isinstance(b, IntImm):
+        return None
     match op, a, b:
         case (("//" | "%"), IntImm(x), IntImm(y)) if y != 0:
             return IntImm(x // y if op == "//" else x % y, a.dtype)
