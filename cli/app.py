@@ -69,12 +69,21 @@ def convert(
     dims: DimsOption = None,
     allow_missing: AllowMissing = False,
     force: Force = False,
+    check: Annotated[
+        Optional[bool],
+        typer.Option(
+            "--check/--no-check",
+            help="Read what was written anew and compare it with Relay [default: on backends where that takes a few "
+            "seconds].",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate MODEL to Relax, as a script for today's TVM.
 
     Writes the script, params as safetensors, the graph as JSON, and a summary, all of them or none.
-    The files are called as MODEL is; of a file called `model`, as its folder.
+    The files are called as MODEL is; of a file called `model`, as its folder. The exit code is 1
+    where the check finds a difference; the files stay, and the summary says so.
     """
     from relay2relax.cli import convert as command
 
@@ -88,6 +97,7 @@ def convert(
         dims or [],
         allow_missing,
         force,
+        check,
         as_json,
     )
 
@@ -136,12 +146,25 @@ def export(
 @limited
 @verified
 def compare(
-    model: Model,
+    model: Annotated[
+        Path,
+        typer.Argument(metavar="MODEL", help="A Relay module; or a folder that `convert` wrote, or the script in it."),
+    ],
+    script: Annotated[
+        Optional[Path],
+        typer.Argument(
+            metavar="[SCRIPT]", help="A TVMScript of Relax to compare it with, ours or TVM's.", show_default=False
+        ),
+    ] = None,
+    of: Annotated[
+        Optional[Path],
+        typer.Option("--model", help="The Relay module that a converted folder was made of, where it has moved."),
+    ] = None,
     params: Params = None,
     inputs: Inputs = None,
     backend: Annotated[
         Optional[list[Backend]],
-        typer.Option("--backend", "-b", help="Backends to run on (repeatable) [default: numpy, c]."),
+        typer.Option("--backend", "-b", help="Backends to run on (repeatable) [default: numpy, c; of scripts, all]."),
     ] = None,
     seed: Seed = 0,
     dims: DimsOption = None,
@@ -156,15 +179,19 @@ def compare(
     atol: Annotated[Optional[float], typer.Option("--atol", min=0, help="Allow this much as well.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run MODEL as Relay and as both translations.
+    """Run MODEL as Relay and as both translations, or as SCRIPT.
 
-    The exit code is 1 where an output disagrees.
+    Of a folder that `convert` wrote, script and weights are read anew and compared with the model
+    they were made of. The exit code is 1 where an output disagrees.
     """
     from relay2relax.cli import compare as command
 
-    chosen = [one.value for one in backend] if backend else ["numpy", "c"]
+    if script is not None and of is not None:
+        raise typer.BadParameter("the model is named twice", param_hint="--model")
     tolerance = command.tolerance(rtol, atol)
-    command.run(model, params, inputs, chosen, seed, dims or [], allow_missing, per_node, expected, tolerance, as_json)
+    chosen = tuple(one.value for one in backend or ())
+    how = command.How(chosen, seed, tuple(dims or ()), allow_missing, per_node, tolerance)
+    command.run(model, script, of, params, inputs, expected, how, as_json)
 
 
 @app.command()

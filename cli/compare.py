@@ -1,38 +1,119 @@
-"""``relay2relax compare``: Relay against both translations of it, output by output."""
+"""``relay2relax compare``: Relay against both translations of it, or against a script, output by
+output.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from relay2relax import translator
+from relay2relax import relay_ir, translator
 from relay2relax.cli import files, screen
+from relay2relax.cli.converted import folder
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import files as kinds
 from relay2relax.core.tolerance import Tolerance
 
 
+@dataclass(frozen=True, slots=True)
+class How:
+    """How a comparison is made: ``backends`` none for those that a comparison takes by itself."""
+
+    backends: tuple[str, ...]
+    seed: int
+    dims: tuple[str, ...]
+    allow_missing: bool
+    per_node: bool
+    tolerance: Tolerance | None
+
+
 def run(
-    model: Path, params: Path | None, inputs: Path | None, backends: list[str], seed: int, dims: list[str],
-    allow_missing: bool, per_node: bool, expected: Path | None, tolerance: Tolerance | None, as_json: bool,
-) -> None:  # fmt: skip
-    """Print the table; exit 1 where an output disagrees."""
-    with screen.progress(f"reading {model.name}"):
-        module = files.load_model(model)
-        values = files.load_params(params, module, allow_missing).values
-        given = files.load_arrays(inputs)
-        recorded = files.load_arrays(expected) if expected is not None else None
-    with screen.progress("running Relay and both translations"):
-        report = translator.compare(
-            module, params=values, inputs=given, seed=seed, backends=tuple(backends), per_node=per_node,
-            dims=files.parse_dims(dims), expected=recorded, tolerance=tolerance,
-        )  # fmt: skip
+    path: Path,
+    script: Path | None,
+    model: Path | None,
+    params: Path | None,
+    inputs: Path | None,
+    expected: Path | None,
+    how: How,
+    as_json: bool,
+) -> None:
+    """Print the table; exit 1 where an output disagrees.
+
+    ``path`` is a model, or what ``convert`` wrote of one: a folder, or the script in it. Without a
+    script both translations of the model are compared.
+    """
+    given = files.load_arrays(inputs)
+    recorded = files.load_arrays(expected) if expected is not None else None
+    if script is not None or model is not None or path.is_dir() or path.suffix == ".py":
+        found = folder.find(script or path)
+        report = _of_script(found, path if script else model, params, given, recorded, how)
+    else:
+        with screen.progress(f"reading {path.name}"):
+            module = files.load_model(path)
+            values = files.load_params(params, module, how.allow_missing).values
+        with screen.progress("running Relay and both translations"):
+            report = translator.compare(
+                module, params=values, inputs=given, seed=how.seed, backends=how.backends or ("numpy", "c"),
+                per_node=how.per_node, dims=files.parse_dims(list(how.dims)), expected=recorded,
+                tolerance=how.tolerance,
+            )  # fmt: skip
     if as_json:
         screen.print_json(report.to_json())
     else:
         print(screen.report_table(report))
-        for line in report.notes:
+        for line in (*map(str, report.left_out), *report.notes):
             print(line)
     if not report.agrees:
         sys.exit(1)
+
+
+def _of_script(
+    found: folder.Converted,
+    model: Path | None,
+    params: Path | None,
+    inputs: Mapping[str, Array],
+    expected: Mapping[str, Array] | None,
+    how: How,
+) -> translator.Report:
+    """Return the comparison of a script with its model, ``model`` or the one it was made of."""
+    if how.per_node or how.dims:
+        raise Relay2RelaxError(
+            "--per-node and --dims change what is translated, and a script is translated already: compare the model",
+            kind=kinds.OPTION,
+        )
+    source = model or found.model()
+    with screen.progress(f"reading {found.script.name}"):
+        module = files.load_model(source)
+        script = found.load()
+        own = params or found.params()
+        script, values = _weights(script, module, own, how.allow_missing)
+        values = translator.values_for_relay(script, module, {**values, **inputs})
+    with screen.progress("running Relay and the script"):
+        report = translator.compare_script(
+            module, script, params=values, seed=how.seed, backends=how.backends or None,
+            expected=expected, tolerance=how.tolerance,
+        )  # fmt: skip
+    said = [f"{found.script.name} is compared with {source}"]
+    if own is None and script.weights:
+        said.append("the weights beside the script are taken for the model's: --params compares with those it had")
+    return replace(report, notes=(*said, *found.changes(source), *report.notes))
+
+
+def _weights(
+    script: translator.Script, module: relay_ir.IRModule, params: Path | None, allow_missing: bool
+) -> tuple[translator.Script, Mapping[str, Array]]:
+    """Return the script and values for Relay: the params are by Relay's names, or else the
+    script's.
+    """
+    if params is None:
+        return script, {}
+    arrays = files.load_weights(params)
+    if any(param.name in arrays for param in module["main"].params):
+        return script, files.load_params(params, module, allow_missing).values
+    return replace(script, weights=script.weights_of(arrays)), {}
 
 
 def tolerance(rtol: float | None, atol: float | None) -> Tolerance | None:

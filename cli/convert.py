@@ -13,8 +13,9 @@ from pathlib import Path
 
 from relay2relax import backends, graph, relax_ir, relay_ir, translator
 from relay2relax.cli import files, screen
+from relay2relax.cli.converted import check as checking
 from relay2relax.core.dtype import Array
-from relay2relax.core.output import Content
+from relay2relax.core.output import Content, OutputFolder
 from relay2relax.core.source import visible
 from relay2relax.core.weight_files import safetensors_parts
 
@@ -32,6 +33,7 @@ def run(
     dims: list[str],
     allow_missing: bool,
     force: bool,
+    check: bool | None,
     as_json: bool,
 ) -> None:
     """Write ``<name>.py``, ``<name>.safetensors``, ``<name>.graph.json`` and
@@ -40,6 +42,8 @@ def run(
     Params that are not bound are parameters of ``main`` behind its inputs, and the arrays of the
     ``.safetensors`` file have the parameters' names in the script. With a schedule they are what
     ``main_transform_params`` makes of the params.
+
+    With ``check`` the files are read anew and compared with Relay; with None where that is quick.
     """
     start = time.perf_counter()
     stem = files.model_stem(model)
@@ -58,30 +62,55 @@ def run(
         )
         relax_ir.check_well_formed(relax)
         found, _ = graph.from_relay(module, bound)
-    with screen.progress("writing"):
+    with screen.progress("preparing files"):
         main = relax["main"]
         assert isinstance(main, relax_ir.Function)
-        beside = _Weights({} if bind_params else values)
-        if beside.arrays and schedule:
-            beside = _transformed(relax, main, module, values)
+        beside = _beside(relax, main, module, {} if bind_params else values, schedule)
         contents = _contents(stem, relax, main, graph.to_json(found), beside)
         summary = {
             "model": model.name,
             "via": via,
-            "params_bound": bool(values) and bind_params,
-            "warnings": list(given.warnings),
+            **_source(params, folder.path, given, bind_params),
             "schedule": schedule,
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),
             **_described(relax, main, beside),
             "files": [*sorted(contents), _names(stem)[-1]],
             "seconds": round(time.perf_counter() - start, 3),
         }
-        contents[_names(stem)[-1]] = (json.dumps(summary, indent=2) + "\n").encode()
-        written = folder.write(contents)
+    whole, checked, written = _delivered(folder, stem, contents, summary, module, values, check)
     if as_json:
-        screen.print_json(summary)
+        screen.print_json(whole)
     else:
-        _show(summary, relax, beside, written)
+        _show(whole, relax, beside, written, checked)
+    checked.end(_names(stem)[0])
+
+
+def _delivered(
+    folder: OutputFolder,
+    stem: str,
+    contents: Mapping[str, Content],
+    summary: Mapping[str, object],
+    module: relay_ir.IRModule,
+    values: Mapping[str, Array],
+    check: bool | None,
+) -> tuple[Mapping[str, object], checking.Check, Sequence[Path]]:
+    """Write all files, check them, and write what the check found into the summary.
+
+    Return that, the check and the paths.
+    """
+    script, *_, last = _names(stem)
+    with screen.progress("writing"):
+        pending = _text({**summary, "check": checking.NOT_DONE.to_json()})
+        written = folder.write({**contents, last: pending})
+    with screen.progress("checking what was written"):
+        found = checking.check(folder.path / script, module, values, check)
+        whole = {**summary, "check": found.to_json()}
+        folder.write({last: _text(whole)}, stay=tuple(contents))
+    return whole, found, written
+
+
+def _text(summary: Mapping[str, object]) -> bytes:
+    return (json.dumps(summary, indent=2) + "\n").encode()
 
 
 def _names(stem: str) -> tuple[str, str, str, str]:
@@ -103,6 +132,15 @@ def _contents(
     return contents
 
 
+def _source(params: Path | None, folder: Path, given: files.Params, bound: bool) -> dict[str, object]:
+    """Return what the summary says of the params, whose file is named as ``folder`` sees it."""
+    return {
+        "params": None if params is None else files.seen_from(params, folder),
+        "params_bound": bool(given.values) and bound,
+        "warnings": list(given.warnings),
+    }
+
+
 def _described(relax: relax_ir.IRModule, main: relax_ir.Function, beside: _Weights) -> dict[str, object]:
     """Return what the summary says of the Relax module."""
     names = relax_ir.script_names(main)
@@ -118,7 +156,13 @@ def _described(relax: relax_ir.IRModule, main: relax_ir.Function, beside: _Weigh
     }
 
 
-def _show(summary: Mapping[str, object], relax: relax_ir.IRModule, beside: _Weights, written: Sequence[Path]) -> None:
+def _show(
+    summary: Mapping[str, object],
+    relax: relax_ir.IRModule,
+    beside: _Weights,
+    written: Sequence[Path],
+    checked: checking.Check,
+) -> None:
     """Print the summary for a person."""
     counts = f"Relay calls: {summary['relay_calls']}, functions of the Relax module: {summary['functions']}"
     print(f"{visible(str(summary['model']))}: {counts}, via {summary['via']}")
@@ -132,6 +176,8 @@ def _show(summary: Mapping[str, object], relax: relax_ir.IRModule, beside: _Weig
         print(visible(str(one)))
     for path in written:
         print(f"wrote {visible(str(path))}")
+    for line in checked.lines():
+        print(visible(line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +203,18 @@ class _Weights:
         return safetensors_parts(stored, renamed)
 
 
-def _transformed(
-    relax: relax_ir.IRModule, main: relax_ir.Function, module: relay_ir.IRModule, values: Mapping[str, Array]
+def _beside(
+    relax: relax_ir.IRModule,
+    main: relax_ir.Function,
+    module: relay_ir.IRModule,
+    values: Mapping[str, Array],
+    schedule: str | None,
 ) -> _Weights:
-    """Return what the scheduled ``main`` takes in the place of ``values``: some as they are, the
+    """Return what ``main`` takes in the place of ``values``: with a schedule some as they are, the
     others packed.
     """
+    if not values or schedule is None:
+        return _Weights(values)
     inputs = {param.name for param in main.params[: main.num_input]}
     packed = [p.name for p in module["main"].params if p.name in values and p.name not in inputs]
     arrays = {name: value for name, value in values.items() if name in inputs}

@@ -107,10 +107,15 @@ def output_folder(
     if out is None:
         whole = model_stem(model) if model.stem == "model" else model.stem
         out = Path(f"{_NO_NAME.sub('_', whole)}_{_FOLDERS[command]}")
-    with reported(out):
-        name = os.path.relpath(os.path.realpath(model), os.path.realpath(out))
+    name = seen_from(model, out)
     sha256 = file_digest(model) if model.is_file() else ""
     return OutputFolder(out, Origin(command, name, sha256), _given(model, *others), force)
+
+
+def seen_from(path: Path, folder: Path) -> str:
+    """Return how ``path`` is called in a file of ``folder``: relative to it, links followed."""
+    with reported(folder):
+        return os.path.relpath(os.path.realpath(path), os.path.realpath(folder))
 
 
 def output_file(path: Path, *, reads: Iterable[Path | None], force: bool) -> OutputFile:

@@ -14,7 +14,8 @@ __getattr__, __dir__, _ = lazy_loader.attach(
     submod_attrs={
         "arguments": ["Argument", "Drawn", "drawn_values", "flatten", "make_arguments"],
         "as_tensorir": ["AsTensorIR", "calls_as_tensorir"],
-        "comparison": ["available_backends", "compare"],
+        "comparison": ["Trial", "available_backends", "compare"],
+        "delivered": ["Script", "compare_script", "script_report", "values_for_relay", "within"],
         "pipeline": ["Dims", "Via", "lower_to_tir", "translate", "via_graph"],
         "report": ["Report"],
     },
@@ -23,7 +24,8 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 if TYPE_CHECKING:
     from relay2relax.translator.arguments import Argument, Drawn, drawn_values, flatten, make_arguments
     from relay2relax.translator.as_tensorir import AsTensorIR, calls_as_tensorir
-    from relay2relax.translator.comparison import available_backends, compare
+    from relay2relax.translator.comparison import Trial, available_backends, compare
+    from relay2relax.translator.delivered import Script, compare_script, script_report, values_for_relay, within
     from relay2relax.translator.pipeline import Dims, Via, lower_to_tir, translate, via_graph
     from relay2relax.translator.report import Report
 
@@ -33,14 +35,20 @@ __all__ = [
     "Dims",
     "Drawn",
     "Report",
+    "Script",
+    "Trial",
     "Via",
     "available_backends",
     "calls_as_tensorir",
     "compare",
+    "compare_script",
     "drawn_values",
     "flatten",
     "lower_to_tir",
     "make_arguments",
+    "script_report",
     "translate",
+    "values_for_relay",
     "via_graph",
+    "within",
 ]

@@ -13,7 +13,7 @@ from relay2relax import backends as running
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import CompilerError
 from relay2relax.core.tolerance import Tolerance
-from relay2relax.core.tvm_installation import tvm_available
+from relay2relax.core.tvm_installation import require_tvm, tvm_available
 from relay2relax.relay_ir import IRModule
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.translator.arguments import Argument, Drawn, drawn_values, flatten, make_arguments
@@ -37,13 +37,22 @@ def available_backends() -> tuple[str, ...]:
 
 
 def _has_compiler() -> bool:
-    from relay2relax.backends.c.toolchain import find_compiler
-
     try:
-        find_compiler()
+        require_backend("c")
     except CompilerError:
         return False
     return True
+
+
+def require_backend(name: str) -> None:
+    """Raise CompilerError or TvmError where what the backend ``name`` needs is not there."""
+    from relay2relax.backends.c.toolchain import find_compiler
+
+    match name:
+        case "c":
+            find_compiler()
+        case "tvm":
+            require_tvm()
 
 
 def compare(
@@ -103,9 +112,9 @@ class Trial:
         cls,
         mod: IRModule,
         given: Mapping[str, Array],
-        seed: int,
-        expected: Mapping[str, Array] | Sequence[Array] | None,
-        tolerance: Tolerance | None,
+        seed: int = 0,
+        expected: Mapping[str, Array] | Sequence[Array] | None = None,
+        tolerance: Tolerance | None = None,
     ) -> Trial:
         """Return the trial of ``mod``, which has been run on numpy.
 

@@ -8,7 +8,7 @@ that was not written here (``marks.py``, ``manifest.py``).
 from relay2relax.core.output.content import Content, file_digest, reported
 from relay2relax.core.output.file import OutputFile
 from relay2relax.core.output.folder import OutputFolder
-from relay2relax.core.output.manifest import MANIFEST, Origin
+from relay2relax.core.output.manifest import MANIFEST, Origin, read_manifest
 from relay2relax.core.output.marks import is_marked, marked
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "file_digest",
     "is_marked",
     "marked",
+    "read_manifest",
     "reported",
 ]

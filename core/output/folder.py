@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -68,11 +68,11 @@ class OutputFolder:
             elif os.path.lexists(folder):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(self.path))
 
-    def write(self, contents: Mapping[str, Content]) -> tuple[Path, ...]:
+    def write(self, contents: Mapping[str, Content], stay: Collection[str] = ()) -> tuple[Path, ...]:
         """Write the files, by their names, and return their paths.
 
-        Raises FileError where one of them must not be written over, or writing fails: the folder is
-        then as it was.
+        ``stay`` names files that were written before and stay as they are. Raises FileError where
+        a file must not be written over, or writing fails: the folder is then as it was.
         """
         self.check(contents)
         with reported(self.path):
@@ -89,14 +89,17 @@ class OutputFolder:
                         committed(folder.parent)
                         return tuple(self.path / name for name in contents)
             with claimed(folder / journal.NAME, make_folder, partial(journal.undo, folder)):
-                self._exchange(folder, contents, written)
+                self._exchange(folder, contents, written, stay)
         return tuple(self.path / name for name in contents)
 
-    def _exchange(self, folder: Path, contents: Mapping[str, Content], written: Mapping[str, Written]) -> None:
+    def _exchange(
+        self, folder: Path, contents: Mapping[str, Content], written: Mapping[str, Written], stay: Collection[str]
+    ) -> None:
         """Exchange the files of a folder that this process has claimed."""
         refuse(self._problems(folder, contents, whole=True))
         listed = read_manifest(folder) or {}
-        gone = [name for name in listed if name not in contents and self._is_stale(folder, name, listed[name])]
+        older = [name for name in listed if name not in contents and name not in stay]
+        gone = [name for name in older if self._is_stale(folder, name, listed[name])]
         kept = {name: one for name, one in listed.items() if name not in gone and _is_in(folder, name)}
         text = manifest_text({**kept, **written})
         whole = {**contents, MANIFEST: text}

@@ -91,9 +91,13 @@ def test_many_params_in_the_script_are_spoken_of(
     from relay2relax.cli import convert
 
     monkeypatch.setattr(convert, "_MANY_BYTES", 59)
-    convert.run(model, params, tmp_path, "graph", True, None, [], allow_missing=False, force=False, as_json=False)
+    convert.run(
+        model, params, tmp_path, "graph", True, None, [], allow_missing=False, force=False, check=None, as_json=False
+    )
     assert "without it they are in linear.safetensors" in capsys.readouterr().err
-    convert.run(model, params, tmp_path, "graph", False, None, [], allow_missing=False, force=False, as_json=False)
+    convert.run(
+        model, params, tmp_path, "graph", False, None, [], allow_missing=False, force=False, check=None, as_json=False
+    )
     assert capsys.readouterr().err == ""
 
 

@@ -1,0 +1,1 @@
+"""What ``convert`` wrote, read anew: finding it (``folder.py``), and checking it (``check.py``)."""

@@ -1,0 +1,92 @@
+"""The check of ``convert``: what was written is read anew, and compared with Relay."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from relay2relax import relay_ir, translator
+from relay2relax.cli.converted import folder
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import Relay2RelaxError
+
+# What a check may take by estimate, in seconds: unasked, and where it is asked for.
+_UNASKED, _ASKED = 4.0, 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check found: ``report``, or ``why`` there is none."""
+
+    report: translator.Report | None
+    why: str = ""
+    seconds: float = 0.0
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether all that was compared agrees; None where nothing was."""
+        return self.report.agrees if self.report is not None and self.report.rows else None
+
+    def to_json(self) -> dict[str, object]:
+        """Return what the summary says of the check."""
+        head: dict[str, object] = {"agrees": self.agrees, "why_not": self.why, "seconds": round(self.seconds, 3)}
+        return head if self.report is None else {**self.report.to_json(), **head}
+
+    def end(self, script: str) -> None:
+        """End the command with exit code 1 where ``script`` differs."""
+        if self.agrees is False:
+            print(f"error: {script} does not compute what Relay computes; the files are kept", file=sys.stderr)
+            sys.exit(1)
+
+    def lines(self) -> Iterator[str]:
+        """Yield what the screen says of it."""
+        if self.report is None:
+            yield f"not checked: {self.why}"
+            return
+        for (program, backend), group in groupby(self.report.rows, key=lambda row: (row.program, row.backend)):
+            rows = list(group)
+            wrong = [row for row in rows if not row.difference.agrees]
+            for row in wrong:
+                yield f"check: {program} on {backend}: output {row.output} DIFFERS: {row.difference.reason}"
+            if not wrong:
+                worst = max((row.difference for row in rows), key=lambda one: one.of_scale)
+                off = f", off by at most {worst.of_scale:.2g} of the largest value" if worst.max_abs else ""
+                yield f"check: {program} on {backend}: {worst.verdict}{off}"
+        if self.report.left_out:
+            left = ", ".join(f"{one.backend} ({one.why})" for one in self.report.left_out)
+            yield f"not checked on {left}{self.why and f': {self.why}'}"
+        if self.report.drawn is not None and self.report.rows:
+            yield str(self.report.drawn)
+
+
+NOT_DONE = Check(None, "the check has not ended")
+
+
+def check(script: Path, module: relay_ir.IRModule, params: Mapping[str, Array], asked: bool | None) -> Check:
+    """Return how what ``convert`` wrote at ``script`` compares with the ``module`` that it was made
+    of, with its ``params``.
+
+    Unless it is ``asked`` for, backends are left out on which it would take more than a few
+    seconds, as is apache-tvm, which a hostile model could make crash; and a Relay module that
+    cannot be run is no error.
+    """
+    if asked is False:
+        return Check(None, "--no-check asks for none")
+    start = time.perf_counter()
+    written = folder.find(script).load()
+    backends, left_out = translator.within(written, _ASKED if asked else _UNASKED, guarded=not asked)
+    hint = "--check does it" if left_out and not asked else ""
+    if not backends:
+        return Check(translator.Report((), left_out=tuple(left_out)), hint, time.perf_counter() - start)
+    try:
+        trial = translator.Trial.of(module, translator.values_for_relay(written, module, params))
+    except Relay2RelaxError as error:
+        if asked:
+            raise
+        return Check(None, f"Relay itself cannot be run: {error.diagnostics[0].title}")
+    report = translator.script_report(trial, written, backends, left_out)
+    return Check(report, hint, time.perf_counter() - start)

@@ -1,0 +1,254 @@
+"""What ``convert`` wrote is read anew and compared: by ``convert`` itself, and by ``compare``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from golden_folder import golden_root
+
+from relay2relax import relax_ir, relay_ir
+from relay2relax.cli import compare, convert
+from relay2relax.cli.converted import check as checking
+from relay2relax.core.errors import FileError, Relay2RelaxError
+
+MODULE = """#[version = "0.0.5"]
+def @main(%w.0: Tensor[(3, 4), float32], %data: Tensor[(?, 4), float32], %b: Tensor[(3), float32]) {
+  %0 = nn.dense(%data, %w.0, units=3);
+  %1 = nn.bias_add(%0, %b, axis=-1);
+  nn.relu(%1)
+}
+"""
+WEIGHTS = {"w.0": np.arange(12, dtype=np.float32).reshape(3, 4), "b": np.array([1, -100, 0], np.float32)}
+NUMPY = compare.How(("numpy",), 0, (), False, False, None)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "linear.relay").write_text(MODULE)
+    (tmp_path / "linear.params").write_bytes(relay_ir.save_params(WEIGHTS))
+    return tmp_path
+
+
+def converted(
+    folder: Path, check: bool | None = None, schedule: str | None = None, params: bool = True, bind: bool = False
+) -> dict[str, Any]:
+    given = folder / "linear.params" if params else None
+    model, out = folder / "linear.relay", folder / "out"
+    convert.run(
+        model, given, out, "graph", bind, schedule, [],
+        allow_missing=False, force=True, check=check, as_json=False,
+    )  # fmt: skip
+    found: dict[str, Any] = json.loads((out / "linear.summary.json").read_text())["check"]
+    return found
+
+
+def compared(
+    capsys: pytest.CaptureFixture[str], path: Path, script: Path | None = None, how: compare.How = NUMPY, **named: Path
+) -> dict[str, Any]:
+    capsys.readouterr()
+    files: dict[str, Any] = dict.fromkeys(("model", "params", "inputs", "expected")) | named
+    compare.run(path, script, **files, how=how, as_json=True)
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def backends(check: dict[str, Any], program: str = "linear.py") -> list[str]:
+    return [row["backend"] for row in check["rows"] if row["program"] == program]
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("schedule", [None, "cpu"])
+@pytest.mark.parametrize("bind", [False, True])
+def test_a_check_runs_what_was_written(
+    folder: Path, schedule: str | None, bind: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check = converted(folder, schedule=schedule, bind=bind)
+    assert check["agrees"] is True
+    # What a model makes apache-tvm do is bounded by nothing, so that is asked for.
+    assert backends(check) == ["numpy", "c"]
+    assert backends(check, "linear.graph.json") == ["numpy"]
+    assert check["drawn"]["values"] == [{"name": "data", "shape": [3, 4], "dtype": "float32", "open": [0]}]
+    said = capsys.readouterr().out
+    assert "check: linear.py on c: " in said
+    assert said.rstrip().endswith("drawn from seed 0: data (?=3, 4)")
+
+
+@pytest.mark.tvm
+@pytest.mark.parametrize("schedule", [None, "cpu"])
+def test_a_check_that_is_asked_for_leaves_nothing_out(folder: Path, schedule: str | None) -> None:
+    check = converted(folder, check=True, schedule=schedule)
+    assert check["agrees"] is True
+    assert check["left_out"] == []
+    assert "tvm" in backends(check)
+
+
+def test_no_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    check = converted(folder, check=False)
+    assert check["agrees"] is None
+    assert "rows" not in check
+    assert "not checked: --no-check asks for none" in capsys.readouterr().out
+
+
+def test_what_takes_long_is_left_out_and_said(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "_UNASKED", 0.2)
+    check = converted(folder)
+    assert backends(check) == ["numpy"]
+    assert "c (it takes about 1 s)" in capsys.readouterr().out
+    monkeypatch.setattr(checking, "_UNASKED", 0.0)
+    check = converted(folder)
+    assert (check["agrees"], check["rows"]) == (None, [])
+    assert capsys.readouterr().out.rstrip().endswith(": --check does it")
+
+
+def test_a_script_that_differs_is_kept_and_marked(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(module: relax_ir.IRModule) -> str:
+        return str(relax_ir.print_module(module)).replace("R.nn.relu(", "R.nn.silu(")
+
+    monkeypatch.setattr(relax_ir, "script_file", wrong)
+    with pytest.raises(SystemExit) as end:
+        converted(folder)
+    assert end.value.code == 1
+    summary = json.loads((folder / "out" / "linear.summary.json").read_text())
+    assert summary["check"]["agrees"] is False
+    assert {path.name for path in (folder / "out").iterdir()} == {*summary["files"], ".relay2relax.json"}
+    shown = capsys.readouterr()
+    assert "check: linear.py on numpy: output 0 DIFFERS: beyond" in shown.out
+    assert "linear.py does not compute what Relay computes; the files are kept" in shown.err
+
+
+def test_a_model_that_does_not_run_is_converted_unchecked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # An open extent is drawn as 3, and has to be 5 here.
+    text = """#[version = "0.0.5"]
+    def @main(%x: Tensor[(?), float32], %y: Tensor[(5), float32]) { add(%x, %y) }"""
+    (folder / "linear.relay").write_text(text)
+    check = converted(folder, params=False)
+    assert check["agrees"] is None
+    assert "not checked: Relay itself cannot be run: " in capsys.readouterr().out
+    with pytest.raises(Relay2RelaxError):
+        converted(folder, check=True, params=False)
+
+
+@pytest.mark.parametrize("schedule", [None, "cpu"])
+def test_a_folder_is_compared_with_its_model(
+    folder: Path, schedule: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    converted(folder, check=False, schedule=schedule)
+    report = compared(capsys, folder / "out")
+    assert report["agrees"] is True
+    assert [row["program"] for row in report["rows"]] == ["linear.py", "linear.graph.json"]
+    assert [one["name"] for one in report["drawn"]["values"]] == ["data"]
+    assert compared(capsys, folder / "out" / "linear.py")["agrees"] is True
+    (folder / "linear.relay").rename(folder / "elsewhere.relay")
+    with pytest.raises(FileError, match=r"linear\.relay' is neither where it was nor beside it"):
+        compared(capsys, folder / "out")
+    assert compared(capsys, folder / "out", model=folder / "elsewhere.relay")["agrees"] is True
+
+
+def test_files_of_a_folder_that_changed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    converted(folder, check=False)
+    script = folder / "out" / "linear.py"
+    script.write_text(script.read_text().replace("R.nn.relu(", "R.nn.silu("))
+    with pytest.raises(SystemExit) as end:
+        compared(capsys, folder / "out")
+    assert end.value.code == 1
+    report = json.loads(capsys.readouterr().out)
+    assert "linear.py was changed since it was written" in report["notes"]
+    assert {row["program"]: row["agrees"] for row in report["rows"]} == {"linear.py": False, "linear.graph.json": True}
+
+
+def test_weights_of_a_folder_that_changed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    converted(folder, check=False)
+    stored = load_file(folder / "out" / "linear.safetensors")
+    save_file({name: value + 1 for name, value in stored.items()}, folder / "out" / "linear.safetensors")
+    with pytest.raises(SystemExit):
+        compared(capsys, folder / "out")
+    (folder / "linear.params").unlink()
+    capsys.readouterr()
+    report = compared(capsys, folder / "out")
+    assert report["agrees"] is True
+    assert any("the weights beside the script are taken for the model's" in one for one in report["notes"])
+
+
+SCRIPT = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32"), p0: R.Tensor((3, 4), "float32"), p1: R.Tensor((3,), "float32")):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            t = R.permute_dims(p0)
+            y = R.add(R.matmul(x, t), p1)
+            gv = R.nn.relu(y)
+            R.output(gv)
+        return gv
+"""
+
+
+def test_a_script_by_somebody_else(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, script = folder / "linear.relay", folder / "mine.py"
+    text = MODULE.replace("%w.0: Tensor[(3, 4), float32], %data: Tensor[(?, 4), float32]",
+                          "%data: Tensor[(?, 4), float32], %w.0: Tensor[(3, 4), float32]")  # fmt: skip
+    model.write_text(text)
+    script.write_text(SCRIPT)
+    np.savez(folder / "in.npz", data=np.ones((1, 4), np.float32))
+    np.savez(folder / "out.npz", np.array([[7, 0, 38]], np.float32))
+    for params in ({"p0": WEIGHTS["w.0"], "p1": WEIGHTS["b"]}, {"u": WEIGHTS["w.0"], "v": WEIGHTS["b"]}, WEIGHTS):
+        (folder / "p.params").write_bytes(relay_ir.save_params(params))
+        report = compared(
+            capsys, model, script,
+            params=folder / "p.params", inputs=folder / "in.npz", expected=folder / "out.npz",
+        )  # fmt: skip
+        assert report["agrees"] is True
+        assert report["drawn"] is None
+    np.savez(folder / "p.npz", u=WEIGHTS["b"], v=WEIGHTS["w.0"])
+    with pytest.raises(Relay2RelaxError, match=r"the params fit mine\.py neither by name nor by order"):
+        compared(capsys, model, script, params=folder / "p.npz")
+
+
+def test_a_script_needs_a_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.py").write_text(SCRIPT)
+    with pytest.raises(FileError, match="nothing says of what model"):
+        compared(capsys, folder / "mine.py")
+    with pytest.raises(FileError, match="no model was converted into it"):
+        compared(capsys, folder)
+    (folder / "mine.py").write_text("print('this is never run')")
+    with pytest.raises(Relay2RelaxError, match="no TVMScript"):
+        compared(capsys, folder / "linear.relay", folder / "mine.py")
+    assert "never run" not in capsys.readouterr().out
+
+
+def test_a_script_of_another_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.py").write_text(SCRIPT)
+    other = folder / "other.relay"
+    other.write_text('#[version = "0.0.5"] def @main(%x: Tensor[(3, 4), float32]) { nn.relu(%x) }')
+    with pytest.raises(Relay2RelaxError, match=r"parameters that Relay has no value for: p0, p1"):
+        compared(capsys, other, folder / "mine.py")
+
+
+def test_params_inside_a_script_are_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    converted(folder, check=False, bind=True)
+    assert compared(capsys, folder / "out")["agrees"] is True
+    (folder / "linear.params").rename(folder / "moved.params")
+    with pytest.raises(Relay2RelaxError, match=r"has these parameters of Relay in itself, or packed: w\.0, b"):
+        compared(capsys, folder / "out")
+    assert compared(capsys, folder / "out", params=folder / "moved.params")["agrees"] is True
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("name", ["mlp", "dqn"])
+def test_scripts_of_tvm(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    root = golden_root()
+    assert root is not None
+    report = compared(capsys, root / "models" / name / "model.relay", root / "relax_classic" / f"{name}.relax.txt")
+    assert report["agrees"] is True
+    assert len(report["rows"]) == 1

@@ -1,0 +1,269 @@
+"""A Relax script that somebody wrote for a Relay module, compared with it.
+
+A script is what ``convert`` wrote, what TVM printed, or what a person made of either. It is read
+(``relax_ir.parse``) and never run as Python. Which of its parameters is which of Relay's is said by
+the names; a scheduled script takes packed weights, which ``main_transform_params`` makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from relay2relax import backends as running
+from relay2relax import graph
+from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
+from relay2relax.core.errors.table import running as kinds
+from relay2relax.core.tolerance import Tolerance
+from relay2relax.ops.registry.types import TensorType, Type
+from relay2relax.relax_ir import Function
+from relay2relax.relax_ir import IRModule as RelaxModule
+from relay2relax.relax_ir.ir.names import NameSupply
+from relay2relax.relax_ir.ir.struct_info import StructInfo, to_type
+from relay2relax.relay_ir import IRModule
+from relay2relax.relay_ir.inference.infer import typed_module
+from relay2relax.relay_ir.io.accounting import listed
+from relay2relax.tir.extent import is_any, static
+from relay2relax.translator.arguments import Argument
+from relay2relax.translator.as_tensorir import calls_as_tensorir
+from relay2relax.translator.comparison import Trial, available_backends, require_backend
+from relay2relax.translator.report import LeftOut, Report
+from relay2relax.translator.work import in_words, work_of
+
+_AHEAD = "main_transform_params"
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script and what lies beside it.
+
+    ``name``  what rows call it. ``weights``  values of its parameters, by the script's names.
+    ``names``  which parameter of Relay became which of the script's, where that is known.
+    ``packed``  the parameters of Relay that ``main_transform_params`` takes, in order, where that
+    is known. ``graph_text``  the document of the graph that was written with it, ``graph_name``
+    what rows call that.
+    """
+
+    name: str
+    module: RelaxModule
+    weights: Mapping[str, Array] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    packed: tuple[str, ...] = ()
+    graph_text: str = ""
+    graph_name: str = "graph"
+
+    @property
+    def main(self) -> Function:
+        """The function that is compared; raises Relay2RelaxError where there is none."""
+        found = [func for func in self.module.functions.values() if isinstance(func, Function) and not func.private]
+        by_name = [f for var, f in self.module.functions.items() if var.name == "main" and isinstance(f, Function)]
+        if not by_name and len(found) != 1:
+            names = listed(var.name for var in self.module.functions)
+            raise Relay2RelaxError(f"{self.name} has no function main; it has: {names}", kind=kinds.NO_FUNCTION)
+        return (by_name or found)[0]
+
+    @property
+    def _is_packed(self) -> bool:
+        return any(var.name == _AHEAD for var in self.module.functions)
+
+    @property
+    def entry(self) -> str:
+        """The name of that function."""
+        main = self.main
+        return next(var.name for var, func in self.module.functions.items() if func is main)
+
+    def weights_of(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """Return ``arrays`` by the script's parameters: by name, or in the order of its weights,
+        which stand behind ``num_input`` inputs.
+
+        Raises Relay2RelaxError where neither fits.
+        """
+        params = self.main.params
+        named = {param.name: arrays[param.name] for param in params if param.name in arrays}
+        if named:
+            return named
+        weights = params[self.main.num_input :] if "num_input" in self.main.attrs else params[-len(arrays) :]
+        pairs = list(zip(weights, arrays.values(), strict=False))
+        types = [(param.info, TensorType(value.shape, of_array(value))) for param, value in pairs]
+        if len(weights) == len(arrays) and all(_fits(info, type_) for info, type_ in types):
+            return {param.name: value for param, value in pairs}
+        title = (
+            f"the params fit {self.name} neither by name nor by order: it takes "
+            f"{listed(param.name for param in params)}; they have {listed(arrays)}"
+        )
+        raise Relay2RelaxError(title, kind=kinds.ARGUMENT)
+
+    def relay_names(self, mod: IRModule) -> dict[str, str]:
+        """Return which of the script's parameters is which of ``main`` of ``mod``, by their names.
+
+        What is recorded counts first, then equal names, then equal places among the rest, as long
+        as the types there fit.
+        """
+        own, relay = self.main.params, mod["main"].params
+        there = {param.name for param in own}
+        found = {self.names[p.name]: p.name for p in relay if self.names.get(p.name) in there}
+        for param in relay:
+            alike = {param.name, NameSupply().identifier(param.name)} & there - set(found)
+            if param.name not in found.values() and alike:
+                found[min(alike)] = param.name
+        packed = self.weights if self._is_packed else ()
+        rest = [param for param in own if param.name not in found and param.name not in packed]
+        left = [param for param in relay if param.name not in found.values()]
+        if len(rest) == len(left) and all(_fits(a.info, mod.types[b]) for a, b in zip(rest, left, strict=True)):
+            found |= {a.name: b.name for a, b in zip(rest, left, strict=True)}
+        return found
+
+    def arguments(self, mod: IRModule, given: Sequence[Argument]) -> list[Argument]:
+        """Return what ``main`` takes, ``given`` being the arguments of Relay's.
+
+        Weights of the script come first; what it has no name for is packed by
+        ``main_transform_params``. Raises Relay2RelaxError where a parameter has no value.
+        """
+        names = self.relay_names(mod)
+        relay = dict(zip((param.name for param in mod["main"].params), given, strict=True))
+        values: dict[str, Argument] = {script: relay[name] for script, name in names.items()} | dict(self.weights)
+        missing = [param.name for param in self.main.params if param.name not in values]
+        if missing and self._is_packed:
+            weights = self.packed or tuple(name for name in relay if name not in names.values())
+            made = running.transform_params(self.module, [_array(relay[name]) for name in weights])
+            values |= {name: value for name, value in made.items() if name in missing}
+            missing = [name for name in missing if name not in values]
+        if missing:
+            left = [name for name in relay if name not in names.values()]
+            notes = (f"parameters of Relay that have no counterpart: {listed(left)}",) if left else ()
+            title = f"{self.name} has parameters that Relay has no value for: {listed(missing)}"
+            raise Relay2RelaxError(Diagnostic(title, notes=notes), kind=kinds.ARGUMENT)
+        return [values[param.name] for param in self.main.params]
+
+
+def _array(value: Argument) -> Array:
+    if isinstance(value, tuple):
+        raise UnsupportedError("a weight is a tuple", kind=kinds.ARGUMENT)
+    return value
+
+
+def _fits(info: StructInfo, type_: Type) -> bool:
+    """Whether a parameter of a script may be one of Relay's, by rank, dtype and known extents."""
+    try:
+        own = to_type(info)
+    except TypeError:
+        return False
+    if not isinstance(own, TensorType) or not isinstance(type_, TensorType):
+        return type(own) is type(type_)
+    if own.dtype != type_.dtype or own.rank != type_.rank:
+        return False
+    pairs = zip(own.shape, type_.shape, strict=True)
+    return all(is_any(b) or static(a) is None or static(a) == static(b) for a, b in pairs)
+
+
+def compare_script(
+    mod: IRModule,
+    script: Script,
+    params: Mapping[str, Array] | None = None,
+    inputs: Mapping[str, Array] | None = None,
+    seed: int = 0,
+    backends: Sequence[str] | None = None,
+    expected: Mapping[str, Array] | Sequence[Array] | None = None,
+    tolerance: Tolerance | None = None,
+    patience: float = 600.0,
+) -> Report:
+    """Run ``script`` and Relay, and compare as :func:`relay2relax.translator.compare` does.
+
+    Without ``backends`` it is every one at hand on which that takes, by estimate, no more than
+    ``patience`` seconds in all; the report says which were left out. A backend that cannot express
+    the script is left out as well. A script that a backend refuses, or that fails there, differs.
+    Raises what running Relay raises, CompilerError and TvmError where a backend is missing, and
+    Relay2RelaxError where parameters of Relay and of the script do not go together.
+    """
+    mod = typed_module(mod)
+    left_out: list[LeftOut] = []
+    if backends is None:
+        backends, left_out = within(script, patience)
+    for backend in backends:
+        require_backend(backend)
+    trial = Trial.of(
+        mod, values_for_relay(script, mod, {**(params or {}), **(inputs or {})}), seed, expected, tolerance
+    )
+    return script_report(trial, script, backends, left_out)
+
+
+def values_for_relay(script: Script, mod: IRModule, given: Mapping[str, Array]) -> dict[str, Array]:
+    """Return values for parameters of Relay: what is ``given``, and weights that lie beside the
+    script.
+
+    Raises Relay2RelaxError where a parameter of Relay has no counterpart in the script and no value
+    either: what is drawn for it would not be what the script was made with.
+    """
+    names = script.relay_names(mod)
+    found = {relay: script.weights[own] for own, relay in names.items() if own in script.weights} | dict(given)
+    unknown = [p.name for p in mod["main"].params if p.name not in found and p.name not in names.values()]
+    if unknown:
+        title = f"{script.name} has these parameters of Relay in itself, or packed: {listed(unknown)}"
+        raise Relay2RelaxError(Diagnostic(title, help="give their values, with --params"), kind=kinds.ARGUMENT)
+    return found
+
+
+def script_report(trial: Trial, script: Script, backends: Sequence[str], left_out: Sequence[LeftOut] = ()) -> Report:
+    """Run ``script`` on ``backends`` for the arguments of ``trial``, and return how it compares.
+
+    Raises Relay2RelaxError where a parameter of the script has no value.
+    """
+    arguments = script.arguments(trial.module, trial.arguments)
+    trial.sheet.left_out += left_out
+    for backend in backends:
+
+        def result(target: str = backend) -> object:
+            machine = running.VirtualMachine(running.build(script.module, target=target))
+            return machine[script.entry](*arguments)
+
+        _add(trial, script.name, backend, result)
+    if script.graph_text and "numpy" in backends:
+        _add(trial, script.graph_name, "numpy", lambda: _graph_result(trial, script))
+    return trial.report([f"{script.name}: {one}" for one in calls_as_tensorir(script.module)])
+
+
+def _add(trial: Trial, program: str, backend: str, result: Callable[[], object]) -> None:
+    try:
+        found = result()
+    except UnsupportedError as error:
+        trial.sheet.left_out.append(LeftOut(program, backend, error.diagnostics[0].title))
+    except Relay2RelaxError as error:
+        first = error.diagnostics[0]
+        trial.sheet.add_failure(program, backend, " ".join(f"{first.title} {first.label}".split()))
+    else:
+        trial.sheet.add(program, backend, found)
+
+
+def _graph_result(trial: Trial, script: Script) -> object:
+    """Return what the graph that was written gives, as Relay, with the constants of the module."""
+    names = [param.name for param in trial.module["main"].params]
+    values = dict(zip(names, trial.arguments, strict=True))
+    found = graph.from_json(script.graph_text)
+    left = {found.find_node(name).attrs.hint for name in found.params}
+    bound = {name: _array(value) for name, value in values.items() if name not in left}
+    _, weights = graph.from_relay(trial.module, bound)
+    program = typed_module(graph.to_relay(found, weights))
+    given = [values[param.name] for param in program["main"].params]
+    return running.create_executor("debug", program, backend="numpy").evaluate()(*given)
+
+
+def within(script: Script, patience: float, guarded: bool = False) -> tuple[tuple[str, ...], list[LeftOut]]:
+    """Return the backends at hand on which ``script`` can be checked within ``patience`` seconds in
+    all, by estimate, and the others.
+
+    With ``guarded`` they are those that no program makes read or write outside of its tensors.
+    """
+    work = work_of(script.module)
+    chosen: list[str] = []
+    left_out: list[LeftOut] = []
+    for backend in available_backends():
+        needed = work.seconds(backend)
+        if needed > patience:
+            left_out.append(LeftOut(script.name, backend, f"it takes about {in_words(needed)}"))
+        elif guarded and backend == "tvm":
+            left_out.append(LeftOut(script.name, backend, "it looks at no index"))
+        else:
+            chosen.append(backend)
+            patience -= needed
+    return tuple(chosen), left_out
