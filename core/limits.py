@@ -94,7 +94,7 @@ class Budget:
         """Count a step of a running program; raises LimitError where it may not go on."""
         self._steps += 1
         if self.limits.steps is not None and self._steps > self.limits.steps:
-            raise LimitError(mistake(limits.STEPS, steps=self.limits.steps))
+            raise LimitError(mistake(limits.STEPS, steps=self.limits.steps, by=""))
         self._look()
         if self.outer is not None:
             self.outer.step()
@@ -130,6 +130,23 @@ class Budget:
             least, outer = min(least, outer, key=lambda one: one._deadline), outer.outer
         return LimitError(mistake(limits.SECONDS, seconds=f"{least.limits.seconds or 0:g}"))
 
+    def take(self, steps: int, what: str) -> None:
+        """Count ``steps`` that ``what`` is about to take; raises LimitError where it may not."""
+        most = self.limits.steps
+        self._steps += max(steps, 0)
+        if most is not None and self._steps > most:
+            raise LimitError(mistake(limits.STEPS, steps=most, by=f": {what} takes {steps}"))
+        if self.outer is not None:
+            self.outer.take(steps, what)
+
+    def left(self) -> int | None:
+        """Return the bytes that are left, None where they are not limited."""
+        outer = None if self.outer is None else self.outer.left()
+        if self.limits.memory is None:
+            return outer
+        own = max(self.limits.memory - self._used(), 0)
+        return own if outer is None else min(own, outer)
+
     def extent(self, shape: Sequence[int], what: Callable[[], str]) -> None:
         """Raise LimitError where ``what`` has an extent, or a number of elements, beyond the
         limit.
@@ -151,6 +168,14 @@ class Budget:
                 raise self._too_much(f"{what()} needs {_size(size)}", used)
         if self.outer is not None:
             self.outer.allocate(size, what)
+
+    def refused(self, size: int, what: str) -> LimitError | None:
+        """Return what to raise where ``what`` got none of the memory that is left, None where that
+        is not limited.
+        """
+        if self.limits.memory is not None:
+            return self._too_much(f"{what} needs {_size(size)}", 0)
+        return None if self.outer is None else self.outer.refused(size, what)
 
     def hold(self, array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> None:
         """Count ``array`` as used until it is freed."""
@@ -259,6 +284,15 @@ def empty(
     if budget is not None:
         budget.hold(made)
     return made
+
+
+def no_memory(size: int, what: str) -> LimitError | OutOfMemoryError:
+    """Return what to raise where ``what`` got no memory for its ``size`` bytes: a limit, or the
+    system, has refused it.
+    """
+    budget = _active.get()
+    refused = None if budget is None else budget.refused(size, what)
+    return refused or OutOfMemoryError(mistake(limits.NO_MEMORY, what=what, size=_size(size)))
 
 
 def out_of_memory(what: str, problem: BaseException, size: int | None = None) -> OutOfMemoryError:

@@ -19,20 +19,22 @@ from typing import Any, TypeAlias, Union
 import numpy as np
 
 from relay2relax.backends.c.codegen.plan import ALIGNMENT
-from relay2relax.backends.c.codegen.program import Entry
+from relay2relax.backends.c.codegen.program import ANY_SIZE, Entry
 from relay2relax.backends.c.relations import relations_check
 from relay2relax.backends.numpy.binding import bind_call, read_only
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
-from relay2relax.core.errors import ExecutionError
-from relay2relax.core.limits import empty
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.limits import active, empty
 from relay2relax.tir.arith.evaluate import extent_function
-from relay2relax.tir.ir.expr import PrimExpr, Var
+from relay2relax.tir.ir.expr import IntImm, PrimExpr, Var
 from relay2relax.tir.ir.stmt import PrimFunc
 
 _BYTE = np.dtype(np.uint8)
 # The C function of an entry: parameters, values of variables, constants, seconds by stage or None.
-# It returns 0, or the number of the place at which an index was outside.
+# It returns 0, or the number of the place at which it ended early.
 EntryFunction: TypeAlias = Callable[[bytes, Union[bytes, None], int, Any], int]
+# Steps of a call that are looked at.
+_COUNTED = 1 << 20
 # So many arenas are kept for calls to come: one for each call that runs at a time.
 _MOST_ARENAS = 64
 
@@ -95,11 +97,14 @@ class Arenas:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """Values of the variables of a call, the table of them that C reads, and the arena's size."""
+    """Values of the variables of a call, the table of them that C reads, the arena's size, and how
+    many steps the loops take.
+    """
 
     values: list[int]
     table: bytes | None
     arena: int
+    steps: int
 
 
 def kernel_call(
@@ -107,13 +112,13 @@ def kernel_call(
     function: EntryFunction,
     constants: ConstantTable,
     times: Times,
-    outside: Callable[[int], ExecutionError],
+    outside: Callable[[int], Relay2RelaxError],
 ) -> Callable[..., None]:
     """Return ``entry`` as a function of inputs, scalars and outputs.
 
     That raises ExecutionError, before anything runs, for what is no array of the parameter's dtype
     and shape, for extents that do not fit each other, and for an array that would be written and is
-    only to be read. It raises what ``outside`` returns where an index was outside.
+    only to be read. It raises what ``outside`` returns where the function ended early.
     """
     func = entry.func
     count = len(func.buffers)
@@ -123,11 +128,14 @@ def kernel_call(
     # Bits that are zero in addresses that the processor reads as they are.
     unaligned = [numpy_dtype(buffer.dtype).alignment - 1 for buffer in func.buffers]
     pack = struct.Struct(f"{count + 1}P").pack
+    pack_numbers = struct.Struct(f"{len(variables) + 1}q").pack
     values_of, arenas, stages = _values_of(entry), Arenas(func.name), len(entry.stages) + 1
     check = relations_check(func.name, entry.relations, variables)
     # Arrays and scalars of these kinds and shapes fit; what followed from the last extents.
     fitting: tuple[list[Any] | None, tuple[Any, ...]] = None, ()
-    last = values_of([]) if not variables else _Values([], None, 0)
+    last = values_of([]) if not variables else _Values([], None, 0, 0)
+    # Within limits, what takes many steps is counted; of the rest the machine counts the calls.
+    counted = not isinstance(entry.steps, IntImm) or entry.steps.value >= _COUNTED
 
     def run(*args: Any) -> None:
         nonlocal fitting, last
@@ -161,14 +169,17 @@ def kernel_call(
             # The extents of one call are mostly those of the one before.
             if values != now.values:
                 last = now = values_of(values)
+        if counted:
+            count_steps(entry, now.steps)
         piece = arenas.take(now.arena) if now.arena else None
+        numbers = now.table if not entry.own else pack_numbers(*now.values, bytes_left())
         table = pack(*addresses, piece[1] if piece is not None else 0)
         if times.wanted:
             measured = (ctypes.c_double * stages)()
-            place = function(table, now.table, constants.address, measured)
+            place = function(table, numbers, constants.address, measured)
             times.add(list(measured), now.values)
         else:
-            place = function(table, now.table, constants.address, None)
+            place = function(table, numbers, constants.address, None)
         if piece is not None:
             arenas.give_back(piece)
         if place:
@@ -182,9 +193,24 @@ def kernel_call(
 def _values_of(entry: Entry) -> Callable[[list[int]], _Values]:
     """Return what computes, of the values of the variables, what a call needs of them."""
     variables = entry.variables
-    size = extent_function(entry.arena.size, {var: number for number, var in enumerate(variables)})
+    places = {var: number for number, var in enumerate(variables)}
+    size, steps = extent_function(entry.arena.size, places), extent_function(entry.steps, places)
     pack = struct.Struct(f"{len(variables)}q").pack
-    return lambda values: _Values(values, pack(*values) if values else None, size(values))
+    return lambda values: _Values(values, pack(*values) if values else None, size(values), steps(values))
+
+
+def count_steps(entry: Entry, steps: int) -> None:
+    """Count the steps that a call is about to take; raises LimitError where it may not."""
+    budget = active()
+    if budget is not None:
+        budget.take(steps, entry.func.name)
+
+
+def bytes_left() -> int:
+    """Return how many bytes of memory a call may have."""
+    budget = active()
+    left = None if budget is None else budget.left()
+    return ANY_SIZE if left is None else left
 
 
 def _all_in_order(entry: Entry, arrays: Sequence[Array]) -> list[Array]:

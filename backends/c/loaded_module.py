@@ -10,18 +10,21 @@ import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from relay2relax.backends.c.asking import process
 from relay2relax.backends.c.codegen.plan import byte_size
 from relay2relax.backends.c.codegen.program import Entry, generate
-from relay2relax.backends.c.codegen.threads import LOADED, PROCESS_POOL
+from relay2relax.backends.c.codegen.threads import LOADED
 from relay2relax.backends.c.kernel_call import (
     ConstantTable,
     Times,
     aligned_bytes,
+    bytes_left,
+    count_steps,
     in_order,
     kernel_call,
     number_bits,
@@ -30,7 +33,6 @@ from relay2relax.backends.c.loading import MachineCode, load
 from relay2relax.backends.c.outside import outside
 from relay2relax.backends.c.relations import relations_check
 from relay2relax.backends.c.toolchain import compile_object, find_compiler
-from relay2relax.backends.c.unit import Unit
 from relay2relax.backends.numpy.binding import bind_call, read_only
 from relay2relax.backends.threads import thread_count
 from relay2relax.core.dtype import Array
@@ -69,6 +71,8 @@ class CompiledModule:
         self._times: dict[str, Times] = {}
         self._library = library = load(code)
         _share_pool(library, thread_count())
+        if any(entry.asks for entry in entries.values()):
+            library["r2r_use_ask"](process().address("r2r_ask"))
         for name, entry in entries.items():
             self._functions[name] = _bound(library, entry.symbol)
             self._constant_tables[name] = _prepare(library, entry, constants)
@@ -149,7 +153,9 @@ class CompiledModule:
         given = [in_order(array) for array in arrays]
         arena = aligned_bytes(integer(entry.arena.size, values), name)
         addresses = (ctypes.c_void_p * (len(given) + 1))(*(array.ctypes.data for array in given), arena.ctypes.data)
-        numbers = (ctypes.c_int64 * max(len(entry.variables), 1))(*(number_bits(v, values[v]) for v in entry.variables))
+        count_steps(entry, integer(entry.steps, values))
+        given_values = [*(number_bits(v, values[v]) for v in entry.variables), bytes_left()]
+        numbers = (ctypes.c_int64 * len(given_values))(*given_values)
         place = function(addresses, numbers, self._constant_tables[name].table, None)
         if place:
             raise outside(self._library, entry, place)
@@ -164,13 +170,7 @@ def _share_pool(library: ctypes.CDLL, threads: int) -> None:
         use_pool = library["r2r_use_pool"]
     except AttributeError:
         return
-    use_pool(_pool()["r2r_share"] if threads > 1 else None, ctypes.c_int64(threads))
-
-
-@lru_cache(maxsize=None)
-def _pool() -> ctypes.CDLL:
-    """Return the pool of threads of this process, which is never unloaded."""
-    return load(compile_object([Unit(PROCESS_POOL, runs_once=True)]))
+    use_pool(process().address("r2r_share") if threads > 1 else None, ctypes.c_int64(threads))
 
 
 def _bound(library: ctypes.CDLL, symbol: str) -> Any:
@@ -187,7 +187,9 @@ def _prepare(library: ctypes.CDLL, entry: Entry, constants: Mapping[Buffer, Arra
     if entry.ahead is not None:
         sources = [np.ascontiguousarray(constants[buffer]) for buffer in entry.sources]
         scratch = aligned_bytes(integer(entry.scratch.size, {}), entry.func.name)
-        place = _bound(library, entry.ahead)(None, None, _table([*sources, memory, scratch]), None)
+        count_steps(entry, integer(entry.steps_ahead, {}))
+        left = (ctypes.c_int64 * 1)(bytes_left())
+        place = _bound(library, entry.ahead)(None, left, _table([*sources, memory, scratch]), None)
         if place:
             raise outside(library, entry, place)
     table = _table([*arrays, memory])

@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeAlias, Union
 
 import numpy as np
 
+from relay2relax.backends.c.codegen.names import Site
 from relay2relax.backends.c.codegen.plan import Arena
 from relay2relax.backends.c.codegen.program import Entry
 from relay2relax.backends.c.schedule.schedule import Scheduled
@@ -64,7 +65,7 @@ class _Document(Form, frozen=True, array_like=True):
 
 
 _CLASSES: tuple[type, ...] = (
-    Build, Entry, Arena, Scheduled, Relation, PrimFunc, Seq, Buffer,
+    Build, Entry, Arena, Scheduled, Relation, Site, PrimFunc, Seq, Buffer,
     tir.Var, tir.IntImm, tir.FloatImm, tir.Binary, tir.Cast, tir.Not, tir.Select,
     bc.Register, bc.Immediate, bc.ConstantRef, bc.FunctionRef, bc.Call, bc.Ret, bc.Goto, bc.If,
     bc.VMFunction, bc.Builtin, bc.Packed, bc.Kernel, bc.ShapeFunction,

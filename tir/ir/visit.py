@@ -374,8 +374,25 @@ def map_stmt(
 def substitute_stmt(stmt: Stmt, values: Mapping[Var, PrimExpr], buffers: Mapping[Buffer, Buffer] | None = None) -> Stmt:
     """Return ``stmt`` with variables (and buffers) replaced everywhere, regions and extents
     included.
+
+    Buffers that are allocated within and whose extents have such variables are new ones.
     """
-    return map_stmt(stmt, lambda expr: substitute(expr, values, buffers), None, buffers)
+    made = {}
+    for own in local_buffers(stmt):
+        if (not buffers or own not in buffers) and not values.keys().isdisjoint(shape_variables([own])):
+            made[own] = replace(own, shape=tuple(substitute(extent, values) for extent in own.shape))
+    renamed = {**(buffers or {}), **made} if made else buffers
+    return map_stmt(stmt, lambda expr: substitute(expr, values, renamed), None, renamed)
+
+
+def local_buffers(stmt: Stmt) -> Iterator[Buffer]:
+    """Yield the buffers that are allocated within ``stmt``."""
+    for node in statements(stmt):
+        match node:
+            case Allocate(buffer):
+                yield buffer
+            case BlockRealize(block=block):
+                yield from block.alloc_buffers
 
 
 def shape_variables(buffers: Iterable[Buffer]) -> list[Var]:

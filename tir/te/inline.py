@@ -11,7 +11,6 @@ from relay2relax.tir.ir.stmt import Allocate, BlockRealize, For, Let, PrimFunc, 
 from relay2relax.tir.ir.visit import (
     map_expr,
     map_parts,
-    shape_variables,
     statements,
     substitute,
     substitute_stmt,
@@ -39,8 +38,7 @@ def instantiate(
             if isinstance(extent, Var):
                 values.setdefault(extent, actual)
     values.update(zip((param for param in func.params if param not in func.buffer_map), scalars, strict=True))
-    inner = [node.buffer for node in statements(func.body) if isinstance(node, Allocate)]
-    for own in (*func.root_buffers, *(buffer for buffer in inner if shape_variables([buffer]))):
+    for own in func.root_buffers:
         shape = tuple(substitute(extent, values) for extent in own.shape)
         buffers[own] = Buffer(own.name, shape, own.dtype, own.scope)
     body = _with_numbers(func.body, numbers) if numbers else func.body

@@ -20,8 +20,10 @@ from relay2relax.backends.c.codegen.expression import (
 )
 from relay2relax.backends.c.codegen.expression_writer import ExpressionWriter, spread, stored
 from relay2relax.backends.c.codegen.hoisting import hoisted
+from relay2relax.backends.c.codegen.magnitude import magnitude
 from relay2relax.backends.c.codegen.names import Names, Site
 from relay2relax.backends.c.codegen.properties import chooses_around_loops, is_natural, loaded_by_choice
+from relay2relax.backends.c.codegen.steps import StepCounter, Steps
 from relay2relax.backends.c.dtypes import c_type, value_type
 from relay2relax.core.dtype import bits
 from relay2relax.core.errors import UnsupportedError
@@ -50,21 +52,27 @@ from relay2relax.tir.ir.stmt import (
 )
 from relay2relax.tir.ir.visit import all_expressions, loads, map_expr, variables
 
-# Temporaries up to this size live on the stack.
+# Temporaries up to this size live on the stack, and so many bytes of one function.
 _STACK_BYTES = 1 << 16
+_STACK = 1 << 18
 # More than any address says.
 _MOST_BYTES = 1 << 46
 # Loops that would be unrolled to more copies of a statement stay loops.
 _MOST_COPIES = 1 << 12
+# Functions of fewer steps never ask whether they are to end; others ask after about so many.
+_LONG = 1 << 30
+_PIECE = 1 << 20
+# So many rounds of a loop pass where nobody knows how long one takes.
+_ROUNDS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """A C function: text and declaration with ``@`` for its name, and what it is called with.
 
-    ``begins`` are the first bytes of the buffers that it is given. A function that looks at indices
-    is given ``wrong``, too: the number of one of ``sites``, from 1 on, and the index and the
-    extent.
+    ``begins`` are the first bytes of the buffers that it is given. A function that ``asks`` is
+    given ``wrong``, too: the number of one of ``sites``, from 1 on, or -1 where the call is to end,
+    and the index and the extent. ``steps`` are how many it takes.
     """
 
     text: str
@@ -74,6 +82,8 @@ class Kernel:
     scalars: tuple[Var, ...]
     written: frozenset[Buffer]
     sites: tuple[Site, ...] = ()
+    asks: bool = False
+    steps: Steps = Steps(IntImm(0, "int64"))
 
 
 def _check_memory(buffer: Buffer, size: int) -> None:
@@ -101,26 +111,34 @@ def stage_kernel(
     memory: Callable[[Buffer], Buffer],
     begin: Callable[[Buffer], int] = lambda buffer: 0,
     checked: bool = False,
+    scalars: Iterable[Var] = (),
+    polled: bool = False,
 ) -> Kernel:
     """Return the C function of one stage.
 
     Its parameters are the buffers and variables the stage does not define.
 
-    ``extents`` are the variables among those that are extents, which are never negative; ``memory``
-    says which buffer's memory a buffer is, ``begin`` with which element of that it begins. With
-    ``checked`` every access is looked at.
+    ``extents`` are the variables among those that are extents, which are never negative;
+    ``scalars`` are other integers that a call gives. ``memory`` says which buffer's memory a buffer
+    is, ``begin`` with which element of that it begins. With ``checked`` every access is looked at,
+    with ``polled`` long loops ask whether they are to end.
     """
-    return _Writer(Names(extents, memory, begin, checked)).function(stage)
+    extents = tuple(extents)
+    return _Writer(Names(extents, memory, begin, checked), frozenset((*extents, *scalars)), polled).function(stage)
 
 
 class _Writer:
     """Writes the C text of one stage: its statements."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, fixed: frozenset[Var], polled: bool) -> None:
         self.names = names
         self.exprs = ExpressionWriter(names)
+        self.steps = StepCounter(fixed)
+        self.polled = polled
         self.lines: list[str] = []
         self.depth = 1
+        # Bytes of the stack in use.
+        self.stack = 0
         # How often what is written now stands in the text, because loops around it are unrolled.
         self.copies = 1
         # Whether there are guards at all.
@@ -128,6 +146,7 @@ class _Writer:
 
     def function(self, stage: Stmt) -> Kernel:
         self.guards = any(map(is_guarded, all_expressions(stage)))
+        self.polled = self.polled and self.steps.of(stage).reach(_LONG)
         loops: list[For] = []
         inner = stage
         while isinstance(inner, For) and inner.kind is LoopKind.PARALLEL:
@@ -135,11 +154,11 @@ class _Writer:
             inner = inner.body
         if not loops:
             self.statement(stage)
-            return self.kernel(f"void @({self.names.parameters()}) {{\n" + "\n".join([*self.lines, "}"]))
-        return self.parallel(loops, inner)
+            return self.kernel(f"void @({self.names.parameters()}) {{\n" + "\n".join([*self.lines, "}"]), stage)
+        return self.kernel(self.parallel(loops, inner), stage)
 
-    def parallel(self, loops: list[For], body: Stmt) -> Kernel:
-        """Write a parallel nest: one function for a part of its steps, and one that shares the
+    def parallel(self, loops: list[For], body: Stmt) -> str:
+        """Return a parallel nest: one function for a part of its steps, and one that shares the
         steps out.
         """
         names = [self.names.variables.setdefault(loop.var, self.names.fresh("i")) for loop in loops]
@@ -156,16 +175,21 @@ class _Writer:
         total = extents[0]
         for extent in extents[1:]:
             total = Infix("*", total, extent)
+        piece = self.piece(None, body)
+        head = self.in_pieces("int64_t", "begin", "end", piece) if piece else []
+        first, last = ("from", "to") if piece else ("begin", "end")
         names = self.names.given()
         apart = ["    R2R_APART"] if chooses_around_loops(body) else []
         lines = [
             f"struct @_arguments {{ {' '.join(f'{one};' for one in self.names.declared(restrict=False))} }};",
             f"static void @_part({self.names.parameters()}, int64_t begin, int64_t end) {{",
             *(f"  (void){name};" for name in self.names.scalars.values()),
-            "  for (int64_t step = begin; step < end; ++step) {",
+            *head,
+            f"  for (int64_t step = {first}; step < {last}; ++step) {{",
             *apart,
             *self.lines,
             "  }",
+            *(["  }"] if piece else []),
             "}",
             "static void @_task(const void* given, int64_t begin, int64_t end) {",
             "  const struct @_arguments* a = given;",
@@ -173,19 +197,18 @@ class _Writer:
             "}",
             f"void @({self.names.parameters()}) {{",
             f"  const struct @_arguments a = {{{', '.join(names)}}};",
-            f"  r2r_parallel(@_task, &a, {render(total)}, {worth});",
+            f"  r2r_parallel(@_task, &a, {render(total)}, {worth}, {'wrong' if self.names.asks else '0'});",
             "}",
         ]
-        return self.kernel("\n".join(lines))
+        return "\n".join(lines)
 
-    def kernel(self, text: str) -> Kernel:
+    def kernel(self, text: str, stage: Stmt) -> Kernel:
         names = self.names
         declaration = f"void @({names.parameters()});"
         begins = tuple(names.begins[buffer] * ((bits(buffer.dtype) + 7) // 8) for buffer in names.buffers)
         written = frozenset(names.written)
-        return Kernel(
-            text, declaration, tuple(names.buffers), begins, tuple(names.scalars), written, tuple(names.sites)
-        )
+        buffers, scalars, sites = tuple(names.buffers), tuple(names.scalars), tuple(names.sites)
+        return Kernel(text, declaration, buffers, begins, scalars, written, sites, names.asks, self.steps.of(stage))
 
     def line(self, text: str) -> None:
         self.lines.append("  " * self.depth + text)
@@ -209,7 +232,7 @@ class _Writer:
                 if otherwise is not None:
                     self.braced("else", otherwise)
             case While(condition, body):
-                self.braced(f"while ({self.exprs.text(condition)})", body, self.way_out(condition, body))
+                self.while_loop(condition, body)
             case Allocate(buffer, body):
                 self.allocate(buffer, body)
             case Evaluate(value):
@@ -259,7 +282,61 @@ class _Writer:
         if stmt.kind is LoopKind.VECTORIZED:
             self.line("R2R_INDEPENDENT")
         apart = "R2R_APART " if chooses_around_loops(stmt.body) else ""
-        self.braced(self.loop_head(stmt), stmt.body, (apart + self.way_out(extent, stmt.body)).rstrip())
+        first = (apart + self.way_out(extent, stmt.body)).rstrip()
+        piece = self.piece(stmt, stmt.body)
+        if not piece:
+            self.braced(self.loop_head(stmt, "0", self.exprs.expr(extent)), stmt.body, first)
+            return
+        independent = [self.lines.pop()] if stmt.kind is LoopKind.VECTORIZED else []
+        end = render(self.parenthesised(extent))
+        self.lines += ["  " * (self.depth - 1) + one for one in self.in_pieces(c_type(stmt.var.dtype), "0", end, piece)]
+        self.lines += independent
+        self.braced(self.loop_head(stmt, "from", Atom("to")), stmt.body, first)
+        self.line("}")
+
+    def while_loop(self, condition: PrimExpr, body: Stmt) -> None:
+        """Write a loop that data end."""
+        way_out = self.way_out(condition, body)
+        if not self.polled:
+            self.braced(f"while ({self.exprs.text(condition)})", body, way_out)
+            return
+        self.names.asks = True
+        asked = f"if (!({{}} % 1024) && r2r_ended(wrong)) break; {way_out}".rstrip()
+        name = self.names.fresh("w")
+        self.braced(
+            f"for (uint64_t {name} = 1; {self.exprs.text(condition)}; ++{name})", body, asked.replace("{}", name)
+        )
+
+    def piece(self, loop: For | None, body: Stmt) -> str:
+        """Return how many rounds of a loop, of which nobody knows how many it has where it is None,
+        pass between two questions whether it is to end; nothing where it is too short to ask.
+        """
+        if not self.polled or not self.steps.of(body if loop is None else loop).reach(_PIECE if loop else 0):
+            return ""
+        inner = self.steps.of(body)
+        rounds = str(_ROUNDS)
+        if inner.known and isinstance(inner.count, IntImm):
+            most = max(_PIECE // max(inner.count.value, 1), 1)
+            if loop is not None and isinstance(loop.extent, IntImm) and loop.extent.value <= most:
+                return ""
+            rounds = str(most)
+        elif inner.known:
+            rounds = f"r2r_piece({magnitude(inner.count, self.exprs.text)})"
+        self.names.asks = True
+        return rounds
+
+    def in_pieces(self, type_: str, begin: str, end: str, piece: str) -> list[str]:
+        """Return the head of a loop over pieces, the rounds ``from`` and before ``to``: between two
+        of them it asks whether it is to end.
+        """
+        at, size = self.names.fresh("p"), self.names.fresh("p")
+        return [
+            f"  const int64_t {size} = {piece};",
+            f"  for ({type_} {at} = {begin}; {at} < {end}; ) {{",
+            f"  if ({at} != {begin} && r2r_ended(wrong)) break;",
+            f"  const {type_} from = {at}, to = {end} - {at} > {size} ? ({type_})({at} + {size}) : {end};",
+            f"  {at} = to;",
+        ]
 
     def way_out(self, condition: PrimExpr, body: Stmt) -> str:
         """Return what ends a loop that data decide how often to run when an index was outside."""
@@ -268,11 +345,11 @@ class _Writer:
         looked_at = self.names.checked or any(is_guarded(expr) for expr in all_expressions(body))
         return "if (__atomic_load_n(wrong, __ATOMIC_RELAXED)) break;" if looked_at else ""
 
-    def loop_head(self, stmt: For) -> str:
-        type_, extent = c_type(stmt.var.dtype), self.exprs.expr(simplify(stmt.extent))
+    def loop_head(self, stmt: For, begin: str, end: CExpr) -> str:
+        type_ = c_type(stmt.var.dtype)
         name = self.names.named(stmt.var, "i")
         self.names.naturals.add(stmt.var)
-        return f"for ({type_} {name} = 0; {render(Infix('<', Atom(name), extent))}; ++{name})"
+        return f"for ({type_} {name} = {begin}; {render(Infix('<', Atom(name), end))}; ++{name})"
 
     def store(self, buffer: Buffer, indices: Sequence[PrimExpr], value: PrimExpr) -> None:
         values: dict[PrimExpr, PrimExpr] = {}
@@ -295,15 +372,35 @@ class _Writer:
         if buffer.scope == "register":
             self.register(buffer, static, body)
             return
-        _check_memory(buffer, math.prod(static) * bits(buffer.dtype) // 8)
+        number = math.prod(static)
+        item = (bits(buffer.dtype) + 7) // 8
+        _check_memory(buffer, number * item)
         name = self.names.local[buffer] = self.names.fresh("t")
-        size = math.prod(static)
-        if len(static) == len(extents) and size * bits(buffer.dtype) // 8 <= _STACK_BYTES:
+        size = number * item * self.copies
+        if len(static) == len(extents) and number * item <= _STACK_BYTES and self.stack + size <= _STACK:
             # A result that a stage does not look at is written all the same.
-            self.scoped(f"{type_} {name}[{max(size, 1)}] __attribute__((aligned(64), unused));", body)
+            self.stack += size
+            self.scoped(f"{type_} {name}[{max(number, 1)}] __attribute__((aligned(64), unused));", body)
+            self.stack -= size
             return
-        size_text = f"sizeof({type_}) * (size_t){render(self.parenthesised(size_of(buffer)))}"
-        self.scoped(f"{type_}* restrict {name} = malloc({size_text});", body, f"free({name});")
+        self.from_heap(buffer, name, f"{type_}*", item, body)
+
+    def from_heap(self, buffer: Buffer, name: str, pointer: str, item: int, body: Stmt) -> None:
+        """Write what has memory that a call asks the system for, and does without its body where
+        there is none.
+        """
+        count = size_of(buffer)
+        most = f"{magnitude(count, self.exprs.text)} * {item}"
+        size = f"{item} * (size_t){render(self.parenthesised(count))}"
+        site = self.names.site(buffer.name, None, memory=True)
+        self.line("{")
+        self.depth += 1
+        self.line(f"const size_t {name}_size = {size};")
+        self.line(f"{pointer} restrict {name} = r2r_local({most}, {name}_size, wrong, {site});")
+        self.braced(f"if ({name})", body)
+        self.line(f"r2r_release({name}, {name}_size, wrong);")
+        self.depth -= 1
+        self.line("}")
 
     def parenthesised(self, expr: PrimExpr) -> CExpr:
         value = self.exprs.expr(expr)

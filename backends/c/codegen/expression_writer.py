@@ -351,6 +351,9 @@ def literal(expr: IntImm | FloatImm) -> CExpr:
             return Atom(f"{number:.1f}{suffix}")
         return Atom(number.hex() + suffix)
     value = expr.value
+    if not is_unsigned(expr.dtype) and not -(1 << 63) <= value < 1 << 63:
+        # What rules have put together wraps around as it would step by step.
+        value = (value + (1 << 63)) % (1 << 64) - (1 << 63)
     if is_unsigned(expr.dtype):
         return Atom(f"{value}{'ULL' if bits(expr.dtype) == 64 else 'U'}" if bits(expr.dtype) >= 32 else str(value))
     if value == -(1 << 63):

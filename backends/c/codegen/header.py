@@ -189,6 +189,29 @@ static __attribute__((unused, noinline)) void* r2r_checked(
   return memset(elsewhere, 0, sizeof elsewhere);
 }
 
+/* Memory of a kernel's own, of size bytes, where most, which no part of the computation of size exceeds, and wrong[3],
+   the bytes that are left, allow it; else a null pointer, and wrong has the site, the size, and -1. */
+static __attribute__((unused, noinline)) void* r2r_local(double most, size_t size, int64_t* wrong, int64_t site) {
+  void* found = 0;
+  const int64_t least = most < 0x1p62 ? (int64_t)(size >> 62 ? (size_t)most : size) : 0x7fffffffffffffff;
+  if (most < 0x1p62 && !(size >> 62)) {
+    if (__atomic_sub_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED) >= 0) found = malloc(size ? size : 1);
+    if (!found) __atomic_add_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED);
+  }
+  if (!found) r2r_outside(least, -1, wrong, site);
+  return found;
+}
+static __attribute__((unused, noinline)) void r2r_release(void* memory, size_t size, int64_t* wrong) {
+  if (!memory) return;
+  free(memory);
+  __atomic_add_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED);
+}
+
+/* How many rounds of a loop are about a million steps, of which one round takes so many. */
+R2R_INLINE int64_t r2r_piece(double steps) {
+  return steps > 1.0 ? steps < 0x1p20 ? (int64_t)(0x1p20 / steps) : 1 : 1 << 20;
+}
+
 /* Division and remainder that round towards minus infinity. */
 #define R2R_FLOOR(type) \
   R2R_INLINE type r2r_floordiv_##type(type a, type b) { \

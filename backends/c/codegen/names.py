@@ -17,11 +17,13 @@ from relay2relax.tir.ir.expr import (
 class Site:
     """A place where a program may leave a tensor: the tensor's name, and which dimension.
 
-    Without one it is the number of an element in all of the memory.
+    Without one it is the number of an element in all of the memory; or there may be no ``memory``
+    for the tensor.
     """
 
     tensor: str
     dimension: int | None
+    memory: bool = False
 
 
 class Names:
@@ -30,7 +32,8 @@ class Names:
     ``buffers`` and ``scalars`` are those that the function is given; ``local`` are its own buffers,
     ``registers`` the extents of those that are vector variables. ``extents`` are extents of
     tensors, ``naturals`` variables that are never negative. ``sites`` are where indices are looked
-    at: with ``checked``, at every access.
+    at: with ``checked``, at every access; and where memory is asked for. ``asks`` says whether the
+    function is given ``wrong``: it has sites, or asks whether it is to end.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class Names:
         self.local: dict[Buffer, str] = {}
         self.registers: dict[Buffer, tuple[int, ...]] = {}
         self.sites: dict[Site, int] = {}
+        self.asks = False
         self._count = 0
 
     def parameters(self) -> str:
@@ -67,20 +71,21 @@ class Names:
             const = "" if buffer in self.written else "const "
             found.append(f"{const}{c_type(buffer.dtype)}*{' restrict' if restrict else ''} {name}")
         found += [f"{c_type(var.dtype)} {name}" for var, name in self.scalars.items()]
-        return [*found, "int64_t* wrong"] if self.sites else found
+        return [*found, "int64_t* wrong"] if self.asks else found
 
     def given(self) -> list[str]:
         """Return the names of all that is given to the function, in the order of their
         declarations.
         """
         found = [*self.buffers.values(), *self.scalars.values()]
-        return [*found, "wrong"] if self.sites else found
+        return [*found, "wrong"] if self.asks else found
 
-    def site(self, tensor: str, dimension: int | None) -> int:
+    def site(self, tensor: str, dimension: int | None, memory: bool = False) -> int:
         """Return the number of a place, from 1 on, which ``wrong`` begins with where an index is
-        outside.
+        outside, or memory is lacking.
         """
-        return self.sites.setdefault(Site(tensor, dimension), len(self.sites) + 1)
+        self.asks = True
+        return self.sites.setdefault(Site(tensor, dimension, memory), len(self.sites) + 1)
 
     def fresh(self, prefix: str) -> str:
         """Return a new name."""

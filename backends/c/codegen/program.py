@@ -10,7 +10,9 @@ An entry takes four tables: the parameters' buffers, then the arena of temporari
 values; the constants that it reads, then the memory of what was computed ahead, then (ahead only)
 an arena; and seconds by stage, or null. It returns 0; where an index lies outside its tensor it
 stops behind that stage and returns the number of the place among ``Entry.sites``, from 1 on.
-``r2r_wrong`` then has the index and the extent, for the thread that called.
+``r2r_wrong`` then has the index and the extent, for the thread that called. It returns the number
+below zero where there is no memory, and ``STOPPED`` where it asked, and was told to end. An entry
+with memory of its own is told behind the variables how many bytes it may have.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from relay2relax.backends.c.codegen.codegen import Kernel, stage_kernel
 from relay2relax.backends.c.codegen.header import HEADER
 from relay2relax.backends.c.codegen.names import Site
 from relay2relax.backends.c.codegen.plan import Arena, plan_memory
-from relay2relax.backends.c.codegen.threads import DECLARATION, POOL
+from relay2relax.backends.c.codegen.threads import ASKING, DECLARATION, ENDED, POOL
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.schedule import Schedule, Scheduled, schedule
 from relay2relax.backends.c.unit import Unit
@@ -30,7 +32,7 @@ from relay2relax.core.dtype import bits, is_float
 from relay2relax.core.errors import ExecutionError, UnsupportedError
 from relay2relax.core.errors.table import running
 from relay2relax.tir.analysis.relations import Relation, extent_relations
-from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var
+from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.ir.visit import shape_variables
 
@@ -54,10 +56,16 @@ static _Thread_local int64_t r2r_last[2];
 static __attribute__((unused, noinline, cold)) int64_t r2r_report(const int64_t* wrong, int64_t before) {
   r2r_last[0] = wrong[1];
   r2r_last[1] = wrong[2];
-  return before + wrong[0];
+  if (wrong[0] < 0) return -0x7fffffffffffffff;
+  return wrong[2] < 0 ? -before - wrong[0] : before + wrong[0];
 }
 R2R_EXPORT void r2r_wrong(int64_t* found) { memcpy(found, r2r_last, sizeof r2r_last); }
 """
+
+# Bytes that nobody limits.
+ANY_SIZE = 0x7FFFFFFFFFFFFFFF
+# What an entry returns that was told to end.
+STOPPED = -0x7FFFFFFFFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,9 @@ class Entry:
     call; ``sources`` only by the function that runs ahead, ``ahead``, which fills ``prepared`` (of
     static size). There is no such function where nothing can be computed ahead. ``relations`` are
     what a call has to satisfy before it is made. ``sites`` are where indices are looked at, those
-    of the function that runs ahead behind the others.
+    of the function that runs ahead behind the others. ``steps`` are those of its loops that are
+    known beforehand, ``steps_ahead`` of the function that runs ahead. An entry ``asks`` where it
+    may run long, and has memory of its ``own``.
     """
 
     func: PrimFunc
@@ -84,6 +94,10 @@ class Entry:
     written: tuple[int, ...] = ()
     relations: tuple[Relation, ...] = ()
     sites: tuple[Site, ...] = ()
+    steps: PrimExpr = IntImm(0, "int64")
+    steps_ahead: PrimExpr = IntImm(0, "int64")
+    asks: bool = False
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +147,22 @@ def write_units(
     bodies: list[str] = []
     entries: dict[str, Entry] = {}
     for number, (func, plan) in enumerate(planned):
-        entry, body = _entry(func, plan, f"r2r_entry_{number}", kernels, constants, checked)
+        entry, body = _entry(func, plan, f"r2r_entry_{number}", kernels, constants, checked, pool != POOL)
         if func.name in entries:
             raise ExecutionError(f"two functions are called {func.name!r}")
         entries[func.name] = entry
         bodies.append(body)
-    head = HEADER + DECLARATION
+    asks = any(entry.asks for entry in entries.values())
+    head = HEADER + DECLARATION + (ASKING if asks and pool != POOL else "")
     often = [function.text for function in kernels.values() if function.often]
     units = [Unit("\n\n".join([head, *texts]) + "\n") for texts in _in_files(often)]
     declarations = [function.declaration for function in kernels.values() if function.often]
     once = [function.text for function in kernels.values() if not function.often]
     # Whoever loads an exported library says on how many threads it runs, even one without loops.
     threads = [pool] if pool == POOL or any("r2r_parallel(" in one.text for one in kernels.values()) else []
-    report = [REPORT] if any(entry.sites for entry in entries.values()) else []
+    report = [REPORT] if asks else []
+    if asks and pool != POOL:
+        report.append(ENDED)
     last = "\n\n".join([head, CLOCK, *report, *threads, *declarations, *once, *bodies]) + "\n"
     return [*units, Unit(last, runs_once=True)], entries
 
@@ -169,10 +186,17 @@ def _entry(
     kernels: dict[str, _Function],
     constants: frozenset[Buffer],
     checked: bool,
+    polled: bool,
 ) -> tuple[Entry, str]:
     params = func.buffers
     extents = shape_variables([*params, *func.root_buffers])
-    stages = [_Stage(one, stage_kernel(one.stmt, extents, plan.memory, plan.begin, checked)) for one in plan.stages]
+    scalars = [p for p in func.params if p not in func.buffer_map]
+    variables = tuple(dict.fromkeys([*scalars, *(e for b in params for e in b.shape if isinstance(e, Var))]))
+    numbers = [one for one in variables if not is_float(one.dtype)]
+    stages = [
+        _Stage(one, stage_kernel(one.stmt, extents, plan.memory, plan.begin, checked, numbers, polled))
+        for one in plan.stages
+    ]
     stages = _without_repetitions(stages, frozenset(params))
     ahead, later = _split_ahead(stages, frozenset(params), constants)
     made = {buffer for stage in ahead for buffer in stage.kernel.written}
@@ -183,8 +207,6 @@ def _entry(
     arena = plan_memory(_lifetimes(later, constants | made | set(params)))
     read_always = tuple(buffer for buffer in _used(later) if buffer in constants)
     sources = tuple(buffer for buffer in _used(ahead) if buffer in constants)
-    scalars = [p for p in func.params if p not in func.buffer_map]
-    variables = tuple(dict.fromkeys([*scalars, *(e for b in params for e in b.shape if isinstance(e, Var))]))
     names = {var: f"n{number}" for number, var in enumerate(variables)}
     places = {buffer: f"a[{number}]" for number, buffer in enumerate(params)}
     places |= {buffer: f"k[{number}]" for number, buffer in enumerate(read_always)}
@@ -211,6 +233,10 @@ def _entry(
         tuple(number for number, buffer in enumerate(params) if any(buffer in one.kernel.written for one in later)),
         extent_relations(func),
         sites,
+        _steps(later),
+        _steps(ahead),
+        any(stage.kernel.asks for stage in stages),
+        any(site.memory for site in sites),
     )
     return entry, "\n".join(lines)
 
@@ -282,6 +308,13 @@ def _sites(stages: Iterable[_Stage]) -> tuple[Site, ...]:
     return tuple(site for stage in stages for site in stage.kernel.sites)
 
 
+def _steps(stages: Iterable[_Stage]) -> PrimExpr:
+    count: PrimExpr = IntImm(0, "int64")
+    for stage in stages:
+        count = binary("+", count, stage.kernel.steps.count)
+    return count
+
+
 def _lifetimes(stages: Sequence[_Stage], elsewhere: Iterable[Buffer]) -> dict[Buffer, tuple[int, int]]:
     """Return the first and last stage of every buffer that does not lie elsewhere."""
     found: dict[Buffer, tuple[int, int]] = {}
@@ -323,12 +356,13 @@ def _entry_text(
     lines = [f"R2R_EXPORT int64_t {symbol}(void* const* a, const int64_t* s, void* const* k, double* t) {{"]
     lines += [f"  {_value(var, name, number)} (void){name};" for number, (var, name) in enumerate(names.items())]
     lines += ["  (void)a; (void)s; (void)k;", "  if (t) r2r_lap(t, 0);"]
-    if _sites(stages):
-        lines.append("  int64_t wrong[3] = {0};")
+    if any(stage.kernel.asks for stage in stages):
+        left = f"s ? s[{len(names)}] : {ANY_SIZE}" if any(site.memory for site in _sites(stages)) else "0"
+        lines.append(f"  int64_t wrong[6] = {{0, 0, 0, {left}, (int64_t)(size_t)&r2r_last, 0}};")
     for number, (stage, function) in enumerate(zip(stages, functions, strict=True)):
         lines.append(f"  {function}({_arguments(stage.kernel, places, names)});")
         lines.append(f"  if (t) r2r_lap(t, t + {number + 1});")
-        if stage.kernel.sites:
+        if stage.kernel.asks:
             lines.append(f"  if (wrong[0]) return r2r_report(wrong, {before});")
             before += len(stage.kernel.sites)
     return [*lines, "  return 0;", "}"]
@@ -354,7 +388,7 @@ def _arguments(kernel: Kernel, names: Mapping[Buffer, str], scalars: Mapping[Var
     places = []
     for buffer, begin in zip(kernel.buffers, kernel.begins, strict=True):
         places.append(f"(void*)((char*){names[buffer]} + {begin})" if begin else names[buffer])
-    return ", ".join([*places, *(scalars[var] for var in kernel.scalars), *(["wrong"] if kernel.sites else [])])
+    return ", ".join([*places, *(scalars[var] for var in kernel.scalars), *(["wrong"] if kernel.asks else [])])
 
 
 def size_text(size: PrimExpr, names: Mapping[Var, str]) -> str:

@@ -15,14 +15,20 @@ from __future__ import annotations
 
 DECLARATION = r"""
 typedef void (*r2r_task)(const void* arguments, int64_t begin, int64_t end);
-void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth);
+void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth, int64_t* wrong);
 """
+# For kernels that ask.
+ASKING = "/* Whether the call that wrong belongs to is to end. */\nint r2r_ended(int64_t* wrong);\n"
 
 _POOL = r"""
-/* The loop runs on at most so many threads, its caller among them. */
+/* The loop runs on at most so many threads, its caller among them. Where the caller waits for others, it asks whether
+   the call that wrong belongs to is to end, which they see. */
 #if defined(_WIN32)
-R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, int64_t threads) {
+R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, int64_t threads,
+                          int (*ended)(int64_t*), int64_t* wrong) {
   (void)threads;
+  (void)ended;
+  (void)wrong;
   task(arguments, 0, total);
 }
 #else
@@ -107,7 +113,8 @@ static void r2r_start_workers(int64_t wanted) {
   }
   pthread_sigmask(SIG_SETMASK, &before, 0);
 }
-R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, int64_t threads) {
+R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, int64_t threads,
+                          int (*ended)(int64_t*), int64_t* wrong) {
   int64_t helpers = threads - 1 < r2r_pool.most ? threads - 1 : r2r_pool.most;
   if (helpers < 1 || pthread_mutex_trylock(&r2r_pool.use)) {
     task(arguments, 0, total);
@@ -131,7 +138,9 @@ R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, i
   r2r_take_chunks();
   __atomic_store_n(&r2r_pool.open, 0, __ATOMIC_SEQ_CST);
   for (int64_t spins = 0; __atomic_load_n(&r2r_pool.inside, __ATOMIC_SEQ_CST); ++spins) {
-    if (spins < R2R_SPINS) r2r_pause(); else sched_yield();
+    if (spins < R2R_SPINS) { r2r_pause(); continue; }
+    sched_yield();
+    if (ended && wrong) ended(wrong);
   }
   pthread_mutex_unlock(&r2r_pool.use);
 }
@@ -140,9 +149,9 @@ R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, i
 
 _PARALLEL = r"""
 static int64_t r2r_threads;
-void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth) {
+void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth, int64_t* wrong) {
   if (!worth || total < 2 || r2r_threads < 2) task(arguments, 0, total);
-  else r2r_share(task, arguments, total, r2r_threads);
+  else r2r_share(task, arguments, total, r2r_threads, @, wrong);
 }
 """
 
@@ -150,25 +159,76 @@ void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth
 POOL = (
     "\n#define R2R_SHARED static"
     + _POOL
-    + _PARALLEL
+    + _PARALLEL.replace("@", "0")
     + r"""R2R_EXPORT void r2r_set_threads(int64_t count) { r2r_threads = count; }
 """
 )
 
-# In the last file of what is loaded into Python.
-LOADED = (
-    r"""
-static void (*r2r_share)(r2r_task task, const void* arguments, int64_t total, int64_t threads);"""
-    + _PARALLEL
-    + r"""R2R_EXPORT void r2r_use_pool(void* share, int64_t threads) {
+# In the last file of what is loaded into Python and has parallel loops.
+_SHARE = r"""
+#if !defined(R2R_ENDED)
+#define R2R_ENDED 0
+#endif
+static void (*r2r_share)(r2r_task task, const void* arguments, int64_t total, int64_t threads,
+                         int (*ended)(int64_t*), int64_t* wrong);"""
+_USE_POOL = r"""R2R_EXPORT void r2r_use_pool(void* share, int64_t threads) {
   *(void**)&r2r_share = share;
   r2r_threads = threads;
 }
 """
-)
+LOADED = _SHARE + _PARALLEL.replace("@", "R2R_ENDED") + _USE_POOL
 
-# All of the object that is the pool of a process.
-PROCESS_POOL = (
+# In the last file of what is loaded into Python and has kernels that ask. Only the thread that
+# called does, twenty times a second: wrong[4] says which that is, wrong[5] when it last did. What
+# kernels see is wrong[0].
+ENDED = r"""
+#define R2R_ENDED r2r_ended
+static int (*r2r_ask)(void);
+R2R_EXPORT void r2r_use_ask(void* ask) { *(void**)&r2r_ask = ask; }
+int r2r_ended(int64_t* wrong) {
+  if (__atomic_load_n(wrong, __ATOMIC_RELAXED)) return 1;
+  if (!r2r_ask || wrong[4] != (int64_t)(size_t)&r2r_last) return 0;
+  struct timespec time;
+  timespec_get(&time, TIME_UTC);
+  const int64_t now = (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000, since = now - wrong[5];
+  if (wrong[5] && since >= 0 && since < 50) return 0;
+  const int first = !wrong[5];
+  wrong[5] = now;
+  if (first || !r2r_ask()) return 0;
+  int64_t none = 0;
+  __atomic_compare_exchange_n(wrong, &none, -1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return 1;
+}
+"""
+
+# What asks Python, whose functions r2r_use_python is given: whether the limits are reached, and, in
+# the main thread, what handlers of signals say. What that raises waits for r2r_raise.
+_QUESTION = r"""
+#include <string.h>
+static struct {
+  int (*ensure)(void);
+  void (*release)(int);
+  void* (*call)(void*);
+  void (*drop)(void*);
+  void (*fetch)(void**, void**, void**);
+  void (*restore)(void*, void*, void*);
+  void* question;
+} r2r_python;
+static _Thread_local void* r2r_raised[3];
+R2R_SHARED void r2r_use_python(const void* functions) { memcpy(&r2r_python, functions, sizeof r2r_python); }
+R2R_SHARED int r2r_ask(void) {
+  const int state = r2r_python.ensure();
+  void* const answer = r2r_python.call(r2r_python.question);
+  if (answer) r2r_python.drop(answer);
+  else r2r_python.fetch(r2r_raised, r2r_raised + 1, r2r_raised + 2);
+  r2r_python.release(state);
+  return !answer;
+}
+R2R_SHARED void r2r_raise(void) { r2r_python.restore(r2r_raised[0], r2r_raised[1], r2r_raised[2]); }
+"""
+
+# All of the object that a process has once: the pool, and what asks Python.
+PROCESS = (
     r"""#include <stddef.h>
 #include <stdint.h>
 #define R2R_INLINE static inline
@@ -180,4 +240,5 @@ PROCESS_POOL = (
 typedef void (*r2r_task)(const void* arguments, int64_t begin, int64_t end);
 """
     + _POOL
+    + _QUESTION
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from relay2relax.backends.c.codegen.magnitude import magnitude
 from relay2relax.core.errors import ExecutionError
 from relay2relax.tir.arith.simplify import EXTENTS, limits, simplify
 from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Select, Var
@@ -25,7 +26,7 @@ def fits_text(name: str, extents: Mapping[Var, str], sizes: Iterable[PrimExpr], 
     limited: dict[str, None] = {}
     for expr in (*sizes, *(part for condition in conditions for part in _numbers(condition))):
         if not isinstance(expr, (IntImm, Var)):
-            limited[_magnitude(expr, extents)] = None
+            limited[magnitude(expr, lambda one: c_text(one, extents))] = None
     limited |= dict.fromkeys(f"(double){one}" for one in extents.values())
     lines += [f"  if (!({one} < {_LARGEST})) return 0;" for one in limited]
     divisors = dict.fromkeys(
@@ -78,23 +79,3 @@ def _numbers(condition: PrimExpr) -> Iterable[PrimExpr]:
         yield from _numbers(condition.b)
     elif isinstance(condition, Binary) and condition.op in _COMPARISONS:
         yield from (condition.a, condition.b)
-
-
-def _magnitude(expr: PrimExpr, names: Mapping[Var, str]) -> str:
-    """Return a double, as C, that no part of ``expr`` exceeds."""
-    match expr:
-        case IntImm(value):
-            return f"{abs(value)}.0"
-        case Var():
-            return f"(double){names[expr]}"
-        case Cast(_, value):
-            return _magnitude(value, names)
-        case Binary("//" | "%", a, b):
-            return f"({_magnitude(a, names)} + {_magnitude(b, names)})"
-        case Binary("*", a, b):
-            return f"({_magnitude(a, names)} * {_magnitude(b, names)})"
-        case Binary("+" | "-" | "min" | "max", a, b):
-            return f"({_magnitude(a, names)} + {_magnitude(b, names)})"
-        case Select(_, a, b):
-            return f"({_magnitude(a, names)} + {_magnitude(b, names)})"
-    return "0.0"

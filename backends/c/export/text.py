@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from string import Template
 
 from relay2relax.backends.c.codegen.plan import ALIGNMENT
-from relay2relax.backends.c.codegen.program import size_text
+from relay2relax.backends.c.codegen.program import ANY_SIZE, size_text
 from relay2relax.backends.c.dtypes import HALF
 from relay2relax.backends.c.export.fits import fits_text
 from relay2relax.backends.c.export.library import MARK_BYTES, Library, Tensor, padded_bytes
@@ -339,10 +339,11 @@ def library_text(library: Library, unit: str) -> str:
             table = _table((*library.sources, place, f"r2r_sources + {sources_file}"))
             ahead = f"      void* const r2r_k[] = {table};\n      good = !{symbol}_ahead(0, 0, r2r_k, 0);\n"
         buffers = _table((*library.buffers, "r2r_aligned(model->arena)"))
-        values = ", ".join([*(names[var] for var in entry.variables), "0"])
+        values = ", ".join([*(names[var] for var in entry.variables), str(ANY_SIZE if entry.own else 0)])
         body = f"  void* const r2r_a[] = {buffers};\n  const int64_t r2r_s[] = {{{values}}};\n"
         body += f"  void* const r2r_k[] = {_table((*library.constants, place))};\n"
-        body += f"  if ({symbol}(r2r_a, r2r_s, r2r_k, 0)) return 2;\n"
+        body += f"  const int64_t r2r_place = {symbol}(r2r_a, r2r_s, r2r_k, 0);\n"
+        body += "  if (r2r_place) return r2r_place < 0 ? 1 : 2;\n"
         uses_kept = True
     for number, place in library.copies:
         target = library.outputs[number]

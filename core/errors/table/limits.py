@@ -53,8 +53,9 @@ STEPS = ErrorKind(
     "R2R-0832",
     "the limit of steps is reached",
     """A program took more steps than `Limits(steps=…)`, or the option `--limit-steps`, allows. Steps
-    are instructions of the machines that run Relay and Relax, and statements and loop iterations of
-    tensor programs that are interpreted. The message shows where the program was.""",
+    are instructions of the machines that run Relay and Relax, statements and loop iterations of
+    tensor programs that are interpreted, and those of compiled ones, which are counted before one
+    begins. The message shows where the program was.""",
     """
     from relay2relax import Limits, backends, relay_ir
 
@@ -71,7 +72,7 @@ STEPS = ErrorKind(
     with Limits(steps=1000):
         run()
     """,
-    template="the limit of {steps} steps is reached",
+    template="the limit of {steps} steps is reached{by}",
     help="allow more with Limits(steps=…) or --limit-steps, if the program ends at all",
 )
 EXTENTS = ErrorKind(

@@ -141,6 +141,28 @@ static __attribute__((unused, noinline)) void* r2r_checked(
   return memset(elsewhere, 0, sizeof elsewhere);
 }
 
+/* Memory of a kernel's own, of size bytes, where most, which no part of the computation of size exceeds, and wrong[3],
+   the bytes that are left, allow it; else a null pointer, and wrong has the site, the size, and -1. */
+static __attribute__((unused, noinline)) void* r2r_local(double most, size_t size, int64_t* wrong, int64_t site) {
+  void* found = 0;
+  if (most < 0x1p62 && size < (size_t)1 << 62) {
+    if (__atomic_sub_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED) >= 0) found = malloc(size ? size : 1);
+    if (!found) __atomic_add_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED);
+  }
+  if (!found) r2r_outside(most < 0x1p62 ? (int64_t)most : 0x7fffffffffffffff, -1, wrong, site);
+  return found;
+}
+static __attribute__((unused, noinline)) void r2r_release(void* memory, size_t size, int64_t* wrong) {
+  if (!memory) return;
+  free(memory);
+  __atomic_add_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED);
+}
+
+/* How many rounds of a loop are about a million steps, of which one round takes so many. */
+R2R_INLINE int64_t r2r_piece(double steps) {
+  return steps > 1.0 ? steps < 0x1p20 ? (int64_t)(0x1p20 / steps) : 1 : 1 << 20;
+}
+
 /* Division and remainder that round towards minus infinity. */
 #define R2R_FLOOR(type) \
   R2R_INLINE type r2r_floordiv_##type(type a, type b) { \
@@ -264,7 +286,7 @@ R2R_INLINE int64_t r2r_powi(int64_t x, int64_t n) {
 
 
 typedef void (*r2r_task)(const void* arguments, int64_t begin, int64_t end);
-void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth);
+void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth, int64_t* wrong);
 
 
 #include <time.h>
@@ -279,10 +301,14 @@ static __attribute__((unused, noinline)) void r2r_lap(double* t, double* sum) {
 
 
 #define R2R_SHARED static
-/* The loop runs on at most so many threads, its caller among them. */
+/* The loop runs on at most so many threads, its caller among them. Where the caller waits for others, it asks whether
+   the call that wrong belongs to is to end, which they see. */
 #if defined(_WIN32)
-R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, int64_t threads) {
+R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, int64_t threads,
+                          int (*ended)(int64_t*), int64_t* wrong) {
   (void)threads;
+  (void)ended;
+  (void)wrong;
   task(arguments, 0, total);
 }
 #else
@@ -367,7 +393,8 @@ static void r2r_start_workers(int64_t wanted) {
   }
   pthread_sigmask(SIG_SETMASK, &before, 0);
 }
-R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, int64_t threads) {
+R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, int64_t threads,
+                          int (*ended)(int64_t*), int64_t* wrong) {
   int64_t helpers = threads - 1 < r2r_pool.most ? threads - 1 : r2r_pool.most;
   if (helpers < 1 || pthread_mutex_trylock(&r2r_pool.use)) {
     task(arguments, 0, total);
@@ -391,15 +418,17 @@ R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, i
   r2r_take_chunks();
   __atomic_store_n(&r2r_pool.open, 0, __ATOMIC_SEQ_CST);
   for (int64_t spins = 0; __atomic_load_n(&r2r_pool.inside, __ATOMIC_SEQ_CST); ++spins) {
-    if (spins < R2R_SPINS) r2r_pause(); else sched_yield();
+    if (spins < R2R_SPINS) { r2r_pause(); continue; }
+    sched_yield();
+    if (ended && wrong) ended(wrong);
   }
   pthread_mutex_unlock(&r2r_pool.use);
 }
 #endif
 
 static int64_t r2r_threads;
-void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth) {
+void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth, int64_t* wrong) {
   if (!worth || total < 2 || r2r_threads < 2) task(arguments, 0, total);
-  else r2r_share(task, arguments, total, r2r_threads);
+  else r2r_share(task, arguments, total, r2r_threads, 0, wrong);
 }
 R2R_EXPORT void r2r_set_threads(int64_t count) { r2r_threads = count; }

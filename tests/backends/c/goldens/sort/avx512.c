@@ -56,7 +56,7 @@ static void r2r_stage_1_task(const void* given, int64_t begin, int64_t end) {
 }
 void r2r_stage_1(int64_t* restrict b0, const float* restrict b1, int64_t* restrict b2, int64_t* wrong) {
   const struct r2r_stage_1_arguments a = {b0, b1, b2, wrong};
-  r2r_parallel(r2r_stage_1_task, &a, 3, 1);
+  r2r_parallel(r2r_stage_1_task, &a, 3, 1, wrong);
 }
 
 void r2r_stage_2(const int64_t* restrict b0, const float* restrict b1, float* restrict b2, int64_t* wrong) {
@@ -73,7 +73,8 @@ static _Thread_local int64_t r2r_last[2];
 static __attribute__((unused, noinline, cold)) int64_t r2r_report(const int64_t* wrong, int64_t before) {
   r2r_last[0] = wrong[1];
   r2r_last[1] = wrong[2];
-  return before + wrong[0];
+  if (wrong[0] < 0) return -0x7fffffffffffffff;
+  return wrong[2] < 0 ? -before - wrong[0] : before + wrong[0];
 }
 R2R_EXPORT void r2r_wrong(int64_t* found) { memcpy(found, r2r_last, sizeof r2r_last); }
 
@@ -89,7 +90,7 @@ void r2r_stage_2(const int64_t* restrict b0, const float* restrict b1, float* re
 R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
-  int64_t wrong[3] = {0};
+  int64_t wrong[6] = {0, 0, 0, 0, (int64_t)(size_t)&r2r_last, 0};
   r2r_stage_0(a[0], (void*)((char*)a[2] + 384));
   if (t) r2r_lap(t, t + 1);
   r2r_stage_1((void*)((char*)a[2] + 0), (void*)((char*)a[2] + 384), (void*)((char*)a[2] + 192), wrong);

@@ -266,7 +266,7 @@ static void r2r_stage_1_task(const void* given, int64_t begin, int64_t end) {
 }
 void r2r_stage_1(const float* restrict b0, float* restrict b1, int64_t n0) {
   const struct r2r_stage_1_arguments a = {b0, b1, n0};
-  r2r_parallel(r2r_stage_1_task, &a, n0, (n0 * 16) >= 131072);
+  r2r_parallel(r2r_stage_1_task, &a, n0, (n0 * 16) >= 131072, 0);
 }
 
 struct r2r_stage_2_arguments { float* b0; const float* b1; int64_t n0; };
@@ -286,7 +286,7 @@ static void r2r_stage_2_task(const void* given, int64_t begin, int64_t end) {
 }
 void r2r_stage_2(float* restrict b0, const float* restrict b1, int64_t n0) {
   const struct r2r_stage_2_arguments a = {b0, b1, n0};
-  r2r_parallel(r2r_stage_2_task, &a, n0, (n0 * 104) >= 131072);
+  r2r_parallel(r2r_stage_2_task, &a, n0, (n0 * 104) >= 131072, 0);
 }
 
 struct r2r_stage_3_arguments { const float* b0; float* b1; int64_t n0; };
@@ -310,7 +310,7 @@ static void r2r_stage_3_task(const void* given, int64_t begin, int64_t end) {
 }
 void r2r_stage_3(const float* restrict b0, float* restrict b1, int64_t n0) {
   const struct r2r_stage_3_arguments a = {b0, b1, n0};
-  r2r_parallel(r2r_stage_3_task, &a, n0, (n0 * 8) >= 131072);
+  r2r_parallel(r2r_stage_3_task, &a, n0, (n0 * 8) >= 131072, 0);
 }
 
 struct r2r_stage_4_arguments { float* b0; const float* b1; int64_t n0; };
@@ -327,7 +327,7 @@ static void r2r_stage_4_task(const void* given, int64_t begin, int64_t end) {
 }
 void r2r_stage_4(float* restrict b0, const float* restrict b1, int64_t n0) {
   const struct r2r_stage_4_arguments a = {b0, b1, n0};
-  r2r_parallel(r2r_stage_4_task, &a, n0, (n0 * 40) >= 131072);
+  r2r_parallel(r2r_stage_4_task, &a, n0, (n0 * 40) >= 131072, 0);
 }
 
 // The next file.
