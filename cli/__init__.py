@@ -1,9 +1,9 @@
 """The ``relay2relax`` command.
 
-``app.py`` declares the commands and their options; each command's work is in a file of its own,
-imported when the command runs, so that ``relay2relax --help`` loads nothing but the parser.
+``entry.py`` runs it and ends with its exit code, ``app.py`` declares the commands and their
+options. Each command's work is in a file of its own, which is imported when the command runs.
 """
 
-from relay2relax.cli.app import main
+from relay2relax.cli.entry import main
 
 __all__ = ["main"]

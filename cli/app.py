@@ -1,15 +1,12 @@
-"""Commands and options. Exit codes: 0 success, 1 an error in the input or a disagreement, 2 wrong
-usage.
-"""
+"""Commands and options. ``entry.py`` runs them and says what they end with."""
 
 from __future__ import annotations
 
-import sys
-import warnings
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
+from typer.core import TyperGroup
 
 from relay2relax.cli.limits import limited
 from relay2relax.cli.options import (
@@ -32,8 +29,21 @@ from relay2relax.cli.options import (
 )
 from relay2relax.cli.verify import verified
 
+
+class Commands(TyperGroup):
+    """The commands; their help lists the exit codes."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        from relay2relax.core.errors import ExitCode
+
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(int(code)), code.meaning) for code in ExitCode])
+        super().format_epilog(ctx, formatter)
+
+
 app = typer.Typer(
     name="relay2relax",
+    cls=Commands,
     help="Carry models out of Relay, the graph IR that Apache TVM removed, into Relax.",
     epilog="An error is printed with its code: `relay2relax explain CODE` says more of it.",
     no_args_is_help=True,
@@ -316,52 +326,3 @@ def _options(
     ] = False,
 ) -> None:
     """Options of the command itself."""
-
-
-def _as_line(message: Warning | str, *_: object, **__: object) -> str:
-    return f"warning: {message}\n"
-
-
-def main() -> None:
-    """Run the command; our own errors are printed without a traceback and end with exit code 1.
-
-    So does an output that takes no more, silently where it is a pipe that nobody reads.
-    """
-    from relay2relax.cli import streams
-
-    streams.prepare()
-    warnings.formatwarning = _as_line
-    try:
-        code = _run()
-        left = streams.finish()
-        if left is not None:
-            raise left
-    except Exception as error:
-        from relay2relax.core.errors import FileError, Relay2RelaxError
-
-        code = 1
-        if isinstance(error, MemoryError):
-            from relay2relax.core.limits import out_of_memory
-
-            error = out_of_memory("the command", error)
-        elif isinstance(error, BrokenPipeError):
-            streams.finish()
-            sys.exit(code)
-        elif isinstance(error, OSError) and error.filename is None:  # of files we say which
-            streams.finish()
-            error = FileError(f"cannot write to standard output: {error.strerror}")
-        elif isinstance(error, OSError):
-            error = FileError(f"the system refuses {error.filename}: {error.strerror}")
-        if not isinstance(error, Relay2RelaxError):
-            raise error
-        print(error, f"more: relay2relax explain {error.code}", sep="\n\n", file=sys.stderr)
-    sys.exit(code)
-
-
-def _run() -> int | str | None:
-    """Run the command; return its exit code."""
-    try:
-        app()
-    except SystemExit as end:
-        return end.code
-    return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from relay2relax.backends.cache import open_store
 from relay2relax.backends.cache.store import size_limit
-from relay2relax.cli import screen
+from relay2relax.cli import outcome
 
 
 def info(as_json: bool) -> None:
@@ -21,7 +21,7 @@ def info(as_json: bool) -> None:
         "left_over": kept.left_over,
     }
     if as_json:
-        screen.print_json(document)
+        outcome.deliver(document)
         return
     print(f"folder     {place}{f', not used: {place.problem}' if place.problem else ''}")
     print(f"entries    {kept.entries}")
@@ -34,7 +34,7 @@ def clear(as_json: bool) -> None:
     store = open_store()
     removed = store.clear()
     if as_json:
-        screen.print_json({"entries": removed.entries, "bytes": removed.size, "left_over": removed.left_over})
+        outcome.deliver({"entries": removed.entries, "bytes": removed.size, "left_over": removed.left_over})
         return
     print(f"removed {removed.entries} entries, {_size(removed.size)}, from {store.place}")
 

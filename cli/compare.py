@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from relay2relax import relay_ir, translator
-from relay2relax.cli import files, screen
+from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.converted import folder
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
@@ -61,7 +61,7 @@ def run(
                 tolerance=how.tolerance,
             )  # fmt: skip
     if as_json:
-        screen.print_json(report.to_json())
+        outcome.deliver(report.to_json())
     else:
         print(screen.report_table(report))
         for line in (*map(str, report.left_out), *report.notes):

@@ -5,14 +5,13 @@ graph beside it.
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from relay2relax import backends, graph, relax_ir, relay_ir, translator
-from relay2relax.cli import files, screen
+from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.converted import check as checking
 from relay2relax.core.dtype import Array
 from relay2relax.core.output import Content, OutputFolder
@@ -79,7 +78,7 @@ def run(
         }
     whole, checked, written = _delivered(folder, stem, contents, summary, module, values, check)
     if as_json:
-        screen.print_json(whole)
+        outcome.deliver(whole)
     else:
         _show(whole, relax, beside, written, checked)
     checked.end(_names(stem)[0])
@@ -227,4 +226,4 @@ def _note_length(values: Mapping[str, Array], stem: str) -> None:
     size = _Weights(values).nbytes
     if size > _MANY_BYTES:
         note = f"--bind-params prints {size / 1e6:.0f} MB of params into the script, as text"
-        print(f"note: {note}; without it they are in {stem}.safetensors", file=sys.stderr)
+        outcome.note(f"{note}; without it they are in {stem}.safetensors")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata as metadata
 import platform
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from relay2relax.cli import screen
+from relay2relax.cli import outcome
 from relay2relax.core import CompilerError
 
 
@@ -64,7 +64,7 @@ def run(as_json: bool) -> None:
     """Print the findings."""
     found = findings()
     if as_json:
-        screen.print_json([{"name": f.name, "found": f.found, "ok": f.ok, "purpose": f.purpose} for f in found])
+        outcome.deliver({"findings": [asdict(one) for one in found]})
         return
     width = max(len(f.name) for f in found)
     second = max(len(f.found) for f in found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError, all_kinds, find_kind
+from relay2relax.core.errors.table.files import OPTION
 
 
 def run(code: str) -> None:
@@ -20,5 +21,5 @@ def run(code: str) -> None:
     if kind is None:
         close = difflib.get_close_matches(code.upper(), kinds, 3) or list(kinds)[:3]
         help = f"there are {', '.join(close)} and others: relay2relax explain all"
-        raise Relay2RelaxError(Diagnostic(f"no error has the code {code!r}", help=help))
+        raise Relay2RelaxError(Diagnostic(f"no error has the code {code!r}", help=help), kind=OPTION)
     print(kind.page().rstrip("\n"))

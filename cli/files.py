@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from relay2relax.cli import outcome
 from relay2relax.core import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors.table import files, running
@@ -67,7 +67,7 @@ def load_params(path: Path | None, mod: IRModule, allow_missing: bool = False) -
     relay_ir.bind_params(mod, values)  # refuses values that do not fit, whether they are bound or not
     accounting.require_complete(found, allow_missing)
     for one in found.warnings:
-        print(f"warning: {one}", file=sys.stderr)
+        outcome.warn(one)
     return Params({name: values[name] for name in found.bound}, found.warnings)
 
 
@@ -170,7 +170,7 @@ def arguments(
     made = translator.make_arguments(mod, given, seed)
     drawn = translator.drawn_values(mod, given, made, seed)
     if drawn:
-        print(f"note: {drawn}", file=sys.stderr)
+        outcome.note(str(drawn))
     return made, drawn
 
 

@@ -8,6 +8,8 @@ from typing import Annotated, Optional
 
 import typer
 
+from relay2relax.cli import outcome
+
 
 class Via(str, Enum):
     """A way into Relax."""
@@ -76,7 +78,15 @@ DimsOption = Annotated[
         help="Name `?` extents of an input, e.g. data=batch,_,_,_ (repeatable).",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+AsJson = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        callback=outcome.asked_for_json,
+        is_eager=True,
+        help="Print one JSON document instead of text, on failure too.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random values for inputs that are not given.")]
 AllowMissing = Annotated[
     bool, typer.Option("--allow-missing", help="Weights without a value among the params become inputs.")

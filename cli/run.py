@@ -10,10 +10,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from relay2relax import backends, relax_ir, relay_ir, translator
-from relay2relax.cli import files, screen
+from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.profile import Profile, measured
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table.files import OPTION
 from relay2relax.core.npz import npz_bytes
 from relay2relax.relax_ir.transform import DispatchCalls, FoldConstant, Sequential
 
@@ -31,10 +32,12 @@ class How:
 
     def __post_init__(self) -> None:
         if self.library and (self.backend == "tvm" or self.via != "graph"):
-            raise UnsupportedError("libraries compute Relax operators on numpy and c: add --via graph, and --backend c")
+            raise Relay2RelaxError(
+                "libraries compute Relax operators on numpy and c: add --via graph, and --backend c", kind=OPTION
+            )
         if self.profile and (self.backend != "c" or self.via == "relay"):
-            raise UnsupportedError(
-                "kernels are measured where there are any: add --backend c, and --via tir or --via graph"
+            raise Relay2RelaxError(
+                "kernels are measured where there are any: add --backend c, and --via tir or --via graph", kind=OPTION
             )
 
 
@@ -78,7 +81,7 @@ def run(
     if as_json:
         shown = [{"shape": list(o.shape), "dtype": str(o.dtype), "values": o.ravel()[:16].tolist()} for o in outputs]
         document = {"outputs": shown, "via": how.via, "backend": how.backend, "drawn": drawn and drawn.to_json()}
-        screen.print_json({**document, **profile.to_json()} if how.profile else document)
+        outcome.deliver({**document, **profile.to_json()} if how.profile else document)
         return
     for index, array in enumerate(outputs):
         print(f"output {index}: {array.dtype}{list(array.shape)}")

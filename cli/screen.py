@@ -4,7 +4,6 @@ for a machine.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,11 +28,6 @@ def progress(what: str) -> Iterator[None]:
 
     with Console(stderr=True).status(what):
         yield
-
-
-def print_json(document: object) -> None:
-    """Print ``document`` as JSON."""
-    print(json.dumps(document, indent=2))
 
 
 def report_table(report: Report) -> str:

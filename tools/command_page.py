@@ -14,25 +14,52 @@ from typing import Any, get_args, get_type_hints
 from typer.models import ArgumentInfo, OptionInfo
 
 from relay2relax.cli.app import app
+from relay2relax.core.errors import ExitCode
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "command-line.md"
 HEAD = """# Command line
 
 Made from the command by `python tools/command_page.py`; a test keeps it up to date.
 
-Exit codes are 0 for success, 1 for an error in the input or a disagreement, and 2 for wrong usage.
 An error is printed without a traceback, with the line of the source that it is about.
 `relay2relax --version` shows the version, and `relay2relax COMMAND --help` what stands here.
 
 [Environment variables](environment.md) choose the C compiler, the number of threads, and the build
 cache. [Unattended work](../howto/unattended.md) is done with the options `--limit-…`.
+
+## Exit codes
+
+| | |
+|---|---|
+{exit_codes}
+
+Each [error](errors.md) says which exit code it has. What is wrong in a file has 3; what a file says
+rightly and cannot be carried over has 4.
+
+## JSON
+
+With `--json` a command prints one document on standard output, however it ends. Beside what the
+command found, it has:
+
+| | |
+|---|---|
+| `exit_code` | the number above |
+| `errors` | each mistake: what is below |
+| `warnings` | what may be wrong although the command went on |
+| `notes` | what the command decided, such as which values it drew |
+
+A mistake has `code`, `title`, `label`, `notes`, `helps`, and its place, which is null where there
+is none: `file`, `line`, `column`, `end_line`, `end_column`. Lines and columns count from 1.
+
+The document is ASCII: other characters are escaped. Text for people stays on standard error.
 """
 
 
 def page() -> str:
     """Return the text of the page."""
     sections = ("\n".join(_section(one.callback)) for one in app.registered_commands if one.callback is not None)
-    return "\n".join([HEAD, *sections])
+    codes = "\n".join(f"| {code:d} | {code.meaning} |" for code in ExitCode)
+    return "\n".join([HEAD.format(exit_codes=codes), *sections])
 
 
 def _section(command: Callable[..., Any]) -> Iterator[str]:

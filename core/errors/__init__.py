@@ -18,6 +18,7 @@ from relay2relax.core.errors.exceptions import (
     mistake,
     placed,
 )
+from relay2relax.core.errors.exit_code import ExitCode
 from relay2relax.core.errors.kind import ErrorKind
 from relay2relax.core.errors.table import all_kinds, find_kind
 
@@ -26,6 +27,7 @@ __all__ = [
     "Diagnostic",
     "ErrorKind",
     "ExecutionError",
+    "ExitCode",
     "FileError",
     "LimitError",
     "OutOfMemoryError",

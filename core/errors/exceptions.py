@@ -97,10 +97,15 @@ class Relay2RelaxError(Exception):
         super().__init__("\n\n".join(shown))
 
     @property
+    def first_kind(self) -> ErrorKind:
+        """The kind of the first mistake."""
+        kind = self.diagnostics[0].kind if self.diagnostics else None
+        return kind or type(self).kind
+
+    @property
     def code(self) -> str:
         """The code of the first mistake."""
-        kind = self.diagnostics[0].kind if self.diagnostics else None
-        return (kind or type(self).kind).code
+        return self.first_kind.code
 
     def located(self, where: SourceRange | None, source: SourceText | None, *notes: str) -> Self:
         """Return the error with a place, and ``notes``, for mistakes that have neither."""

@@ -14,6 +14,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import Literal
 
+from relay2relax.core.errors.exit_code import ExitCode
+
 Language = Literal["relay", "tvmscript", "python"]
 
 
@@ -29,6 +31,8 @@ class ErrorKind:
     ``template``  the message, with names of fields in braces; "" where every place has its own
         words.
     ``notes``, ``help``  what every message of the kind says besides.
+    ``exit``  what a command ends with that meets the mistake: where it is not said, with that of
+        wrong input.
     """
 
     code: str
@@ -40,6 +44,7 @@ class ErrorKind:
     template: str = ""
     notes: tuple[str, ...] = ()
     help: str = ""
+    exit: ExitCode = ExitCode.INPUT
 
     def page(self) -> str:
         """Return what ``relay2relax explain`` shows, as Markdown."""
@@ -47,6 +52,7 @@ class ErrorKind:
         mistaken, right = (_block(text, tongue) for text in (self.example, self.mend))
         why = "\n\n".join(textwrap.fill(" ".join(one.split()), 100) for one in self.why.split("\n\n"))
         advice = [f"Help: {self.help}"] if self.help else []
+        advice.append(f"Exit code {self.exit:d}: {self.exit.meaning}.")
         parts = [f"# {self.code}: {self.title}", why, *advice, "This is refused:", mistaken, "This is right:", right]
         return "\n\n".join(parts) + "\n"
 

@@ -113,7 +113,7 @@ def test_export_writes_a_library(model: Path, params: Path, tmp_path: Path, boun
     assert {f"wrote {out / name}" for name in expected} == set(done.stdout.splitlines())
     assert {path.name for path in out.iterdir()} == expected | {".relay2relax.json"}
     refused = command("export", model, "-o", tmp_path / "no", "--march", "pdp11", cwd=tmp_path)
-    assert refused.returncode == 1
+    assert refused.returncode == 5
     assert not (tmp_path / "no").exists()
 
 
@@ -140,12 +140,9 @@ def test_run_gives_the_numbers(model: Path, params: Path, tmp_path: Path) -> Non
         done = command(*arguments, "--via", via, "--json", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         # Rows of the weight sum to 6, 22 and 38; the bias adds 1, -100 and 0.
-        assert json.loads(done.stdout) == {
-            "outputs": [{"shape": [1, 3], "dtype": "float32", "values": [7.0, 0.0, 38.0]}],
-            "via": via,
-            "backend": "numpy",
-            "drawn": None,
-        }
+        found = json.loads(done.stdout)
+        assert found["outputs"] == [{"shape": [1, 3], "dtype": "float32", "values": [7.0, 0.0, 38.0]}]
+        assert (found["via"], found["backend"], found["drawn"]) == (via, "numpy", None)
         with np.load(tmp_path / "res.npz") as stored:
             np.testing.assert_array_equal(stored["out0"], [[7, 0, 38]])
 
@@ -158,7 +155,7 @@ def test_a_library_computes_the_products(model: Path, params: Path, tmp_path: Pa
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["outputs"][0]["values"] == [7.0, 0.0, 38.0]
     refused = command(*given, cwd=tmp_path)
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "--via graph" in refused.stderr
 
 
@@ -180,7 +177,7 @@ def test_inspect_reads_what_convert_wrote(model: Path, tmp_path: Path) -> None:
 def test_doctor_lists_what_is_installed(tmp_path: Path) -> None:
     done = command("doctor", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    found = {one["name"]: one for one in json.loads(done.stdout)}
+    found = {one["name"]: one for one in json.loads(done.stdout)["findings"]}
     assert found["numpy"]["found"] == np.__version__
     assert {"C compiler", "apache-tvm", "onnx", "torch"} <= set(found)
 
@@ -214,7 +211,7 @@ def test_bad_module_ends_in_an_error_and_no_file(tmp_path: Path, name: str) -> N
     text, sign = BAD_MODULES[name]
     out = tmp_path / "out"
     done = command("convert", broken(tmp_path, text), "--out", out, cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert sign in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
@@ -232,7 +229,7 @@ def test_params_that_do_not_fit(model: Path, tmp_path: Path) -> None:
     wrong.write_bytes(relay_ir.save_params({"b": np.zeros(4, np.float32)}))
     out = tmp_path / "out"
     done = command("convert", model, "--params", wrong, "--out", out, cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "%b: expected (3) of float32, given (4) of float32" in done.stderr
     assert "Traceback" not in done.stderr
     assert not out.exists()
@@ -240,7 +237,7 @@ def test_params_that_do_not_fit(model: Path, tmp_path: Path) -> None:
 
 def test_unreadable_file(tmp_path: Path) -> None:
     done = command("convert", tmp_path / "nothing.relay", cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "nothing.relay" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -248,7 +245,7 @@ def test_unreadable_file(tmp_path: Path) -> None:
 def test_missing_compiler(model: Path, tmp_path: Path) -> None:
     env = {"PATH": str(tmp_path), "CC": "", "RELAY2RELAX_CACHE": str(tmp_path / "cache")}
     done = command("compare", model, "--backend", "c", cwd=tmp_path, env=env)
-    assert done.returncode == 1
+    assert done.returncode == 5
     assert "compiler" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -262,7 +259,7 @@ def test_dims_name_the_batch(model: Path, tmp_path: Path) -> None:
     done = command("convert", model, "--dims", "data=batch,_", "--json", "-o", tmp_path / "o", cwd=tmp_path)
     assert json.loads(done.stdout)["result"] == 'R.Tensor(("batch", 3), dtype="float32")'
     done = command("convert", model, "--dims", "nobody=batch", cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "nobody" in done.stderr
 
 
@@ -281,7 +278,7 @@ def test_profile_shows_every_kernel(model: Path, params: Path, tmp_path: Path) -
     assert "GFLOP/s" in table
     assert re.search(r"^all +\d+ +[\d.]+ +100.0% ", table, re.MULTILINE)
     refused = command("run", model, "--profile", cwd=tmp_path)
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "--backend c" in refused.stderr
 
 
@@ -296,7 +293,7 @@ def test_explain_shows_what_an_error_means(tmp_path: Path) -> None:
 
 def test_explain_knows_which_codes_there_are(tmp_path: Path) -> None:
     done = command("explain", "R2R-0204x", cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("error[R2R-")
     assert "R2R-0204" in done.stderr
     assert "Traceback" not in done.stderr
@@ -315,10 +312,10 @@ def test_params_are_accounted_for(model: Path, params: Path, tmp_path: Path) -> 
     assert summary["warnings"] == ["no parameter takes these values of the params: other"]
     assert summary["params_bound"] is False
     done = convert(bias=weights["b"])
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "the params have none of the model's parameters: it takes data, w.0, b; they have bias" in done.stderr
     done = convert(b=weights["b"], w0=weights["w.0"])
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "the params have no values for these weights: w.0\nnote: no parameter takes w0" in done.stderr
     assert convert("--allow-missing", b=weights["b"]).returncode == 0
 
@@ -327,7 +324,7 @@ def test_values_that_are_drawn_are_named_or_refused(model: Path, params: Path, t
     done = command("run", model, "--params", params, "--seed", "7", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "note: drawn from seed 7: data (?=3, 4)\n")
     done = command("run", model, "--params", params, "--require-params", cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "no values are given for data" in done.stderr
     np.savez(tmp_path / "in.npz", data=np.ones((2, 4), np.float32))
     options = ("--params", params, "--inputs", "in.npz", "--require-params")

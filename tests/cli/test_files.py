@@ -89,7 +89,7 @@ def test_what_a_command_reads_it_does_not_write(user: User, command: str, flags:
     os.link(user.folder / "linear.safetensors", user.folder / "hard")
     before = user.files()
     code, said = user.call(command.format(folder=user.folder.name) + flags)
-    assert (code, user.files()) == (1, before), said
+    assert (code, user.files()) == (2, before), said
     assert "is read and would be written over" in said
     assert "error[R2R-0920]" in said
 
@@ -112,7 +112,7 @@ def test_what_others_wrote_is_written_over_only_by_force(user: User, command: st
         (user.folder / name).write_text("mine")
     before = user.files()
     code, said = user.call(command)
-    assert (code, user.files()) == (1, before), said
+    assert (code, user.files()) == (2, before), said
     assert said.count("error[R2R-0920]") == len(names.split())
     assert "--force" in said
     assert user.call(f"{command} --force")[0] == 0
@@ -129,7 +129,7 @@ def test_a_graph_is_known_until_it_is_changed(user: User, form: str) -> None:
     if form == "json":
         assert graph.to_text(graph.from_json(text)).startswith("main <")
     (user.folder / "graph").write_text(text.replace("dense", "mine"))
-    assert user.call(command)[0] == 1
+    assert user.call(command)[0] == 2
 
 
 def test_outputs_of_run_are_known_until_they_are_changed(user: User) -> None:
@@ -139,7 +139,7 @@ def test_outputs_of_run_are_known_until_they_are_changed(user: User) -> None:
     with np.load(user.folder / "res.npz") as stored:
         assert stored["out0"].shape == (2, 3)
         np.savez(user.folder / "res.npz", **stored)
-    assert user.call("run linear.relay --out res.npz")[0] == 1
+    assert user.call("run linear.relay --out res.npz")[0] == 2
 
 
 @pytest.mark.parametrize("command", ["inspect linear.relay --out {}", "run linear.relay --out {}"])
@@ -149,7 +149,7 @@ def test_devices_stay_devices(user: User, command: str) -> None:
     assert (code, said.startswith("error")) == (0, False)
     assert os.stat("/dev/null").st_rdev == before
     code, said = user.call(command.format("/dev/full"))
-    assert code == 1
+    assert code == 3
     assert "No space left" in said
 
 
@@ -158,7 +158,7 @@ def test_two_models_do_not_replace_each_other(user: User) -> None:
     assert user.call("export linear.relay --out library")[0] == 0
     before = user.files()
     code, said = user.call("export other.relay --out library")
-    assert (code, user.files()) == (1, before)
+    assert (code, user.files()) == (2, before)
     assert "library/Makefile would be written over: it was made of ../linear.relay" in said
     for name in ("net.v1.relay", "net.v2.relay"):
         (user.folder / name).write_text(MODULE)

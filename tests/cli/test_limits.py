@@ -49,7 +49,7 @@ def command(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 def test_extents(folder: Path, command: Command, name: str) -> None:
     before = sorted(folder.rglob("*"))
     code, said = command(f"{name} dense.relay --limit-extents 100000")
-    assert code == 1
+    assert code == 6
     assert "error[R2R-0833]" in said
     assert "(dense.relay:" in said
     assert sorted(folder.rglob("*")) == before
@@ -58,18 +58,18 @@ def test_extents(folder: Path, command: Command, name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_time(command: Command, name: str) -> None:
     code, said = command(f"{name} endless.relay --limit-time 0.1ms")
-    assert code == 1
+    assert code == 6
     assert "error[R2R-0831]: the time is over: the limit is 0.0001 s" in said
 
 
 @pytest.mark.parametrize("line", ["run", "run --via graph", "compare"])
 def test_memory_and_steps(command: Command, line: str) -> None:
     code, said = command(f"{line} dense.relay --limit-memory 1GB")
-    assert code == 1
+    assert code == 6
     assert "error[R2R-0830]" in said
     assert "6.4 GB (6400000000 bytes); the limit is 1 GB (1000000000 bytes)" in said
     code, said = command(f"{line} endless.relay --limit-steps 1000")
-    assert code == 1
+    assert code == 6
     assert "error[R2R-0832]: the limit of 1000 steps is reached" in said
 
 

@@ -1,5 +1,6 @@
 """Kinds of mistakes with files."""
 
+from relay2relax.core.errors.exit_code import ExitCode
 from relay2relax.core.errors.kind import ErrorKind
 
 FILE = ErrorKind(
@@ -21,8 +22,8 @@ FILE = ErrorKind(
 )
 OPTION = ErrorKind(
     "R2R-0910",
-    "an option of a command has a value that is not understood",
-    """The message says what the option takes.""",
+    "a command does not take such an argument, option or value",
+    """The message says what it takes instead; `relay2relax COMMAND --help` lists all of it.""",
     """
     from relay2relax.cli.files import parse_dims
 
@@ -33,6 +34,7 @@ OPTION = ErrorKind(
 
     parse_dims(["data=batch,_,_"])
     """,
+    exit=ExitCode.USAGE,
 )
 OVERWRITE = ErrorKind(
     "R2R-0920",
@@ -54,4 +56,5 @@ OVERWRITE = ErrorKind(
     Path("notes.txt").write_text("mine")
     OutputFile(Path("result.txt")).write(b"a result")
     """,
+    exit=ExitCode.USAGE,
 )

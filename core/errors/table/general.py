@@ -1,5 +1,6 @@
 """Kinds of mistakes that belong to no area of their own."""
 
+from relay2relax.core.errors.exit_code import ExitCode
 from relay2relax.core.errors.kind import ErrorKind
 
 REFUSED = ErrorKind(
@@ -17,6 +18,7 @@ REFUSED = ErrorKind(
 
     relax_ir.call_op("nn.relu", relax_ir.Constant(np.ones(2, np.float32)))
     """,
+    exit=ExitCode.UNSUPPORTED,
 )
 WORD = ErrorKind(
     "R2R-0991",

@@ -1,5 +1,6 @@
 """Kinds of mistakes where something needs more memory, time or space than there is for it."""
 
+from relay2relax.core.errors.exit_code import ExitCode
 from relay2relax.core.errors.kind import ErrorKind
 
 MEMORY = ErrorKind(
@@ -27,6 +28,7 @@ MEMORY = ErrorKind(
     """,
     template="{problem}; the limit is {memory}{already}",
     help="allow more with Limits(memory=…) or --limit-memory, or give the program smaller inputs",
+    exit=ExitCode.LIMIT,
 )
 SECONDS = ErrorKind(
     "R2R-0831",
@@ -48,6 +50,7 @@ SECONDS = ErrorKind(
     """,
     template="the time is over: the limit is {seconds} s",
     help="allow more with Limits(seconds=…) or --limit-time",
+    exit=ExitCode.LIMIT,
 )
 STEPS = ErrorKind(
     "R2R-0832",
@@ -74,6 +77,7 @@ STEPS = ErrorKind(
     """,
     template="the limit of {steps} steps is reached{by}",
     help="allow more with Limits(steps=…) or --limit-steps, if the program ends at all",
+    exit=ExitCode.LIMIT,
 )
 EXTENTS = ErrorKind(
     "R2R-0833",
@@ -97,6 +101,7 @@ EXTENTS = ErrorKind(
     """,
     template="{what} of shape {shape} has {count} elements in all or along an axis; the limit is {most}",
     help="allow more with Limits(extents=…) or --limit-extents",
+    exit=ExitCode.LIMIT,
 )
 NO_MEMORY = ErrorKind(
     "R2R-0834",
@@ -116,4 +121,5 @@ NO_MEMORY = ErrorKind(
     """,
     template="there is not enough memory: {what} needs {size}",
     help="give the program smaller inputs, or run it where there is more memory",
+    exit=ExitCode.LIMIT,
 )

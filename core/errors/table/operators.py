@@ -1,5 +1,6 @@
 """Kinds of mistakes in calls of operators, whichever IR they stand in."""
 
+from relay2relax.core.errors.exit_code import ExitCode
 from relay2relax.core.errors.kind import ErrorKind
 
 REFUSED = ErrorKind(
@@ -142,4 +143,5 @@ NOT_RUN = ErrorKind(
 
     relay_op("nn.relu").numpy(NoAttrs(), np.ones(2, np.float32))
     """,
+    exit=ExitCode.UNSUPPORTED,
 )

@@ -1,5 +1,6 @@
 """Kinds of mistakes in Relax programs and in what is asked of them."""
 
+from relay2relax.core.errors.exit_code import ExitCode
 from relay2relax.core.errors.kind import ErrorKind
 
 STRUCT_INFO = ErrorKind(
@@ -24,6 +25,7 @@ STRUCT_INFO = ErrorKind(
         a = relax_ir.Constant(np.ones((3, 3), np.float32))
         builder.emit_func_output(builder.emit(relax_ir.call_op("matmul", a, a)))
     """,
+    exit=ExitCode.UNSUPPORTED,
 )
 BUILDER = ErrorKind(
     "R2R-0520",
@@ -45,6 +47,7 @@ BUILDER = ErrorKind(
     with builder.function("main", []):
         builder.emit_func_output(builder.emit(relax_ir.Constant(np.ones(2, np.float32))))
     """,
+    exit=ExitCode.UNSUPPORTED,
 )
 DEVICE = ErrorKind(
     "R2R-0540",
@@ -172,4 +175,5 @@ DIFFERENT = ErrorKind(
     first differ.""",
     _LINEAR.format("relax_ir.assert_structural_equal(rx, relax_ir.transform.LegalizeOps()(rx))"),
     _LINEAR.format("relax_ir.assert_structural_equal(rx, relax_ir.parse(rx.script()))"),
+    exit=ExitCode.DIFFERS,
 )

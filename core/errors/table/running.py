@@ -1,5 +1,6 @@
 """Kinds of mistakes when programs run or are built."""
 
+from relay2relax.core.errors.exit_code import ExitCode
 from relay2relax.core.errors.kind import ErrorKind
 
 EXECUTION = ErrorKind(
@@ -18,6 +19,7 @@ EXECUTION = ErrorKind(
     backends.register_func("mine.once", override=True)(lambda x, y: None)
     backends.register_func("mine.once", override=True)(lambda x, y: None)
     """,
+    exit=ExitCode.UNSUPPORTED,
 )
 COMPILER = ErrorKind(
     "R2R-0810",
@@ -34,6 +36,7 @@ COMPILER = ErrorKind(
 
     find_compiler()
     """,
+    exit=ExitCode.TOOL,
 )
 TVM = ErrorKind(
     "R2R-0820",
@@ -50,6 +53,7 @@ TVM = ErrorKind(
 
     installation_problem()  # None where apache-tvm can work, else the reason
     """,
+    exit=ExitCode.TOOL,
 )
 ARGUMENT = ErrorKind(
     "R2R-0801",
@@ -180,6 +184,7 @@ INDEX = ErrorKind(
     found = np.empty(3, np.float32)
     compile_prim_funcs([func]).call(func.name, np.array([0, 4, 3]), np.ones(5, np.float32), found)
     """,
+    exit=ExitCode.UNSUPPORTED,
 )
 SAVED_FILE = ErrorKind(
     "R2R-0803",
@@ -224,6 +229,7 @@ NOT_ON_BACKEND = ErrorKind(
     a = te.placeholder((4,), "float32", "A")
     compile_prim_funcs([te.create_prim_func([a], [te.compute((4,), lambda i: a[i] + a[i])])])
     """,
+    exit=ExitCode.UNSUPPORTED,
 )
 EXPORT = ErrorKind(
     "R2R-0812",
@@ -255,6 +261,7 @@ EXPORT = ErrorKind(
     """)
     backends.export_c(rx, "library", "model")
     ''',
+    exit=ExitCode.UNSUPPORTED,
 )
 VALUE = ErrorKind(
     "R2R-0807",
@@ -292,6 +299,7 @@ VALUE = ErrorKind(
     ''')
     backends.VirtualMachine(backends.build(mod, target="numpy"))["main"](np.ones(2, "float32"))
     """,
+    exit=ExitCode.UNSUPPORTED,
 )
 EXTENT = ErrorKind(
     "R2R-0808",
@@ -312,6 +320,7 @@ EXTENT = ErrorKind(
     integer(n, {n: 3})
     """,
     template="the value of symbolic extent {name!r} is not known here",
+    exit=ExitCode.UNSUPPORTED,
 )
 ASSERTION = ErrorKind(
     "R2R-0809",
@@ -346,4 +355,5 @@ ASSERTION = ErrorKind(
     ''')
     backends.VirtualMachine(backends.build(mod, target="numpy"))["main"](np.array(True))
     """,
+    exit=ExitCode.UNSUPPORTED,
 )

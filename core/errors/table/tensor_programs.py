@@ -1,5 +1,6 @@
 """Kinds of mistakes in tensor programs and their schedules."""
 
+from relay2relax.core.errors.exit_code import ExitCode
 from relay2relax.core.errors.kind import ErrorKind
 
 ILLEGAL = ErrorKind(
@@ -82,6 +83,7 @@ SCHEDULE = ErrorKind(
     (loop,) = schedule.get_loops("B")
     schedule.split(loop, [2, 4])
     """,
+    exit=ExitCode.UNSUPPORTED,
 )
 NOT_EXPRESSED = ErrorKind(
     "R2R-0620",
@@ -104,4 +106,5 @@ NOT_EXPRESSED = ErrorKind(
     b = te.compute((4,), lambda i: call("exp", a[i]), "B")
     print_prim_func(te.create_prim_func([a], [b]))
     """,
+    exit=ExitCode.UNSUPPORTED,
 )

@@ -1,5 +1,6 @@
 """Kinds of mistakes in graphs, and what translators and targets cannot express."""
 
+from relay2relax.core.errors.exit_code import ExitCode
 from relay2relax.core.errors.kind import ErrorKind
 
 GRAPH = ErrorKind(
@@ -40,6 +41,7 @@ UNSUPPORTED = ErrorKind(
     Path("model.relay").write_text('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }')
     relay_ir.load("model.relay")
     """,
+    exit=ExitCode.UNSUPPORTED,
 )
 NO_RELAX_FORM = ErrorKind(
     "R2R-0711",
@@ -61,6 +63,7 @@ NO_RELAX_FORM = ErrorKind(
         '#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { ref_read(ref(%x)) }'
     )))
     """,
+    exit=ExitCode.UNSUPPORTED,
 )
 CHOICE = ErrorKind(
     "R2R-0712",
@@ -78,6 +81,7 @@ CHOICE = ErrorKind(
     mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }'))
     backends.create_executor("debug", mod)
     """,
+    exit=ExitCode.USAGE,
 )
 DIMENSIONS = ErrorKind(
     "R2R-0713",
@@ -96,6 +100,7 @@ DIMENSIONS = ErrorKind(
     mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(?, 2), float32]) { nn.relu(%x) }')
     translator.via_graph(relay_ir.infer_type(mod), dims={"x": ("n", None)})
     """,
+    exit=ExitCode.USAGE,
 )
 NOT_SAID = ErrorKind(
     "R2R-0714",
@@ -118,4 +123,5 @@ NOT_SAID = ErrorKind(
     main = relax_ir.Function((x,), relax_ir.SeqExpr((), x), info, attrs={"made_by": "hand"})
     relax_ir.IRModule({relax_ir.GlobalVar("main"): main}).script()
     """,
+    exit=ExitCode.UNSUPPORTED,
 )

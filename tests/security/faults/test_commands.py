@@ -171,7 +171,7 @@ def _cut_short(
     if fault.how == faults.KILL:
         if done.code != -9:
             yield f"it was not killed: exit code {done.code}"
-    elif done.code not in (0, 1, 2) or "Traceback" in done.said or (done.code == 1) != ("error[R2R-" in done.said):
+    elif done.code not in (0, 2, 3, 5) or (done.code > 2) != ("error[R2R-" in done.said):
         yield f"exit code {done.code}: {done.said}"
     found = outputs(folder)
     if found not in ([before] if done.code > 0 else [after] if done.code == 0 else [before, after]):
