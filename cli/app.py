@@ -22,6 +22,7 @@ from relay2relax.cli.options import (
     Library,
     Model,
     Params,
+    Partitions,
     RunVia,
     Schedule,
     Seed,
@@ -76,6 +77,14 @@ def convert(
             "bound are packed ahead, as main_transform_params does it.",
         ),
     ] = None,
+    partitions: Annotated[
+        Partitions,
+        typer.Option(
+            "--partitions",
+            help="Functions for external compilers stay functions, for RunCodegen, or give way to their bodies; with "
+            "--schedule they always do.",
+        ),
+    ] = Partitions.KEEP,
     dims: DimsOption = None,
     allow_missing: AllowMissing = False,
     force: Force = False,
@@ -97,19 +106,8 @@ def convert(
     """
     from relay2relax.cli import convert as command
 
-    command.run(
-        model,
-        params,
-        out,
-        via.value,
-        bind_params,
-        schedule and schedule.value,
-        dims or [],
-        allow_missing,
-        force,
-        check,
-        as_json,
-    )
+    form = command.Form(via.value, schedule and schedule.value, partitions.value)
+    command.run(model, params, out, form, bind_params, dims or [], allow_missing, force, check, as_json)
 
 
 @app.command()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -17,18 +17,40 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.output import Content, OutputFolder
 from relay2relax.core.source import visible
 from relay2relax.core.weight_files import safetensors_parts
+from relay2relax.graph.relax.partitions import Partitions
 
 # Bound params become text, several characters for every byte; from so many bytes on that is said.
 _MANY_BYTES = 16_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What form the Relax module is to have, in the words of ``translator.translate``."""
+
+    via: translator.Via
+    schedule: str | None = None
+    partitions: Partitions = "keep"
+
+    def translated(
+        self,
+        module: relay_ir.IRModule,
+        params: Mapping[str, Array] | None,
+        weights: Collection[str],
+        dims: translator.Dims | None,
+    ) -> relax_ir.IRModule:
+        """Return ``module`` in this form."""
+        return translator.translate(
+            module, self.via, params=params, weights=weights, dims=dims, schedule=self.schedule,
+            partitions=self.partitions,
+        )  # fmt: skip
 
 
 def run(
     model: Path,
     params: Path | None,
     out: Path | None,
-    via: translator.Via,
+    form: Form,
     bind_params: bool,
-    schedule: str | None,
     dims: list[str],
     allow_missing: bool,
     force: bool,
@@ -56,23 +78,21 @@ def run(
         _note_length(values, stem)
     with screen.progress("translating"):
         bound, weights = (values, ()) if bind_params else (None, values)
-        relax = translator.translate(
-            module, via, params=bound, weights=weights, dims=files.parse_dims(dims), schedule=schedule
-        )
+        relax = form.translated(module, bound, weights, files.parse_dims(dims))
         relax_ir.check_well_formed(relax)
         found, _ = graph.from_relay(module, bound)
     with screen.progress("preparing files"):
         main = relax["main"]
         assert isinstance(main, relax_ir.Function)
-        beside = _beside(relax, main, module, {} if bind_params else values, schedule)
+        beside = _beside(relax, main, module, {} if bind_params else values, form.schedule)
         contents = _contents(stem, relax, main, graph.to_json(found), beside)
         summary = {
             "model": model.name,
-            "via": via,
+            "via": form.via,
             **_source(params, folder.path, given, bind_params),
-            "schedule": schedule,
+            "schedule": form.schedule,
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),
-            **_described(relax, main, beside),
+            **_described(relax, main, beside, found),
             "files": [*sorted(contents), _names(stem)[-1]],
             "seconds": round(time.perf_counter() - start, 3),
         }
@@ -140,7 +160,9 @@ def _source(params: Path | None, folder: Path, given: files.Params, bound: bool)
     }
 
 
-def _described(relax: relax_ir.IRModule, main: relax_ir.Function, beside: _Weights) -> dict[str, object]:
+def _described(
+    relax: relax_ir.IRModule, main: relax_ir.Function, beside: _Weights, found: graph.MSCGraph
+) -> dict[str, object]:
     """Return what the summary says of the Relax module."""
     names = relax_ir.script_names(main)
     return {
@@ -151,6 +173,8 @@ def _described(relax: relax_ir.IRModule, main: relax_ir.Function, beside: _Weigh
         ],
         "transform_params": beside.packed,
         "result": relax_ir.print_struct_info(main.ret),
+        "partitions": [asdict(one) for one in translator.partitions(relax)],
+        "partitions_inlined": [] if translator.partitions(relax) else list(translator.compilers(found)),
         "as_tensorir": [asdict(one) for one in translator.calls_as_tensorir(relax)],
     }
 
@@ -171,6 +195,11 @@ def _show(
             f"weights: {beside.nbytes / 1e6:.1f} MB as main takes them; "
             f"main_transform_params makes them of {len(beside.packed)} params"
         )
+    inlined = summary["partitions_inlined"]
+    if isinstance(inlined, list) and inlined:
+        print(f"functions for external compilers are inlined: {visible(', '.join(inlined))}")
+    for partition in translator.partitions(relax):
+        print(visible(str(partition)))
     for one in translator.calls_as_tensorir(relax):
         print(visible(str(one)))
     for path in written:

@@ -24,7 +24,7 @@ def run(
 ) -> None:
     """Write the library of ``model`` into ``out``, or ``<name>_c``, and say which files it is.
 
-    ``form`` is what kind of library.
+    ``form`` is what kind of library. Functions for external compilers are part of it like others.
     """
     make = {"c": backends.library_files}[form]
     folder = files.output_folder("export", model, out, others=[params], force=force)
@@ -34,7 +34,7 @@ def run(
         values = files.load_params(params, module, allow_missing).values
     with screen.progress("translating"):
         bound = values if bind_params else None
-        relax = translator.translate(module, via, params=bound, dims=files.parse_dims(dims))
+        relax = translator.translate(module, via, params=bound, dims=files.parse_dims(dims), partitions="inline")
     with screen.progress("writing"):
         written = folder.write(make(relax, files.model_stem(model), march, checked))
     for path in written:

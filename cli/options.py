@@ -24,6 +24,13 @@ class Schedule(str, Enum):
     CPU = "cpu"
 
 
+class Partitions(str, Enum):
+    """What becomes of functions for external compilers."""
+
+    KEEP = "keep"
+    INLINE = "inline"
+
+
 class RunVia(str, Enum):
     """Which program runs: the Relay module itself, or what a translator made of it."""
 

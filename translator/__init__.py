@@ -16,6 +16,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "as_tensorir": ["AsTensorIR", "calls_as_tensorir"],
         "comparison": ["Trial", "available_backends", "compare"],
         "delivered": ["Script", "compare_script", "script_report", "values_for_relay", "within"],
+        "partitions": ["Partition", "compilers", "partitions"],
         "pipeline": ["Dims", "Via", "lower_to_tir", "translate", "via_graph"],
         "report": ["Report"],
     },
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from relay2relax.translator.as_tensorir import AsTensorIR, calls_as_tensorir
     from relay2relax.translator.comparison import Trial, available_backends, compare
     from relay2relax.translator.delivered import Script, compare_script, script_report, values_for_relay, within
+    from relay2relax.translator.partitions import Partition, compilers, partitions
     from relay2relax.translator.pipeline import Dims, Via, lower_to_tir, translate, via_graph
     from relay2relax.translator.report import Report
 
@@ -34,6 +36,7 @@ __all__ = [
     "AsTensorIR",
     "Dims",
     "Drawn",
+    "Partition",
     "Report",
     "Script",
     "Trial",
@@ -42,10 +45,12 @@ __all__ = [
     "calls_as_tensorir",
     "compare",
     "compare_script",
+    "compilers",
     "drawn_values",
     "flatten",
     "lower_to_tir",
     "make_arguments",
+    "partitions",
     "script_report",
     "translate",
     "values_for_relay",

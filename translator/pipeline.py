@@ -24,8 +24,10 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import translating
 from relay2relax.graph.relax.exporter import relax_of_well_formed
+from relay2relax.graph.relax.partitions import PARTITIONS, Partitions
 from relay2relax.ops.registry.symbolic import Dims
 from relay2relax.relax_ir.ir import symbols
+from relay2relax.relay_ir.transform import PartitionGraph
 
 __all__ = ["Dims", "Via", "lower_to_tir", "translate", "via_graph"]
 
@@ -40,6 +42,7 @@ def translate(
     weights: Collection[str] = (),
     dims: Dims | None = None,
     schedule: str | None = None,
+    partitions: Partitions = "keep",
 ) -> relax_ir.IRModule:
     """Translate ``main`` of ``mod``, or a function alone, to calls of TensorIR or Relax operators.
 
@@ -53,15 +56,28 @@ def translate(
     behind the inputs, which ``num_input`` of ``main`` counts. With a schedule, what depends on them
     alone is computed by ``main_transform_params`` (:func:`relay2relax.backends.transform_params`).
 
+    Functions and regions for external compilers become functions with ``Codegen``, which TVM's
+    ``RunCodegen`` looks for; ``partitions="inline"`` puts their bodies in the place of the calls.
+    So does a schedule, which fuses over their bounds.
+
     Raises UnsupportedError for what Relax cannot express (values of data types, references and
-    functions that only the running program knows) and for an unknown ``via`` or ``schedule``, and
-    TypeInferenceError where ``mod`` is ill-typed.
+    functions that only the running program knows) and for an unknown ``via``, ``schedule`` or
+    ``partitions``, and TypeInferenceError where ``mod`` is ill-typed.
     """
     if via not in ("tir", "graph"):
         raise UnsupportedError(f"unknown way {via!r} into Relax; there are 'tir' and 'graph'", kind=translating.CHOICE)
     program = relay_ir.IRModule({relay_ir.GlobalVar("main"): mod}) if isinstance(mod, relay_ir.Function) else mod
-    found, bound = graph.from_relay(program, params, _entry(program))
-    made = relax_of_well_formed(found, bound, dims=dims, lowered=via == "tir")
+    if partitions not in PARTITIONS:
+        raise UnsupportedError(
+            f"unknown way {partitions!r} with partitions; there are 'keep' and 'inline'", kind=translating.CHOICE
+        )
+    if schedule is not None:
+        partitions = "inline"
+    entry = _entry(program)
+    if partitions == "keep":
+        program = PartitionGraph()(program)
+    found, bound = graph.from_relay(program, params, entry)
+    made = relax_of_well_formed(found, bound, dims, via == "tir", partitions)
     return _scheduled(_weights_last(made, weights), schedule)
 
 

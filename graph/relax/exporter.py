@@ -2,7 +2,8 @@
 recursion Relax functions.
 
 Calls of functions are inlined. A recursive function becomes a private function of the Relax module;
-what it captures is passed behind its own arguments. What Relax has no words for (data types,
+what it captures is passed behind its own arguments. Functions for external compilers stay functions
+(``partitions.py``). What Relax has no words for (data types,
 references, functions as values) is worked out here, as far as the program says beforehand what it
 is (``relax_values.py``).
 """
@@ -36,6 +37,14 @@ from relay2relax.graph.model import (
     MSCTensor,
     weight_data,
 )
+from relay2relax.graph.relax.functions import (
+    called_functions,
+    has_branches,
+    is_first_order,
+    is_relax,
+    recursive_functions,
+)
+from relay2relax.graph.relax.partitions import Mark, Partitions, mark_of
 from relay2relax.graph.relax.restore import restored
 from relay2relax.graph.relax.values import (
     Cell,
@@ -60,13 +69,14 @@ from relay2relax.relax_ir import BlockBuilder, Call, Constant, If, IRModule, Tup
 from relay2relax.relax_ir import Expr as RelaxExpr
 from relay2relax.relax_ir.build.emitter import OpEmitter
 from relay2relax.relax_ir.ir import symbols
-from relay2relax.relax_ir.ir.expr import SeqExpr
+from relay2relax.relax_ir.ir.expr import Function, SeqExpr
 from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, from_type
 from relay2relax.relax_ir.ir.visit import Steps, run
 from relay2relax.relax_ir.transform import ConvertToDataflow
 from relay2relax.relay_ir.inference.errors import type_text
 from relay2relax.tir.extent import ANY, Extent, static
 from relay2relax.tir.ir.expr import Var as PrimVar
+from relay2relax.tir.script.names import identifier
 
 # A recursive function over data that are known beforehand is unrolled; one that goes on for longer
 # is refused.
@@ -76,7 +86,11 @@ _SMALL = 16
 
 
 def to_relax(
-    graph: MSCGraph, weights: Mapping[str, Array], dims: Dims | None = None, lowered: bool = False
+    graph: MSCGraph,
+    weights: Mapping[str, Array],
+    dims: Dims | None = None,
+    lowered: bool = False,
+    partitions: Partitions = "keep",
 ) -> IRModule:
     """Return the graph as a Relax module with the function ``graph.name``, and private ones where
     it needs them.
@@ -84,18 +98,23 @@ def to_relax(
     The graph of a Relax program becomes that program again. Of one that was made of Relay, operator
     nodes become Relax operators as their records say, or ``call_tir`` where Relax has none for
     them; with ``lowered`` each becomes ``call_tir``. ``weights`` become constants, not copied.
-    Every ``?`` of a parameter becomes a symbolic dimension; ``dims`` names or unifies them. Raises
-    UnsupportedError for data types, references and functions that only the running program knows,
-    and GraphError where a weight is missing, and where ``dims`` or ``lowered`` are asked of a Relax
-    program.
+    Every ``?`` of a parameter becomes a symbolic dimension; ``dims`` names or unifies them.
+    Functions for external compilers become functions with ``Codegen`` or ``Composite``, or with
+    ``partitions="inline"`` give way to their bodies. Raises UnsupportedError for data types,
+    references and functions that only the running program knows, and GraphError where a weight is
+    missing, and where ``dims`` or ``lowered`` are asked of a Relax program.
     """
     check_well_formed(graph)
-    return relax_of_well_formed(graph, weights, dims, lowered)
+    return relax_of_well_formed(graph, weights, dims, lowered, partitions)
 
 
 @collection_paused()
 def relax_of_well_formed(
-    graph: MSCGraph, weights: Mapping[str, Array], dims: Dims | None = None, lowered: bool = False
+    graph: MSCGraph,
+    weights: Mapping[str, Array],
+    dims: Dims | None = None,
+    lowered: bool = False,
+    partitions: Partitions = "keep",
 ) -> IRModule:
     """Do what :func:`to_relax` does, for a graph that nobody could have changed since it was made.
 
@@ -111,7 +130,7 @@ def relax_of_well_formed(
         Var(_hint(node), _info(t, f"the parameter {_hint(node)}"), span=node.span)
         for node, t in zip(params, types, strict=True)
     ]
-    export = _Export(graph, weights, names, lowered)
+    export = _Export(graph, weights, names, lowered, partitions == "keep")
     export.entry(relax_params)
     module = export.builder.get()
     return ConvertToDataflow()(module) if export.branches else module
@@ -121,21 +140,11 @@ def _info(type_: Type, what_: str) -> StructInfo:
     """Return the struct info of values of ``type_``; ``what_`` has them, for the message where
     there is none.
     """
-    if not _is_relax(type_):
+    if not is_relax(type_):
         raise UnsupportedError(
             f"{what_} has the type {type_text(type_)}; Relax has no such values", kind=translating.NO_RELAX_FORM
         )
     return from_type(type_)
-
-
-def _is_relax(type_: Type) -> bool:
-    """Whether Relax has values of a type: tensors, and tuples of them."""
-    match type_:
-        case TensorType():
-            return True
-        case TupleType(fields):
-            return all(map(_is_relax, fields))
-    return False
 
 
 def _hint(node: MSCJoint) -> str:
@@ -165,7 +174,8 @@ class _Frame:
     """A graph that is being translated: its values so far, where it is evaluated, how deep in calls
     of functions.
 
-    ``unrolled`` graphs are part of a recursion over data that are known beforehand.
+    ``unrolled`` graphs are part of a recursion over data that are known beforehand, ``codegen``
+    ones of a function for an external compiler.
     """
 
     graph: MSCGraph
@@ -173,6 +183,7 @@ class _Frame:
     region: object
     depth: int = 0
     unrolled: bool = False
+    codegen: bool = False
 
     @property
     def result(self) -> Value:
@@ -188,6 +199,7 @@ class _Waiting:
     closure: Closure
     values: dict[str, Value]
     ret: StructInfo
+    mark: Mark | None
 
 
 @dataclass(slots=True)
@@ -198,6 +210,7 @@ class _Export:
     weights: Mapping[str, Array]
     symbols: Symbols
     lowered: bool
+    partitions: bool
     builder: BlockBuilder = field(default_factory=BlockBuilder)
     constants: dict[str, Constant] = field(default_factory=dict)
     globals: dict[str, Closure] = field(default_factory=dict)
@@ -210,10 +223,10 @@ class _Export:
 
     def __post_init__(self) -> None:
         self.emitter = OpEmitter(self.builder, self.symbols)
-        called = {name: _called(graph) for name, graph in self.graphs.items()}
-        self.recursive = _recursive(called)
+        called = {name: called_functions(graph) for name, graph in self.graphs.items()}
+        self.recursive = recursive_functions(called)
         reached = post_order((self.main.name,), lambda name: called.get(name, ()))
-        self.branches = any(_has_branches(self.graphs[name]) for name in reached if name in self.graphs)
+        self.branches = any(has_branches(self.graphs[name]) for name in reached if name in self.graphs)
 
     @property
     def graphs(self) -> dict[str, MSCGraph]:
@@ -235,19 +248,27 @@ class _Export:
             self.body(closure, values, ret)
         while self.waiting:
             one = self.waiting.pop()
-            with self.builder.function(one.target.var.name, one.params, private=True):
-                self.body(one.closure, one.values, one.ret)
+            mark = one.mark
+            codegen = mark is not None and bool(mark.compiler)
+            attrs = mark.attrs() if mark is not None else None
+            with self.builder.function(one.target.var.name, one.params, attrs, private=not codegen):
+                self.body(one.closure, one.values, one.ret, codegen)
 
-    def body(self, closure: Closure, values: dict[str, Value], ret: StructInfo | None) -> None:
-        """Emit a function's body; its result is said to be ``ret`` where that is given."""
-        frame = _Frame(closure.graph, values, object())
-        if not self.branches:
+    def body(self, closure: Closure, values: dict[str, Value], ret: StructInfo | None, codegen: bool = False) -> None:
+        """Emit a function's body; its result is said to be ``ret`` where that is given.
+
+        One for an external compiler (``codegen``) holds local functions, which stand in no dataflow
+        block.
+        """
+        frame = _Frame(closure.graph, values, object(), codegen=codegen)
+        dataflow = not (self.branches or codegen)
+        if dataflow:
             self.builder.begin_dataflow()
         run(self.nodes(frame))
         result = self.plain(frame, closure.graph.result)
         if ret is not None and symbols.join(ret, self.builder.struct_info(result)) != ret:
             result = self.builder.match_cast(result, ret)
-        if not self.branches:
+        if dataflow:
             result = self.builder.emit_output(result)
             self.builder.end_dataflow()
         self.builder.emit_func_output(result)
@@ -265,8 +286,9 @@ class _Export:
             _info(wide, f"the result of {closure.name}"), symbols.defined(param.info for param in params)
         )
 
-    def lift(self, closure: Closure, node: MSCJoint) -> Lifted:
-        """Return the function of the module that ``closure`` becomes.
+    def lift(self, closure: Closure, node: MSCJoint, mark: Mark | None = None) -> Lifted:
+        """Return the function of the module that ``closure`` becomes, for an external compiler
+        where it has a ``mark``.
 
         It is built when its turn comes.
         """
@@ -275,7 +297,7 @@ class _Export:
         graph = closure.graph
         if graph.signature.inferred is None and graph.signature.ret_type is None:
             raise UnsupportedError(
-                f"node {node.name!r}: the type of the recursive function {closure.name} is not known",
+                f"node {node.name!r}: the type of the function {closure.name} is not known",
                 kind=translating.NO_RELAX_FORM,
             )
         inputs = [graph.find_node(name) for name in graph.params]
@@ -286,24 +308,25 @@ class _Export:
         params = (*own, *outer.values())
         ret = self.declared_result(closure, params)
         assert ret is not None
-        var = self.builder.declare_new(closure.name, [param.info for param in params], ret)
+        name = closure.name if mark is None else mark.name
+        var = self.builder.declare_new(name, [param.info for param in params], ret)
         target = self.lifted[closure] = Lifted(var, tuple(outer))
         values: dict[str, Value] = dict(zip((*graph.params, *graph.captured), (*own, *inner), strict=True))
         if closure.itself:
             values[closure.itself] = Lifted(var, tuple(outer.values()))
-        self.waiting.append(_Waiting(target, params, closure, values, ret))
+        self.waiting.append(_Waiting(target, params, closure, values, ret, mark))
         return target
 
-    def parameter(self, value: RelaxExpr, params: dict[RelaxExpr, Var]) -> RelaxExpr:
+    def parameter(self, value: RelaxExpr, params: dict[RelaxExpr, Var], hint: str = "") -> RelaxExpr:
         """Return what stands in a lifted function for a value from around it: constants themselves,
-        else parameters.
+        else parameters, called ``hint`` or as the value is.
         """
         if isinstance(value, Constant):
             return value
         if isinstance(value, Tuple):
-            return Tuple(tuple(self.parameter(one, params) for one in value.fields))
+            return Tuple(tuple(self.parameter(one, params, hint) for one in value.fields))
         if value not in params:
-            name = value.name if isinstance(value, Var) else "captured"
+            name = hint or (value.name if isinstance(value, Var) else "captured")
             params[value] = Var(name, _fresh_extents(self.builder.struct_info(value), {}))
         return params[value]
 
@@ -331,7 +354,9 @@ class _Export:
                 raise GraphError(
                     f"node {node.name!r} gives {len(args)} values to {callee.name}, which takes {len(graph.params)}"
                 )
-            case Closure(recursive=True) if not any(map(is_known, args)) and _is_first_order(callee.graph):
+            case Closure() if (mark := self.mark(callee, args)) is not None:
+                yield from self.call_partition(frame, node, callee, mark, args)
+            case Closure(recursive=True) if not any(map(is_known, args)) and is_first_order(callee.graph):
                 frame.values[node.name] = self.call_lifted(frame, node, self.lift(callee, node), args)
             case Closure(graph, captured, _, itself, recursive):
                 if frame.depth == _DEEPEST:
@@ -343,7 +368,7 @@ class _Export:
                 values = dict(zip((*graph.params, *graph.captured), (*args, *captured), strict=True))
                 if itself:
                     values[itself] = callee
-                inner = _Frame(graph, values, frame.region, frame.depth + 1, frame.unrolled or recursive)
+                inner = _Frame(graph, values, frame.region, frame.depth + 1, frame.unrolled or recursive, frame.codegen)
                 yield self.nodes(inner)
                 frame.values[node.name] = self.settled(frame, node, inner.result)
             case Lifted():
@@ -361,6 +386,47 @@ class _Export:
         return self.settled(
             frame, node, self.builder.emit(Call(callee.var, (*given, *callee.captured), span=node.span))
         )
+
+    def mark(self, callee: Closure, args: Sequence[Value]) -> Mark | None:
+        """Return what a function for an external compiler is marked with, None where it is to be
+        inlined: that is asked for, or Relax has no such values as it takes or gives.
+        """
+        if not self.partitions or any(map(is_known, (*args, *callee.captured))) or not is_first_order(callee.graph):
+            return None
+        return mark_of(callee.graph)
+
+    def call_partition(
+        self, frame: _Frame, node: MSCJoint, callee: Closure, mark: Mark, args: Sequence[Value]
+    ) -> Steps:
+        """Call a function for an external compiler; inside of one, patterns are local functions."""
+        if not frame.codegen:
+            frame.values[node.name] = self.call_lifted(frame, node, self.lift(callee, node, mark), args)
+            return
+        graph = callee.graph
+        outer: list[tuple[RelaxExpr, Var]] = []
+        names = [_hint(graph.find_node(name)) for name in (*graph.params, *graph.captured)]
+        inner: list[Value] = []
+        for name, one in zip(names, (*args, *callee.captured), strict=True):
+            own: dict[RelaxExpr, Var] = {}  # of each argument: one value may be given twice
+            inner.append(self.parameter(self.as_relax(node, one), own, name))
+            outer += own.items()
+        dataflow = not self.branches and not self.builder.in_dataflow
+        self.builder.begin_sequence()
+        if dataflow:
+            self.builder.begin_dataflow()
+        values: dict[str, Value] = dict(zip((*graph.params, *graph.captured), inner, strict=True))
+        body = _Frame(graph, values, object(), frame.depth + 1, frame.unrolled)
+        yield self.nodes(body)
+        result = self.plain(body, graph.result)
+        if dataflow:
+            result = self.builder.emit_output(result)
+            self.builder.end_dataflow()
+        params = tuple(param for _, param in outer)
+        ret = symbols.erase(self.builder.struct_info(result), symbols.defined(param.info for param in params))
+        made = Function(params, self.builder.end_sequence(result), ret, mark.attrs(local=True))
+        var = self.builder.emit(made, identifier(mark.name))
+        value = self.builder.emit(Call(var, tuple(given for given, _ in outer), span=node.span))
+        frame.values[node.name] = self.settled(frame, node, value)
 
     def branch(self, frame: _Frame, node: MSCJoint) -> Steps:
         condition = self.as_relax(node, self.operand(frame, node, node.operands[0]))
@@ -412,6 +478,7 @@ class _Export:
                 frame.region,
                 frame.depth,
                 frame.unrolled,
+                frame.codegen,
             )
             for graph in node.bodies
         ]
@@ -537,42 +604,6 @@ class _Export:
         if name not in self.constants:
             self.constants[name] = Constant(weight_data(self.weights, tensor), graph.weight_spans.get(name))
         return self.constants[name]
-
-
-def _is_first_order(graph: MSCGraph) -> bool:
-    """Whether a function takes and gives what Relax has values of."""
-    inferred = graph.signature.inferred
-    return inferred is None or all(map(_is_relax, (*inferred.arg_types, inferred.ret_type)))
-
-
-def _called(graph: MSCGraph) -> list[str]:
-    """Return the names of the module's functions that ``graph``, or a graph inside it, mentions."""
-    return [
-        node.attrs.global_name for part in _inside(graph) for node in part.nodes if isinstance(node.attrs, GlobalAttrs)
-    ]
-
-
-def _has_branches(graph: MSCGraph) -> bool:
-    return any(node.kind is NodeKind.IF for part in _inside(graph) for node in part.nodes)
-
-
-def _inside(graph: MSCGraph) -> Iterator[MSCGraph]:
-    """Yield ``graph`` and the graphs that its nodes hold, at any depth."""
-    stack = [graph]
-    while stack:
-        one = stack.pop()
-        yield one
-        stack += [body for node in one.nodes for body in node.bodies]
-
-
-def _recursive(called: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    """Return the functions that reach themselves."""
-    found = set()
-    for name in called:
-        reached = post_order(called[name], lambda one: called.get(one, ()))
-        if name in reached:
-            found.add(name)
-    return frozenset(found)
 
 
 def _is_used(graph: MSCGraph, name: str) -> bool:

@@ -28,6 +28,10 @@ class CastHintAttrs:
     dtype: DType
 
 
+# What AnnotateTarget calls the compiler of operators that TVM itself compiles.
+OWN_COMPILER = "default"
+
+
 @dataclass(frozen=True, slots=True)
 class CompilerAttrs:
     """The external compiler that the region is for."""

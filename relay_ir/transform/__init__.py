@@ -38,6 +38,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "inline_globals": ["Inline"],
         "lambda_lift": ["LambdaLift"],
         "let_forms": ["ToANormalForm", "ToBasicBlockNormalForm"],
+        "partition_graph": ["PartitionGraph"],
         "plan_devices": ["PlanDevices"],
         "simplify_inference": ["SimplifyInference"],
     },
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.inline_globals import Inline
     from relay2relax.relay_ir.transform.lambda_lift import LambdaLift
     from relay2relax.relay_ir.transform.let_forms import ToANormalForm, ToBasicBlockNormalForm
+    from relay2relax.relay_ir.transform.partition_graph import PartitionGraph
     from relay2relax.relay_ir.transform.plan_devices import PlanDevices
     from relay2relax.relay_ir.transform.simplify_inference import SimplifyInference
 
@@ -69,6 +71,7 @@ __all__ = [
     "InlineLocalFunctions",
     "LambdaLift",
     "ModulePass",
+    "PartitionGraph",
     "Pass",
     "PassContext",
     "PassInfo",

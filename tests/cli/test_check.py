@@ -39,7 +39,7 @@ def converted(
     given = folder / "linear.params" if params else None
     model, out = folder / "linear.relay", folder / "out"
     convert.run(
-        model, given, out, "graph", bind, schedule, [],
+        model, given, out, convert.Form("graph", schedule), bind, [],
         allow_missing=False, force=True, check=check, as_json=False,
     )  # fmt: skip
     found: dict[str, Any] = json.loads((out / "linear.summary.json").read_text())["check"]

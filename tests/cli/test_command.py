@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,13 +92,10 @@ def test_many_params_in_the_script_are_spoken_of(
     from relay2relax.cli import convert
 
     monkeypatch.setattr(convert, "_MANY_BYTES", 59)
-    convert.run(
-        model, params, tmp_path, "graph", True, None, [], allow_missing=False, force=False, check=None, as_json=False
-    )
+    rest: dict[str, Any] = {"allow_missing": False, "force": False, "check": None, "as_json": False}
+    convert.run(model, params, tmp_path, convert.Form("graph"), True, [], **rest)
     assert "without it they are in linear.safetensors" in capsys.readouterr().err
-    convert.run(
-        model, params, tmp_path, "graph", False, None, [], allow_missing=False, force=False, check=None, as_json=False
-    )
+    convert.run(model, params, tmp_path, convert.Form("graph"), False, [], **rest)
     assert capsys.readouterr().err == ""
 
 

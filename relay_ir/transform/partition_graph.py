@@ -1,0 +1,267 @@
+"""Partitioning: what is annotated for an external compiler becomes functions of the module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.passes import Pass
+from relay2relax.core.walk import post_order
+from relay2relax.ops.target.annotation import OWN_COMPILER, CompilerAttrs
+from relay2relax.relay_ir.inference.infer import typed_module
+from relay2relax.relay_ir.ir.expr import (
+    Call,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+    children,
+)
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import free_vars, nodes, with_children
+from relay2relax.relay_ir.ir.types import TupleType
+
+if TYPE_CHECKING:
+    from networkx.utils import UnionFind
+
+BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
+# These belong to no region: whoever mentions them shares them.
+_SHARED = (Op, GlobalVar, Constructor, Constant)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionGraph(Pass[IRModule]):
+    """Move every region between ``compiler_begin`` and ``compiler_end`` into a global function.
+
+    The function has ``Compiler``, ``global_symbol``, ``Primitive`` and ``Inline``, and is named as
+    TVM names it: ``tvmgen_default_dnnl_main_0``. Regions that share a node are one; a region with
+    several results gives a tuple. Constants that go in become part of the function. Annotations for
+    the compiler ``default`` are left out. Functions that have a ``Compiler`` already stay.
+
+    Raises UnsupportedError where a region needs its own result through what is outside of it, and
+    where a region mixes compilers. TVM 0.18 src/relay/transforms/partition_graph.cc.
+    """
+
+    opt_level: ClassVar[int] = 0
+
+    def transform(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` with its regions as functions; infers types where ``mod`` has none."""
+        if not any(_annotation(node) for function in mod.functions.values() for node in nodes(function)):
+            return mod
+        typed = typed_module(mod)
+        functions = dict(mod.functions)
+        for var, function in mod.functions.items():
+            if "Compiler" not in function.attrs:
+                made = _Partitioning(typed, var.name, function)
+                functions[var] = made.rewritten()
+                functions |= made.functions
+        return replace(mod, functions=functions, types={})
+
+
+def _annotation(node: Expr) -> str:
+    """Return the name of the annotation that ``node`` is, or nothing."""
+    if isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in (BEGIN, END):
+        return node.op.name
+    return ""
+
+
+def _compiler(node: Expr) -> str:
+    assert isinstance(node, Call)
+    assert isinstance(node.attrs, CompilerAttrs)
+    return node.attrs.compiler
+
+
+@dataclass(eq=False, slots=True)
+class _Region:
+    """What lies between annotations: its compiler, and in the order of the program the values that
+    go in (annotated) and those that come out.
+    """
+
+    compiler: str
+    number: int
+    inputs: list[Expr] = field(default_factory=list)
+    outputs: list[Expr] = field(default_factory=list)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class _Partitioning:
+    """One function of the module, and the functions that its regions become."""
+
+    def __init__(self, mod: IRModule, name: str, function: Function) -> None:
+        self.mod = mod
+        self.name = name
+        self.function = function
+        self.functions: dict[GlobalVar, Function] = {}
+        self.regions = self._found_regions()
+
+    # Regions.
+
+    def _found_regions(self) -> dict[Expr, _Region]:
+        """Return the region of each node that is inside of one, or annotates it."""
+        from networkx.utils import UnionFind
+
+        order = list(nodes(self.function))
+        joined: UnionFind[Expr] = UnionFind()
+        inside: set[Expr] = set()
+        ends: list[Expr] = []
+        for node in reversed(order):  # users come before their operands
+            name = _annotation(node)
+            if name and _compiler(node) == OWN_COMPILER:
+                continue
+            if name == END:
+                ends.append(node)
+                below: Sequence[Expr] = children(node)
+            elif node in inside and name != BEGIN:
+                below = children(node)
+            else:
+                continue
+            for child in below:
+                if not isinstance(child, _SHARED) and not self._is_own_parameter(child):
+                    inside.add(child)
+                    joined.union(node, child)
+        return self._numbered(order, ends, inside, joined)
+
+    def _is_own_parameter(self, node: Expr) -> bool:
+        return isinstance(node, Var) and node in self.function.params
+
+    def _numbered(
+        self, order: Sequence[Expr], ends: Sequence[Expr], inside: set[Expr], joined: UnionFind[Expr]
+    ) -> dict[Expr, _Region]:
+        found: dict[object, _Region] = {}
+        for end in ends:
+            region = found.setdefault(joined[end], _Region(_compiler(end), len(found)))
+            if region.compiler != _compiler(end):
+                raise self._refusal(end, f"a region for {region.compiler} gives a value to {_compiler(end)}")
+        regions: dict[Expr, _Region] = {}
+        for node in order:
+            name = _annotation(node)
+            if node not in inside and node not in ends:
+                continue
+            region = regions[node] = found[joined[node]]
+            if name == BEGIN:
+                region.inputs.append(node)
+            elif name == END and node not in inside:
+                region.outputs.append(node)
+        return regions
+
+    def _circle(self, region: _Region, node: Expr) -> UnsupportedError:
+        return self._refusal(node, f"a region for {region.compiler} needs a value that is made of its own")
+
+    def _refusal(self, node: Expr, title: str) -> UnsupportedError:
+        where = self.mod.locations.get(node)
+        return UnsupportedError([Diagnostic(f"@{self.name}: {title}", where)], self.mod.source)
+
+    # What they become.
+
+    def rewritten(self) -> Function:
+        """Return the function with calls in the place of its regions."""
+        outputs = {end: region for region in set(self.regions.values()) for end in region.outputs}
+        calls: dict[_Region, Expr] = {}
+        done: dict[Expr, Expr] = {}
+
+        def below(node: Expr | _Region) -> Iterator[Expr | _Region]:
+            if isinstance(node, _Region):
+                yield from (_operand(begin) for begin in self._arguments(node))
+            elif node in outputs:
+                yield outputs[node]
+            else:
+                yield from children(node)
+
+        start: tuple[Expr | _Region, ...] = (self.function,)
+        for node in post_order(start, below):
+            if isinstance(node, _Region):
+                calls[node] = self._call(node, done)
+            elif node in outputs:
+                done[node] = self._result(outputs[node], node, calls)
+            elif _annotation(node):
+                done[node] = done[_operand(node)]
+            else:
+                done[node] = with_children(node, [done[child] for child in children(node)])
+        result = done[self.function]
+        assert isinstance(result, Function)
+        return result
+
+    def _arguments(self, region: _Region) -> list[Expr]:
+        """Return the annotated inputs of a region, one for each value that goes in."""
+        kept = {_source(begin): begin for begin in reversed(region.inputs)}
+        return [begin for begin in region.inputs if kept[_source(begin)] is begin]
+
+    def _call(self, region: _Region, done: dict[Expr, Expr]) -> Expr:
+        """Add the function of a region; return its call."""
+        params: dict[Expr, Var] = {}
+        values: dict[Expr, Expr] = {}
+        for place, begin in enumerate(self._arguments(region)):
+            given = _source(begin)
+            if isinstance(given, Constant):
+                values[given] = given
+                continue
+            name = f"{region.compiler}_{region.number}_i{place}"
+            values[given] = params[_operand(begin)] = Var(name, self.mod.types.get(begin))
+        missing = [one for one in params if one not in done]
+        if missing:
+            raise self._refusal(
+                region.inputs[0], f"a region for {region.compiler} needs a value that is made of its own"
+            )
+        results = _inside([_operand(end) for end in region.outputs], values)
+        body = results[0] if len(results) == 1 else Tuple(tuple(results))
+        outer = free_vars(Function(tuple(params.values()), body))
+        var = GlobalVar(self._symbol(region))
+        attrs = {"global_symbol": var.name, "Primitive": 1, "Compiler": region.compiler, "Inline": 1}
+        types = [self.mod.types[_operand(end)] for end in region.outputs]
+        ret = types[0] if len(types) == 1 else TupleType(tuple(types))
+        self.functions[var] = Function((*params.values(), *outer), body, ret, attrs=attrs)
+        return Call(var, (*(done[one] for one in params), *outer))
+
+    def _result(self, region: _Region, end: Expr, calls: dict[_Region, Expr]) -> Expr:
+        if region not in calls:
+            raise self._circle(region, end)
+        call = calls[region]
+        return call if len(region.outputs) == 1 else TupleGetItem(call, region.outputs.index(end))
+
+    def _symbol(self, region: _Region) -> str:
+        """Return a free name for the function of a region."""
+        taken = {var.name for var in (*self.mod.functions, *self.mod.opaque_functions)}
+        name = wanted = f"tvmgen_default_{region.compiler}_{self.name}_{region.number}"
+        number = 0
+        while name in taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        return name
+
+
+def _operand(node: Expr) -> Expr:
+    assert isinstance(node, Call)
+    return node.args[0]
+
+
+def _source(node: Expr) -> Expr:
+    """Return what annotations are put around."""
+    while _annotation(node):
+        node = _operand(node)
+    return node
+
+
+def _inside(roots: Sequence[Expr], values: Mapping[Expr, Expr]) -> list[Expr]:
+    """Return ``roots`` with ``values`` in the place of a region's inputs."""
+    done: dict[Expr, Expr] = {}
+
+    def goes_in(node: Expr) -> bool:
+        return _annotation(node) == BEGIN and _source(node) in values
+
+    for node in post_order(roots, lambda one: () if goes_in(one) else children(one)):
+        if goes_in(node):
+            done[node] = values[_source(node)]
+        elif _annotation(node):
+            done[node] = done[_operand(node)]
+        else:
+            done[node] = with_children(node, [done[child] for child in children(node)])
+    return [done[root] for root in roots]
