@@ -17,7 +17,7 @@ from functools import reduce
 
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.numbers import is_inside_by_numbers, narrowed
-from relay2relax.tir.arith.overflow import may_wrap
+from relay2relax.tir.arith.overflow import DataElse
 from relay2relax.tir.arith.simplify import Limit, follows
 from relay2relax.tir.ir.expr import (
     Binary,
@@ -68,8 +68,8 @@ class Known:
     def where(self, condition: PrimExpr, holds: bool = True) -> Known:
         """Return what holds where ``condition`` does, or does not."""
         parts = conjuncts(condition) if holds else [Not(condition)]
-        facts = (*self.facts, *(part for part in parts if not may_wrap(part, self.bounds)))
-        return replace(self, bounds=reduce(narrowed, parts, self.bounds), facts=facts[-_MOST_FACTS:])
+        facts = (*self.facts, *parts)[-_MOST_FACTS:]
+        return replace(self, bounds=reduce(narrowed, parts, self.bounds), facts=facts)
 
     def after(self, stored: frozenset[Buffer]) -> Known:
         """Return what still holds when something was stored to buffers."""
@@ -185,12 +185,11 @@ def is_inside(index: PrimExpr, extent: PrimExpr, known: Known) -> bool:
             low, high = known.bounds[index]
             if low == 0 and high == binary("-", extent, 1):
                 return True
-    if may_wrap(index, known.bounds):
-        return False
     if isinstance(extent, IntImm):
         extent = IntImm(extent.value, index.dtype)
     conditions = (binary(">=", index, 0), binary("<", index, extent))
-    return all(follows(one, (*known.relations, *known.facts), known.bounds) for one in conditions)
+    bounds = DataElse(known.bounds)
+    return all(follows(one, (*known.relations, *known.facts), bounds) for one in conditions)
 
 
 def has_elements(buffer: Buffer) -> PrimExpr | None:

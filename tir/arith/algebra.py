@@ -8,13 +8,14 @@ they are, which is sound.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple, TypeAlias, Union
 
 from relay2relax.tir.arith import interval, remainders, truncation
 from relay2relax.tir.arith.interval import ANYTHING, DECIDE, Interval
 from relay2relax.tir.arith.minmax import Extremum
+from relay2relax.tir.arith.overflow import Overflow, Usual, Wraps, range_of
 from relay2relax.tir.arith.sums import (
     Sum,
     Term,
@@ -69,6 +70,14 @@ _WIDEST_EXTREME = 8  # is divided operand by operand
 _BUDGET = 8192
 
 
+_QUOTIENTS: Mapping[str, Callable[[Interval, Interval], Interval]] = {
+    "//": interval.quotient,
+    "%": interval.remainder,
+    "truncdiv": interval.truncated_quotient,
+    "truncmod": interval.truncated_remainder,
+}
+
+
 class _Cases(NamedTuple):
     """The operands of a minimum or maximum, and for each leaf the places of those that mention
     it.
@@ -86,28 +95,74 @@ class Algebra:
 
     def __init__(self, bounds: Bounds | None) -> None:
         self.bounds = bounds if bounds is not None else {}
+        self._usual: Algebra | None = None
         self.budget = _BUDGET
+        self.overflow = Overflow(self)
         self.sums: dict[int, tuple[PrimExpr, Sum]] = {}
+        self.residues: dict[int, tuple[PrimExpr, Sum]] = {}
         self.limits: dict[tuple[frozenset[tuple[Term, int]], int, int], int | None] = {}
         self.atoms: dict[int, tuple[PrimExpr, Interval]] = {}
         self.operands: dict[int, tuple[PrimExpr, _Cases]] = {}
 
+    @property
+    def usual(self) -> Algebra:
+        """The algebra that says whether data can overflow: extents are such that positions do
+        not.
+        """
+        if self._usual is None:
+            self._usual = self if isinstance(self.bounds, Usual) else Algebra(Usual(self.bounds))
+        return self._usual
+
     # Sums.
 
     def sum(self, expr: PrimExpr) -> Sum:
-        """Return ``expr``, an expression of int32 or int64, as a sum (not to be changed)."""
+        """Return the integer that ``expr``, of int32 or int64, is (not to be changed)."""
         known = self.sums.get(id(expr))
         if known is not None:
             return known[1]
         found = self.new_sum(expr)
+        if not isinstance(expr, (IntImm, Var)) and not self.overflow.fits(found, expr.dtype):
+            found = atom_sum(self.inside(expr))
         self.sums[id(expr)] = (expr, found)
+        return found
+
+    def residue(self, expr: PrimExpr) -> Sum:
+        """Return ``expr`` as a sum that is right but for multiples of ``2**bits``: what adds and
+        multiplies needs no more.
+        """
+        if not isinstance(expr, Binary) or expr.op not in ("+", "-", "*"):
+            return self.sum(expr)
+        known = self.residues.get(id(expr))
+        if known is not None:
+            return known[1]
+        try:
+            if expr.op == "*":
+                found = self.multiplied(self.residue(expr.a), self.residue(expr.b), expr.dtype)
+            else:
+                found = self.joined(self.added(expr))
+        except Wraps:
+            found = atom_sum(self.inside(expr))
+        if self.overflow.is_data(expr):
+            found = _wrapped(found, expr.dtype)
+        self.residues[id(expr)] = (expr, found)
         return found
 
     def built(self, terms: Sum, dtype: str) -> PrimExpr:
         """Return the expression of ``terms``, and remember that it is their expression."""
         expr = build(terms, dtype)
-        self.sums[id(expr)] = (expr, terms)
+        self.residues[id(expr)] = (expr, terms)
+        if self.overflow.fits(terms, dtype):
+            self.sums[id(expr)] = (expr, terms)
         return expr
+
+    def operand(self, terms: Sum, dtype: str) -> PrimExpr:
+        """Return the expression whose value is the integer ``terms``.
+
+        Raises Wraps where ``dtype`` may not have it.
+        """
+        if not self.overflow.fits(terms, dtype):
+            raise Wraps
+        return self.built(terms, dtype)
 
     def new_sum(self, expr: PrimExpr) -> Sum:
         match expr:
@@ -116,16 +171,10 @@ class Algebra:
             case Var():
                 low, high = self.bounds.get(expr, ANYTHING)
                 return constant_sum(low) if isinstance(low, int) and low == high else atom_sum(expr)
-            case Binary("+" | "-"):
-                return self.joined(self.added(expr))
-            case Binary("*", a, b):
-                return self.multiplied(self.sum(a), self.sum(b), expr.dtype)
-            case Binary("//", a, b):
-                return self.divided(self.sum(a), self.sum(b), expr.dtype)
-            case Binary("%", a, b):
-                return self.modulo(self.sum(a), self.sum(b), expr.dtype)
-            case Binary(("truncdiv" | "truncmod") as op, a, b):
-                return truncation.divided(self, op, self.sum(a), self.sum(b), expr.dtype)
+            case Binary("+" | "-" | "*"):
+                return self.residue(expr)
+            case Binary(("//" | "%" | "truncdiv" | "truncmod") as op, a, b):
+                return self.quotient(op, self.sum(a), self.sum(b), expr.dtype)
             case Binary(("min" | "max") as op):
                 return self.extreme(op, expr)
             case Select(condition, a, b) | Call("if_then_else", (condition, a, b)):
@@ -143,15 +192,17 @@ class Algebra:
         pending = [(expr, 1)]
         while pending:
             one, factor = pending.pop()
-            if isinstance(one, Binary) and one.op in ("+", "-") and id(one) not in self.sums:
+            if isinstance(one, Binary) and one.op in ("+", "-") and id(one) not in self.residues:
                 pending += [(one.b, factor if one.op == "+" else -factor), (one.a, factor)]
             else:
-                total = add(total, self.sum(one), factor)
+                total = add(total, self.residue(one), factor)
         return total
 
     def inside(self, expr: PrimExpr) -> PrimExpr:
         """Return an atom with its operands simplified."""
         match expr:
+            case Binary("+" | "-" | "*") if id(expr) in self.residues:
+                return self.built(self.residues[id(expr)][1], expr.dtype)
             case Binary(op, a, b):
                 return binary(op, self.simplify(a), self.simplify(b))
             case Cast(dtype, value):
@@ -169,7 +220,7 @@ class Algebra:
     def multiplied(self, a: Sum, b: Sum, dtype: str) -> Sum:
         """Return ``a * b``."""
         if len(a) * len(b) > _LARGEST_PRODUCT:
-            first, second = sorted((self.built(a, dtype), build(b, dtype)), key=sort_key)
+            first, second = sorted((self.operand(a, dtype), self.operand(b, dtype)), key=sort_key)
             return atom_sum(Binary("*", first, second))
         result: Sum = {}
         for s, f in a.items():
@@ -182,7 +233,10 @@ class Algebra:
         """Return ``terms`` with quotients and remainders that belong together put together
         again.
         """
-        return remainders.joined(self, terms)
+        try:
+            return remainders.joined(self, terms)
+        except Wraps:
+            return terms
 
     def split(self, a: Sum, by: Sum) -> tuple[Sum, Sum]:
         """Return ``(q, r)`` with ``a == q * by + r``: what can be taken out of a division by
@@ -240,10 +294,29 @@ class Algebra:
                 a = add(a, {product(term, left): count}, -step)
         return None
 
+    def quotient(self, op: BinaryOp, a: Sum, by: Sum, dtype: str) -> Sum:
+        """Return the quotient or remainder of ``a`` and ``by``.
+
+        What does not fit ``dtype`` on the way is not split. Raises Wraps where ``a`` itself does
+        not.
+        """
+        if self.overflow.divides(by):
+            try:
+                match op:
+                    case "//":
+                        return self.new_divided(a, by, dtype)
+                    case "%":
+                        return self.new_modulo(a, by, dtype)
+                return truncation.divided(self, op, a, by, dtype)
+            except Wraps:
+                pass
+        return atom_sum(Binary(op, self.operand(a, dtype), self.operand(by, dtype)))
+
     def divided(self, a: Sum, by: Sum, dtype: str) -> Sum:
         """Return ``a // by``."""
-        if not by:
-            return atom_sum(Binary("//", self.built(a, dtype), IntImm(0, dtype)))
+        return self.quotient("//", a, by, dtype)
+
+    def new_divided(self, a: Sum, by: Sum, dtype: str) -> Sum:
         if is_constant(by) and by[()] < 0:
             a, by = scale(a, -1), scale(by, -1)
         whole, rest = self.split_joined(a, by)
@@ -257,7 +330,7 @@ class Algebra:
         if not is_constant(by):
             if self.below(rest, by):
                 return whole
-            return self.joined(add(whole, atom_sum(Binary("//", self.built(rest, dtype), self.built(by, dtype)))))
+            return self.joined(add(whole, atom_sum(Binary("//", self.operand(rest, dtype), self.operand(by, dtype)))))
         divisor = by[()]
         common = math.gcd(divisor, *(c for term, c in rest.items() if term))
         if common > 1:
@@ -277,7 +350,7 @@ class Algebra:
             case [(Binary("%", x, IntImm(inner)),) as term] if rest == {term: 1} and inner % divisor == 0:
                 over = self.divided(self.sum(x), by, dtype)
                 return self.joined(add(whole, self.modulo(over, constant_sum(inner // divisor), dtype)))
-        return self.joined(add(whole, atom_sum(Binary("//", self.built(rest, dtype), IntImm(divisor, dtype)))))
+        return self.joined(add(whole, atom_sum(Binary("//", self.operand(rest, dtype), IntImm(divisor, dtype)))))
 
     def shared_quotient(self, extreme: Binary, count: int, shift: int, by: Sum, dtype: str) -> Sum | None:
         """Return ``(count * extreme + shift) // by`` as an extreme of quotients, None where none of
@@ -287,12 +360,13 @@ class Algebra:
         over = [add(scale(self.sum(one), count), constant_sum(shift)) for one in flattened(extreme.op, extreme)]
         if len(over) > _WIDEST_EXTREME or all(self.split(one, by)[1] for one in over):
             return None
-        return self.extreme(op, chain(op, [self.built(self.divided(one, by, dtype), dtype) for one in over]))
+        return self.extreme(op, chain(op, [self.operand(self.divided(one, by, dtype), dtype) for one in over]))
 
     def modulo(self, a: Sum, by: Sum, dtype: str) -> Sum:
         """Return ``a % by``."""
-        if not by:
-            return atom_sum(Binary("%", self.built(a, dtype), IntImm(0, dtype)))
+        return self.quotient("%", a, by, dtype)
+
+    def new_modulo(self, a: Sum, by: Sum, dtype: str) -> Sum:
         if is_constant(by) and by[()] < 0:
             return scale(self.modulo(scale(a, -1), scale(by, -1), dtype), -1)
         _, rest = self.split_joined(a, by)
@@ -305,7 +379,7 @@ class Algebra:
         if not is_constant(by):
             if self.below(rest, by):
                 return rest
-            return atom_sum(Binary("%", self.built(rest, dtype), self.built(by, dtype)))
+            return atom_sum(Binary("%", self.operand(rest, dtype), self.operand(by, dtype)))
         divisor = by[()]
         for term, times in rest.items():
             match term:
@@ -321,7 +395,7 @@ class Algebra:
         low, high = self.interval(rest)
         if low is not None and high is not None and low // divisor == high // divisor:
             return add(rest, constant_sum(-(low // divisor) * divisor))
-        return atom_sum(Binary("%", self.built(rest, dtype), IntImm(divisor, dtype)))
+        return atom_sum(Binary("%", self.operand(rest, dtype), IntImm(divisor, dtype)))
 
     def below(self, a: Sum, by: Sum) -> bool:
         """Whether ``0 <= a < by``."""
@@ -344,16 +418,24 @@ class Algebra:
                 # The simplified operand may be such an extreme itself, or multiples of one and a
                 # constant.
                 case [(Binary(inner, _, _) as atom,) as term] if inner == op and terms[term] > 0:
-                    for part in flattened(op, atom):
-                        extremum.add(add(scale(self.sum(part), terms[term]), constant_sum(terms.get((), 0))))
+                    shift = constant_sum(terms.get((), 0))
+                    parts = [add(scale(self.sum(part), terms[term]), shift) for part in flattened(op, atom)]
+                    for part in parts if self.fit(parts, expr.dtype) else [terms]:
+                        extremum.add(part)
                 case _:
                     extremum.add(terms)
         left = extremum.remaining()
         if len(left) == 1:
             return left[0]
-        left, factor, shift = in_lowest_terms(left)
-        lowest = chain(op, sorted((self.built(one, expr.dtype) for one in left), key=sort_key))
-        return add({(lowest,): factor}, constant_sum(shift))
+        lower, factor, outside = in_lowest_terms(left)
+        if not self.fit(lower, expr.dtype):
+            lower, factor, outside = left, 1, 0
+        lowest = chain(op, sorted((self.operand(one, expr.dtype) for one in lower), key=sort_key))
+        return add({(lowest,): factor}, constant_sum(outside))
+
+    def fit(self, several: Iterable[Sum], dtype: str) -> bool:
+        """Whether arithmetic of ``dtype`` finds each of these integers."""
+        return all(self.overflow.fits(one, dtype) for one in several)
 
     def leaves(self, terms: Sum) -> set[Any]:
         """Return the variables and other leaves in ``terms``, and those in the limits of these."""
@@ -533,20 +615,16 @@ class Algebra:
         known = self.atoms.get(id(atom))
         if known is not None:
             return known[1]
-        found = self.new_atom_interval(atom)
+        found = self.overflow.clipped(atom, self.new_atom_interval(atom))
         self.atoms[id(atom)] = (atom, found)
         return found
 
     def new_atom_interval(self, atom: PrimExpr) -> Interval:
         match atom:
-            case Binary("//", a, b):
-                return interval.quotient(self.expr_interval(a), self.expr_interval(b))
-            case Binary("%", a, b):
-                return interval.remainder(self.expr_interval(a), self.expr_interval(b))
-            case Binary("truncdiv", a, b):
-                return interval.truncated_quotient(self.expr_interval(a), self.expr_interval(b))
-            case Binary("truncmod", a, b):
-                return interval.truncated_remainder(self.expr_interval(a), self.expr_interval(b))
+            case Binary(op, a, b) if op in _QUOTIENTS:
+                found = _QUOTIENTS[op](self.expr_interval(a), self.expr_interval(b))
+                # By zero both are zero.
+                return found if self.overflow.divides(self.sum(b)) else interval.union(found, (0, 0))
             case Binary("min"):
                 return reduce(interval.least, map(self.expr_interval, flattened("min", atom)))
             case Binary("max"):
@@ -558,8 +636,8 @@ class Algebra:
                 return (0, None if high is None else max(high - 1, 0))
             case Cast(dtype, value) if dtype in _WIDE and value.dtype in _WIDE:
                 return self.expr_interval(value)
-            case Cast(dtype, value) if dtype in _WIDE and value.dtype == "bool":
-                return (0, 1)
+            case Cast(dtype, value) if dtype in _WIDE:
+                return range_of(value.dtype)
         return ANYTHING
 
     def expr_interval(self, expr: PrimExpr) -> Interval:
@@ -571,7 +649,7 @@ class Algebra:
         if isinstance(expr, (IntImm, Var, FloatImm, AnyExtent)):
             return expr
         if expr.dtype in _WIDE:
-            return self.built(self.sum(expr), expr.dtype)
+            return self.built(self.residue(expr), expr.dtype)
         return self.condition(expr) if expr.dtype == "bool" else expr
 
     def condition(self, expr: PrimExpr) -> PrimExpr:
@@ -595,13 +673,23 @@ class Algebra:
         """Return ``a - b``; where a modulo is in the way of a constant, it is written as a
         division.
         """
-        found = add(self.sum(a), self.sum(b), -1)
+        return self.plainest(add(self.sum(a), self.sum(b), -1), a.dtype)
+
+    def distance(self, a: PrimExpr, b: PrimExpr) -> Sum:
+        """Return ``a - b`` where both are places in one tensor, which is no larger than their
+        dtype.
+        """
+        return self.plainest(add(self.residue(a), self.residue(b), -1), a.dtype)
+
+    def plainest(self, found: Sum, dtype: str) -> Sum:
         if is_constant(found):
             return found
-        expanded = remainders.without_remainders(self, found, a.dtype)
+        expanded = remainders.without_remainders(self, found, dtype)
         return expanded if is_constant(expanded) else found
 
     def prove(self, condition: PrimExpr) -> bool | None:
+        if self.usual is self:
+            return None  # There are larger extents.
         match condition:
             case IntImm(value):
                 return bool(value)
@@ -645,6 +733,18 @@ def _extremes(terms: Sum, side: int) -> Iterator[tuple[Term, bool]]:
         match term:
             case (Binary(("min" | "max") as op, _, _),):
                 yield term, (op == "min") == ((side == 1) == (count > 0))
+
+
+def _wrapped(terms: Sum, dtype: str) -> Sum:
+    """Return ``terms`` with numbers of ``dtype``: each is right but for multiples of
+    ``2**bits``.
+    """
+    least, most = range_of(dtype)
+    assert least is not None
+    assert most is not None
+    count = most - least + 1
+    near = {term: (factor - least) % count + least for term, factor in terms.items()}
+    return {term: factor for term, factor in near.items() if factor}
 
 
 def _plain(limit: Limit) -> int | None:

@@ -1,92 +1,160 @@
-"""Whether integer arithmetic may leave its dtype, and wrap around, where data decide.
+"""Where a sum is the integer that it says, and where it may have wrapped around.
 
-Proofs take integers to be without end (``simplify.py``). That holds for positions in tensors that
-fit into memory; what a program loads, or is given as a number, may be anything that its dtype has.
+Loops, extents and what is computed of them are positions: they fit into memory, and so into their
+dtype. What a program loads or is given may be any number of its dtype. A sum in which that has a
+part is an integer only where its limits say so; else it is known but for multiples of ``2**bits``.
 """
 
 from __future__ import annotations
 
-from relay2relax.core.dtype import bits, is_unsigned
-from relay2relax.tir.arith import interval
-from relay2relax.tir.arith.algebra import Bounds
-from relay2relax.tir.arith.interval import Interval
-from relay2relax.tir.arith.simplify import limits
-from relay2relax.tir.ir.expr import Binary, Call, Cast, IntImm, PrimExpr, Select, Var, children
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-_INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+from relay2relax.core.dtype import bits, is_int, is_unsigned
+from relay2relax.tir.arith.interval import ANYTHING, End, Interval
+from relay2relax.tir.arith.sums import Sum
+from relay2relax.tir.ir.expr import (
+    Binary,
+    BufferLoad,
+    Call,
+    FunctionCall,
+    Given,
+    IntImm,
+    PrimExpr,
+    Select,
+    Var,
+    children,
+)
+
+if TYPE_CHECKING:
+    from relay2relax.tir.arith.algebra import Algebra, Bounds, Limit
 
 
-def may_wrap(expr: PrimExpr, bounds: Bounds) -> bool:
-    """Whether an integer within ``expr`` may be another one than it is without limits of dtypes.
+class Wraps(Exception):
+    """A number of the integers that no expression of its dtype has."""
 
-    ``bounds`` has the variables whose limits are known: loops and extents.
+
+def range_of(dtype: str) -> Interval:
+    """Return the smallest and the largest number of an integer dtype; of others nothing is
+    known.
     """
-    stack = [expr]
-    while stack:
-        node = stack.pop()
-        stack.extend(children(node))
-        if isinstance(node, Binary) and node.op in ("+", "-", "*") and not _fits(node, bounds):
-            return True
-        if isinstance(node, Cast) and node.dtype in _INTEGERS and node.value.dtype in _INTEGERS:
-            low, high = _range(node.value, bounds)
-            least, most = _of_dtype(node.dtype)
-            if _is_data(node.value, bounds) and (low is None or low < least or high is None or high > most):
-                return True
-    return False
-
-
-def _fits(expr: Binary, bounds: Bounds) -> bool:
-    if expr.dtype not in _INTEGERS or not _is_data(expr, bounds):
-        return True
-    low, high = _range(expr, bounds)
-    least, most = _of_dtype(expr.dtype)
-    return low is not None and high is not None and low >= least and high <= most
-
-
-def _is_data(expr: PrimExpr, bounds: Bounds) -> bool:
-    """Whether ``expr`` depends on more than loops and extents."""
-    match expr:
-        case IntImm():
-            return False
-        case Var():
-            return bounds.get(expr) is None
-        case Binary(_, a, b):
-            return _is_data(a, bounds) or _is_data(b, bounds)
-        case Cast(_, value):
-            return _is_data(value, bounds)
-    return True
-
-
-def _range(expr: PrimExpr, bounds: Bounds) -> Interval:
-    """Return between which numbers ``expr`` lies if nothing wraps around; data may be anything."""
-    if not _is_data(expr, bounds):
-        return limits(expr, bounds)
-    match expr:
-        case Binary("+", a, b):
-            (low, high), (least, most) = _range(a, bounds), _range(b, bounds)
-            return interval.both(low, least, int.__add__), interval.both(high, most, int.__add__)
-        case Binary("-", a, b):
-            (low, high), (least, most) = _range(a, bounds), _range(b, bounds)
-            return interval.both(low, most, int.__sub__), interval.both(high, least, int.__sub__)
-        case Binary("*", a, b):
-            return interval.multiply(_range(a, bounds), _range(b, bounds))
-        case Binary("min", a, b):
-            return interval.least(_range(a, bounds), _range(b, bounds))
-        case Binary("max", a, b):
-            return interval.greatest(_range(a, bounds), _range(b, bounds))
-        case Binary("%", _, IntImm(divisor)) if divisor > 0:
-            return (0, divisor - 1)
-        case Select(_, a, b) | Call("if_then_else", (_, a, b)):
-            return interval.union(_range(a, bounds), _range(b, bounds))
-        case Cast(dtype, value) if dtype in _INTEGERS and value.dtype in (*_INTEGERS, "bool"):
-            return _range(value, bounds)
-    return _of_dtype(expr.dtype)
-
-
-def _of_dtype(dtype: str) -> tuple[int, int]:
     if dtype == "bool":
         return (0, 1)
-    if dtype not in _INTEGERS:
-        return (-(1 << 63), (1 << 63) - 1)
+    if not is_int(dtype):
+        return (None, None)
     width = bits(dtype)
     return (0, (1 << width) - 1) if is_unsigned(dtype) else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
+
+
+class DataElse(Mapping[Var, "tuple[Limit, Limit]"]):
+    """The limits of variables that are positions; all others may be anything that their dtype
+    has.
+    """
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+
+    def __getitem__(self, key: Var) -> tuple[Limit, Limit]:
+        return self.bounds[key] if key in self.bounds else range_of(key.dtype)
+
+    def __iter__(self) -> Iterator[Var]:
+        return iter(self.bounds)
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+
+class Usual(Mapping[Var, "tuple[Limit, Limit]"]):
+    """The limits of variables, of which those without any are extents such that three of them
+    fit into their dtype.
+    """
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+
+    def __getitem__(self, key: Var) -> tuple[Limit, Limit]:
+        low, high = range_of(key.dtype) if isinstance(key, Given) else self.bounds.get(key, ANYTHING)
+        far = 1 << (bits(key.dtype) - 2) // 3
+        return (-far if low is None else low, far if high is None else high)
+
+    def __iter__(self) -> Iterator[Var]:
+        return iter(self.bounds)
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+
+class Overflow:
+    """What data decide of the expressions of one algebra, which keeps them alive."""
+
+    def __init__(self, algebra: Algebra) -> None:
+        self.algebra = algebra
+        self.known: dict[int, tuple[PrimExpr, bool]] = {}
+        bounds = algebra.bounds
+        while isinstance(bounds, Usual):
+            bounds = bounds.bounds
+        self.positions = bounds.bounds if isinstance(bounds, DataElse) else None
+
+    def is_data(self, expr: PrimExpr) -> bool:
+        """Whether what a program loads, or is given, has a part in ``expr``."""
+        kind = type(expr)
+        if kind is IntImm:
+            return False
+        if kind is Var:
+            return self.positions is not None and expr not in self.positions
+        found = self.known.get(id(expr))
+        if found is None:
+            found = self.known[id(expr)] = (expr, self.new_is_data(expr))
+        return found[1]
+
+    def new_is_data(self, expr: PrimExpr) -> bool:
+        match expr:
+            case Binary(_, a, b):
+                return self.is_data(a) or self.is_data(b)
+            case BufferLoad() | FunctionCall() | Given():
+                return True
+            case Call("index_within"):
+                return False
+            case Call("if_then_else", (_, a, b)) | Select(_, a, b):
+                return self.is_data(a) or self.is_data(b)
+            case Call():
+                return True
+        return any(map(self.is_data, children(expr)))
+
+    def has_data(self, terms: Sum) -> bool:
+        """Whether data have a part in one of ``terms``."""
+        for term in terms:
+            for atom in term:
+                if self.is_data(atom):
+                    return True
+        return False
+
+    def fits(self, terms: Sum, dtype: str) -> bool:
+        """Whether arithmetic of ``dtype`` finds the integer ``terms``."""
+        if not self.has_data(terms):
+            return True
+        if len(terms) == 1 and all(len(term) == 1 and count == 1 for term, count in terms.items()):
+            return True
+        return all(self.within(dtype, side, self.algebra.usual.limit(terms, side)) for side in (0, 1))
+
+    def within(self, dtype: str, side: int, end: End) -> bool:
+        """Whether a number, the lower (side 0) or the upper (side 1) end, is one of ``dtype``."""
+        last = range_of(dtype)[side]
+        return end is not None and last is not None and (end >= last if side == 0 else end <= last)
+
+    def clipped(self, atom: PrimExpr, found: Interval) -> Interval:
+        """Return the limits of ``atom``, which are ``found`` if nothing wraps around in it."""
+        if atom.dtype not in ("int32", "int64") or not self.is_data(atom):
+            return found
+        if all(end is None or self.within(atom.dtype, side, end) for side, end in enumerate(found)):
+            low, high = found
+            least, most = range_of(atom.dtype)
+            return (least if low is None else low, most if high is None else high)
+        return range_of(atom.dtype)
+
+    def divides(self, by: Sum) -> bool:
+        """Whether ``by`` is known not to be zero; of positions a division says so."""
+        if by and not self.has_data(by):
+            return True
+        low, high = self.algebra.interval(by)
+        return (low is not None and low > 0) or (high is not None and high < 0)

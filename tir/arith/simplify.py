@@ -7,8 +7,9 @@ are then built alike.
 The work on one question is bounded (``algebra.py``), so that no expression takes long.
 
 Floor division and modulo are those of Python. A division by an expression says that it is not zero:
-``n * m // m`` is ``n``. Arithmetic is that of the integers; expressions of int32 and int64 are
-taken not to overflow, those of narrower or unsigned types, which wrap, are left alone.
+``n * m // m`` is ``n``. Arithmetic is that of the integers: positions, of int32 and int64, are
+taken not to overflow. What data decide wraps around and may be zero (``overflow.py``). Expressions
+of narrower or unsigned types, which wrap, are left alone.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def constant_difference(a: PrimExpr, b: PrimExpr, bounds: Bounds | None = None) 
     """Return ``a - b`` where that is a constant, else None."""
     if a == b:
         return 0
-    difference = Algebra(bounds).difference(a, b)
+    difference = Algebra(bounds).distance(a, b)
     return difference.get((), 0) if is_constant(difference) else None
 
 
@@ -110,7 +111,7 @@ def split_by_variables(
     found: list[tuple[int, PrimExpr]] = []
     rest: Sum = {}
     wanted = frozenset(variables)
-    for term, count in Algebra(bounds).sum(expr).items():
+    for term, count in Algebra(bounds).residue(expr).items():
         if not any(_mentions(atom, wanted) for atom in term):
             rest[term] = count
         elif len(term) == 1:

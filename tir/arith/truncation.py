@@ -21,8 +21,8 @@ def divided(algebra: Algebra, op: BinaryOp, a: Sum, by: Sum, dtype: str) -> Sum:
     """Return the quotient (``op`` is "truncdiv") or the remainder ("truncmod") of ``a`` and
     ``by``.
     """
-    if not a or not by:
-        return atom_sum(Binary(op, algebra.built(a, dtype), algebra.built(by, dtype))) if not by else {}
+    if not a:
+        return {}
     limits, divisors = algebra.interval(a), algebra.interval(by)
     sign, other = _sign(a, limits), _sign(by, divisors)
     a, by = scale(a, sign), scale(by, other)
@@ -38,7 +38,7 @@ def divided(algebra: Algebra, op: BinaryOp, a: Sum, by: Sum, dtype: str) -> Sum:
         return algebra.multiplied(smaller, taken, dtype)
     whole, rest = algebra.split(a, by)
     if rest:
-        return scale(atom_sum(Binary(op, algebra.built(a, dtype), algebra.built(by, dtype))), outside)
+        return scale(atom_sum(Binary(op, algebra.operand(a, dtype), algebra.operand(by, dtype))), outside)
     return scale(whole, outside) if op == "truncdiv" else {}
 
 

@@ -183,6 +183,11 @@ class SizeVar(Var):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Given(Var):
+    """A variable whose value data decide: it may be any number of its dtype."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Pointer(Var):
     """The address of elements of dtype ``element`` ("void": of anything) in memory of ``scope``."""
 

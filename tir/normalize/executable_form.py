@@ -9,6 +9,7 @@ stores and views.
 - A part of a buffer (``T.matchbuffer`` in a block) is the buffer itself, further on.
 - What is said of the program or of memory is left out; strides and offsets of parameters take the
   values that dense arrays give them. Constants are stored where they are made.
+- Variables that data decide are known as such (``given.py``).
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ from relay2relax.tir.ir.visit import (
     subexpressions,
     substitute_stmt,
 )
+from relay2relax.tir.normalize.given import with_given
 from relay2relax.tir.normalize.ranges import counted_from_zero
 from relay2relax.tir.normalize.threads import check_threads
 from relay2relax.tir.normalize.vectors import scalar_stores
@@ -85,7 +87,7 @@ def executable_form(func: PrimFunc) -> PrimFunc:
     """
     func = counted_from_zero(func)
     if not _has_more(func):
-        return func
+        return with_given(func)
     check_threads(func)
     buffers: dict[Buffer, Buffer] = {}
     values: dict[Var, PrimExpr] = {}
@@ -100,7 +102,7 @@ def executable_form(func: PrimFunc) -> PrimFunc:
     body = substitute_stmt(_Lowering().stmt(func.body), values, buffers)
     body = scalar_stores(body)
     bound = {param: buffers.get(buffer, buffer) for param, buffer in func.buffer_map.items()}
-    return func.with_params(func.params, bound).with_body(body)
+    return with_given(func.with_params(func.params, bound).with_body(body))
 
 
 def _has_more(func: PrimFunc) -> bool:

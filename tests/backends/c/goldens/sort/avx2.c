@@ -18,7 +18,7 @@ static void r2r_stage_1_part(int64_t* restrict b0, const float* restrict b1, int
       t3[0] = 1;
       while (t3[0] < 7) {
         if (__atomic_load_n(wrong, __ATOMIC_RELAXED)) break;
-        for (int64_t i4 = 0; i4 < (r2r_floordiv_int64_t(3, t3[0]) + 1); ++i4) {
+        for (int64_t i4 = 0; i4 < r2r_floordiv_int64_t(t3[0] * 2 + 6, t3[0] * 2); ++i4) {
           R2R_APART if (__atomic_load_n(wrong, __ATOMIC_RELAXED)) break;
           {
             int64_t t5[1] __attribute__((aligned(64), unused));
