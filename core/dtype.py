@@ -107,7 +107,12 @@ def numpy_dtype(dtype: str) -> np.dtype[np.generic]:
 
 def of_array(array: Array) -> str:
     """Return the dtype of a numpy array in TVM's spelling."""
-    return "bool" if array.dtype == np.bool_ else array.dtype.name
+    return _name_of(array.dtype)
+
+
+@lru_cache(maxsize=256)
+def _name_of(dtype: np.dtype[np.generic]) -> str:
+    return "bool" if dtype == np.bool_ else dtype.name
 
 
 def is_float(dtype: str) -> bool:

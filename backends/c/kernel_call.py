@@ -96,6 +96,16 @@ class Arenas:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelCall:
+    """A kernel as a function of inputs, scalars and outputs: one that looks whether these fit, and
+    one for callers that have seen it take arguments of the same types and shapes.
+    """
+
+    checked: Callable[..., None]
+    fitting: Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True)
 class _Values:
     """Values of the variables of a call, the table of them that C reads, the arena's size, and how
     many steps the loops take.
@@ -113,7 +123,7 @@ def kernel_call(
     constants: ConstantTable,
     times: Times,
     outside: Callable[[int], Relay2RelaxError],
-) -> Callable[..., None]:
+) -> KernelCall:
     """Return ``entry`` as a function of inputs, scalars and outputs.
 
     That raises ExecutionError, before anything runs, for what is no array of the parameter's dtype
@@ -132,13 +142,13 @@ def kernel_call(
     values_of, arenas, stages = _values_of(entry), Arenas(func.name), len(entry.stages) + 1
     check = relations_check(func.name, entry.relations, variables)
     # Arrays and scalars of these kinds and shapes fit; what followed from the last extents.
-    fitting: tuple[list[Any] | None, tuple[Any, ...]] = None, ()
+    known: tuple[list[Any] | None, tuple[Any, ...]] = None, ()
     last = values_of([]) if not variables else _Values([], None, 0, 0)
     # Within limits, what takes many steps is counted; of the rest the machine counts the calls.
     counted = not isinstance(entry.steps, IntImm) or entry.steps.value >= _COUNTED
 
-    def run(*args: Any) -> None:
-        nonlocal fitting, last
+    def checked(*args: Any) -> None:
+        nonlocal known
         arrays, given = args, ()
         if scalars:
             arrays, given = (*args[:inputs], *args[inputs + scalars :]), args[inputs : inputs + scalars]
@@ -146,10 +156,16 @@ def kernel_call(
             facts = [*map(_facts, arrays)]
         except AttributeError:
             facts = []
-        known, scalars_known = fitting
-        if facts != known or given != scalars_known:
+        if (facts, given) != known:
             check(bind_call(func, arrays, given))
-            fitting = facts, given
+            known = facts, given
+        fitting(*args)
+
+    def fitting(*args: Any) -> None:
+        nonlocal last
+        arrays, given = args, ()
+        if scalars:
+            arrays, given = (*args[:inputs], *args[inputs + scalars :]), args[inputs : inputs + scalars]
         used: Sequence[Array] = arrays
         try:
             # A quarter of the time that the array's interface takes; refused for what is not
@@ -163,7 +179,7 @@ def kernel_call(
             addresses = [array.__array_interface__["data"][0] for array in used]
         now = last
         if variables:
-            values = [facts[number][2][dimension] for number, dimension in where]
+            values = [arrays[number].shape[dimension] for number, dimension in where]
             if scalars:
                 values = [*map(number_bits, variables, given), *values]
             # The extents of one call are mostly those of the one before.
@@ -187,7 +203,7 @@ def kernel_call(
         if used is not arrays:
             _copy_back(entry, used, arrays)
 
-    return run
+    return KernelCall(checked, fitting)
 
 
 def _values_of(entry: Entry) -> Callable[[list[int]], _Values]:

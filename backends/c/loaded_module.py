@@ -21,6 +21,7 @@ from relay2relax.backends.c.codegen.program import Entry, generate
 from relay2relax.backends.c.codegen.threads import LOADED
 from relay2relax.backends.c.kernel_call import (
     ConstantTable,
+    KernelCall,
     Times,
     aligned_bytes,
     bytes_left,
@@ -134,6 +135,10 @@ class CompiledModule:
         That raises ExecutionError, before anything runs, for what is no array of the parameter's
         dtype and shape.
         """
+        return self.kernel_call(name).checked
+
+    def kernel_call(self, name: str) -> KernelCall:
+        """Return ``name`` as a function that looks at its arguments, and as one that does not."""
         entry, function = self.function(name)
         failed = partial(outside, self._library, entry)
         return kernel_call(entry, function, self._constant_tables[name], self._times[name], failed)

@@ -21,7 +21,7 @@ from relay2relax.core.errors import LimitError, Relay2RelaxError, UnsupportedErr
 from relay2relax.core.errors.table import operators, running
 from relay2relax.core.limits import Budget, active, empty
 from relay2relax.ops.common.shapes import any_type
-from relay2relax.ops.registry.evaluate import call_text, kernel_value
+from relay2relax.ops.registry.evaluate import call_text, quiet_kernel_value
 from relay2relax.ops.registry.lower import lower_call, lower_extents, unknown_extents, with_extents
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.table import relay_op
@@ -47,8 +47,8 @@ class NumpyKernels:
         self._told: dict[Expr, bool] = {}
 
     def run(self, call: CallOperator, args: Sequence[Any]) -> object:
-        """Return the value of ``call``; raises OpError for what Relay's inference lets pass and
-        nobody can compute.
+        """Return the value of ``call``, with numpy's warnings as they are set; raises OpError for
+        what Relay's inference lets pass and nobody can compute.
         """
         op, budget = call.op, active()
         if budget is not None:
@@ -58,7 +58,7 @@ class NumpyKernels:
                 raise OpError(f"{op.name} takes a tensor", 0)
         elif not op.passes_through and (op.relay_type is not None or not self._is_told(call.expr)):
             args, _ = _settled(call, args)
-        return kernel_value(op, call.attrs, args)
+        return quiet_kernel_value(op, call.attrs, args)
 
     def _is_told(self, expr: Call) -> bool:
         known = self._told.get(expr)

@@ -34,7 +34,7 @@ class DirectCall:
         dtypes: Sequence[np.dtype[np.generic]],
         order: Sequence[int] | None,
     ) -> None:
-        """``dtypes`` of the parameters.
+        """``dtypes`` of the parameters; ``kernel`` runs on what fits it without looking.
 
         ``order`` of the kernel's results in the function's, None for a single one.
         """

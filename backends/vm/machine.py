@@ -21,7 +21,7 @@ from relay2relax.backends.vm.conversion import base, bases, convert, own
 from relay2relax.backends.vm.direct import DirectCall
 from relay2relax.backends.vm.function_spec import FunctionSpec, TensorForm, ValueForm
 from relay2relax.backends.vm.instruction_place import describe_place
-from relay2relax.backends.vm.resolve import Callee, names_looked_up, resolve
+from relay2relax.backends.vm.resolve import Callee, kernel_of, names_looked_up, resolve
 from relay2relax.backends.vm.steps import CALL, CLOSURE, Step, StepWriter
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors import ExecutionError, LimitError, OutOfMemoryError
@@ -109,9 +109,9 @@ class BytecodeMachine:
         through, only = partial(self._invoke, function), function.spec.kernel
         if only is None or self._native is None or self._instrument is not None:
             return through
-        kernel = self._callees[only.function]
-        assert kernel is not None
-        return DirectCall(through, kernel, function.dtypes, only.order)
+        entry = self._entries[only.function]
+        assert isinstance(entry, bc.Kernel)
+        return DirectCall(through, kernel_of(entry, self._native, fitting=True), function.dtypes, only.order)
 
     def _invoke(self, function: _Function, /, *args: object, **named: object) -> object:
         """Run a function on its arguments, in order or by name.

@@ -36,15 +36,22 @@ def resolve(entry: bc.FunctionEntry, native: CompiledModule | None) -> Callee | 
             return BUILTINS.get(name)
         case bc.Packed(name):
             return _packed(name)
-        case bc.Kernel(_, func):
-            if native is not None and func.name in native.entries:
-                return in_call_order(func, native.kernel(func.name))
-            return in_call_order(func, numpy_kernel(func))
+        case bc.Kernel():
+            return kernel_of(entry, native)
         case bc.OperatorCall():
             return _operator(entry)
         case bc.ShapeFunction():
             return _shape_function(entry)
     return None
+
+
+def kernel_of(entry: bc.Kernel, native: CompiledModule | None, fitting: bool = False) -> Callee:
+    """Return what a kernel computes; of ``fitting`` arguments it may be known that they fit."""
+    func = entry.func
+    if native is None or func.name not in native.entries:
+        return in_call_order(func, numpy_kernel(func))
+    call = native.kernel_call(func.name)
+    return in_call_order(func, call.fitting if fitting else call.checked)
 
 
 def names_looked_up(entries: Iterable[bc.FunctionEntry]) -> Iterator[str]:

@@ -33,12 +33,19 @@ def kernel_value(op: OpDef[A], attrs: A, args: Sequence[Any]) -> Any:
     some calls, and shapes that are open beforehand may not fit. Raises LimitError where the result
     is larger than the limits allow, OutOfMemoryError where the system has no memory for it.
     """
+    with np.errstate(all="ignore"):
+        return quiet_kernel_value(op, attrs, args)
+
+
+def quiet_kernel_value(op: OpDef[A], attrs: A, args: Sequence[Any]) -> Any:
+    """Return and raise what :func:`kernel_value` does, for callers that have silenced numpy: that
+    takes longer than a small kernel.
+    """
     budget = active()
     if budget is not None:
         _allow(budget, op, attrs, args)
     try:
-        with np.errstate(all="ignore"):
-            return op.numpy(attrs, *args)
+        return op.numpy(attrs, *args)
     except MemoryError as error:
         raise out_of_memory(call_text(op, args), error) from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
