@@ -58,13 +58,17 @@ def test_a_signal_handler_may_call_the_same_function(rows: str) -> None:
     outer, inner = arguments(4), arguments(4 if rows == "4" else 7)
     right, right_inside = call(*outer), call(*inner)
     np.testing.assert_allclose(right, expected(*outer), rtol=1e-4)
-    wrong, calls = [], 0
+    wrong, calls, running = [], 0, 0
 
     def handler(*_: object) -> None:
-        nonlocal calls
+        nonlocal calls, running
         calls += 1
+        if running > 20:  # On a busy machine signals come faster than calls end.
+            return
+        running += 1
         if not np.array_equal(call(*inner), right_inside):
             wrong.append("inside")
+        running -= 1
 
     before = signal.signal(signal.SIGALRM, handler)
     signal.setitimer(signal.ITIMER_REAL, 1e-4, 1e-4)
