@@ -26,6 +26,7 @@ import numpy as np
 from relay2relax.backends.threads import thread_count
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.relax_ir.ir.expr import Call
 from relay2relax.relax_ir.ir.struct_info import TensorStructInfo
 from relay2relax.relax_ir.transform.dispatch_calls import DPSCall
@@ -248,4 +249,5 @@ def _library(name: str) -> Library:
         return _LIBRARIES[name]()
     except ImportError as error:
         title = f"the library {name!r} is not installed: {error}"
-        raise UnsupportedError(Diagnostic(title, help=f"pip install 'relay2relax[{name}]'")) from error
+        help = f"pip install 'relay2relax[{name}]'"
+        raise UnsupportedError(Diagnostic(title, help=help), kind=running.LIBRARY) from error

@@ -16,6 +16,7 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import files as kinds
 from relay2relax.core.tolerance import Tolerance
+from relay2relax.relay_ir.io.binding import Bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +46,18 @@ def run(
     ``path`` is a model, or what ``convert`` wrote of one: a folder, or the script in it. Without a
     script both translations of the model are compared.
     """
-    given = files.load_arrays(inputs)
     recorded = files.load_arrays(expected) if expected is not None else None
     if script is not None or model is not None or path.is_dir() or path.suffix == ".py":
         found = folder.find(script or path)
-        report = _of_script(found, path if script else model, params, given, recorded, how)
+        report = _of_script(found, path if script else model, params, inputs, recorded, how)
     else:
         with screen.progress(f"reading {path.name}"):
             module = files.load_model(path)
-            values = files.load_params(params, module, how.allow_missing).values
+            bound = files.load_params(params, module, how.allow_missing)
+            given = files.load_inputs(inputs, module, bound)
         with screen.progress("running Relay and both translations"):
             report = translator.compare(
-                module, params=values, inputs=given, seed=how.seed, backends=how.backends or ("numpy", "c"),
+                module, params=bound.weights, inputs=given, seed=how.seed, backends=how.backends or ("numpy", "c"),
                 per_node=how.per_node, dims=files.parse_dims(list(how.dims)), expected=recorded,
                 tolerance=how.tolerance,
             )  # fmt: skip
@@ -74,7 +75,7 @@ def _of_script(
     found: folder.Converted,
     model: Path | None,
     params: Path | None,
-    inputs: Mapping[str, Array],
+    inputs: Path | None,
     expected: Mapping[str, Array] | None,
     how: How,
 ) -> translator.Report:
@@ -89,8 +90,9 @@ def _of_script(
         module = files.load_model(source)
         script = found.load()
         own = params or found.params()
-        script, values = _weights(script, module, own, how.allow_missing)
-        values = translator.values_for_relay(script, module, {**values, **inputs})
+        script, bound = _weights(script, module, own, how.allow_missing)
+        given = files.load_inputs(inputs, module, bound)
+        values = translator.values_for_relay(script, module, {**bound.weights, **given})
     with screen.progress("running Relay and the script"):
         report = translator.compare_script(
             module, script, params=values, seed=how.seed, backends=how.backends or None,
@@ -104,16 +106,16 @@ def _of_script(
 
 def _weights(
     script: translator.Script, module: relay_ir.IRModule, params: Path | None, allow_missing: bool
-) -> tuple[translator.Script, Mapping[str, Array]]:
+) -> tuple[translator.Script, Bound]:
     """Return the script and values for Relay: the params are by Relay's names, or else the
     script's.
     """
     if params is None:
-        return script, {}
+        return script, Bound()
     arrays = files.load_weights(params)
     if any(param.name in arrays for param in module["main"].params):
-        return script, files.load_params(params, module, allow_missing).values
-    return replace(script, weights=script.weights_of(arrays)), {}
+        return script, files.load_params(params, module, allow_missing)
+    return replace(script, weights=script.weights_of(arrays)), Bound()
 
 
 def tolerance(rtol: float | None, atol: float | None) -> Tolerance | None:

@@ -14,10 +14,13 @@ from relay2relax import backends, graph, relax_ir, relay_ir, translator
 from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.converted import check as checking
 from relay2relax.core.dtype import Array
-from relay2relax.core.output import Content, OutputFolder
+from relay2relax.core.errors import FileError
+from relay2relax.core.output import Content, OutputFolder, file_digest
+from relay2relax.core.output.content import digest
 from relay2relax.core.source import visible
 from relay2relax.core.weight_files import safetensors_parts
 from relay2relax.graph.relax.partitions import Partitions
+from relay2relax.relay_ir.io.binding import Bound
 
 # Bound params become text, several characters for every byte; from so many bytes on that is said.
 _MANY_BYTES = 16_000_000
@@ -73,7 +76,7 @@ def run(
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
         given = files.load_params(params, module, allow_missing)
-        values = given.values
+        values = given.weights
     if bind_params:
         _note_length(values, stem)
     with screen.progress("translating"):
@@ -89,7 +92,7 @@ def run(
         summary = {
             "model": model.name,
             "via": form.via,
-            **_source(params, folder.path, given, bind_params),
+            **_source(params, folder.path, given, module, bind_params),
             "schedule": form.schedule,
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),
             **_described(relax, main, beside, found),
@@ -121,11 +124,19 @@ def _delivered(
     with screen.progress("writing"):
         pending = _text({**summary, "check": checking.NOT_DONE.to_json()})
         written = folder.write({**contents, last: pending})
+        _read_back(dict(zip((*contents, last), written, strict=True)), {**contents, last: pending})
     with screen.progress("checking what was written"):
         found = checking.check(folder.path / script, module, values, check)
         whole = {**summary, "check": found.to_json()}
         folder.write({last: _text(whole)}, stay=tuple(contents))
     return whole, found, written
+
+
+def _read_back(paths: Mapping[str, Path], contents: Mapping[str, Content]) -> None:
+    """Raise FileError where what lies in the files is not what was written."""
+    for name, path in paths.items():
+        if file_digest(path) != digest(contents[name]):
+            raise FileError(f"{path} was written, and reading it gives something else")
 
 
 def _text(summary: Mapping[str, object]) -> bytes:
@@ -151,11 +162,19 @@ def _contents(
     return contents
 
 
-def _source(params: Path | None, folder: Path, given: files.Params, bound: bool) -> dict[str, object]:
-    """Return what the summary says of the params, whose file is named as ``folder`` sees it."""
+def _source(
+    params: Path | None, folder: Path, given: Bound, module: relay_ir.IRModule, bound: bool
+) -> dict[str, object]:
+    """Return what the summary says of the params, whose file is named as ``folder`` sees it, and of
+    the parameters: which are weights, which are asked for when the program runs, and which of those
+    are weights without a value.
+    """
     return {
         "params": None if params is None else files.seen_from(params, folder),
-        "params_bound": bool(given.values) and bound,
+        "params_bound": bool(given.weights) and bound and not given.missing,
+        "weights": [*given.weights],
+        "inputs": [param.name for param in module["main"].params if param.name not in given.weights],
+        "missing_weights": [*given.missing],
         "warnings": list(given.warnings),
     }
 

@@ -31,7 +31,7 @@ def run(
     folder.check([])
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
-        values = files.load_params(params, module, allow_missing).values
+        values = files.load_params(params, module, allow_missing).weights
     with screen.progress("translating"):
         bound = values if bind_params else None
         relax = translator.translate(module, via, params=bound, dims=files.parse_dims(dims), partitions="inline")

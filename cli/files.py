@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterable
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from relay2relax.core.output import Origin, OutputFile, OutputFolder, file_diges
 if TYPE_CHECKING:
     from relay2relax import relax_ir
     from relay2relax.relay_ir import IRModule
+    from relay2relax.relay_ir.io.binding import Bound
     from relay2relax.translator import Argument, Drawn
 
 # How folders are called that commands make when none is named, behind the model's name and `_`:
@@ -42,33 +42,37 @@ def load_model(path: Path) -> IRModule:
     return relay_ir.infer_type(names_apart(mod) if "main" in mod else mod, declare_results=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Params:
-    """Values for parameters of a model, by name, and what is to be said of them."""
+def load_params(path: Path | None, mod: IRModule, allow_missing: bool = False) -> Bound:
+    """Return what the params in ``path`` are to the parameters of ``mod``; nothing without a path.
 
-    values: dict[str, Array]
-    warnings: tuple[str, ...] = ()
-
-
-def load_params(path: Path | None, mod: IRModule, allow_missing: bool = False) -> Params:
-    """Return the params in ``path``, each of which fits a parameter of ``mod``; none without a
-    path.
-
-    Warnings are said on standard error. Raises Relay2RelaxError where shapes or dtypes differ,
-    where no name fits, and where a weight has no value unless that is allowed.
+    Warnings are said on standard error. Raises Relay2RelaxError as ``bind_values`` does.
     """
-    if path is None:
-        return Params({})
-    from relay2relax import relay_ir
-    from relay2relax.relay_ir.io import accounting
+    from relay2relax.relay_ir.io.binding import Bound, bind_values
 
-    values = load_weights(path)
-    found = accounting.account(mod, values)
-    relay_ir.bind_params(mod, values)  # refuses values that do not fit, whether they are bound or not
-    accounting.require_complete(found, allow_missing)
+    if path is None:
+        return Bound()
+    found = bind_values(mod, _named(load_weights(path), path, mod), allow_missing)
     for one in found.warnings:
         outcome.warn(one)
-    return Params({name: values[name] for name in found.bound}, found.warnings)
+    return found
+
+
+def load_inputs(path: Path | None, mod: IRModule, params: Bound) -> dict[str, Array]:
+    """Return the values of inputs: those among the params, and those in ``path``, which come
+    first.
+    """
+    return params.inputs | _named(load_arrays(path), path, mod, params.weights)
+
+
+def _named(values: dict[str, Array], path: Path | None, mod: IRModule, taken: Iterable[str] = ()) -> dict[str, Array]:
+    """Return ``values`` of ``path``; a single array that is called as the file is becomes the one
+    of the only parameter that is not ``taken``.
+    """
+    from relay2relax.relay_ir.io.accounting import named_alone
+
+    if path is None or list(values) != [path.stem]:
+        return values
+    return {named_alone(mod, name, taken): value for name, value in values.items()}
 
 
 def load_script(path: Path) -> relax_ir.IRModule | None:

@@ -76,7 +76,9 @@ class ExportFormat(str, Enum):
 
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A Relay module: text or save_json file, by content.")]
-Params = Annotated[Optional[Path], typer.Option("--params", help="Values for parameters: .params, .safetensors, .npz.")]
+Params = Annotated[
+    Optional[Path], typer.Option("--params", help="Values for parameters: .params, .safetensors, .npz, .npy, .pt.")
+]
 DimsOption = Annotated[
     Optional[list[str]],
     typer.Option(

@@ -70,8 +70,9 @@ def run(
     target = None if out is None else files.output_file(out, reads=[model, params, inputs], force=force)
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model)
-        bound = files.load_params(params, module, allow_missing).values
-        given = bound | files.load_arrays(inputs)
+        found = files.load_params(params, module, allow_missing)
+        bound = found.weights
+        given = bound | files.load_inputs(inputs, module, found)
         arguments, drawn = files.arguments(module, given, seed, require_params)
     with screen.progress(f"running on {how.backend}"):
         result, profile = _computed(module, bound, arguments, how)

@@ -12,10 +12,7 @@ from dataclasses import dataclass
 
 # Text is told by its beginning.
 _HEAD = 4096
-_TORCH = (
-    "load it with torch.load(…, weights_only=True) where you trust it, "
-    "and save its tensors with safetensors.torch.save_file"
-)
+_TORCH = "--params reads its state dict where PyTorch is installed"
 _UNPACK = "unpack it, and name the file inside"
 
 
@@ -40,7 +37,7 @@ _KINDS = (
         )
         for version in (2, 3, 4, 5)
     ),
-    _Kind(b"\x93NUMPY", "a single array of numpy", "save arrays by name with numpy.savez(…, name=array)"),
+    _Kind(b"\x93NUMPY", "a single array of numpy", "--params and --inputs read it"),
     _Kind(b"\x1f\x8b", "a gzip file", _UNPACK),
     _Kind(b"BZh", "a bzip2 file", _UNPACK),
     _Kind(b"\xfd7zXZ\x00", "an xz file", _UNPACK),

@@ -14,7 +14,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import IO, TypeVar
 
 import numpy as np
 
@@ -62,6 +62,19 @@ def is_npz(buffer: memoryview) -> bool:
     return bytes(buffer[:4]) in (b"PK\x03\x04", b"PK\x05\x06")
 
 
+def is_npy(buffer: memoryview) -> bool:
+    """Whether ``buffer`` begins as a file with one array does."""
+    return bytes(buffer[: len(_NPY)]) == _NPY
+
+
+def read_npy(buffer: memoryview) -> Array:
+    """Return the array of an npy file, which is a copy.
+
+    Raises ParseError where the file is damaged, or holds elements that are not numbers.
+    """
+    return _Member(io.BytesIO(buffer), len(buffer), "the array").array()
+
+
 def read_npz(buffer: memoryview) -> dict[str, Array]:
     """Return the arrays of an npz file by name, which are copies.
 
@@ -78,7 +91,8 @@ def read_npz(buffer: memoryview) -> dict[str, Array]:
         name = member.filename.removesuffix(".npy")
         if name in found:
             raise ParseError(f"the npz file has two arrays {name!r:.80}", kind=reading.PARAMETERS)
-        found[name] = _Member(archive, member, name).array()
+        stream = _of_archive(lambda: archive.open(member))  # noqa: B023  (called at once)
+        found[name] = _Member(stream, member.file_size, f"array {name!r:.80}").array()
     return found
 
 
@@ -113,12 +127,12 @@ def _check_sizes(members: list[zipfile.ZipInfo], size: int) -> None:
 
 
 class _Member:
-    """One member of an archive, as far as it is read."""
+    """One array as numpy writes it, as far as it is read; ``size`` bytes are stated of it."""
 
-    def __init__(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> None:
-        self.what = f"array {name!r:.80}"
-        self.left = member.file_size
-        self._stream = _of_archive(lambda: archive.open(member))
+    def __init__(self, stream: IO[bytes], size: int, what: str) -> None:
+        self.what = what
+        self.left = size
+        self._stream = stream
 
     def read(self, size: int) -> bytes:
         """Return the next bytes, at most ``size``."""
@@ -193,7 +207,7 @@ def _dtype(descr: str, what: str) -> np.dtype[np.generic]:
         raise ParseError(f"{what} has no dtype {descr!r:.80}", kind=reading.PARAMETERS)
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise ParseError(
-            f"{what} has the dtype {dtype}; npz files keep neither bfloat16 nor float8", kind=reading.PARAMETERS
+            f"{what} has the dtype {dtype}; files of numpy keep neither bfloat16 nor float8", kind=reading.PARAMETERS
         )
     return dtype
 

@@ -17,13 +17,11 @@ from dataclasses import dataclass, replace
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.table import relax
-from relay2relax.ops import relay_op
-from relay2relax.relay_ir.ir.expr import Call, Expr, Op, Var, children
+from relay2relax.relay_ir.io.roles import learned_parameters
+from relay2relax.relay_ir.ir.expr import Expr, Var
 from relay2relax.relay_ir.ir.module import IRModule
-from relay2relax.relay_ir.ir.rewrite import nodes, substitute
+from relay2relax.relay_ir.ir.rewrite import substitute
 
-# What operators call those of their inputs that training finds.
-_LEARNED = frozenset({"weight", "bias", "gamma", "beta", "alpha", "moving_mean", "moving_var"})
 # So many names are listed in a message.
 _MANY = 8
 
@@ -57,7 +55,7 @@ def account(mod: IRModule, values: Mapping[str, Array], entry: str = "main") -> 
     return Account(
         tuple(name for name in names if name in values),
         tuple(name for name in names if name not in values),
-        tuple(param.name for param in _learned(function.params, function.body) if param.name not in values),
+        tuple(param.name for param in learned_parameters(function) if param.name not in values),
         tuple(name for name in values if name not in names),
     )
 
@@ -106,26 +104,21 @@ def names_apart(mod: IRModule, entry: str = "main") -> IRModule:
     return mod.with_function(var, replace(function, params=params, body=body))
 
 
+def named_alone(mod: IRModule, name: str, taken: Iterable[str] = (), entry: str = "main") -> str:
+    """Return the parameter that a file with a single array, called ``name``, is meant for: the one
+    of that name, or else the only one that is not ``taken``; ``name`` where there are more.
+    """
+    names = [param.name for param in mod[entry].params]
+    given = set(taken)
+    left = [one for one in names if one not in given]
+    return left[0] if name not in names and len(left) == 1 else name
+
+
 def listed(names: Iterable[str]) -> str:
     """Return names for a message, the first ones of many."""
     every = list(names)
     rest = f" and {len(every) - _MANY} more" if len(every) > _MANY else ""
     return ", ".join(every[:_MANY]) + rest or "none"
-
-
-def _learned(params: Iterable[Var], body: Expr) -> list[Var]:
-    """Return the parameters that are used, and only as learned values."""
-    learned: set[Expr] = set()
-    other: set[Expr] = {body}
-    for node in nodes(body):
-        if not isinstance(node, Call):
-            other.update(children(node))
-            continue
-        record = relay_op(node.op.name) if isinstance(node.op, Op) else None
-        for place, arg in enumerate(node.args):
-            role = record.inputs[min(place, len(record.inputs) - 1)] if record is not None and record.inputs else ""
-            (learned if role in _LEARNED else other).add(arg)
-    return [param for param in params if param in learned and param not in other]
 
 
 def _nearest(found: Account) -> str:

@@ -9,16 +9,18 @@ import os
 import struct
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TypeAlias, Union
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import reading, relax
 from relay2relax.core.file_kinds import describe_content
-from relay2relax.core.npz import is_npz, read_npz
+from relay2relax.core.npz import is_npy, is_npz, read_npy, read_npz
 from relay2relax.core.source import to_bytes, to_text
 from relay2relax.core.tensor_blob import read_tensor, write_tensor
 from relay2relax.core.weight_files import is_safetensors, read_safetensors
+from relay2relax.relay_ir.io.torch_files import is_checkpoint, read_checkpoint
 from relay2relax.relay_ir.io.verification import check_hash
 from relay2relax.relay_ir.ir.expr import Constant, Expr, Var
 from relay2relax.relay_ir.ir.module import IRModule
@@ -35,37 +37,44 @@ Source: TypeAlias = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]"]
 def load_params(source: Source, verify: bool = False) -> dict[str, Array]:
     """Return the tensors of a parameter file by name, in the file's order.
 
-    Safetensors and npz files are read as well.
+    Safetensors, npz and npy files are read as well, and state dicts of PyTorch where that is
+    installed; which it is tells the content. The array of an npy file is called as the file is,
+    without its suffix.
 
     ``source`` is the content, or the path of a file, which is read once. The arrays are read-only
-    views of what was read; nothing is copied but arrays of npz files. With ``verify`` a file is
-    read only if it has the SHA-256 that is stated beside it, or in its metadata
+    views of what was read; nothing is copied but arrays of npz and npy files. With ``verify`` a
+    file is read only if it has the SHA-256 that is stated beside it, or in its metadata
     (``verification.py``). Raises ParseError where the content is damaged or another one, FileError
-    where the file cannot be read.
+    where the file cannot be read, UnsupportedError where PyTorch is needed and not installed.
     """
     if not isinstance(source, (str, os.PathLike)):
-        return _read(memoryview(source))
+        return _read(memoryview(source), "array")
     try:
         buffer = _read_file(source)
         if verify:
             check_hash(source, buffer)
-        return _read(buffer)
+        return _read(buffer, PurePath(source).stem)
     except ParseError as error:
         raise ParseError(
             f"{os.fspath(source)!r}: {error.diagnostics[0].title}", kind=error.diagnostics[0].kind
         ) from error
 
 
-def _read(buffer: memoryview) -> dict[str, Array]:
-    """Return the tensors of a file of any of the formats."""
+def _read(buffer: memoryview, name: str) -> dict[str, Array]:
+    """Return the tensors of a file of any of the formats; ``name`` is that of a single array."""
     if is_safetensors(buffer):
         return read_safetensors(buffer)
+    if is_checkpoint(buffer):
+        return read_checkpoint(buffer)
     if is_npz(buffer):
         return read_npz(buffer)
+    if is_npy(buffer):
+        return {name: read_npy(buffer)}
     if len(buffer) < 8 or _count(buffer, 0) != LIST_MAGIC:
         what = describe_content(buffer) or "of no kind that is known here"
         raise ParseError(
-            f"not a parameter file: it is {what}. Parameters are read from .params of TVM, .safetensors and .npz",
+            f"not a parameter file: it is {what}. Parameters are read from .params of TVM, .safetensors, .npz, .npy "
+            "and state dicts of PyTorch",
             kind=reading.PARAMETERS,
         )
     return _read_params(buffer)

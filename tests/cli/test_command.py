@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from relay2relax import relay_ir
+from relay2relax.core.npz import npz_bytes
 
 MODULE = """#[version = "0.0.5"]
 def @main(%data: Tensor[(?, 4), float32], %w.0: Tensor[(3, 4), float32], %b: Tensor[(3), float32]) {
@@ -316,6 +317,42 @@ def test_params_are_accounted_for(model: Path, params: Path, tmp_path: Path) -> 
     assert done.returncode == 3
     assert "the params have no values for these weights: w.0\nnote: no parameter takes w0" in done.stderr
     assert convert("--allow-missing", b=weights["b"]).returncode == 0
+
+
+def test_a_value_for_the_input_is_an_input_of_every_command(model: Path, params: Path, tmp_path: Path) -> None:
+    values = {**relay_ir.load_params(params), "data": np.ones((3, 4), np.float32)}
+    (tmp_path / "all.npz").write_bytes(npz_bytes(values))
+    said = "warning: every parameter has a value; taken for inputs, and not for weights: data\n"
+    done = command("convert", model, "--params", "all.npz", "-o", "out", "--schedule", "cpu", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, said)
+    summary = json.loads((tmp_path / "out" / "linear.summary.json").read_text())
+    assert (summary["weights"], summary["inputs"], summary["missing_weights"]) == (["w.0", "b"], ["data"], [])
+    assert summary["parameters"][0]["name"] == "data"
+    for options in (["run"], ["run", "--via", "graph"], ["compare", "-b", "numpy"]):
+        done = command(options[0], model, "--params", "all.npz", *options[1:], cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, said)
+
+
+def test_one_array_is_the_value_of_the_only_input(model: Path, params: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "picture.npy", np.ones((3, 4), np.float32))
+    done = command("run", model, "--params", params, "--inputs", "picture.npy", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_parameters_of_one_name_have_one_naming_in_every_command(tmp_path: Path) -> None:
+    x, y, z = (relay_ir.var("data", shape=(2,)) for _ in range(3))
+    mod = relay_ir.IRModule.from_expr(relay_ir.Function((x, y, z), x * y - z))
+    (tmp_path / "net.json").write_text(relay_ir.save_json(mod))
+    (tmp_path / "net.relay").write_text(relay_ir.parse(mod.astext()).astext())
+    given = {"data": [1, 2], "data1": [3, 4], "data2": [5, 6]}
+    (tmp_path / "some.npz").write_bytes(npz_bytes({name: np.array(value, "float32") for name, value in given.items()}))
+    for name in ("net.json", "net.relay"):
+        done = command("run", name, "--inputs", "some.npz", "--json", cwd=tmp_path)
+        assert json.loads(done.stdout)["outputs"][0]["values"] == [-2.0, 2.0]
+        assert command("compare", name, "--inputs", "some.npz", "-b", "numpy", cwd=tmp_path).returncode == 0
+        done = command("convert", name, "-o", name.replace(".", "_"), cwd=tmp_path)
+        summary = json.loads((tmp_path / name.replace(".", "_") / "net.summary.json").read_text())
+        assert summary["inputs"] == [*given]
 
 
 def test_values_that_are_drawn_are_named_or_refused(model: Path, params: Path, tmp_path: Path) -> None:

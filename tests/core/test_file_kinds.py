@@ -8,7 +8,6 @@ import pickle
 import tarfile
 import zipfile
 
-import numpy as np
 import pytest
 
 from relay2relax import relay_ir
@@ -31,20 +30,12 @@ def tar() -> bytes:
     return stream.getvalue()
 
 
-def array() -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, np.ones(2))
-    return stream.getvalue()
-
-
 FILES = {
-    "a PyTorch checkpoint": archive("m/data.pkl", "m/version", "m/data/0"),
     "a TorchScript program": archive("m/data.pkl", "m/constants.pkl", "m/code/f.py"),
     "a zip archive": archive("weights.bin"),
     "a gzip file": gzip.compress(b"x" * 100),
     "a tar archive": tar(),
     "a pickle of Python": pickle.dumps({"w": 1}, protocol=4),
-    "a single array of numpy": array(),
     "an ONNX model": b"\x08\x08\x12\x07pytorch",
     "a library or program": b"\x7fELF" + bytes(60),
     "a page of HTML": b"<!DOCTYPE html><html></html>",

@@ -55,6 +55,27 @@ TVM = ErrorKind(
     """,
     exit=ExitCode.TOOL,
 )
+LIBRARY = ErrorKind(
+    "R2R-0821",
+    "a library is not installed",
+    """What was asked for is done by a library that comes with an extra of the package. The message
+    says how to install it.""",
+    """
+    import sys
+    from unittest.mock import patch
+    from relay2relax import relay_ir
+
+    checkpoint = b"\\x80\\x02\\x8a\\x0al\\xfc\\x9cF\\xf9 j\\xa8P\\x19"
+    with patch.dict(sys.modules, torch=None):  # as if it were not installed
+        relay_ir.load_params(checkpoint)
+    """,
+    """
+    from relay2relax import relay_ir
+
+    relay_ir.load_params(relay_ir.save_params({}))
+    """,
+    exit=ExitCode.TOOL,
+)
 ARGUMENT = ErrorKind(
     "R2R-0801",
     "an argument does not fit its parameter",

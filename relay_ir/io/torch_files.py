@@ -1,0 +1,86 @@
+"""Checkpoints of PyTorch: a state dict as ``torch.save`` writes it.
+
+PyTorch itself reads them, with ``weights_only=True``: nothing in them is run but what makes
+tensors.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Mapping
+from typing import Any
+
+from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.errors import Diagnostic, ParseError, UnsupportedError
+from relay2relax.core.errors.table import reading, running
+from relay2relax.core.file_kinds import archive_names
+from relay2relax.core.npz import is_npz
+
+# What PyTorch up to 1.5 wrote in front of its checkpoints.
+_OLD = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19"
+# Under which keys programs for training keep a state dict beside other things.
+_NESTED = ("state_dict", "model_state_dict", "model")
+
+
+def is_checkpoint(buffer: memoryview) -> bool:
+    """Whether ``buffer`` begins as a checkpoint does; a TorchScript program is none."""
+    if bytes(buffer[: len(_OLD)]) == _OLD:
+        return True
+    parts = {name.rpartition("/")[2] for name in archive_names(buffer)} if is_npz(buffer) else set()
+    return "data.pkl" in parts and "constants.pkl" not in parts
+
+
+def read_checkpoint(buffer: memoryview) -> dict[str, Array]:
+    """Return the tensors of a state dict by name.
+
+    Raises ParseError where the file holds something else, UnsupportedError where PyTorch is not
+    installed.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        title = f"a PyTorch checkpoint is read by PyTorch, which is not installed: {error}"
+        raise UnsupportedError(
+            Diagnostic(title, help="pip install torch, or save the tensors with safetensors.torch.save_file"),
+            kind=running.LIBRARY,
+        ) from error
+    try:
+        found = torch.load(io.BytesIO(buffer), map_location="cpu", weights_only=True)
+    except (RuntimeError, ValueError, TypeError, KeyError, EOFError, OSError, pickle.UnpicklingError) as error:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ParseError(
+            f"PyTorch does not read the checkpoint as weights alone: {said[:200]}", kind=reading.PARAMETERS
+        ) from error
+    state = next((found[key] for key in _NESTED if _is_state(found, key)), found)
+    tensors = (
+        {str(name): one for name, one in state.items() if isinstance(one, torch.Tensor)}
+        if isinstance(state, Mapping)
+        else {}
+    )
+    if not tensors:
+        raise ParseError(
+            f"the checkpoint holds no state dict, but a {type(found).__name__}: save model.state_dict()",
+            kind=reading.PARAMETERS,
+        )
+    return {name: _array(name, one, torch.int16) for name, one in tensors.items()}
+
+
+def _is_state(found: object, key: str) -> bool:
+    return isinstance(found, Mapping) and isinstance(found.get(key), Mapping)
+
+
+def _array(name: str, tensor: Any, short: Any) -> Array:
+    """Return a tensor as an array, its memory where numpy has the dtype; ``short`` is int16 as
+    PyTorch has it, in which bfloat16 is handed over.
+    """
+    tensor = tensor.detach()
+    narrow = str(tensor.dtype) == "torch.bfloat16"
+    try:
+        found: Array = (tensor.contiguous().view(short) if narrow else tensor).numpy()
+    except (TypeError, RuntimeError) as error:
+        raise ParseError(
+            f"tensor {name!r:.80} of the checkpoint is {tensor.dtype}, {tensor.layout}: numpy has no such array",
+            kind=reading.PARAMETERS,
+        ) from error
+    return found.view(numpy_dtype("bfloat16")) if narrow else found
