@@ -28,6 +28,7 @@ from relay2relax.cli.options import (
     Seed,
     Via,
 )
+from relay2relax.cli.options.commands import Command, loud
 from relay2relax.cli.verify import verified
 
 
@@ -48,14 +49,15 @@ app = typer.Typer(
     help="Carry models out of Relay, the graph IR that Apache TVM removed, into Relax.",
     epilog="An error is printed with its code: `relay2relax explain CODE` says more of it.",
     no_args_is_help=True,
-    add_completion=False,
-    context_settings={"max_content_width": 120},
+    add_completion=True,
+    context_settings={"max_content_width": 120, "help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
 
-@app.command()
+@app.command(cls=Command)
+@loud
 @limited
 @verified
 def convert(
@@ -110,7 +112,8 @@ def convert(
     command.run(model, params, out, form, bind_params, dims or [], allow_missing, force, check, as_json)
 
 
-@app.command()
+@app.command(cls=Command)
+@loud
 @limited
 @verified
 def export(
@@ -150,7 +153,8 @@ def export(
     )
 
 
-@app.command()
+@app.command(cls=Command)
+@loud
 @limited
 @verified
 def compare(
@@ -202,7 +206,8 @@ def compare(
     command.run(model, script, of, params, inputs, expected, how, as_json)
 
 
-@app.command()
+@app.command(cls=Command)
+@loud
 @limited
 @verified
 def run(
@@ -223,6 +228,7 @@ def run(
         typer.Option("--library", help="Let this library compute products and convolutions (--via graph; numpy, c)."),
     ] = None,
     seed: Seed = 0,
+    dims: DimsOption = None,
     out: Annotated[Optional[Path], typer.Option("--out", "-o", help="Write outputs to this .npz file.")] = None,
     allow_missing: AllowMissing = False,
     require_params: Annotated[
@@ -240,10 +246,11 @@ def run(
 
     how = command.How(command.chosen_via(via.value if via else None, backend.value), backend.value,
                       library and library.value, profile)  # fmt: skip
-    command.run(model, params, inputs, how, seed, out, allow_missing, require_params, force, as_json)
+    command.run(model, params, inputs, how, seed, dims or [], out, allow_missing, require_params, force, as_json)
 
 
-@app.command()
+@app.command(cls=Command)
+@loud
 @limited
 @verified
 def inspect(
@@ -251,6 +258,7 @@ def inspect(
         Path, typer.Argument(metavar="MODEL", help="A Relay module, text or save_json file, or a TVMScript of Relax.")
     ],
     params: Params = None,
+    dims: DimsOption = None,
     form: Annotated[GraphFormat, typer.Option("--format", "-f", help="Text, JSON or DOT.")] = GraphFormat.TEXT,
     out: Annotated[
         Optional[Path], typer.Option("--out", "-o", help="Write to this file instead of the screen.")
@@ -263,10 +271,11 @@ def inspect(
     """
     from relay2relax.cli import inspect as command
 
-    command.run(model, params, form.value, out, force)
+    command.run(model, params, dims or [], form.value, out, force)
 
 
-@app.command()
+@app.command(cls=Command)
+@loud
 def doctor(as_json: AsJson = False) -> None:
     """Show what is installed: C compiler, apache-tvm, onnx, torch."""
     from relay2relax.cli import doctor as command
@@ -274,7 +283,8 @@ def doctor(as_json: AsJson = False) -> None:
     command.run(as_json)
 
 
-@app.command()
+@app.command(cls=Command)
+@loud
 def cache(
     action: Annotated[CacheAction, typer.Argument(metavar="ACTION", help="`info` or `clear`.")],
     as_json: AsJson = False,
@@ -285,7 +295,8 @@ def cache(
     (command.info if action is CacheAction.INFO else command.clear)(as_json)
 
 
-@app.command()
+@app.command(cls=Command)
+@loud
 def explain(
     code: Annotated[str, typer.Argument(metavar="CODE", help="A code of an error, such as R2R-0203, or `all`.")],
 ) -> None:
@@ -298,7 +309,8 @@ def explain(
     command.run(code)
 
 
-@app.command()
+@app.command(cls=Command)
+@loud
 def demo() -> None:
     """Show every stage of a model that ships with the package.
 
@@ -320,7 +332,7 @@ def _version(value: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Options of the command itself."""

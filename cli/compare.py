@@ -51,14 +51,15 @@ def run(
         found = folder.find(script or path)
         report = _of_script(found, path if script else model, params, inputs, recorded, how)
     else:
+        extents = files.parse_dims(list(how.dims))
         with screen.progress(f"reading {path.name}"):
-            module = files.load_model(path)
+            module = files.load_model(path, extents)
             bound = files.load_params(params, module, how.allow_missing)
             given = files.load_inputs(inputs, module, bound)
         with screen.progress("running Relay and both translations"):
             report = translator.compare(
                 module, params=bound.weights, inputs=given, seed=how.seed, backends=how.backends or ("numpy", "c"),
-                per_node=how.per_node, dims=files.parse_dims(list(how.dims)), expected=recorded,
+                per_node=how.per_node, dims=extents, expected=recorded,
                 tolerance=how.tolerance,
             )  # fmt: skip
     if as_json:

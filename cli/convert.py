@@ -13,6 +13,7 @@ from pathlib import Path
 from relay2relax import backends, graph, relax_ir, relay_ir, translator
 from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.converted import check as checking
+from relay2relax.cli.loudness import is_quiet
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import FileError
 from relay2relax.core.output import Content, OutputFolder, file_digest
@@ -69,21 +70,21 @@ def run(
 
     With ``check`` the files are read anew and compared with Relay; with None where that is quick.
     """
-    start = time.perf_counter()
+    start, extents = time.perf_counter(), files.parse_dims(dims)
     stem = files.model_stem(model)
     folder = files.output_folder("convert", model, out, others=[params], force=force)
     folder.check(_names(stem))
     with screen.progress(f"reading {model.name}"):
-        module = files.load_model(model)
+        module = files.load_model(model, extents)
         given = files.load_params(params, module, allow_missing)
         values = given.weights
     if bind_params:
         _note_length(values, stem)
     with screen.progress("translating"):
         bound, weights = (values, ()) if bind_params else (None, values)
-        relax = form.translated(module, bound, weights, files.parse_dims(dims))
+        relax = form.translated(module, bound, weights, extents)
         relax_ir.check_well_formed(relax)
-        found, _ = graph.from_relay(module, bound)
+        found, _ = graph.from_relay(module, bound, dims=extents)
     with screen.progress("preparing files"):
         main = relax["main"]
         assert isinstance(main, relax_ir.Function)
@@ -102,7 +103,7 @@ def run(
     whole, checked, written = _delivered(folder, stem, contents, summary, module, values, check)
     if as_json:
         outcome.deliver(whole)
-    else:
+    elif not is_quiet():
         _show(whole, relax, beside, written, checked)
     checked.end(_names(stem)[0])
 

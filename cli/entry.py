@@ -44,7 +44,7 @@ def _run(told: outcome.Outcome) -> int:
     """Run the command; return its exit code."""
     from relay2relax.cli.app import app
 
-    code = app(standalone_mode=False)
+    code = app(prog_name="relay2relax", standalone_mode=False)
     if code is not None:  # help, the version, or Ctrl-C: no command came to its end
         told.as_json = told.as_json and code != 0
         if code == 130:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from relay2relax import backends, translator
 from relay2relax.cli import files, screen
-from relay2relax.core.source import visible
 
 
 def run(
@@ -26,16 +25,17 @@ def run(
 
     ``form`` is what kind of library. Functions for external compilers are part of it like others.
     """
+    extents = files.parse_dims(dims)
     make = {"c": backends.library_files}[form]
     folder = files.output_folder("export", model, out, others=[params], force=force)
     folder.check([])
     with screen.progress(f"reading {model.name}"):
-        module = files.load_model(model)
+        module = files.load_model(model, extents)
         values = files.load_params(params, module, allow_missing).weights
     with screen.progress("translating"):
         bound = values if bind_params else None
-        relax = translator.translate(module, via, params=bound, dims=files.parse_dims(dims), partitions="inline")
+        relax = translator.translate(module, via, params=bound, dims=extents, partitions="inline")
     with screen.progress("writing"):
         written = folder.write(make(relax, files.model_stem(model), march, checked))
     for path in written:
-        print(f"wrote {visible(str(path))}")
+        screen.tell(f"wrote {path}")

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from relay2relax.cli import outcome
+from relay2relax.cli import outcome, screen
 from relay2relax.core import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors.table import files, running
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from relay2relax import relax_ir
     from relay2relax.relay_ir import IRModule
     from relay2relax.relay_ir.io.binding import Bound
-    from relay2relax.translator import Argument, Drawn
+    from relay2relax.translator import Argument, Dims, Drawn
 
 # How folders are called that commands make when none is named, behind the model's name and `_`:
 # names that Python can import.
@@ -30,16 +30,19 @@ _NO_NAME = re.compile(r"\W")
 _DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b", re.MULTILINE)
 
 
-def load_model(path: Path) -> IRModule:
+def load_model(path: Path, dims: Dims | None = None) -> IRModule:
     """Return the Relay module in ``path`` with its types inferred.
 
-    Parameters of one name are told apart as in text.
+    Parameters of one name are told apart as in text. Numbers in ``dims`` are the extents of inputs.
     """
     from relay2relax import relay_ir
+    from relay2relax.relay_ir.inference.fixed_extents import fix_extents
     from relay2relax.relay_ir.io.accounting import names_apart
 
+    _tell_of(path)
     mod = relay_ir.load(path)
-    return relay_ir.infer_type(names_apart(mod) if "main" in mod else mod, declare_results=True)
+    mod = relay_ir.infer_type(names_apart(mod) if "main" in mod else mod, declare_results=True)
+    return fix_extents(mod, dims)
 
 
 def load_params(path: Path | None, mod: IRModule, allow_missing: bool = False) -> Bound:
@@ -154,6 +157,7 @@ def load_arrays(path: Path | None, verify: bool = False) -> dict[str, Array]:
         return {}
     from relay2relax import relay_ir
 
+    _tell_of(path)
     return relay_ir.load_params(path, verify)
 
 
@@ -178,17 +182,27 @@ def arguments(
     return made, drawn
 
 
-def parse_dims(options: list[str]) -> dict[str, tuple[str | None, ...]]:
+def parse_dims(options: list[str]) -> dict[str, tuple[str | int | None, ...]]:
     """Return ``NAME=DIM,…`` options as the mapping that translators take.
 
-    ``_`` leaves an extent alone.
+    A number is an extent, another word its name; ``_`` leaves an extent alone.
     """
-    dims: dict[str, tuple[str | None, ...]] = {}
+    dims: dict[str, tuple[str | int | None, ...]] = {}
     for option in options:
         name, equals, text = option.partition("=")
         if not equals or not name:
             raise Relay2RelaxError(
                 f"--dims {option!r}: expected NAME=DIM,DIM,… such as data=batch,_,_,_", kind=files.OPTION
             )
-        dims[name] = tuple(None if part.strip() in ("", "_") else part.strip() for part in text.split(","))
+        dims[name] = tuple(map(_dim, text.split(",")))
     return dims
+
+
+def _dim(text: str) -> str | int | None:
+    word = text.strip()
+    return None if word in ("", "_") else int(word) if word.isdecimal() else word
+
+
+def _tell_of(path: Path) -> None:
+    """Say that a file is read, where a verbose command does."""
+    screen.detail(f"reads {path}{f', {path.stat().st_size:,} bytes' if path.is_file() else ''}")

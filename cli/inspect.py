@@ -6,17 +6,22 @@ from pathlib import Path
 
 from relay2relax import graph, relax_ir
 from relay2relax.cli import files, screen
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import files as error_kinds
 from relay2relax.core.output import marked
 
 
-def run(model: Path, params: Path | None, form: str, out: Path | None, force: bool) -> None:
+def run(model: Path, params: Path | None, dims: list[str], form: str, out: Path | None, force: bool) -> None:
     """Print the graph, or write it to ``out``."""
+    extents = files.parse_dims(dims)
     target = None if out is None else files.output_file(out, reads=[model, params], force=force)
     with screen.progress(f"reading {model.name}"):
         script, given = files.load_script(model), files.load_weights(params)
         if script is None:
-            found, _ = graph.from_relay(files.load_model(model), given)
+            found, _ = graph.from_relay(files.load_model(model, extents), given, dims=extents)
         else:
+            if extents:
+                raise Relay2RelaxError("--dims is for Relay; of a script, edit the shapes", kind=error_kinds.OPTION)
             found, _ = graph.from_relax(script, given, _entry(script))
         text = {"text": graph.to_text, "json": graph.to_json, "dot": graph.to_dot}[form](found)
     if target is None:

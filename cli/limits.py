@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from functools import wraps
-from typing import Annotated, Any, Optional, get_type_hints
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Annotated, Any, Optional
 
 import typer
+
+from relay2relax.cli.options.shared_options import with_options
 
 
 def _bytes(text: str) -> int:
@@ -54,30 +55,12 @@ OPTIONS: dict[str, Any] = {
 
 def limited(command: Callable[..., None]) -> Callable[..., None]:
     """Return ``command`` with the options of :data:`OPTIONS`, which hold while it runs."""
+    return with_options(command, OPTIONS, _limits)
 
-    @wraps(command)
-    def run(
-        *args: Any,
-        limit_memory: int | None = None,
-        limit_time: float | None = None,
-        limit_steps: int | None = None,
-        limit_extents: int | None = None,
-        **given: Any,
-    ) -> None:
-        if not (limit_memory or limit_time or limit_steps or limit_extents):
-            command(*args, **given)
-            return
-        from relay2relax.core.limits import Limits
 
-        with Limits(limit_memory, limit_time, limit_steps, limit_extents):
-            command(*args, **given)
+def _limits(_: Mapping[str, Any], added: Mapping[str, Any]) -> AbstractContextManager[object]:
+    if not any(added.values()):
+        return nullcontext()
+    from relay2relax.core.limits import Limits
 
-    # The command's own annotations are text, which nobody evaluates once there is a signature.
-    signature = inspect.signature(command, eval_str=True)
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
-        for name, option in OPTIONS.items()
-    ]
-    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])  # type: ignore[attr-defined]
-    run.__annotations__ = {**get_type_hints(command, include_extras=True), **OPTIONS}
-    return run
+    return Limits(*(added[name] for name in OPTIONS))

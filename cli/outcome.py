@@ -18,6 +18,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from relay2relax.cli.loudness import is_quiet
+from relay2relax.cli.streams import styled
+
 if TYPE_CHECKING:
     from relay2relax.core.errors import Diagnostic
 
@@ -54,7 +57,7 @@ def collected(told: Outcome) -> Iterator[None]:
 
     def say(message: Warning | str, *_: object, **__: object) -> None:
         told.warnings.append(str(message))
-        print(f"warning: {message}", file=sys.stderr)
+        print(f"{styled('warning:', 'yellow', sys.stderr)} {message}", file=sys.stderr)
 
     token, before = _current.set(told), warnings.showwarning
     warnings.showwarning = say
@@ -67,7 +70,7 @@ def collected(told: Outcome) -> Iterator[None]:
 
 def warn(message: str) -> None:
     """Say what may be wrong, while the command goes on."""
-    print(f"warning: {message}", file=sys.stderr)
+    print(f"{styled('warning:', 'yellow', sys.stderr)} {message}", file=sys.stderr)
     told = _current.get()
     if told is not None:
         told.warnings.append(message)
@@ -75,7 +78,8 @@ def warn(message: str) -> None:
 
 def note(message: str) -> None:
     """Say what a person should know although nothing is wrong."""
-    print(f"note: {message}", file=sys.stderr)
+    if not is_quiet():
+        print(f"{styled('note:', 'dim', sys.stderr)} {message}", file=sys.stderr)
     told = _current.get()
     if told is not None:
         told.notes.append(message)

@@ -54,6 +54,7 @@ def run(
     inputs: Path | None,
     how: How,
     seed: int,
+    dims: list[str],
     out: Path | None,
     allow_missing: bool,
     require_params: bool,
@@ -68,8 +69,9 @@ def run(
     is named.
     """
     target = None if out is None else files.output_file(out, reads=[model, params, inputs], force=force)
+    extents = files.parse_dims(dims)
     with screen.progress(f"reading {model.name}"):
-        module = files.load_model(model)
+        module = files.load_model(model, extents)
         found = files.load_params(params, module, allow_missing)
         bound = found.weights
         given = bound | files.load_inputs(inputs, module, found)

@@ -4,30 +4,84 @@ for a machine.
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
+import textwrap
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from relay2relax.cli.loudness import Loudness, is_quiet, loudness
+from relay2relax.cli.streams import styled
 from relay2relax.core.source import visible
 
 if TYPE_CHECKING:
     from relay2relax.translator.report import Report
 
 
+# Progress is drawn from so many seconds on, so often; in a pipe it is a line, and rarer.
+_PATIENCE, _REFRESH, _REFRESH_IN_PIPE = 1.0, 0.1, 5.0
+# A column with more text is broken into lines, where it is the last and leaves so much room.
+_NARROWEST = 16
+
+
+def tell(text: str) -> None:
+    """Print what was done to standard output, unless the command is quiet."""
+    if not is_quiet():
+        print(visible(text, lines=True))
+
+
+def detail(text: str) -> None:
+    """Print to standard error what only a verbose command says."""
+    if loudness.get() is Loudness.VERBOSE:
+        print(styled(text, "dim", sys.stderr), file=sys.stderr, flush=True)
+
+
 @contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Show a spinner with ``what`` while the block runs.
+    """Show ``what`` is done, and how far it is, while the block runs.
 
-    Nothing where standard error is not a terminal.
+    On standard error, where that is a terminal, for what takes more than a second. A verbose
+    command also says how long it took. Quiet ones say nothing.
     """
-    if not sys.stderr.isatty():
+    verbose = loudness.get() is Loudness.VERBOSE
+    terminal = sys.stderr.isatty() and not is_quiet()
+    if not (terminal or verbose):
         yield
         return
-    from rich.console import Console
-
-    with Console(stderr=True).status(what):
+    start, over = time.perf_counter(), threading.Event()
+    watch = threading.Thread(target=_watch, args=(what, terminal, over), daemon=True)
+    watch.start()
+    try:
         yield
+    finally:
+        over.set()
+        watch.join()
+    detail(f"{what}: {time.perf_counter() - start:.2f} s")
+
+
+def _watch(what: str, terminal: bool, over: threading.Event) -> None:
+    """Draw how far the work is until it is ``over``."""
+    from relay2relax.core.progress import how_far
+
+    start, drawn = time.perf_counter(), False
+    wait = _PATIENCE if terminal else _REFRESH_IN_PIPE
+    while not over.wait(wait):
+        wait = _REFRESH if terminal else _REFRESH_IN_PIPE
+        found, seconds = how_far(), time.perf_counter() - start
+        share = f", {found[0]} {found[1]:.0%}" if found else ""
+        line = f"{what}{share}, {seconds:.0f} s"
+        if terminal:
+            columns = shutil.get_terminal_size().columns
+            print(f"\r\x1b[K{line[: columns - 1]}", end="", file=sys.stderr, flush=True)
+            drawn = True
+        else:
+            print(line, file=sys.stderr, flush=True)
+    if drawn:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def report_table(report: Report) -> str:
@@ -57,11 +111,50 @@ def report_table(report: Report) -> str:
     return shown
 
 
+def columns() -> int | None:
+    """Return how wide text may be: the terminal's width or ``COLUMNS``; None in a pipe."""
+    if not (sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()):
+        return None
+    return shutil.get_terminal_size().columns
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: range = range(0)) -> str:
-    """Return a table of plain text; the columns ``numbers`` stand to the right."""
+    """Return a table of plain text; the columns ``numbers`` stand to the right.
+
+    Where it is too wide for the screen, the last column is broken into lines. Where that is not
+    enough, every row becomes a paragraph with a line for each of its cells. Nothing is cut off.
+    """
     shown = [[visible(cell) for cell in line] for line in (head, *rows)]
     widths = [max(len(line[column]) for line in shown) for column in range(len(head))]
+    limit = columns()
+    room = limit - sum(widths[:-1]) - 2 * (len(head) - 1) if limit else widths[-1]
+    if room < min(_NARROWEST, widths[-1]):
+        return _paragraphs(shown, limit or 0)
+    widths[-1] = min(room, widths[-1])
     aligned = [f"{'>' if column in numbers else '<'}{width}" for column, width in enumerate(widths)]
-    lines = ["  ".join(f"{cell:{how}}" for cell, how in zip(line, aligned, strict=True)) for line in shown]
+    broken = [part for line in shown for part in _broken(line, widths[-1])]
+    lines = ["  ".join(f"{cell:{how}}" for cell, how in zip(line, aligned, strict=True)) for line in broken]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _broken(line: Sequence[str], width: int) -> Iterator[Sequence[str]]:
+    """Yield the lines of a row whose last cell has ``width``."""
+    first, *others = textwrap.wrap(line[-1], width) or [""]
+    yield [*line[:-1], first]
+    yield from ([*([""] * (len(line) - 1)), other] for other in others)
+
+
+def _paragraphs(shown: Sequence[Sequence[str]], limit: int) -> str:
+    """Return rows as paragraphs: a line with the column's name and the value for each cell."""
+    head, *rows = shown
+    width = max(map(len, head)) + 2
+    return "\n\n".join(
+        "\n".join(
+            textwrap.fill(cell, max(limit, width + 8), initial_indent=f"{name:<{width}}", subsequent_indent=" " * width)
+            if cell
+            else name
+            for name, cell in zip(head, row, strict=True)
+        )
+        for row in rows
+    )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TextIO
 
 # How the numbers of standard input, output and error are taken where they are closed: what is
 # printed fails as the system says it, what is said of mistakes is lost.
 _CLOSED = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
+_COLOURS = {"red": "31", "green": "32", "yellow": "33", "dim": "2"}
 
 
 def prepare() -> None:
@@ -45,3 +47,15 @@ def finish() -> OSError | None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return error
     return None
+
+
+def styled(text: str, colour: str, stream: TextIO) -> str:
+    """Return ``text`` in a colour where ``stream`` shows colours.
+
+    That is a terminal, unless ``NO_COLOR`` is set; with ``FORCE_COLOR`` it is anything.
+    """
+    if os.environ.get("NO_COLOR"):
+        return text
+    if not os.environ.get("FORCE_COLOR") and (not stream.isatty() or os.environ.get("TERM") == "dumb"):
+        return text
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from functools import wraps
-from typing import Annotated, Any, get_type_hints
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
+
+from relay2relax.cli.options.shared_options import with_options
 
 _OPTION = Annotated[
     bool,
@@ -17,21 +18,17 @@ _OPTION = Annotated[
 
 def verified(command: Callable[..., None]) -> Callable[..., None]:
     """Return ``command`` with the option, which holds for the weights that it reads."""
+    return with_options(command, {"verify": _OPTION}, _verifying)
 
-    @wraps(command)
-    def run(*args: Any, verify: bool = False, **given: Any) -> None:
-        from relay2relax.cli import files
 
-        if verify and given.get("params") is None:
-            raise typer.BadParameter("there are no --params to look at", param_hint="--verify")
-        token = files.verifying.set(verify)
-        try:
-            command(*args, **given)
-        finally:
-            files.verifying.reset(token)
+@contextmanager
+def _verifying(given: Mapping[str, Any], added: Mapping[str, Any]) -> Iterator[None]:
+    from relay2relax.cli import files
 
-    signature = inspect.signature(command, eval_str=True)
-    added = inspect.Parameter("verify", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_OPTION)
-    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), added])  # type: ignore[attr-defined]
-    run.__annotations__ = {**get_type_hints(command, include_extras=True), "verify": _OPTION}
-    return run
+    if added["verify"] and given.get("params") is None:
+        raise typer.BadParameter("there are no --params to look at", param_hint="--verify")
+    token = files.verifying.set(added["verify"])
+    try:
+        yield
+    finally:
+        files.verifying.reset(token)

@@ -14,6 +14,7 @@ from typing import Any, get_args, get_type_hints
 from typer.models import ArgumentInfo, OptionInfo
 
 from relay2relax.cli.app import app
+from relay2relax.cli.options.examples import EXAMPLES
 from relay2relax.core.errors import ExitCode
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "command-line.md"
@@ -22,7 +23,11 @@ HEAD = """# Command line
 Made from the command by `python tools/command_page.py`; a test keeps it up to date.
 
 An error is printed without a traceback, with the line of the source that it is about.
-`relay2relax --version` shows the version, and `relay2relax COMMAND --help` what stands here.
+`relay2relax --version` shows the version, and `relay2relax COMMAND -h` what stands here.
+
+`relay2relax --install-completion` makes the shell complete commands and options. On a terminal,
+what takes more than a second shows how far it is. Colours follow `NO_COLOR` and `FORCE_COLOR`, the
+width of tables follows the terminal, or `COLUMNS`.
 
 [Environment variables](environment.md) choose the C compiler, the number of threads, and the build
 cache. [Unattended work](../howto/unattended.md) is done with the options `--limit-…`.
@@ -88,6 +93,11 @@ def _section(command: Callable[..., Any]) -> Iterator[str]:
         yield f"| `{argument.metavar}` | {_cell(argument.help)} | |"
     for key, kind, info, default in options:
         yield f"| {_names(key, kind, info)} | {_cell(info.help)} |{_default(default)} |"
+    yield ""
+    yield "<!-- not run: the files are made up -->"
+    yield "```console"
+    yield from (f"$ {line}" for line in EXAMPLES[name])
+    yield "```"
     yield ""
 
 

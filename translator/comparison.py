@@ -15,6 +15,7 @@ from relay2relax.core.errors import CompilerError
 from relay2relax.core.tolerance import Tolerance
 from relay2relax.core.tvm_installation import require_tvm, tvm_available
 from relay2relax.relay_ir import IRModule
+from relay2relax.relay_ir.inference.fixed_extents import fix_extents
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.translator.arguments import Argument, Drawn, drawn_values, flatten, make_arguments
 from relay2relax.translator.as_tensorir import calls_as_tensorir
@@ -79,7 +80,7 @@ def compare(
     their dtype, or is the ``tolerance`` that is asked for. Raises what translating, building or
     running raises.
     """
-    trial = Trial.of(mod, {**(params or {}), **(inputs or {})}, seed, expected, tolerance)
+    trial = Trial.of(fix_extents(mod, dims), {**(params or {}), **(inputs or {})}, seed, expected, tolerance)
     for backend in backends:
         if backend not in ("numpy", "tvm"):
             relay = running.create_executor("debug", trial.module, backend=backend).evaluate()

@@ -27,6 +27,7 @@ from relay2relax.graph.relax.exporter import relax_of_well_formed
 from relay2relax.graph.relax.partitions import PARTITIONS, Partitions
 from relay2relax.ops.registry.symbolic import Dims
 from relay2relax.relax_ir.ir import symbols
+from relay2relax.relay_ir.inference.fixed_extents import fix_extents
 from relay2relax.relay_ir.transform import PartitionGraph
 
 __all__ = ["Dims", "Via", "lower_to_tir", "translate", "via_graph"]
@@ -47,8 +48,8 @@ def translate(
     """Translate ``main`` of ``mod``, or a function alone, to calls of TensorIR or Relax operators.
 
     ``params`` are bound as constants by name. Every ``?`` of a parameter becomes a symbolic
-    dimension; ``dims`` names or unifies them: ``{"data": ("batch", None, None, None)}``. Branches
-    become Relax's ``if``, recursive functions functions of the Relax module. With
+    dimension; ``dims`` names, unifies or fixes them: ``{"data": ("batch", None, 224, 224)}``.
+    Branches become Relax's ``if``, recursive functions functions of the Relax module. With
     ``schedule="cpu"`` every operator becomes TensorIR, and the PrimFuncs are fused and carry
     schedules for this machine (:func:`relay2relax.backends.schedule_module`).
 
@@ -74,6 +75,7 @@ def translate(
     if schedule is not None:
         partitions = "inline"
     entry = _entry(program)
+    program = fix_extents(program, dims, entry) if dims else program
     if partitions == "keep":
         program = PartitionGraph()(program)
     found, bound = graph.from_relay(program, params, entry)

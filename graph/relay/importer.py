@@ -29,7 +29,8 @@ from relay2relax.graph.model import (
 from relay2relax.graph.relay.scopes import Scope, evaluated, scopes_of
 from relay2relax.graph.shapes import PrimTable, has_any, leaves, symbolic_type
 from relay2relax.ops.registry.attributes import NoAttrs
-from relay2relax.ops.registry.symbolic import name_extents
+from relay2relax.ops.registry.symbolic import Dims, name_extents
+from relay2relax.relay_ir.inference.fixed_extents import fix_extents
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.io.params import bind_params
 from relay2relax.relay_ir.ir.expr import (
@@ -84,7 +85,7 @@ _NO_PLACES: Mapping[str, int] = {}
 
 @collection_paused()
 def from_relay(
-    mod: IRModule, params: Mapping[str, Array] | None = None, entry: str = "main"
+    mod: IRModule, params: Mapping[str, Array] | None = None, entry: str = "main", dims: Dims | None = None
 ) -> tuple[MSCGraph, dict[str, Array]]:
     """Return ``entry`` of ``mod`` as a graph, and its weights by name.
 
@@ -93,20 +94,22 @@ def from_relay(
     ``params`` are bound first, as ``relay_ir.bind_params`` does; the names they had become aliases
     of the weights. ``let`` gives way to sharing (``ToGraphNormalForm``), but for effects and
     recursion. Other functions of the module come along as graphs of their own. Every ``?`` of an
-    entry parameter becomes a named extent, and so does what shape rules compute from it.
+    entry parameter becomes a named extent, and so does what shape rules compute from it. ``dims``
+    gives names or numbers for them: ``{"data": ("batch", None)}``.
 
-    Raises TypeInferenceError for an ill-typed module, and UnsupportedError, listing every place,
-    for free variables and operators as values.
+    Raises Relay2RelaxError where ``dims`` does not fit, TypeInferenceError for an ill-typed module,
+    and UnsupportedError, listing every place, for free variables and operators as values.
     """
     mod.refuse_opaque("a graph cannot express it; use the program from before it was lowered")
+    mod = fix_extents(mod, dims, entry) if dims else mod
     if params:
         mod = bind_params(mod, params, entry)
     mod = ToGraphNormalForm()(mod)
     _check(mod)
     types = typed_module(mod).types
     aliases = {id(array): name for name, array in (params or {}).items()}
-    builder = _Builder(types, aliases)
     var = mod.get_global_var(entry)
+    builder = _Builder(types, aliases, {mod.functions[var]: dims} if dims else {})
     functions = {other.name: f for other, f in mod.functions.items() if other is not var}
     graph = builder.module(entry, mod.functions[var], functions)
     definitions = tuple(mod.type_definitions.values())
@@ -137,9 +140,10 @@ def _check(mod: IRModule) -> None:
 class _Builder:
     """One module: the names that are taken, and the weights met so far."""
 
-    def __init__(self, types: Mapping[Expr, Type], aliases: Mapping[int, str]) -> None:
+    def __init__(self, types: Mapping[Expr, Type], aliases: Mapping[int, str], dims: Mapping[Expr, Dims]) -> None:
         self.types = types
         self.aliases = aliases
+        self.dims = dims
         self.weights: dict[str, Array] = {}
         self.weight_names: dict[Constant, str] = {}
         self.taken: set[str] = set()
@@ -246,7 +250,7 @@ class _Scoped:
         """Make the nodes; the graphs that they hold are filled in by ``graph``."""
         builder, params = self.builder, self.scope.params
         typed = [(param.name, builder.types.get(param) or TupleType(())) for param in params]
-        for param, symbolic in zip(params, name_extents(typed), strict=True):
+        for param, symbolic in zip(params, name_extents(typed, builder.dims.get(self.scope.construct)), strict=True):
             builder.symbolic[param] = symbolic
             self.variable(param, NodeKind.INPUT, ())
         if self.itself is not None:

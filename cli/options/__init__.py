@@ -84,7 +84,7 @@ DimsOption = Annotated[
     typer.Option(
         "--dims",
         metavar="NAME=DIM,…",
-        help="Name `?` extents of an input, e.g. data=batch,_,_,_ (repeatable).",
+        help="Name or fix `?` extents of an input, e.g. data=batch,_,_,_ or data=2,_,_,_ (repeatable).",
     ),
 ]
 AsJson = Annotated[

@@ -1,0 +1,33 @@
+"""What `relay2relax COMMAND --help` and the page of commands show as examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "convert": (
+        "relay2relax convert net.relay --params net.params",
+        "relay2relax convert net.relay --dims data=batch,_,_,_ --out converted",
+        "relay2relax convert net.relay --params net.params --schedule cpu",
+    ),
+    "export": ("relay2relax export net.relay --params net.params --bind-params --march x86-64-v3",),
+    "compare": (
+        "relay2relax compare net.relay --params net.params",
+        "relay2relax compare net.relay --params net.params --inputs inputs.npz --expected outputs.npz",
+        "relay2relax compare net.relay --backend c --per-node",
+    ),
+    "run": (
+        "relay2relax run net.relay --params net.params --inputs inputs.npz --out outputs.npz",
+        "relay2relax run net.relay --dims data=2,_,_,_ --seed 7",
+        "relay2relax run net.relay --backend c --via graph --profile",
+    ),
+    "inspect": (
+        "relay2relax inspect net.relay --dims data=batch,_,_,_",
+        "relay2relax inspect net.relay --format dot | dot -Tsvg > net.svg",
+        "relay2relax inspect net_relax/net.py",
+    ),
+    "doctor": ("relay2relax doctor",),
+    "cache": ("relay2relax cache info",),
+    "explain": ("relay2relax explain R2R-0203",),
+    "demo": ("relay2relax demo",),
+}

@@ -1,0 +1,215 @@
+"""What people expect of every command: short options, whole help, quiet and verbose runs, progress,
+colours, tables that fit.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relay2relax.cli import screen
+from relay2relax.cli.app import app
+from relay2relax.cli.options.examples import EXAMPLES
+
+COMMANDS = [one.callback.__name__ for one in app.registered_commands if one.callback]
+MODULE = """#[version = "0.0.5"]
+def @main(%data: Tensor[(?, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32]) {
+  nn.conv2d(%data, %w, channels=4, kernel_size=[3, 3])
+}
+"""
+
+
+def command(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, "-m", "relay2relax", *arguments]
+    return subprocess.run(call, capture_output=True, text=True, cwd=cwd, env={**os.environ, **env})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "net.relay").write_text(MODULE)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_short_help_with_examples(name: str, tmp_path: Path) -> None:
+    done = command(name, "-h", cwd=tmp_path, COLUMNS="100")
+    assert done.returncode == 0
+    assert "-q, --quiet" in done.stdout
+    assert "-v, --verbose" in done.stdout
+    assert f"\nExamples:\n  {EXAMPLES[name][0]}\n" in done.stdout
+
+
+def test_examples_are_of_commands_that_there_are() -> None:
+    assert list(EXAMPLES) == COMMANDS
+    assert all(
+        line.startswith(f"relay2relax {name} ") or line == f"relay2relax {name}"
+        for name in EXAMPLES
+        for line in EXAMPLES[name]
+    )
+
+
+@pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines if "schedule" not in line])
+def test_examples_run(line: str, folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    data, weight = rng.standard_normal((2, 3, 8, 8)), rng.standard_normal((4, 3, 3, 3))
+    np.savez(folder / "net.params", w=weight.astype(np.float32))
+    (folder / "net.params.npz").rename(folder / "net.params")
+    np.savez(folder / "inputs.npz", data=data.astype(np.float32))
+    expected = np.einsum("ncxyij,ocij->noxy", np.lib.stride_tricks.sliding_window_view(data, (3, 3), (2, 3)), weight)
+    np.savez(folder / "outputs.npz", out0=expected.astype(np.float32))
+    if "net_relax" in line:
+        assert command("convert", "net.relay", cwd=folder).returncode == 0
+    if line.endswith("--out outputs.npz"):
+        (folder / "outputs.npz").unlink()
+    first, *_ = line.split(" | ")
+    done = command(*first.split()[1:], cwd=folder, RELAY2RELAX_CACHE=str(folder / "cache"))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("width", ["40", "60", "200"])
+def test_summaries_of_commands_are_whole(width: str, tmp_path: Path) -> None:
+    shown = command("-h", cwd=tmp_path, COLUMNS=width).stdout
+    assert "…" not in shown
+    assert "..." not in shown.replace("[ARGS]...", "")
+    assert "where (`info`), or remove it (`clear`)." in " ".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= max(50, int(width))  # the parser's help has no fewer columns
+
+
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_version(option: str, tmp_path: Path) -> None:
+    assert re.fullmatch(r"relay2relax \d+\.\d+\.\d+\S*\n", command(option, cwd=tmp_path).stdout)
+
+
+def test_completion_is_for_this_command(tmp_path: Path) -> None:
+    """What the shell asks for when `relay2relax con` is completed, as typer's script asks it."""
+    script = command("--show-completion", "bash", cwd=tmp_path).stdout
+    found = re.search(r"_\w+_COMPLETE", script.upper())
+    assert found, script
+    asked = {"COMP_WORDS": "relay2relax con", "COMP_CWORD": "1", found[0]: "complete_bash"}
+    assert command(cwd=tmp_path, **asked).stdout.split() == ["convert"]
+
+
+def test_a_quiet_command_prints_results_alone(folder: Path) -> None:
+    run = command("run", "net.relay", "-q", cwd=folder)
+    assert run.stderr == ""
+    assert run.stdout.startswith("output 0: float32[3, 4, 6, 6]")
+    convert = command("convert", "net.relay", "-q", cwd=folder)
+    assert (convert.returncode, convert.stdout, convert.stderr) == (0, "", "")
+    assert (folder / "net_relax" / "net.py").is_file()
+
+
+def test_a_verbose_command_says_files_and_times_on_stderr(folder: Path) -> None:
+    plain, verbose = (command("run", "net.relay", *more, cwd=folder) for more in ([], ["-v"]))
+    assert verbose.stdout == plain.stdout
+    assert f"reads net.relay, {len(MODULE)} bytes" in verbose.stderr
+    assert re.search(r"^reading net\.relay: \d+\.\d\d s$", verbose.stderr, re.MULTILINE)
+    assert re.search(r"^running on numpy: \d+\.\d\d s$", verbose.stderr, re.MULTILINE)
+    assert "drawn from seed 0" in verbose.stderr
+
+
+def test_quiet_and_verbose_exclude_each_other(folder: Path) -> None:
+    assert command("run", "net.relay", "-q", "-v", cwd=folder).returncode == 2
+
+
+def test_a_number_among_dims_is_the_extent_that_runs(folder: Path) -> None:
+    done = command("run", "net.relay", "--dims", "data=2,_,_,_", cwd=folder)
+    assert done.stdout.startswith("output 0: float32[2, 4, 6, 6]")
+    assert "data (2, 3, 8, 8)" in done.stderr
+    wrong = command("run", "net.relay", "--dims", "data=2,4,_,_", cwd=folder)
+    assert wrong.returncode == 2
+    assert "dimension 1 of 'data' is 4, but its extent is 3" in wrong.stderr
+
+
+WATCHED = """
+import time
+from relay2relax.cli import screen
+from relay2relax.core.progress import going_on
+done = [0]
+with screen.progress("working"), going_on("steps", lambda: (done[0], 8)):
+    for _ in range(8):
+        time.sleep(0.2)
+        done[0] += 1
+"""
+
+
+def on_a_terminal(script: str) -> str:
+    """Return what a Python script writes to standard error where that is a terminal."""
+    leader, follower = pty.openpty()
+    child = subprocess.Popen([sys.executable, "-c", script], stderr=follower)
+    os.close(follower)
+    written = b""
+    try:
+        while part := os.read(leader, 4096):
+            written += part
+    except OSError:  # the end of a terminal
+        pass
+    finally:
+        os.close(leader)
+    assert child.wait() == 0
+    return written.decode()
+
+
+def test_a_terminal_shows_the_share_that_is_done() -> None:
+    written = on_a_terminal(WATCHED)
+    shares = [int(found) for found in re.findall(r"working, steps (\d+)%", written)]
+    assert shares
+    assert shares == sorted(shares)
+    assert 40 <= shares[0] < shares[-1] <= 100
+    assert written.endswith("\r\x1b[K")
+
+
+def test_a_pipe_shows_no_progress() -> None:
+    done = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_what_is_quick_shows_nothing_on_a_terminal() -> None:
+    assert on_a_terminal("from relay2relax.cli import screen\nwith screen.progress('x'): pass") == ""
+
+
+@pytest.mark.parametrize(
+    ("env", "coloured"), [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)]
+)
+def test_colours_follow_the_environment(env: dict[str, str], coloured: bool, folder: Path) -> None:
+    assert ("\x1b[" in command("run", "net.relay", cwd=folder, **env).stderr) is coloured
+
+
+HEAD = ("program", "backend", "what is said of it")
+ROWS = [
+    ("lower_to_tir", "numpy", "agrees with what was recorded, to within some tolerance"),
+    ("via_graph", "c", "DIFFERS"),
+]
+
+
+@pytest.mark.parametrize("width", [40, 41, 57, 80, 200])
+def test_tables_fit_and_lose_nothing(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = screen.table(HEAD, ROWS)
+    assert max(map(len, shown.splitlines())) <= width
+    assert {word for row in ROWS for cell in row for word in cell.split()} <= set(shown.split())
+
+
+def test_a_table_in_a_pipe_is_as_wide_as_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert ROWS[0][2] in screen.table(HEAD, ROWS)
+
+
+def test_a_narrow_table_is_paragraphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    rows = [("a name of 20 letters", "one two three four five six"), ("b", "")]
+    expected = """\
+        name   a name of 20 letters
+        value  one two three four five
+               six
+
+        name   b
+        value"""
+    assert screen.table(("name", "value"), rows) == textwrap.dedent(expected)
