@@ -122,12 +122,16 @@ def _delivered(
     Return that, the check and the paths.
     """
     script, *_, last = _names(stem)
+    begun = checking.NOT_ASKED if check is False else checking.NOT_DONE
+    whole = {**summary, "check": begun.to_json()}
     with screen.progress("writing"):
-        pending = _text({**summary, "check": checking.NOT_DONE.to_json()})
-        written = folder.write({**contents, last: pending})
-        _read_back(dict(zip((*contents, last), written, strict=True)), {**contents, last: pending})
+        pending = {**contents, last: _text(whole)}
+        written = folder.write(pending)
+        _read_back(dict(zip(pending, written, strict=True)), pending)
+    if check is False:
+        return whole, begun, written
     with screen.progress("checking what was written"):
-        found = checking.check(folder.path / script, module, values, check)
+        found = checking.check(folder.path / script, module, values, check is True)
         whole = {**summary, "check": found.to_json()}
         folder.write({last: _text(whole)}, stay=tuple(contents))
     return whole, found, written

@@ -15,7 +15,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "arguments": ["Argument", "Drawn", "drawn_values", "flatten", "make_arguments"],
         "as_tensorir": ["AsTensorIR", "calls_as_tensorir"],
         "comparison": ["Trial", "available_backends", "compare"],
-        "delivered": ["Script", "compare_script", "script_report", "values_for_relay", "within"],
+        "delivered": ["Script", "compare_script", "script_report", "trial_of", "values_for_relay", "within"],
         "partitions": ["Partition", "compilers", "partitions"],
         "pipeline": ["Dims", "Via", "lower_to_tir", "translate", "via_graph"],
         "report": ["Report"],
@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from relay2relax.translator.arguments import Argument, Drawn, drawn_values, flatten, make_arguments
     from relay2relax.translator.as_tensorir import AsTensorIR, calls_as_tensorir
     from relay2relax.translator.comparison import Trial, available_backends, compare
-    from relay2relax.translator.delivered import Script, compare_script, script_report, values_for_relay, within
+    from relay2relax.translator.delivered import (
+        Script,
+        compare_script,
+        script_report,
+        trial_of,
+        values_for_relay,
+        within,
+    )
     from relay2relax.translator.partitions import Partition, compilers, partitions
     from relay2relax.translator.pipeline import Dims, Via, lower_to_tir, translate, via_graph
     from relay2relax.translator.report import Report
@@ -53,6 +60,7 @@ __all__ = [
     "partitions",
     "script_report",
     "translate",
+    "trial_of",
     "values_for_relay",
     "via_graph",
     "within",

@@ -28,14 +28,20 @@ Argument: TypeAlias = Union[Array, tuple["Argument", ...]]
 DEFAULT_EXTENT = 3
 
 
-def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed: int = 0) -> list[Argument]:
+def make_arguments(
+    mod: IRModule,
+    given: Mapping[str, Array] | None = None,
+    seed: int = 0,
+    extents: Mapping[str, Sequence[int | None]] | None = None,
+) -> list[Argument]:
     """Return an argument for every parameter of ``main``, in order.
 
     ``given`` holds arrays by parameter name; the rest is drawn from ``seed`` and the name, so that
     values neither vanish nor overflow behind many layers: floats from N(0, 0.1); weights, which are
     behind the first argument of a call, from N(0, 1 / sqrt(size / largest extent)); vectors from
     [0.5, 1.5), for they are scales, shifts and variances, and a negative variance makes everything
-    NaN; integers from [0, 4), bools from both values. The module must be typed. Where two
+    NaN; integers from [0, 4), bools from both values. What a type leaves open has the extent that
+    ``extents`` says of the parameter, else ``DEFAULT_EXTENT``. The module must be typed. Where two
     parameters share a name the given array serves both. Raises Relay2RelaxError for a name that no
     parameter has, or a parameter that is neither a tensor nor a tuple of them.
     """
@@ -47,7 +53,21 @@ def make_arguments(mod: IRModule, given: Mapping[str, Array] | None = None, seed
         raise Relay2RelaxError(f"main has no parameter {unknown[0]!r}; it has: {names}", kind=running.ARGUMENT)
     calls = (node for node in nodes(mod["main"].body) if isinstance(node, Call))
     weights = {arg for call in calls for arg in call.args[1:]}
-    return [given[p.name] if p.name in given else _random(mod.types[p], p.name, seed, p in weights) for p in params]
+    sizes = extents or {}
+    return [
+        given[p.name]
+        if p.name in given
+        else _random(_closed(mod.types[p], sizes.get(p.name, ())), p.name, seed, p in weights)
+        for p in params
+    ]
+
+
+def _closed(type_: Type, sizes: Sequence[int | None]) -> Type:
+    """Return a tensor's type with the extents that are known of those it leaves open."""
+    if not isinstance(type_, TensorType) or len(sizes) != type_.rank:
+        return type_
+    pairs = zip(type_.shape, sizes, strict=True)
+    return TensorType(tuple(e if size is None or not is_any(e) else size for e, size in pairs), type_.dtype)
 
 
 @dataclass(frozen=True, slots=True)

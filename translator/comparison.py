@@ -116,13 +116,15 @@ class Trial:
         seed: int = 0,
         expected: Mapping[str, Array] | Sequence[Array] | None = None,
         tolerance: Tolerance | None = None,
+        extents: Mapping[str, Sequence[int | None]] | None = None,
     ) -> Trial:
         """Return the trial of ``mod``, which has been run on numpy.
 
-        Values that are not ``given`` are drawn from ``seed``. Raises what running raises.
+        Values that are not ``given`` are drawn from ``seed``, with ``extents`` where their types
+        leave them open. Raises what running raises.
         """
         mod = typed_module(mod)
-        arguments = make_arguments(mod, given, seed)
+        arguments = make_arguments(mod, given, seed, extents)
         direct = flatten(running.create_executor("debug", mod, backend="numpy").evaluate()(*arguments))
         reference = None if expected is None else recorded(expected, len(direct))
         sheet = Sheet(direct if reference is None else reference.arrays, tolerance)

@@ -20,7 +20,7 @@ from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.relax_ir import Function
 from relay2relax.relax_ir import IRModule as RelaxModule
 from relay2relax.relax_ir.ir.names import NameSupply
-from relay2relax.relax_ir.ir.struct_info import StructInfo, to_type
+from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, to_type
 from relay2relax.relay_ir import IRModule
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.io.accounting import listed
@@ -95,24 +95,54 @@ class Script:
         raise Relay2RelaxError(title, kind=kinds.ARGUMENT)
 
     def relay_names(self, mod: IRModule) -> dict[str, str]:
-        """Return which of the script's parameters is which of ``main`` of ``mod``, by their names.
+        """Return which of the script's parameters is which of ``main`` of ``mod``.
 
-        What is recorded counts first, then equal names, then equal places among the rest, as long
-        as the types there fit.
+        What is recorded counts first, then equal names, then equal places among the rest.
         """
-        own, relay = self.main.params, mod["main"].params
-        there = {param.name for param in own}
-        found = {self.names[p.name]: p.name for p in relay if self.names.get(p.name) in there}
-        for param in relay:
+        found = self._same_names(mod)
+        return found | self.same_places(mod, found)
+
+    def _same_names(self, mod: IRModule) -> dict[str, str]:
+        there = {param.name for param in self.main.params}
+        found = {self.names[p.name]: p.name for p in mod["main"].params if self.names.get(p.name) in there}
+        for param in mod["main"].params:
             alike = {param.name, NameSupply().identifier(param.name)} & there - set(found)
             if param.name not in found.values() and alike:
                 found[min(alike)] = param.name
-        packed = self.weights if self._is_packed else ()
-        rest = [param for param in own if param.name not in found and param.name not in packed]
-        left = [param for param in relay if param.name not in found.values()]
-        if len(rest) == len(left) and all(_fits(a.info, mod.types[b]) for a, b in zip(rest, left, strict=True)):
-            found |= {a.name: b.name for a, b in zip(rest, left, strict=True)}
         return found
+
+    def same_places(self, mod: IRModule, named: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the parameters that only their places tell, among those that are not ``named``.
+
+        None are where their numbers, or types at equal places, do not fit each other.
+        """
+        named = self._same_names(mod) if named is None else named
+        packed = self.weights if self._is_packed else ()
+        rest = [param for param in self.main.params if param.name not in named and param.name not in packed]
+        left = [param for param in mod["main"].params if param.name not in named.values()]
+        if len(rest) != len(left) or not all(_fits(a.info, mod.types[b]) for a, b in zip(rest, left, strict=True)):
+            return {}
+        return {a.name: b.name for a, b in zip(rest, left, strict=True)}
+
+    def extents(self, mod: IRModule, given: Mapping[str, Array]) -> dict[str, tuple[int | None, ...]]:
+        """Return which extents parameters of Relay have in the script, None for those that stay
+        open.
+
+        They are numbers there, or called as those of a value that is ``given``.
+        """
+        params = {param.name: param.info for param in self.main.params}
+        infos = {relay: params[own] for own, relay in self.relay_names(mod).items() if own in params}
+        shapes = {name: info.shape for name, info in infos.items() if isinstance(info, TensorStructInfo) and info.shape}
+        known = {
+            extent: size
+            for name, shape in shapes.items()
+            if name in given and given[name].ndim == len(shape)
+            for extent, size in zip(shape, given[name].shape, strict=True)
+        }
+        return {
+            name: tuple(size if (size := static(extent)) is not None else known.get(extent) for extent in shape)
+            for name, shape in shapes.items()
+        }
 
     def arguments(self, mod: IRModule, given: Sequence[Argument]) -> list[Argument]:
         """Return what ``main`` takes, ``given`` being the arguments of Relay's.
@@ -182,10 +212,24 @@ def compare_script(
         backends, left_out = within(script, patience)
     for backend in backends:
         require_backend(backend)
-    trial = Trial.of(
-        mod, values_for_relay(script, mod, {**(params or {}), **(inputs or {})}), seed, expected, tolerance
-    )
+    trial = trial_of(mod, script, {**(params or {}), **(inputs or {})}, seed, expected, tolerance)
     return script_report(trial, script, backends, left_out)
+
+
+def trial_of(
+    mod: IRModule,
+    script: Script,
+    given: Mapping[str, Array],
+    seed: int = 0,
+    expected: Mapping[str, Array] | Sequence[Array] | None = None,
+    tolerance: Tolerance | None = None,
+) -> Trial:
+    """Return the trial of ``mod`` for values that ``script`` takes as well.
+
+    Raises what running Relay raises, and Relay2RelaxError for parameters that do not go together.
+    """
+    values = values_for_relay(script, mod, given)
+    return Trial.of(mod, values, seed, expected, tolerance, script.extents(mod, values))
 
 
 def values_for_relay(script: Script, mod: IRModule, given: Mapping[str, Array]) -> dict[str, Array]:
@@ -199,8 +243,11 @@ def values_for_relay(script: Script, mod: IRModule, given: Mapping[str, Array]) 
     found = {relay: script.weights[own] for own, relay in names.items() if own in script.weights} | dict(given)
     unknown = [p.name for p in mod["main"].params if p.name not in found and p.name not in names.values()]
     if unknown:
-        title = f"{script.name} has these parameters of Relay in itself, or packed: {listed(unknown)}"
-        raise Relay2RelaxError(Diagnostic(title, help="give their values, with --params"), kind=kinds.ARGUMENT)
+        title = f"{script.name} has no counterpart of these parameters of Relay: {listed(unknown)}"
+        free = [p.name for p in script.main.params if p.name not in names and p.name not in script.weights]
+        notes = (f"parameters of the script without one: {listed(free)}",) if free else ()
+        help = "where the script has them in itself, or packed, give their values, with --params"
+        raise Relay2RelaxError(Diagnostic(title, notes=notes, help=help), kind=kinds.ARGUMENT)
     return found
 
 
@@ -220,7 +267,9 @@ def script_report(trial: Trial, script: Script, backends: Sequence[str], left_ou
         _add(trial, script.name, backend, result)
     if script.graph_text and "numpy" in backends:
         _add(trial, script.graph_name, "numpy", lambda: _graph_result(trial, script))
-    return trial.report([f"{script.name}: {one}" for one in calls_as_tensorir(script.module)])
+    placed = [f"{own} is {relay}" for own, relay in script.same_places(trial.module).items()]
+    notes = [f"parameters of {script.name} that only their places tell: {listed(placed)}"] if placed else []
+    return trial.report([*notes, *(f"{script.name}: {one}" for one in calls_as_tensorir(script.module))])
 
 
 def _add(trial: Trial, program: str, backend: str, result: Callable[[], object]) -> None:

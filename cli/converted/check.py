@@ -63,10 +63,12 @@ class Check:
             yield str(self.report.drawn)
 
 
+NOT_ASKED = Check(None, "--no-check asks for none")
+# What a summary says until the check has ended.
 NOT_DONE = Check(None, "the check has not ended")
 
 
-def check(script: Path, module: relay_ir.IRModule, params: Mapping[str, Array], asked: bool | None) -> Check:
+def check(script: Path, module: relay_ir.IRModule, params: Mapping[str, Array], asked: bool) -> Check:
     """Return how what ``convert`` wrote at ``script`` compares with the ``module`` that it was made
     of, with its ``params``.
 
@@ -74,8 +76,6 @@ def check(script: Path, module: relay_ir.IRModule, params: Mapping[str, Array], 
     seconds, as is apache-tvm, which a hostile model could make crash; and a Relay module that
     cannot be run is no error.
     """
-    if asked is False:
-        return Check(None, "--no-check asks for none")
     start = time.perf_counter()
     written = folder.find(script).load()
     backends, left_out = translator.within(written, _ASKED if asked else _UNASKED, guarded=not asked)
@@ -83,7 +83,7 @@ def check(script: Path, module: relay_ir.IRModule, params: Mapping[str, Array], 
     if not backends:
         return Check(translator.Report((), left_out=tuple(left_out)), hint, time.perf_counter() - start)
     try:
-        trial = translator.Trial.of(module, translator.values_for_relay(written, module, params))
+        trial = translator.trial_of(module, written, params)
     except Relay2RelaxError as error:
         if asked:
             raise

@@ -194,11 +194,16 @@ class Module:
 """
 
 
+# The places of parameters are those of the script.
+REORDERED = MODULE.replace(
+    "%w.0: Tensor[(3, 4), float32], %data: Tensor[(?, 4), float32]",
+    "%data: Tensor[(?, 4), float32], %w.0: Tensor[(3, 4), float32]",
+)
+
+
 def test_a_script_by_somebody_else(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, script = folder / "linear.relay", folder / "mine.py"
-    text = MODULE.replace("%w.0: Tensor[(3, 4), float32], %data: Tensor[(?, 4), float32]",
-                          "%data: Tensor[(?, 4), float32], %w.0: Tensor[(3, 4), float32]")  # fmt: skip
-    model.write_text(text)
+    model.write_text(REORDERED)
     script.write_text(SCRIPT)
     np.savez(folder / "in.npz", data=np.ones((1, 4), np.float32))
     np.savez(folder / "out.npz", np.array([[7, 0, 38]], np.float32))
@@ -215,6 +220,28 @@ def test_a_script_by_somebody_else(folder: Path, capsys: pytest.CaptureFixture[s
         compared(capsys, model, script, params=folder / "p.npz")
 
 
+def test_open_extents_are_those_of_the_script(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = folder / "mine.py"
+    (folder / "linear.relay").write_text(REORDERED)
+    for extent, batch in (("7", 7), ('"n"', 3)):
+        script.write_text(SCRIPT.replace('"n"', extent))
+        report = compared(capsys, folder / "linear.relay", script)
+        assert report["agrees"] is True
+        shapes = {one["name"]: one["shape"] for one in report["drawn"]["values"]}
+        assert shapes == {"data": [batch, 4], "w.0": [3, 4], "b": [3]}
+    twice = """#[version = "0.0.5"]
+    def @main(%x: Tensor[(?, 4), float32], %y: Tensor[(?, 4), float32]) { add(%x, %y) }"""
+    (folder / "linear.relay").write_text(twice)
+    script.write_text("""
+@R.function
+def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", 4), "float32")):
+    return R.add(x, y)
+""")
+    np.savez(folder / "in.npz", x=np.ones((5, 4), np.float32))
+    report = compared(capsys, folder / "linear.relay", script, inputs=folder / "in.npz")
+    assert report["drawn"]["values"] == [{"name": "y", "shape": [5, 4], "dtype": "float32", "open": [0]}]
+
+
 def test_a_script_needs_a_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mine.py").write_text(SCRIPT)
     with pytest.raises(FileError, match="nothing says of what model"):
@@ -229,17 +256,25 @@ def test_a_script_needs_a_model(folder: Path, capsys: pytest.CaptureFixture[str]
 
 def test_a_script_of_another_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mine.py").write_text(SCRIPT)
+    (folder / "linear.relay").write_text(REORDERED)
+    report = compared(capsys, folder / "linear.relay", folder / "mine.py")
+    said = "parameters of mine.py that only their places tell: x is data, p0 is w.0, p1 is b"
+    assert said in report["notes"]
     other = folder / "other.relay"
     other.write_text('#[version = "0.0.5"] def @main(%x: Tensor[(3, 4), float32]) { nn.relu(%x) }')
     with pytest.raises(Relay2RelaxError, match=r"parameters that Relay has no value for: p0, p1"):
         compared(capsys, other, folder / "mine.py")
+    # A parameter more than Relay has: places tell nothing.
+    (folder / "mine.py").write_text(SCRIPT.replace("p1: R", "p2: R.Tensor((1,), 'int8'), p1: R"))
+    with pytest.raises(Relay2RelaxError, match=r"(?s)no counterpart of .*: data, w\.0, b.* without one: x, p0, p2, p1"):
+        compared(capsys, folder / "linear.relay", folder / "mine.py")
 
 
 def test_params_inside_a_script_are_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     converted(folder, check=False, bind=True)
     assert compared(capsys, folder / "out")["agrees"] is True
     (folder / "linear.params").rename(folder / "moved.params")
-    with pytest.raises(Relay2RelaxError, match=r"has these parameters of Relay in itself, or packed: w\.0, b"):
+    with pytest.raises(Relay2RelaxError, match=r"no counterpart of these parameters of Relay: w\.0, b"):
         compared(capsys, folder / "out")
     assert compared(capsys, folder / "out", params=folder / "moved.params")["agrees"] is True
 

@@ -31,7 +31,9 @@ STEP = 8 if sweep.LEVEL == "sample" else 1
 # Fails behind the moment at which a command puts right what another one left. That is needed where
 # files are exchanged one by one, among the user's own.
 RECOVER = faults.command("convert no_such_file.relay --out out")
-CONVERT = faults.command("convert linear.relay --params linear.params --out out")
+CONVERT = faults.command("convert linear.relay --params linear.params --out out --no-check")
+# Writes the summary a second time, with what the check found.
+CHECKED = faults.command("convert linear.relay --params linear.params --out out")
 EXPORT = faults.command("export linear.relay --params linear.params --bind-params --out out")
 RUN = faults.command("run linear.relay --params linear.params --inputs in.npz --out out.npz")
 
@@ -46,7 +48,7 @@ class Scenario:
     there: str
 
     def __str__(self) -> str:
-        return f"{self.program.arguments[1]}_{self.there}"
+        return f"{'checked_' if self.program is CHECKED else ''}{self.program.arguments[1]}_{self.there}"
 
     @property
     def is_mixed(self) -> bool:
@@ -78,6 +80,7 @@ class Scenario:
 
 SCENARIOS = [
     *(Scenario(program, there) for program in (CONVERT, EXPORT) for there in ("first", "again", "shared")),
+    Scenario(CHECKED, "shared"),
     Scenario(CONVERT, "killed"),
     *(Scenario(RUN, there) for there in ("first", "again")),
 ]
@@ -90,7 +93,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[faults.Server]:
     (scratch / "linear.params").write_bytes(relay_ir.save_params(weights))
     np.savez(scratch / "in.npz", data=np.ones((2, 4), np.float32))
     (scratch / "linear.relay").write_text(MODULE)
-    with faults.Server(scratch, CONVERT, CONVERT, EXPORT, RUN, RECOVER) as found:
+    with faults.Server(scratch, CONVERT, CONVERT, CHECKED, EXPORT, RUN, RECOVER) as found:
         yield found
 
 
@@ -121,7 +124,7 @@ def listed_rightly(folder: Path) -> bool:
 def _text(path: Path) -> str:
     content = path.read_bytes()
     if path.name.endswith(".summary.json"):
-        return json.dumps({**json.loads(content), "seconds": 0})
+        return json.dumps({**json.loads(content), "seconds": 0, "check": None})
     # The places of files in an archive bear the time at which they were written.
     return content.hex() if path.suffix != ".npz" else repr({k: v.tolist() for k, v in np.load(path).items()})
 
