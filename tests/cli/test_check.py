@@ -11,7 +11,7 @@ import pytest
 from golden_folder import golden_root
 
 from relay2relax import relax_ir, relay_ir
-from relay2relax.cli import compare, convert
+from relay2relax.cli import compare, convert, outcome
 from relay2relax.cli.converted import check as checking
 from relay2relax.core.errors import FileError, Relay2RelaxError
 
@@ -46,14 +46,16 @@ def converted(
     return found
 
 
-def compared(
-    capsys: pytest.CaptureFixture[str], path: Path, script: Path | None = None, how: compare.How = NUMPY, **named: Path
-) -> dict[str, Any]:
-    capsys.readouterr()
+def compared(path: Path, script: Path | None = None, how: compare.How = NUMPY, **named: Path) -> dict[str, Any]:
+    """Return the document of ``compare``, its exit code under ``exit``."""
     files: dict[str, Any] = dict.fromkeys(("model", "params", "inputs", "expected")) | named
-    compare.run(path, script, **files, how=how, as_json=True)
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    told, code = outcome.Outcome(as_json=True), 0
+    with outcome.collected(told):
+        try:
+            compare.run(path, script, **files, how=how, as_json=True)
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return {**told.found, "exit": code}
 
 
 def backends(check: dict[str, Any], program: str = "linear.py") -> list[str]:
@@ -137,44 +139,39 @@ def test_a_model_that_does_not_run_is_converted_unchecked(folder: Path, capsys: 
 
 
 @pytest.mark.parametrize("schedule", [None, "cpu"])
-def test_a_folder_is_compared_with_its_model(
-    folder: Path, schedule: str | None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_is_compared_with_its_model(folder: Path, schedule: str | None) -> None:
     converted(folder, check=False, schedule=schedule)
-    report = compared(capsys, folder / "out")
+    report = compared(folder / "out")
     assert report["agrees"] is True
     assert [row["program"] for row in report["rows"]] == ["linear.py", "linear.graph.json"]
     assert [one["name"] for one in report["drawn"]["values"]] == ["data"]
-    assert compared(capsys, folder / "out" / "linear.py")["agrees"] is True
+    assert compared(folder / "out" / "linear.py")["agrees"] is True
     (folder / "linear.relay").rename(folder / "elsewhere.relay")
     with pytest.raises(FileError, match=r"linear\.relay' is neither where it was nor beside it"):
-        compared(capsys, folder / "out")
-    assert compared(capsys, folder / "out", model=folder / "elsewhere.relay")["agrees"] is True
+        compared(folder / "out")
+    assert compared(folder / "out", model=folder / "elsewhere.relay")["agrees"] is True
 
 
-def test_files_of_a_folder_that_changed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_of_a_folder_that_changed(folder: Path) -> None:
     converted(folder, check=False)
     script = folder / "out" / "linear.py"
     script.write_text(script.read_text().replace("R.nn.relu(", "R.nn.silu("))
-    with pytest.raises(SystemExit) as end:
-        compared(capsys, folder / "out")
-    assert end.value.code == 1
-    report = json.loads(capsys.readouterr().out)
+    report = compared(folder / "out")
+    assert report["exit"] == 1
     assert "linear.py was changed since it was written" in report["notes"]
     assert {row["program"]: row["agrees"] for row in report["rows"]} == {"linear.py": False, "linear.graph.json": True}
 
 
-def test_weights_of_a_folder_that_changed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_weights_of_a_folder_that_changed(folder: Path) -> None:
     from safetensors.numpy import load_file, save_file
 
     converted(folder, check=False)
     stored = load_file(folder / "out" / "linear.safetensors")
     save_file({name: value + 1 for name, value in stored.items()}, folder / "out" / "linear.safetensors")
-    with pytest.raises(SystemExit):
-        compared(capsys, folder / "out")
+    report = compared(folder / "out")
+    assert report["exit"] == 1
     (folder / "linear.params").unlink()
-    capsys.readouterr()
-    report = compared(capsys, folder / "out")
+    report = compared(folder / "out")
     assert report["agrees"] is True
     assert any("the weights beside the script are taken for the model's" in one for one in report["notes"])
 
@@ -201,7 +198,7 @@ REORDERED = MODULE.replace(
 )
 
 
-def test_a_script_by_somebody_else(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_script_by_somebody_else(folder: Path) -> None:
     model, script = folder / "linear.relay", folder / "mine.py"
     model.write_text(REORDERED)
     script.write_text(SCRIPT)
@@ -210,22 +207,22 @@ def test_a_script_by_somebody_else(folder: Path, capsys: pytest.CaptureFixture[s
     for params in ({"p0": WEIGHTS["w.0"], "p1": WEIGHTS["b"]}, {"u": WEIGHTS["w.0"], "v": WEIGHTS["b"]}, WEIGHTS):
         (folder / "p.params").write_bytes(relay_ir.save_params(params))
         report = compared(
-            capsys, model, script,
+            model, script,
             params=folder / "p.params", inputs=folder / "in.npz", expected=folder / "out.npz",
         )  # fmt: skip
         assert report["agrees"] is True
         assert report["drawn"] is None
     np.savez(folder / "p.npz", u=WEIGHTS["b"], v=WEIGHTS["w.0"])
     with pytest.raises(Relay2RelaxError, match=r"the params fit mine\.py neither by name nor by order"):
-        compared(capsys, model, script, params=folder / "p.npz")
+        compared(model, script, params=folder / "p.npz")
 
 
-def test_open_extents_are_those_of_the_script(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_open_extents_are_those_of_the_script(folder: Path) -> None:
     script = folder / "mine.py"
     (folder / "linear.relay").write_text(REORDERED)
     for extent, batch in (("7", 7), ('"n"', 3)):
         script.write_text(SCRIPT.replace('"n"', extent))
-        report = compared(capsys, folder / "linear.relay", script)
+        report = compared(folder / "linear.relay", script)
         assert report["agrees"] is True
         shapes = {one["name"]: one["shape"] for one in report["drawn"]["values"]}
         assert shapes == {"data": [batch, 4], "w.0": [3, 4], "b": [3]}
@@ -238,52 +235,52 @@ def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", 4), "float32")):
     return R.add(x, y)
 """)
     np.savez(folder / "in.npz", x=np.ones((5, 4), np.float32))
-    report = compared(capsys, folder / "linear.relay", script, inputs=folder / "in.npz")
+    report = compared(folder / "linear.relay", script, inputs=folder / "in.npz")
     assert report["drawn"]["values"] == [{"name": "y", "shape": [5, 4], "dtype": "float32", "open": [0]}]
 
 
 def test_a_script_needs_a_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mine.py").write_text(SCRIPT)
     with pytest.raises(FileError, match="nothing says of what model"):
-        compared(capsys, folder / "mine.py")
+        compared(folder / "mine.py")
     with pytest.raises(FileError, match="no model was converted into it"):
-        compared(capsys, folder)
+        compared(folder)
     (folder / "mine.py").write_text("print('this is never run')")
     with pytest.raises(Relay2RelaxError, match="no TVMScript"):
-        compared(capsys, folder / "linear.relay", folder / "mine.py")
+        compared(folder / "linear.relay", folder / "mine.py")
     assert "never run" not in capsys.readouterr().out
 
 
-def test_a_script_of_another_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_script_of_another_model(folder: Path) -> None:
     (folder / "mine.py").write_text(SCRIPT)
     (folder / "linear.relay").write_text(REORDERED)
-    report = compared(capsys, folder / "linear.relay", folder / "mine.py")
+    report = compared(folder / "linear.relay", folder / "mine.py")
     said = "parameters of mine.py that only their places tell: x is data, p0 is w.0, p1 is b"
     assert said in report["notes"]
     other = folder / "other.relay"
     other.write_text('#[version = "0.0.5"] def @main(%x: Tensor[(3, 4), float32]) { nn.relu(%x) }')
     with pytest.raises(Relay2RelaxError, match=r"parameters that Relay has no value for: p0, p1"):
-        compared(capsys, other, folder / "mine.py")
+        compared(other, folder / "mine.py")
     # A parameter more than Relay has: places tell nothing.
     (folder / "mine.py").write_text(SCRIPT.replace("p1: R", "p2: R.Tensor((1,), 'int8'), p1: R"))
     with pytest.raises(Relay2RelaxError, match=r"(?s)no counterpart of .*: data, w\.0, b.* without one: x, p0, p2, p1"):
-        compared(capsys, folder / "linear.relay", folder / "mine.py")
+        compared(folder / "linear.relay", folder / "mine.py")
 
 
-def test_params_inside_a_script_are_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_params_inside_a_script_are_asked_for(folder: Path) -> None:
     converted(folder, check=False, bind=True)
-    assert compared(capsys, folder / "out")["agrees"] is True
+    assert compared(folder / "out")["agrees"] is True
     (folder / "linear.params").rename(folder / "moved.params")
     with pytest.raises(Relay2RelaxError, match=r"no counterpart of these parameters of Relay: w\.0, b"):
-        compared(capsys, folder / "out")
-    assert compared(capsys, folder / "out", params=folder / "moved.params")["agrees"] is True
+        compared(folder / "out")
+    assert compared(folder / "out", params=folder / "moved.params")["agrees"] is True
 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", ["mlp", "dqn"])
-def test_scripts_of_tvm(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scripts_of_tvm(name: str) -> None:
     root = golden_root()
     assert root is not None
-    report = compared(capsys, root / "models" / name / "model.relay", root / "relax_classic" / f"{name}.relax.txt")
+    report = compared(root / "models" / name / "model.relay", root / "relax_classic" / f"{name}.relax.txt")
     assert report["agrees"] is True
     assert len(report["rows"]) == 1
