@@ -5,7 +5,6 @@ half-written.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import run_here
 
 from relay2relax import relay_ir
 from relay2relax.core.npz import npz_bytes
@@ -28,8 +28,7 @@ def @main(%data: Tensor[(?, 4), float32], %w.0: Tensor[(3, 4), float32], %b: Ten
 
 
 def command(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    call = [sys.executable, "-m", "relay2relax", *map(str, arguments)]
-    return subprocess.run(call, capture_output=True, text=True, cwd=cwd, env={**os.environ, **(env or {})})
+    return run_here(arguments, cwd, env)
 
 
 @pytest.fixture

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import run_here
 from doc_pages import ROOT, blocks
 
 from relay2relax import relay_ir
@@ -42,9 +41,8 @@ def test_the_page(tmp_path: Path, options: tuple[str, ...], monkeypatch: pytest.
     )
     assert command[0] == "relay2relax"
     assert command[-4:-2] == ["--schedule", "cpu"]
-    arguments = [sys.executable, "-m", *command[:-4], *options, *command[-2:]]
-    subprocess.run(arguments, cwd=tmp_path, check=True, env=os.environ)
     monkeypatch.chdir(tmp_path)
+    run_here([*command[1:-4], *options, *command[-2:]]).check_returncode()
     monkeypatch.syspath_prepend(tmp_path)
     for name in [name for name in sys.modules if name.startswith("converted")]:
         monkeypatch.delitem(sys.modules, name)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
 import importlib.util
 import io
 import os
@@ -13,14 +14,16 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_here
 from doc_pages import ROOT, Block, blocks, matches, pages
-
-from relay2relax.cli import main
 
 # What blocks that are not run are: few, each with a reason beside it.
 MOST_NOT_RUN = 20
@@ -80,7 +83,7 @@ class _Page:
             while command.endswith("\\"):
                 line, _, expected = expected.partition("\n")
                 command = f"{command}\n{line}"
-            code, printed = _in_process(command) if _is_ours(command) else self._shell(command)
+            code, printed = _here(command) if _is_ours(command) else self._shell(command)
             where = f"{self._place(block)}: {command}"
             if code != (int(block.marks.get("exit", "0")) if number == len(commands) else 0):
                 pytest.fail(f"{where}: exit code {code}\n{printed}", pytrace=False)
@@ -108,16 +111,9 @@ def _is_ours(command: str) -> bool:
     return command.startswith("relay2relax ") and not set(command) & set("|&;<>$*\n")
 
 
-def _in_process(command: str) -> tuple[int, str]:
-    """Run our own command, and return its exit code and what it prints."""
-    screen, code = io.StringIO(), 0
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
-        patch.setattr(sys, "argv", shlex.split(command))
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    return code, screen.getvalue()
+def _here(command: str) -> tuple[int, str]:
+    done = run_here(shlex.split(command)[1:], joined=True)
+    return done.returncode, done.stdout
 
 
 def _with_code() -> list[Path]:
@@ -129,7 +125,36 @@ def _with_code() -> list[Path]:
     ]
 
 
+@lru_cache(maxsize=None)
+def _tables() -> list[Any]:
+    """Return the dictionaries, lists and sets that modules of the package hold."""
+    packages = [path.parent for path in ROOT.glob("*/__init__.py") if path.parent.name != "relay2relax"]
+    files = [path.relative_to(ROOT) for package in packages for path in package.rglob("*.py")]
+    names = sorted(".".join(("relay2relax", *file.with_suffix("").parts)) for file in files)
+    modules = [importlib.import_module(name.removesuffix(".__init__")) for name in names]
+    return [
+        table
+        for module in modules
+        for name, table in vars(module).items()
+        if isinstance(table, (dict, list, set)) and not name.startswith("__")
+    ]
+
+
+@pytest.fixture
+def _tables_stay() -> Iterator[None]:
+    """Take out of the tables of modules what a page writes into them: other tests look there."""
+    before = [(table, copy(table)) for table in _tables()]
+    yield
+    for table, content in before:
+        table.clear()
+        if isinstance(table, list):
+            table.extend(content)
+        else:
+            table.update(content)
+
+
 @pytest.mark.parametrize("path", _with_code(), ids=str)
+@pytest.mark.usefixtures("_tables_stay")
 def test_page_does_what_it_says(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
