@@ -52,20 +52,23 @@ dev: $(VENV)/.test $(VENV)/.check  ## Set up what the other targets need, and th
 demo: $(VENV)/.installed  ## Set up, then convert the dynamic-batch MLP both ways, run it everywhere and compare.
 	$(BIN)/relay2relax demo
 
-# Sets are ordered alike in every run; `test-random` orders them by its seed.
+# Sets are ordered alike in every run; `test-random` orders them by its seed. Bytecode is kept, even where the
+# environment says otherwise: each process of the tests, and there are many, would compile all it imports.
+TESTED := PYTHONDONTWRITEBYTECODE= PYTHONHASHSEED
+
 test: $(VENV)/.test  ## Set up, then pass a sample of the tests, in five minutes on two cores.
-	PYTHONHASHSEED=0 $(BIN)/pytest -n 2 $(PYTEST_ARGS)
+	$(TESTED)=0 $(BIN)/pytest -n 2 $(PYTEST_ARGS)
 
 test-all: $(VENV)/.test  ## Set up, then pass all tests.
-	PYTHONHASHSEED=0 RELAY2RELAX_SWEEP=all $(BIN)/pytest -n 2 $(PYTEST_ARGS)
+	$(TESTED)=0 RELAY2RELAX_SWEEP=all $(BIN)/pytest -n 2 $(PYTEST_ARGS)
 
 # Python leaves out asserts of the package; those of the tests are rewritten by pytest, and run.
 test-optimised: $(VENV)/.test  ## Set up, then pass the tests of what builds and runs under python -O.
-	PYTHONHASHSEED=0 $(BIN)/python -O -m pytest -n 2 -W ignore::pytest.PytestConfigWarning tests/backends/c tests/backends/vm tests/cli $(PYTEST_ARGS)
+	$(TESTED)=0 $(BIN)/python -O -m pytest -n 2 -W ignore::pytest.PytestConfigWarning tests/backends/c tests/backends/vm tests/cli $(PYTEST_ARGS)
 
 test-random: $(VENV)/.test  ## Set up, then pass the tests that draw examples, on other ones (SEED=… repeats a run).
 	@echo "drawn from seed $(SEED); the same again: make test-random SEED=$(SEED)"
-	PYTHONHASHSEED=$(SEED) $(BIN)/pytest -n 2 -m "hypothesis or drawn" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
+	$(TESTED)=$(SEED) $(BIN)/pytest -n 2 -m "hypothesis or drawn" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
 test-tvm: test-tvm-0.25 test-tvm-0.26 test-tvm-0.27  ## Run the scripts of every recorded model in TVM 0.25, 0.26 and 0.27.
 
