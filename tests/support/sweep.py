@@ -3,7 +3,7 @@
 ``RELAY2RELAX_SWEEP`` says how much:
 
 * ``sample``, as when nothing is said (``make test``): of the tests that are marked ``sweep`` one in
-  so many, and fewer of the recorded cases;
+  so many, and fewer of the cases, recorded or not, that one test takes;
 * ``all`` (``make test-all``): every test, one in so many of the recorded cases;
 * ``full``: every recorded case, too, which takes hours.
 """
@@ -21,6 +21,8 @@ if LEVEL not in ("sample", "all", "full"):
 FULL = LEVEL == "full"
 # Of the cases that ``all`` takes, a sample takes one in so many.
 SAMPLE = 4
+# Operators in a row: many times as many as a stack of calls holds.
+ROW = 20_000 if LEVEL == "sample" else 100_000
 # What was left out in this process: how many, by what it was.
 left_out: Counter[str] = Counter()
 # Set where examples are drawn anew.
@@ -41,7 +43,12 @@ def sampled(cases: Iterable[_Case], step: int) -> Iterator[_Case]:
         if number % step == 0:
             yield case
         else:
-            left_out["recorded cases"] += 1
+            left_out["cases"] += 1
+
+
+def examples(count: int) -> int:
+    """Return how many examples to draw where all tests draw ``count``."""
+    return count // SAMPLE if LEVEL == "sample" else count
 
 
 def seeds(count: int) -> range:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedule_examples import PROGRAMS, argmax, convolution, data, dense, on_numpy, random_schedule
+from sweep import examples
 from typed import of_type
 
 from relay2relax.tir import PrimFunc, TIRError, check_prim_func, te
@@ -213,7 +214,7 @@ def test_moves_are_refused_where_something_is_not_ready() -> None:
         s.reverse_compute_at("out", k)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_random_schedules(choice: st.DataObject) -> None:
     func = choice.draw(st.sampled_from(PROGRAMS))

@@ -66,6 +66,7 @@ def translate(request: pytest.FixtureRequest) -> Any:
     return TRANSLATORS[request.param]
 
 
+@pytest.mark.sweep(every=3)
 def test_relax_on_numpy_equals_relay_bit_for_bit(model_case: Any, translate: Any) -> None:
     mod, arguments = typed(model_case), model_case.arguments()
     relay = translator.flatten(backends.create_executor("graph", mod).evaluate()(*arguments))
@@ -79,6 +80,7 @@ def test_relax_on_numpy_equals_relay_bit_for_bit(model_case: Any, translate: Any
 
 
 @pytest.mark.compiler
+@pytest.mark.sweep(every=5)
 def test_relax_on_c(model_case: Any, translate: Any) -> None:
     executable = backends.build(translate(typed(model_case)), target="c")
     assert_close(backends.VirtualMachine(executable)["main"](*model_case.arguments()), model_case.expected())
@@ -86,12 +88,14 @@ def test_relax_on_c(model_case: Any, translate: Any) -> None:
 
 
 @pytest.mark.compiler
+@pytest.mark.sweep(every=5)
 def test_relay_on_c(model_case: Any) -> None:
     executor = backends.create_executor("graph", typed(model_case), backend="c")
     assert_close(executor.evaluate()(*model_case.arguments()), model_case.expected())
 
 
 @pytest.mark.tvm
+@pytest.mark.sweep(every=7)
 def test_relax_in_apache_tvm(model_case: Any, translate: Any) -> None:
     executable = backends.build(translate(typed(model_case)), target="tvm")
     assert_close(backends.VirtualMachine(executable)["main"](*model_case.arguments()), model_case.expected())

@@ -150,7 +150,9 @@ def test_nothing_is_computed(tmp_path: Path) -> None:
     check(translator.via_graph(module), tmp_path, "same", [numbers(2, 3), np.array([4, -5])])
 
 
-@pytest.mark.parametrize(("name", "bound"), [("mlp", False), ("resnet18_onnx_small", True)])
+@pytest.mark.parametrize(
+    ("name", "bound"), [("mlp", False), pytest.param("resnet18_onnx_small", True, marks=pytest.mark.sweep(every=2))]
+)
 def test_recorded_models(name: str, bound: bool, sanitized: str, get_model_case: Any, tmp_path: Path) -> None:
     case = get_model_case(name)
     module = relay_ir.infer_type(relay_ir.parse(case.text))

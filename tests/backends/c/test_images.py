@@ -61,6 +61,7 @@ TWO = """
 
 @pytest.mark.parametrize("bound", [False, True])
 @pytest.mark.parametrize("channels", [8, 24, 40, 5])
+@pytest.mark.sweep(every=3)
 @pytest.mark.compiler
 def test_residual_of_two_convolutions(channels: int, bound: bool) -> None:
     c = channels
@@ -115,6 +116,7 @@ def test_joined_and_padded(bound: bool) -> None:
     (2, 4, 1, 0, 16), (2, 3, 1, 1, 24), (2, 2, 0, 0, 3), (3, 5, 2, 1, 16), (1, 3, 1, 0, 10), (2, 4, 1, 0, 2),
 ])  # fmt: skip
 @pytest.mark.parametrize("bound", [False, True])
+@pytest.mark.sweep(every=3)
 @pytest.mark.compiler
 def test_transposed_convolutions(stride: int, kernel: int, padding: int, extra: int, out: int, bound: bool) -> None:
     module = program(
@@ -134,6 +136,7 @@ def test_transposed_convolutions(stride: int, kernel: int, padding: int, extra: 
 
 @pytest.mark.parametrize(("channels", "stride", "size"), [(24, 1, 7), (48, 2, 14), (10, 1, 9), (64, 2, 5)])
 @pytest.mark.parametrize("bound", [False, True])
+@pytest.mark.sweep(every=3)
 @pytest.mark.compiler
 def test_depthwise_between_products(channels: int, stride: int, size: int, bound: bool) -> None:
     c = channels
@@ -162,6 +165,7 @@ GROUPED = """
 
 @pytest.mark.parametrize("bound", [False, True])
 @pytest.mark.parametrize(("groups", "read", "made"), [(2, 16, 32), (3, 24, 16), (4, 4, 8), (24, 1, 1), (16, 1, 2)])
+@pytest.mark.sweep(every=3)
 @pytest.mark.compiler
 def test_groups_between_convolutions(groups: int, read: int, made: int, bound: bool) -> None:
     stride = 1 + groups % 2

@@ -100,6 +100,7 @@ def leaves(value: Any) -> list[Any]:
 
 
 @pytest.mark.golden
+@pytest.mark.sweep(every=2)
 def test_models(model_case: Any, tmp_path: Path) -> None:
     mod, args = infer_type(parse(model_case.text)), model_case.arguments()
     executor = create_executor("vm", mod)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sweep import sampled
 
 from relay2relax import relax_ir
 from relay2relax.backends.c import compile_prim_funcs
@@ -186,7 +187,8 @@ def test_images_in_tvm() -> None:
 @pytest.mark.compiler
 def test_images_in_c() -> None:
     functions, values = [], []
-    for number, (name, given, arrays) in enumerate(CASES):
+    cases = list(sampled(CASES, 1))
+    for number, (name, given, arrays) in enumerate(cases):
         op = relay_op(name)
         assert op is not None
         attrs = op.attrs(**given)
@@ -194,7 +196,7 @@ def test_images_in_c() -> None:
         functions.append(lower_call(op, attrs, types, op.infer(attrs, *types), f"call_{number}"))
         values.append(flat(op.numpy(attrs, *arrays)))
     module = compile_prim_funcs(functions)
-    for function, wanted, (name, given, arrays) in zip(functions, values, CASES, strict=True):
+    for function, wanted, (name, given, arrays) in zip(functions, values, cases, strict=True):
         results = [np.full(one.shape, 7, one.dtype) for one in wanted]
         module.call(function.name, *(np.ascontiguousarray(one).reshape(one.shape) for one in arrays), *results)
         for number, (one, value) in enumerate(zip(results, wanted, strict=True)):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sweep import sampled
 
 from relay2relax import backends, relay_ir, translator
 from relay2relax.core.dtype import numpy_dtype, of_array
@@ -194,6 +195,6 @@ def test_edges_in_c() -> None:
 def test_edges_in_tvm(translate: Any) -> None:
     # Where memory is empty, real TVM reads none of it, but has no tensors without elements as
     # arguments.
-    cases = [case for case in array_equal_cases() if all(arg.size for arg in case[1])]
+    cases = [case for case in sampled(array_equal_cases(), 1) if all(arg.size for arg in case[1])]
     mod, arguments = module(cases)
     check(backends.VirtualMachine(backends.build(translate(mod), target="tvm"))["main"](*arguments), cases)

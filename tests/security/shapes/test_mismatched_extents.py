@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from sanitizers import findings
+from sweep import LEVEL
 
 ACTIONS = Path(__file__).with_name("mismatched_calls.py")
-PARTS = 8
+PARTS = 24 if LEVEL == "sample" else 8
 
 pytestmark = pytest.mark.compiler
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from sanitizers import findings
-from sweep import FULL
+from sweep import FULL, LEVEL
 
 ACTIONS = Path(__file__).with_name("opened_calls.py")
-# Every operator, in parts; what is not the full sweep leaves every other part out.
-PARTS = 8
+# Every operator, in parts; what is not the full sweep leaves every other part out, a sample all but
+# one.
+PARTS = 32 if LEVEL == "sample" else 8
 
 pytestmark = pytest.mark.compiler
 
