@@ -25,6 +25,7 @@ def test_seeds_are_of_every_kind(seeds: list[bytes]) -> None:
     assert sum(map(fuzzing.check, seeds)) > len(seeds) * 0.7
 
 
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("seed", range(6))
 def test_damaged_inputs(seeds: list[bytes], seed: int) -> None:
     rng = random.Random(seed)

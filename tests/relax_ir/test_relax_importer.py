@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
-import imported_differences
-import imported_models
 import pytest
-from imported_models import Model
+from imported import differences, models
+from imported.models import Model
 from sweep import FULL
 
 from relay2relax import backends
@@ -41,10 +40,10 @@ EXPORTED = {
 )
 def test_imported_models(source: str, step: int) -> None:
     pytest.importorskip("onnx" if source == "onnx_models" else "torch")
-    models: Callable[[], Iterator[Model]] = getattr(imported_models, source)
+    of_source: Callable[[], Iterator[Model]] = getattr(models, source)
     problems: list[str] = []
     count = 0
-    for number, model in enumerate(models()):
+    for number, model in enumerate(of_source()):
         if FULL or number % step == 0:
             count += check(model, problems)
     assert not problems, "\n".join(problems)
@@ -54,17 +53,17 @@ def test_imported_models(source: str, step: int) -> None:
 def test_every_operator_of_the_importers() -> None:
     pytest.importorskip("onnx")
     pytest.importorskip("torch")
-    exported = (model for model in imported_models.torch_models() if model.name in EXPORTED)
+    exported = (model for model in models.torch_models() if model.name in EXPORTED)
     met: set[str] = set()
     problems: list[str] = []
-    particular = imported_models.particular_models()
-    for model in chain(imported_models.onnx_models(), imported_models.traced_models(), exported, particular):
+    particular = models.particular_models()
+    for model in chain(models.onnx_models(), models.traced_models(), exported, particular):
         try:
             module, arguments = model.load()
         except Exception:  # noqa: BLE001 - importers raise whatever they like
             continue
-        new = imported_models.operators(module) - met
-        if not new or model.name in imported_differences.VALUES | imported_differences.IMPORTED:
+        new = models.operators(module) - met
+        if not new or model.name in differences.VALUES | differences.IMPORTED:
             continue
         met |= new
         title = f"{model.name} ({', '.join(sorted(new))})"
@@ -74,13 +73,13 @@ def test_every_operator_of_the_importers() -> None:
         except Relay2RelaxError as error:
             problems.append(f"{title}: {error}")
             continue
-        if imported_models.value_difference(result, model.outside()):
+        if models.value_difference(result, model.outside()):
             # The importers do not always make what the model says: then TVM's machine knows.
-            expected = imported_models.run_in_tvm(module, arguments)
-            if difference := imported_models.value_difference(result, expected):
+            expected = models.run_in_tvm(module, arguments)
+            if difference := models.value_difference(result, expected):
                 problems.append(f"{title}: {difference}")
     assert not problems, "\n".join(problems)
-    assert {f"relax.{name}" for name in imported_models.emitted_operators()} - met == set()
+    assert {f"relax.{name}" for name in models.emitted_operators()} - met == set()
 
 
 @pytest.mark.parametrize("told", ["(2, 4)", "(3, 2)", "(2, 3, 1)"])
@@ -105,19 +104,19 @@ def check(model: Model, problems: list[str]) -> int:
     """
     try:
         module, arguments = model.load()
-        expected = imported_models.run_in_tvm(module, arguments)
-        stages = imported_models.stages(module)
+        expected = models.run_in_tvm(module, arguments)
+        stages = models.stages(module)
     except Exception:  # noqa: BLE001 - importers and compilers raise whatever they like
         return 0
-    excused = model.name in imported_differences.VALUES
+    excused = model.name in differences.VALUES
     for stage, relax in stages.items():
         try:
             read = reread(relax, f"{model.name}, {stage}", problems)
-            if excused or (stage == "imported" and model.name in imported_differences.IMPORTED):
+            if excused or (stage == "imported" and model.name in differences.IMPORTED):
                 continue
             for target in ("numpy", "c"):
                 result = backends.VirtualMachine(backends.build(read, target))["main"](*arguments)
-                if difference := imported_models.value_difference(result, expected):
+                if difference := models.value_difference(result, expected):
                     problems.append(f"{model.name}, {stage}, {target}: {difference}")
         except Relay2RelaxError as error:
             problems.append(f"{model.name}, {stage}: {error}")
@@ -128,9 +127,9 @@ def reread(module: Any, title: str, problems: list[str]) -> rx.IRModule:
     """Return TVM's ``module`` as one of ours, which knows as much and comes back from its
     script.
     """
-    legal = imported_models.is_well_formed(module)
+    legal = models.is_well_formed(module)
     read = rx.from_tvm(module, check_well_formed=legal)
-    problems += [f"{title}: {one}" for one in imported_models.info_differences(read)]
+    problems += [f"{title}: {one}" for one in models.info_differences(read)]
     if not _returns(read, legal):
         problems.append(f"{title}: another script after reading")
     return read

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from imported_models import emitted_operators, registered_operators
+from imported.models import emitted_operators, registered_operators
 
 from relay2relax.ops import relax_op
 from relay2relax.relax_ir.inference.op_signatures import foreign_op, operator_names, signature

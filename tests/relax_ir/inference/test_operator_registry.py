@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from imported_models import info_differences
+from imported.models import info_differences
 from operator_calls import EXAMPLES, RECORDS, label, type_of
 from operator_draws import Draw
 from typed import of_type, present
@@ -192,6 +192,7 @@ def test_what_has_a_record_is_read_written_and_inferred(name: str) -> None:
     assert written_again(read) == main_of(module)
 
 
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_what_has_no_record_is_kept(name: str) -> None:
     tvm = pytest.importorskip("tvm")

@@ -90,6 +90,7 @@ PROGRAMS: dict[str, Step] = {
 }
 
 
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_deep_programs(name: str) -> None:
     doc = Document()
