@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, overload
 
+from relay2relax.backends.defined_results import with_defined_results
 from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.backends.runtime.extern_calls import outside_names
 from relay2relax.backends.runtime.virtual_machine import AnyExecutable
@@ -48,7 +49,7 @@ def build(module: IRModule, target: str = "numpy", *, checked: bool = False) -> 
     require_one_device(module)
     match target:
         case "numpy":
-            functions, pool = compile_module(FoldConstant(evaluate=_evaluate)(module))
+            functions, pool = compile_module(FoldConstant(evaluate=_evaluate)(with_defined_results(module)))
             return Executable(functions, pool, target)
         case "c":
             from relay2relax.backends.vm.native import build_native

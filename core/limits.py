@@ -264,9 +264,9 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 
 def empty(
-    shape: Sequence[int], dtype: np.dtype[np.generic], what: Callable[[], str]
+    shape: Sequence[int], dtype: np.dtype[np.generic], what: Callable[[], str], zeros: bool = False
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    """Return memory of undefined content for ``what``.
+    """Return memory of undefined content for ``what``, or of ``zeros``.
 
     Raises LimitError where that is more than the limits leave, and OutOfMemoryError where the
     system has not as much.
@@ -276,7 +276,7 @@ def empty(
         budget.extent(shape, what)
         budget.allocate(math.prod(shape) * dtype.itemsize, what)
     try:
-        made = np.empty(tuple(shape), dtype)
+        made = np.zeros(tuple(shape), dtype) if zeros else np.empty(tuple(shape), dtype)
     except (MemoryError, OverflowError, ValueError) as problem:
         if any(extent < 0 for extent in shape):
             raise

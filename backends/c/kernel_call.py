@@ -21,7 +21,7 @@ import numpy as np
 from relay2relax.backends.c.codegen.plan import ALIGNMENT
 from relay2relax.backends.c.codegen.program import ANY_SIZE, Entry
 from relay2relax.backends.c.relations import relations_check
-from relay2relax.backends.numpy.binding import bind_call, read_only
+from relay2relax.backends.numpy.binding import bind_call, check_apart, read_only
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.limits import active, empty
@@ -166,6 +166,8 @@ def kernel_call(
         arrays, given = args, ()
         if scalars:
             arrays, given = (*args[:inputs], *args[inputs + scalars :]), args[inputs : inputs + scalars]
+        if entry.apart:
+            check_apart(func, arrays, entry.written)
         used: Sequence[Array] = arrays
         try:
             # A quarter of the time that the array's interface takes; refused for what is not
@@ -201,7 +203,7 @@ def kernel_call(
         if place:
             raise outside(place)
         if used is not arrays:
-            _copy_back(entry, used, arrays)
+            copy_back(entry, used, arrays)
 
     return KernelCall(checked, fitting)
 
@@ -236,8 +238,11 @@ def _all_in_order(entry: Entry, arrays: Sequence[Array]) -> list[Array]:
     return [in_order(array) for array in arrays]
 
 
-def _copy_back(entry: Entry, used: Sequence[Array], arrays: Sequence[Array]) -> None:
-    """What is written may be an argument, whose memory may have another order than the kernel's."""
+def copy_back(entry: Entry, used: Sequence[Array], arrays: Sequence[Array]) -> None:
+    """Copy what was written to copies of arrays back to them.
+
+    What is written may be an argument, whose memory may have another order than the kernel's.
+    """
     for number in entry.written:
         if used[number] is not arrays[number]:
             np.copyto(arrays[number], used[number])
@@ -270,11 +275,12 @@ def number_bits(var: Var, value: float) -> int:
 
 
 def aligned_bytes(size: int, function: str) -> Array:
-    """Return ``size`` bytes of memory for ``function``, whose address suits the widest vector.
+    """Return ``size`` bytes of memory for ``function``, zeros, whose address suits the widest
+    vector.
 
     Raises OutOfMemoryError where there is not as much, LimitError where the limits do not allow it.
     """
-    memory = empty((size + ALIGNMENT,), _BYTE, lambda: f"what {function} keeps meanwhile")
+    memory = empty((size + ALIGNMENT,), _BYTE, lambda: f"what {function} keeps meanwhile", zeros=True)
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + size]
 

@@ -25,6 +25,7 @@ from relay2relax.backends.c.kernel_call import (
     Times,
     aligned_bytes,
     bytes_left,
+    copy_back,
     count_steps,
     in_order,
     kernel_call,
@@ -34,7 +35,7 @@ from relay2relax.backends.c.loading import MachineCode, load
 from relay2relax.backends.c.outside import outside
 from relay2relax.backends.c.relations import relations_check
 from relay2relax.backends.c.toolchain import compile_object, find_compiler
-from relay2relax.backends.numpy.binding import bind_call, read_only
+from relay2relax.backends.numpy.binding import bind_call, check_apart, read_only
 from relay2relax.backends.threads import thread_count
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
@@ -151,10 +152,10 @@ class CompiledModule:
         entry, function = self.function(name)
         values = bind_call(entry.func, arrays, scalars)
         relations_check(name, entry.relations, entry.variables)(values)
-        first = len(arrays) - entry.func.num_outputs
         for number in entry.written:
             if not arrays[number].flags.writeable:
                 raise read_only(entry.func, number)
+        check_apart(entry.func, arrays, entry.written)
         given = [in_order(array) for array in arrays]
         arena = aligned_bytes(integer(entry.arena.size, values), name)
         addresses = (ctypes.c_void_p * (len(given) + 1))(*(array.ctypes.data for array in given), arena.ctypes.data)
@@ -164,9 +165,7 @@ class CompiledModule:
         place = function(addresses, numbers, self._constant_tables[name].table, None)
         if place:
             raise outside(self._library, entry, place)
-        for array, used in zip(arrays[first:], given[first:], strict=True):
-            if used.ctypes.data != array.ctypes.data:
-                array[...] = used
+        copy_back(entry, given, arrays)
 
 
 def _share_pool(library: ctypes.CDLL, threads: int) -> None:

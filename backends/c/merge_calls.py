@@ -28,11 +28,13 @@ _MOST_CALLS = 2000
 class Merged:
     """A module of which every run of ``call_tir`` is one call.
 
-    ``constants`` are buffers of its PrimFuncs.
+    ``constants`` are buffers of its PrimFuncs; ``made`` are the names of those that were put
+    together, whose results are always new.
     """
 
     module: rx.IRModule
     constants: Mapping[Buffer, Array]
+    made: frozenset[str]
 
 
 def merge_blocks(module: rx.IRModule, apart: Collection[str] = ()) -> Merged:
@@ -54,9 +56,10 @@ def merge_blocks(module: rx.IRModule, apart: Collection[str] = ()) -> Merged:
             functions[var] = func
         elif isinstance(func, rx.Function):
             functions[var] = _Merger(module, functions, constants, supply, var.name).function(func)
+    made = frozenset(func.name for func in functions.values() if isinstance(func, PrimFunc))
     called = _called(functions.values())
     functions |= {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc) and v in called}
-    return Merged(replace(module, functions=functions), constants)
+    return Merged(replace(module, functions=functions), constants, made)
 
 
 def _called(functions: Iterable[rx.Function | PrimFunc]) -> set[rx.GlobalVar]:

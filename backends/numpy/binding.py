@@ -4,7 +4,7 @@ parameters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,3 +62,24 @@ def read_only(func: PrimFunc, number: int) -> ExecutionError:
     """Return the error of an array that ``func`` writes to and nobody may."""
     name = func.buffers[number].name
     return ExecutionError(f"{func.name}: argument {name!r} is read-only, and is written to", kind=running.ARGUMENT)
+
+
+def check_apart(func: PrimFunc, arrays: Sequence[Array], written: Iterable[int]) -> None:
+    """Raise ExecutionError where an array that ``func`` writes to, by its number, has an element
+    that another one has, too: what is computed would depend on the order of loops.
+    """
+    for number in written:
+        for other, array in enumerate(arrays):
+            if other != number and np.may_share_memory(arrays[number], array) and _share(arrays[number], array):
+                mine, its = func.buffers[number].name, func.buffers[other].name
+                problem = f"arguments {mine!r} and {its!r} share memory, and {mine!r} is written to"
+                raise ExecutionError(f"{func.name}: {problem}", kind=running.ARGUMENT)
+
+
+def _share(a: Array, b: Array) -> bool:
+    """Whether arrays have an element in common; where that takes long to find out, they do."""
+    most: Any = 10_000
+    try:
+        return np.shares_memory(a, b, max_work=most)
+    except RuntimeError:  # Of numpy: it would take longer than that.
+        return True

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from relay2relax.backends.numpy.binding import bind_call
+from relay2relax.backends.numpy.binding import bind_call, check_apart
 from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.backends.runtime.attribute_extents import attribute_variables
 from relay2relax.core.dtype import Array
@@ -67,6 +67,7 @@ def numpy_kernel(func: PrimFunc) -> Callable[..., object]:
     def run(*args: object) -> None:
         inputs, numbers, outputs = split(args)
         values = bind_call(func, (*inputs, *outputs), numbers) if symbolic else {}
+        check_apart(func, (*inputs, *outputs), range(len(inputs), buffers))
         with refusals_at_run_time():
             evaluate_call(origin, inputs, outputs, values)
 

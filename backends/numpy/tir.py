@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.backends.numpy.binding import bind_call, read_only
+from relay2relax.backends.numpy.binding import bind_call, check_apart, read_only
 from relay2relax.backends.numpy.expr import Axis, Grid, strided
 from relay2relax.backends.numpy.intrinsics import BINARY, REDUCE
 from relay2relax.backends.runtime.extern_calls import outside_statements
@@ -43,7 +43,7 @@ from relay2relax.tir.ir.stmt import (
     Stmt,
     While,
 )
-from relay2relax.tir.ir.visit import all_expressions, loads, statements, subexpressions, variables
+from relay2relax.tir.ir.visit import all_expressions, loads, statements, subexpressions, variables, written_buffers
 from relay2relax.tir.normalize.executable_form import executable_form
 
 # Elements of the largest temporary of one step: 64 MB of float32.
@@ -70,6 +70,8 @@ def evaluate_prim_func(
         for stmt in statements(func.body):
             if isinstance(stmt, BufferStore) and stmt.buffer in locked:
                 raise read_only(func, locked[stmt.buffer])
+    written = written_buffers(func.body)
+    check_apart(func, arrays, [number for number, buffer in enumerate(func.buffers) if buffer in written])
     frame = _Frame(func, buffers, scope, outside_statements(func))
     for buffer in func.root_buffers:
         frame.allocate(buffer)
@@ -127,9 +129,10 @@ class _Frame:
         self.budget = active()
 
     def allocate(self, buffer: Buffer) -> None:
-        """Give ``buffer`` memory of undefined content."""
+        """Give ``buffer`` memory of its own: zeros, so that nothing is seen of what was there."""
         shape = tuple(integer(extent, self.scope) for extent in buffer.shape)
-        self.buffers[buffer] = empty(shape, numpy_dtype(buffer.dtype), lambda: f"the buffer {buffer.name!r}")
+        dtype = numpy_dtype(buffer.dtype)
+        self.buffers[buffer] = empty(shape, dtype, lambda: f"the buffer {buffer.name!r}", zeros=True)
 
     def step(self, stmt: Stmt) -> None:
         """Count a step; a limit that is reached is shown with the statement."""

@@ -23,6 +23,7 @@ from relay2relax.backends.c.stages import Program
 from relay2relax.backends.c.step import Step
 from relay2relax.backends.c.toolchain import compile_object, find_compiler
 from relay2relax.backends.c.unit import Unit
+from relay2relax.backends.defined_results import with_defined_results
 from relay2relax.backends.runtime.extern_calls import is_interpreted, may_not_end
 from relay2relax.backends.vm.build_cache import place_of
 from relay2relax.backends.vm.compiler import compile_module
@@ -60,7 +61,8 @@ def build_native(module: IRModule, checked: bool = False) -> Executable:
 class NativeBuild:
     """What steps have made so far of a module; ``beside`` runs the C compiler.
 
-    ``programs`` and ``schedules`` are those of ``funcs``, ``entries`` say how these are called.
+    ``programs`` and ``schedules`` are those of ``funcs``, ``entries`` say how these are called;
+    results of those in ``merged`` are always new.
     With ``checked`` every access of theirs is looked at.
     """
 
@@ -69,6 +71,7 @@ class NativeBuild:
     beside: Executor
     constants: Mapping[Buffer, Array] = field(default_factory=dict)
     funcs: tuple[PrimFunc, ...] = ()
+    merged: frozenset[str] = frozenset()
     programs: tuple[Program, ...] = ()
     schedules: tuple[Schedule, ...] = ()
     units: Sequence[Unit] = ()
@@ -91,14 +94,14 @@ def _build(module: IRModule, checked: bool) -> Executable:
 def _lower(build: NativeBuild) -> NativeBuild:
     from relay2relax.relax_ir.transform import LegalizeOps
 
-    return replace(build, module=LegalizeOps()(build.module))
+    return replace(build, module=with_defined_results(LegalizeOps()(build.module)))
 
 
 def _merge(build: NativeBuild) -> NativeBuild:
     merged = merge_blocks(build.module)
     functions = merged.module.functions.values()
     funcs = tuple(f for f in functions if isinstance(f, PrimFunc) and not is_interpreted(f))
-    return replace(build, module=merged.module, constants=merged.constants, funcs=funcs)
+    return replace(build, module=merged.module, constants=merged.constants, funcs=funcs, merged=merged.made)
 
 
 def _fuse(build: NativeBuild) -> NativeBuild:
@@ -113,6 +116,7 @@ def _schedule(build: NativeBuild) -> NativeBuild:
 def _write(build: NativeBuild) -> NativeBuild:
     planned = list(zip(build.funcs, build.schedules, strict=True))
     units, entries = write_units(planned, frozenset(build.constants), LOADED, build.checked)
+    entries = {name: replace(entry, apart=name not in build.merged) for name, entry in entries.items()}
     return replace(build, units=units, entries=entries)
 
 

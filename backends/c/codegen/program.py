@@ -78,7 +78,8 @@ class Entry:
     what a call has to satisfy before it is made. ``sites`` are where indices are looked at, those
     of the function that runs ahead behind the others. ``steps`` are those of its loops that are
     known beforehand, ``steps_ahead`` of the function that runs ahead. An entry ``asks`` where it
-    may run long, and has memory of its ``own``.
+    may run long, and has memory of its ``own``. Calls look whether what it writes
+    lies ``apart`` from the other arguments, unless results are always new.
     """
 
     func: PrimFunc
@@ -98,6 +99,7 @@ class Entry:
     steps_ahead: PrimExpr = IntImm(0, "int64")
     asks: bool = False
     own: bool = False
+    apart: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from relay2relax.backends.c.export.text import header_text, library_text, main_t
 from relay2relax.backends.c.merge_calls import merge_blocks
 from relay2relax.backends.c.shape_checks import asked_conditions
 from relay2relax.backends.c.toolchain import Compiler, find_compiler
+from relay2relax.backends.defined_results import with_defined_results
 from relay2relax.core.dtype import of_array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import running
@@ -74,7 +75,7 @@ def library_files(program: rx.IRModule, name: str, march: str = "native", checke
 
     name = c_name(name)
     sets = levels(march) if "," in march else ()
-    lowered = LegalizeOps()(program)
+    lowered = with_defined_results(LegalizeOps()(program))
     asked, merged = asked_conditions(lowered, "main"), merge_blocks(lowered)
     function = next((f for v, f in merged.module.functions.items() if v.name == "main"), None)
     if not isinstance(function, rx.Function):

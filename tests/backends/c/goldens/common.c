@@ -2,7 +2,8 @@
 typedef __INT8_TYPE__ int8_t; typedef __INT16_TYPE__ int16_t; typedef __INT32_TYPE__ int32_t;
 typedef __INT64_TYPE__ int64_t; typedef __UINT8_TYPE__ uint8_t; typedef __UINT16_TYPE__ uint16_t;
 typedef __UINT32_TYPE__ uint32_t; typedef __UINT64_TYPE__ uint64_t; typedef __SIZE_TYPE__ size_t;
-void* malloc(size_t); void free(void*); void* memcpy(void*, const void*, size_t); void* memset(void*, int, size_t);
+void* malloc(size_t); void* calloc(size_t, size_t); void free(void*);
+void* memcpy(void*, const void*, size_t); void* memset(void*, int, size_t);
 #define NAN __builtin_nanf("")
 #define INFINITY __builtin_inff()
 #define isfinite(x) __builtin_isfinite(x)
@@ -141,15 +142,16 @@ static __attribute__((unused, noinline)) void* r2r_checked(
   return memset(elsewhere, 0, sizeof elsewhere);
 }
 
-/* Memory of a kernel's own, of size bytes, where most, which no part of the computation of size exceeds, and wrong[3],
-   the bytes that are left, allow it; else a null pointer, and wrong has the site, the size, and -1. */
+/* Memory of a kernel's own, size bytes of zeros, where most, which no part of the computation of size exceeds, and
+   wrong[3], the bytes that are left, allow it; else a null pointer, and wrong has the site, the size, and -1. */
 static __attribute__((unused, noinline)) void* r2r_local(double most, size_t size, int64_t* wrong, int64_t site) {
   void* found = 0;
-  if (most < 0x1p62 && size < (size_t)1 << 62) {
-    if (__atomic_sub_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED) >= 0) found = malloc(size ? size : 1);
+  const int64_t least = most < 0x1p62 ? (int64_t)(size >> 62 ? (size_t)most : size) : 0x7fffffffffffffff;
+  if (most < 0x1p62 && !(size >> 62)) {
+    if (__atomic_sub_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED) >= 0) found = calloc(size ? size : 1, 1);
     if (!found) __atomic_add_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED);
   }
-  if (!found) r2r_outside(most < 0x1p62 ? (int64_t)most : 0x7fffffffffffffff, -1, wrong, site);
+  if (!found) r2r_outside(least, -1, wrong, site);
   return found;
 }
 static __attribute__((unused, noinline)) void r2r_release(void* memory, size_t size, int64_t* wrong) {
