@@ -98,6 +98,9 @@ def convert(
             "seconds].",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be written, and what becomes of every operator.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Translate MODEL to Relax, as a script for today's TVM.
@@ -109,6 +112,9 @@ def convert(
     from relay2relax.cli import convert as command
 
     form = command.Form(via.value, schedule and schedule.value, partitions.value)
+    if dry_run:
+        command.dry_run(model, params, out, form, bind_params, dims or [], allow_missing, as_json)
+        return
     command.run(model, params, out, form, bind_params, dims or [], allow_missing, force, check, as_json)
 
 

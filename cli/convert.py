@@ -13,6 +13,7 @@ from pathlib import Path
 from relay2relax import backends, graph, relax_ir, relay_ir, translator
 from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.converted import check as checking
+from relay2relax.cli.converted import dry_run as showing
 from relay2relax.cli.loudness import is_quiet
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import FileError
@@ -106,6 +107,33 @@ def run(
     elif not is_quiet():
         _show(whole, relax, beside, written, checked)
     checked.end(_names(stem)[0])
+
+
+def dry_run(
+    model: Path,
+    params: Path | None,
+    out: Path | None,
+    form: Form,
+    bind_params: bool,
+    dims: list[str],
+    allow_missing: bool,
+    as_json: bool,
+) -> None:
+    """Say what :func:`run` would do with the same options; nothing is written."""
+    stem, extents = files.model_stem(model), files.parse_dims(dims)
+    folder = files.output_folder("convert", model, out, others=[params], force=True)
+    with screen.progress(f"reading {model.name}"):
+        module = files.load_model(model, extents)
+        given = files.load_params(params, module, allow_missing)
+    bound, weights = (given.weights, ()) if bind_params else (None, given.weights)
+    named = dict(zip(("script", "graph", "weights", "summary"), _names(stem), strict=True))
+    names = [name for what, name in named.items() if what != "weights" or weights]
+
+    def translated() -> relax_ir.IRModule:
+        return form.translated(module, bound, weights, extents)
+
+    lowered = form.via == "tir" or form.schedule is not None
+    showing.show(model, folder.path, names, module, given, translated, lowered, as_json)
 
 
 def _delivered(

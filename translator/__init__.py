@@ -13,7 +13,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "arguments": ["Argument", "Drawn", "drawn_values", "flatten", "make_arguments"],
-        "as_tensorir": ["AsTensorIR", "calls_as_tensorir"],
+        "as_tensorir": ["AsTensorIR", "Becomes", "calls_as_tensorir", "what_becomes"],
         "comparison": ["Trial", "available_backends", "compare"],
         "delivered": ["Script", "compare_script", "script_report", "trial_of", "values_for_relay", "within"],
         "partitions": ["Partition", "compilers", "partitions"],
@@ -24,7 +24,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 
 if TYPE_CHECKING:
     from relay2relax.translator.arguments import Argument, Drawn, drawn_values, flatten, make_arguments
-    from relay2relax.translator.as_tensorir import AsTensorIR, calls_as_tensorir
+    from relay2relax.translator.as_tensorir import AsTensorIR, Becomes, calls_as_tensorir, what_becomes
     from relay2relax.translator.comparison import Trial, available_backends, compare
     from relay2relax.translator.delivered import (
         Script,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Argument",
     "AsTensorIR",
+    "Becomes",
     "Dims",
     "Drawn",
     "Partition",
@@ -63,5 +64,6 @@ __all__ = [
     "trial_of",
     "values_for_relay",
     "via_graph",
+    "what_becomes",
     "within",
 ]

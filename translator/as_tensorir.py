@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from relay2relax import relax_ir
+from relay2relax import graph, relax_ir
+from relay2relax.ops import relay_op
 from relay2relax.relax_ir.build.emitter import NO_RELAX_FORM
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings
 from relay2relax.tir.ir.stmt import PrimFunc
@@ -42,6 +43,39 @@ def calls_as_tensorir(module: relax_ir.IRModule) -> tuple[AsTensorIR, ...]:
             if isinstance(func, PrimFunc) and NO_RELAX_FORM in func.attrs:
                 found[str(func.attrs["op_name"]), _plain(func.attrs[NO_RELAX_FORM])] += 1
     return tuple(AsTensorIR(operator, why, calls) for (operator, why), calls in found.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Becomes:
+    """What ``calls`` of one Relay operator become: so many calls of Relax operators, and so many of
+    TensorIR, for the reasons ``why``.
+    """
+
+    operator: str
+    calls: int
+    relax: int
+    tensorir: int
+    why: tuple[str, ...] = ()
+
+
+def what_becomes(found: graph.MSCGraph, module: relax_ir.IRModule, lowered: bool) -> tuple[Becomes, ...]:
+    """Return what becomes of each operator of a graph in ``module``, in alphabetical order; all are
+    TensorIR in one that is ``lowered``.
+    """
+    calls: Counter[str] = Counter()
+    stack = [found, *found.functions.values()]
+    while stack:
+        for node in stack.pop().nodes:
+            stack += node.bodies
+            if relay_op(node.op) is not None:
+                calls[node.op] += 1
+    lacking = calls_as_tensorir(module)
+    made = []
+    for operator, count in sorted(calls.items()):
+        reasons = [one for one in lacking if one.operator == operator]
+        tensorir = count if lowered else min(count, sum(one.calls for one in reasons))
+        made.append(Becomes(operator, count, count - tensorir, tensorir, tuple(one.why for one in reasons)))
+    return tuple(made)
 
 
 def _plain(text: object) -> str:

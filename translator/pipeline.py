@@ -19,12 +19,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from relay2relax import backends, graph, relax_ir, relay_ir
+from relay2relax import backends, relax_ir, relay_ir
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import translating
 from relay2relax.graph.relax.exporter import relax_of_well_formed
 from relay2relax.graph.relax.partitions import PARTITIONS, Partitions
+from relay2relax.graph.relax.problems import Problems
+from relay2relax.graph.relay.importer import from_relay_with_places
 from relay2relax.ops.registry.symbolic import Dims
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relay_ir.inference.fixed_extents import fix_extents
@@ -61,9 +63,9 @@ def translate(
     ``RunCodegen`` looks for; ``partitions="inline"`` puts their bodies in the place of the calls.
     So does a schedule, which fuses over their bounds.
 
-    Raises UnsupportedError for what Relax cannot express (values of data types, references and
-    functions that only the running program knows) and for an unknown ``via``, ``schedule`` or
-    ``partitions``, and TypeInferenceError where ``mod`` is ill-typed.
+    Raises UnsupportedError, listing all of it, for what Relax cannot express (values of data types,
+    references and functions that only the running program knows), and for an unknown ``via``,
+    ``schedule`` or ``partitions``, and TypeInferenceError where ``mod`` is ill-typed.
     """
     if via not in ("tir", "graph"):
         raise UnsupportedError(f"unknown way {via!r} into Relax; there are 'tir' and 'graph'", kind=translating.CHOICE)
@@ -78,8 +80,8 @@ def translate(
     program = fix_extents(program, dims, entry) if dims else program
     if partitions == "keep":
         program = PartitionGraph()(program)
-    found, bound = graph.from_relay(program, params, entry)
-    made = relax_of_well_formed(found, bound, dims, via == "tir", partitions)
+    found, bound, places = from_relay_with_places(program, params, entry)
+    made = relax_of_well_formed(found, bound, dims, via == "tir", partitions, Problems(places, program.source))
     return _scheduled(_weights_last(made, weights), schedule)
 
 

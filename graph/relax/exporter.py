@@ -45,6 +45,7 @@ from relay2relax.graph.relax.functions import (
     recursive_functions,
 )
 from relay2relax.graph.relax.partitions import Mark, Partitions, mark_of
+from relay2relax.graph.relax.problems import Problems
 from relay2relax.graph.relax.restore import restored
 from relay2relax.graph.relax.values import (
     Cell,
@@ -115,10 +116,12 @@ def relax_of_well_formed(
     dims: Dims | None = None,
     lowered: bool = False,
     partitions: Partitions = "keep",
+    problems: Problems | None = None,
 ) -> IRModule:
     """Do what :func:`to_relax` does, for a graph that nobody could have changed since it was made.
 
-    Looking through all of its nodes once more would take a tenth of the time.
+    Looking through all of its nodes once more would take a tenth of the time. ``problems`` know
+    where nodes stand.
     """
     if graph.is_relax:
         if dims or lowered:
@@ -126,14 +129,21 @@ def relax_of_well_formed(
         return restored(graph, weights)
     params = [graph.find_node(name) for name in graph.params]
     types, names = widened(name_extents([(_hint(node), _parameter_type(graph, node)) for node in params], dims))
-    relax_params = [
-        Var(_hint(node), _info(t, f"the parameter {_hint(node)}"), span=node.span)
-        for node, t in zip(params, types, strict=True)
-    ]
-    export = _Export(graph, weights, names, lowered, partitions == "keep")
+    problems = problems or Problems()
+    relax_params = [_parameter(node, type_, problems) for node, type_ in zip(params, types, strict=True)]
+    export = _Export(graph, weights, names, lowered, partitions == "keep", problems)
     export.entry(relax_params)
     module = export.builder.get()
     return ConvertToDataflow()(module) if export.branches else module
+
+
+def _parameter(node: MSCJoint, type_: Type, problems: Problems) -> Var:
+    """Return the parameter that ``node`` becomes, a stand-in where Relax has none of its type."""
+    try:
+        return Var(_hint(node), _info(type_, f"the parameter {_hint(node)}"), span=node.span)
+    except UnsupportedError as error:
+        problems.add(node.name, error)
+        return problems.stand_in(node)
 
 
 def _info(type_: Type, what_: str) -> StructInfo:
@@ -211,12 +221,15 @@ class _Export:
     symbols: Symbols
     lowered: bool
     partitions: bool
+    problems: Problems
     builder: BlockBuilder = field(default_factory=BlockBuilder)
     constants: dict[str, Constant] = field(default_factory=dict)
     globals: dict[str, Closure] = field(default_factory=dict)
     lifted: dict[Closure, Lifted] = field(default_factory=dict)
     waiting: list[_Waiting] = field(default_factory=list)
     arrays: dict[RelaxExpr, Array] = field(default_factory=dict)
+    # The node of the outermost function that is being translated.
+    at: str = ""
     emitter: OpEmitter = field(init=False)
     recursive: frozenset[str] = field(init=False)
     branches: bool = field(init=False)
@@ -264,7 +277,12 @@ class _Export:
         dataflow = not (self.branches or codegen)
         if dataflow:
             self.builder.begin_dataflow()
-        run(self.nodes(frame))
+        try:
+            run(self.nodes(frame))
+        except UnsupportedError as error:
+            # In a function that was called in place: its own nodes cannot be stood in for.
+            self.problems.add(self.at, error)
+        self.problems.check()
         result = self.plain(frame, closure.graph.result)
         if ret is not None and symbols.join(ret, self.builder.struct_info(result)) != ret:
             result = self.builder.match_cast(result, ret)
@@ -338,14 +356,38 @@ class _Export:
             check()
             if node.name in frame.values:
                 continue
-            if node.kind is NodeKind.CALL:
-                yield from self.call(frame, node)
-            elif node.kind is NodeKind.IF:
-                yield from self.branch(frame, node)
-            elif node.kind is NodeKind.MATCH:
-                yield from self.match(frame, node)
-            else:
-                frame.values[node.name] = self.value(frame, node)
+            if frame.depth == 0:
+                self.at = node.name
+                if self.problems.unknown and self.problems.unknown.intersection(self.operands(frame, node)):
+                    # It may be wrong because of what it is made of.
+                    frame.values[node.name] = self.problems.stand_in(node)
+                    continue
+            yield from self.attempted(frame, node)
+
+    def attempted(self, frame: _Frame, node: MSCJoint) -> Steps:
+        """Emit a node; one of the outermost function that is refused is stood in for."""
+        try:
+            yield from self.node(frame, node)
+        except UnsupportedError as error:
+            if frame.depth:
+                raise
+            self.problems.add(node.name, error)
+            frame.values[node.name] = self.problems.stand_in(node)
+
+    def node(self, frame: _Frame, node: MSCJoint) -> Steps:
+        if node.kind is NodeKind.CALL:
+            yield from self.call(frame, node)
+        elif node.kind is NodeKind.IF:
+            yield from self.branch(frame, node)
+        elif node.kind is NodeKind.MATCH:
+            yield from self.match(frame, node)
+        else:
+            frame.values[node.name] = self.value(frame, node)
+
+    def operands(self, frame: _Frame, node: MSCJoint) -> set[RelaxExpr]:
+        """Return the values of what a node is made of, those that are Relax's."""
+        found = (frame.values.get(name) for name in (*node.operands, *node.captured))
+        return {one for one in found if isinstance(one, Var)}
 
     def call(self, frame: _Frame, node: MSCJoint) -> Steps:
         callee, *args = (self.operand(frame, node, name) for name in node.operands)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
-from relay2relax.core.source import Span
+from relay2relax.core.source import SourceRange, Span
 from relay2relax.graph.kinds import NodeKind, PatternKind
 from relay2relax.graph.model import (
     CallAttrs,
@@ -100,6 +100,17 @@ def from_relay(
     Raises Relay2RelaxError where ``dims`` does not fit, TypeInferenceError for an ill-typed module,
     and UnsupportedError, listing every place, for free variables and operators as values.
     """
+    graph, weights, _ = from_relay_with_places(mod, params, entry, dims)
+    return graph, weights
+
+
+@collection_paused()
+def from_relay_with_places(
+    mod: IRModule, params: Mapping[str, Array] | None = None, entry: str = "main", dims: Dims | None = None
+) -> tuple[MSCGraph, dict[str, Array], dict[str, SourceRange]]:
+    """Do what :func:`from_relay` does, and return also where nodes stand in the module's text, by
+    their names.
+    """
     mod.refuse_opaque("a graph cannot express it; use the program from before it was lowered")
     mod = fix_extents(mod, dims, entry) if dims else mod
     if params:
@@ -109,11 +120,12 @@ def from_relay(
     types = typed_module(mod).types
     aliases = {id(array): name for name, array in (params or {}).items()}
     var = mod.get_global_var(entry)
-    builder = _Builder(types, aliases, {mod.functions[var]: dims} if dims else {})
+    builder = _Builder(types, aliases, {mod.functions[var]: dims} if dims else {}, mod.locations)
     functions = {other.name: f for other, f in mod.functions.items() if other is not var}
     graph = builder.module(entry, mod.functions[var], functions)
     definitions = tuple(mod.type_definitions.values())
-    return replace(graph, module_attrs=mod.attrs, type_definitions=definitions), builder.weights
+    whole = replace(graph, module_attrs=mod.attrs, type_definitions=definitions)
+    return whole, builder.weights, builder.places
 
 
 def _check(mod: IRModule) -> None:
@@ -140,8 +152,16 @@ def _check(mod: IRModule) -> None:
 class _Builder:
     """One module: the names that are taken, and the weights met so far."""
 
-    def __init__(self, types: Mapping[Expr, Type], aliases: Mapping[int, str], dims: Mapping[Expr, Dims]) -> None:
+    def __init__(
+        self,
+        types: Mapping[Expr, Type],
+        aliases: Mapping[int, str],
+        dims: Mapping[Expr, Dims],
+        locations: Mapping[Expr, SourceRange],
+    ) -> None:
         self.types = types
+        self.locations = locations
+        self.places: dict[str, SourceRange] = {}
         self.aliases = aliases
         self.dims = dims
         self.weights: dict[str, Array] = {}
@@ -345,6 +365,8 @@ class _Scoped:
             else:
                 refs.append(self.ref(value))
         self.names[expr] = name
+        if expr in self.builder.locations:
+            self.builder.places[name] = self.builder.locations[expr]
         if kind is NodeKind.CONSTANT and isinstance(expr, Constant):
             weights = {"const": self.weight(expr, name)}
         held = {tensor.name for tensor in weights.values()}

@@ -332,6 +332,25 @@ def test_a_value_for_the_input_is_an_input_of_every_command(model: Path, params:
         assert (done.returncode, done.stderr) == (0, said)
 
 
+def test_a_dry_run_writes_nothing(model: Path, params: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    done = command("convert", model, "--params", params, "--dry-run", "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["exit_code"]) == (0, 0)
+    assert found["files"] == ["linear.py", "linear.graph.json", "linear.safetensors", "linear.summary.json"]
+    assert {one["operator"]: one["calls"] for one in found["operators"]}["nn.dense"] == 1
+    assert (found["weights"], found["inputs"]) == (["w.0", "b"], ["data"])
+    bad = tmp_path / "bad.relay"
+    bad.write_text('#[version = "0.0.5"]\ndef @main(%a: ref(Tensor[(2), float32]),\n %b: ref(int32)) { 1 }')
+    done = command("convert", bad, "--dry-run", "--json", cwd=tmp_path)
+    assert [(one["code"], one["line"]) for one in json.loads(done.stdout)["errors"]] == [
+        ("R2R-0711", 2),
+        ("R2R-0711", 3),
+    ]
+    bad.unlink()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_one_array_is_the_value_of_the_only_input(model: Path, params: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "picture.npy", np.ones((3, 4), np.float32))
     done = command("run", model, "--params", params, "--inputs", "picture.npy", cwd=tmp_path)

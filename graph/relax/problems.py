@@ -1,0 +1,58 @@
+"""What a translation meets that Relax cannot express: collected, so that all of it is told at once.
+
+A node that is refused is stood in for by a variable of its type, and the translation goes on; the
+module that is made is thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.source import SourceRange, SourceText
+from relay2relax.graph.model import MSCJoint, MSCTensor
+from relay2relax.relax_ir.ir.expr import Expr, Var
+from relay2relax.relax_ir.ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+
+# What a graph calls the dtype of values that are no tensors.
+_NO_TENSORS = frozenset({"function", "shape", "object"})
+
+
+@dataclass(slots=True)
+class Problems:
+    """Mistakes in the order of the nodes; ``places`` says where nodes stand in ``source``."""
+
+    places: Mapping[str, SourceRange] = field(default_factory=dict)
+    source: SourceText | None = None
+    found: list[Diagnostic] = field(default_factory=list)
+    unknown: set[Expr] = field(default_factory=set)
+
+    def add(self, name: str, error: UnsupportedError) -> None:
+        """Note what is wrong with the node ``name``."""
+        for one in error.diagnostics:
+            placed = replace(one, where=one.where or self.places.get(name), kind=one.kind or error.kind)
+            if placed not in self.found:
+                self.found.append(placed)
+
+    def stand_in(self, node: MSCJoint) -> Var:
+        """Return a variable for a refused node, of its type as far as tensors tell it."""
+        fields = [_info(tensor) for tensor in node.outputs]
+        info = fields[0] if len(fields) == 1 else TupleStructInfo(tuple(fields)) if fields else ObjectStructInfo()
+        made = Var(node.name, info)
+        if not fields or ObjectStructInfo() in fields:
+            self.unknown.add(made)
+        return made
+
+    def check(self) -> None:
+        """Raise UnsupportedError with all that was found, if anything was."""
+        if self.found:
+            raise UnsupportedError(self.found, self.source)
+
+
+def _info(tensor: MSCTensor) -> StructInfo:
+    """Return what is known of a value; little of one that is no tensor."""
+    if tensor.dtype in _NO_TENSORS:
+        return ObjectStructInfo()
+    fixed = all(extent >= 0 for extent in tensor.shape)
+    return TensorStructInfo(tensor.shape if fixed else None, tensor.dtype, len(tensor.shape))
