@@ -146,6 +146,7 @@ def export(
     checked: Annotated[
         bool, typer.Option("--checked", help="Look at every access; otherwise at those that data decide.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write MODEL as a C library that needs no Python.
 
@@ -155,7 +156,18 @@ def export(
     from relay2relax.cli import export as command
 
     command.run(
-        model, params, form.value, out, via.value, bind_params, dims or [], march, allow_missing, force, checked
+        model,
+        params,
+        form.value,
+        out,
+        via.value,
+        bind_params,
+        dims or [],
+        march,
+        allow_missing,
+        force,
+        checked,
+        as_json,
     )
 
 
@@ -305,6 +317,7 @@ def cache(
 @loud
 def explain(
     code: Annotated[str, typer.Argument(metavar="CODE", help="A code of an error, such as R2R-0203, or `all`.")],
+    as_json: AsJson = False,
 ) -> None:
     """Show what the code of an error means.
 
@@ -312,7 +325,7 @@ def explain(
     """
     from relay2relax.cli import explain as command
 
-    command.run(code)
+    command.run(code, as_json)
 
 
 @app.command(cls=Command)

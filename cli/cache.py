@@ -5,6 +5,7 @@ from __future__ import annotations
 from relay2relax.backends.cache import open_store
 from relay2relax.backends.cache.store import size_limit
 from relay2relax.cli import outcome
+from relay2relax.core.amounts import counted
 
 
 def info(as_json: bool) -> None:
@@ -26,7 +27,8 @@ def info(as_json: bool) -> None:
     print(f"folder     {place}{f', not used: {place.problem}' if place.problem else ''}")
     print(f"entries    {kept.entries}")
     print(f"size       {_size(kept.size)} of at most {_size(size_limit())}")
-    print(f"left over  {kept.left_over} folders of builds that were broken off")
+    if kept.left_over:
+        print(f"left over  {counted(kept.left_over, 'folder')} of builds that were broken off")
 
 
 def clear(as_json: bool) -> None:
@@ -36,8 +38,13 @@ def clear(as_json: bool) -> None:
     if as_json:
         outcome.deliver({"entries": removed.entries, "bytes": removed.size, "left_over": removed.left_over})
         return
-    print(f"removed {removed.entries} entries, {_size(removed.size)}, from {store.place}")
+    what = counted(removed.entries, "entry", "entries")
+    print(f"removed {what}, {_size(removed.size)}, from {store.place}")
 
 
 def _size(count: int) -> str:
-    return f"{count / 1e6:,.1f} MB"
+    """Return a number of bytes for people."""
+    for unit, one in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= one:
+            return f"{count / one:.4g} {unit}"
+    return counted(count, "byte")

@@ -113,7 +113,7 @@ def _weights(
     """
     if params is None:
         return script, Bound()
-    arrays = files.load_weights(params)
+    arrays = files.load_arrays(params)
     if any(param.name in arrays for param in module["main"].params):
         return script, files.load_params(params, module, allow_missing)
     return replace(script, weights=script.weights_of(arrays)), Bound()

@@ -17,8 +17,7 @@ from relay2relax.cli.converted import dry_run as showing
 from relay2relax.cli.loudness import is_quiet
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import FileError
-from relay2relax.core.output import Content, OutputFolder, file_digest
-from relay2relax.core.output.content import digest
+from relay2relax.core.output import Content, OutputFolder, digest, file_digest
 from relay2relax.core.source import visible
 from relay2relax.core.weight_files import safetensors_parts
 from relay2relax.graph.relax.partitions import Partitions
@@ -176,22 +175,25 @@ def _text(summary: Mapping[str, object]) -> bytes:
     return (json.dumps(summary, indent=2) + "\n").encode()
 
 
-def _names(stem: str) -> tuple[str, str, str, str]:
-    """Return what the files are called: script, graph, weights, summary."""
-    return f"{stem}.py", f"{stem}.graph.json", f"{stem}.safetensors", f"{stem}.summary.json"
+def _names(stem: str) -> tuple[str, str, str, str, str]:
+    """Return what the files are called: script, graph, weights, their hash, summary."""
+    weights = f"{stem}.safetensors"
+    return f"{stem}.py", f"{stem}.graph.json", weights, f"{weights}.sha256", f"{stem}.summary.json"
 
 
 def _contents(
     stem: str, relax: relax_ir.IRModule, main: relax_ir.Function, graph_text: str, beside: _Weights
 ) -> dict[str, Content]:
     """Return all files but the summary, by their names."""
-    script, graph_json, weights, _ = _names(stem)
+    script, graph_json, weights, weights_hash, _ = _names(stem)
     contents: dict[str, Content] = {
         script: relax_ir.script_file(relax).encode(),
         graph_json: graph_text.encode(),
     }
     if beside.arrays:
         contents[weights] = beside.saved(relax_ir.script_names(main))
+        # As sha256sum writes it, for --verify.
+        contents[weights_hash] = f"{digest(contents[weights])}  {weights}\n".encode()
     return contents
 
 

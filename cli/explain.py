@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import asdict
 
-from relay2relax.core.errors import Diagnostic, Relay2RelaxError, all_kinds, find_kind
+from relay2relax.cli import outcome
+from relay2relax.core.errors import Diagnostic, ErrorKind, Relay2RelaxError, all_kinds, find_kind
 from relay2relax.core.errors.table.files import OPTION
 
 
-def run(code: str) -> None:
+def run(code: str, as_json: bool) -> None:
     """Print the page of an error, or a line for each with ``all``.
 
     Raises Relay2RelaxError for a code that there is not.
     """
     kinds = all_kinds()
     if code == "all":
-        print(*(f"{kind.code}  {kind.title}" for kind in kinds.values()), sep="\n")
+        outcome.deliver({"kinds": [_as_json(kind) for kind in kinds.values()]})
+        if not as_json:
+            print(*(f"{kind.code}  {kind.title}" for kind in kinds.values()), sep="\n")
         return
     kind = find_kind(code)
     if kind is None:
         close = difflib.get_close_matches(code.upper(), kinds, 3) or list(kinds)[:3]
         help = f"there are {', '.join(close)} and others: relay2relax explain all"
         raise Relay2RelaxError(Diagnostic(f"no error has the code {code!r}", help=help), kind=OPTION)
-    print(kind.page().rstrip("\n"))
+    outcome.deliver({"kinds": [_as_json(kind)]})
+    if not as_json:
+        print(kind.page().rstrip("\n"))
+
+
+def _as_json(kind: ErrorKind) -> dict[str, object]:
+    """Return a kind as plain values."""
+    return {**asdict(kind), "exit": int(kind.exit)}

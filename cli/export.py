@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from relay2relax import backends, translator
-from relay2relax.cli import files, screen
+from relay2relax.cli import files, outcome, screen
 
 
 def run(
@@ -20,6 +20,7 @@ def run(
     allow_missing: bool,
     force: bool,
     checked: bool,
+    as_json: bool,
 ) -> None:
     """Write the library of ``model`` into ``out``, or ``<name>_c``, and say which files it is.
 
@@ -37,5 +38,6 @@ def run(
         relax = translator.translate(module, via, params=bound, dims=extents, partitions="inline")
     with screen.progress("writing"):
         written = folder.write(make(relax, files.model_stem(model), march, checked))
-    for path in written:
+    outcome.deliver({"model": model.name, "folder": str(folder.path), "files": [path.name for path in written]})
+    for path in () if as_json else written:
         screen.tell(f"wrote {path}")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from relay2relax.cli import outcome, screen
-from relay2relax.core import FileError, ParseError, Relay2RelaxError
+from relay2relax.cli import outcome, screen, streams
+from relay2relax.cli.names import importable, plain_name
+from relay2relax.core import Diagnostic, FileError, ParseError, Relay2RelaxError
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors.table import files, running
 from relay2relax.core.limits import read_file
@@ -25,23 +28,44 @@ if TYPE_CHECKING:
 # How folders are called that commands make when none is named, behind the model's name and `_`:
 # names that Python can import.
 _FOLDERS = {"convert": "relax", "export": "c"}
-_NO_NAME = re.compile(r"\W")
 # A line of TVMScript that no Relay text has: the decorator of a module or function.
 _DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b", re.MULTILINE)
 
 
+def shown(model: Path) -> str:
+    """Return what messages call the file of a model."""
+    return "<stdin>" if model in streams.INPUT else str(model)
+
+
+def read_content(model: Path) -> bytes:
+    """Return what the file of a model contains, or standard input; raises FileError where that
+    fails.
+    """
+    try:
+        return streams.read_input() if model in streams.INPUT else read_file(model)
+    except OSError as error:
+        raise FileError(f"cannot read {shown(model)!r}: {error.strerror or error}") from None
+
+
 def load_model(path: Path, dims: Dims | None = None) -> IRModule:
-    """Return the Relay module in ``path`` with its types inferred.
+    """Return the Relay module in ``path``, or of standard input, with its types inferred.
 
     Parameters of one name are told apart as in text. Numbers in ``dims`` are the extents of inputs.
     """
     from relay2relax import relay_ir
     from relay2relax.relay_ir.inference.fixed_extents import fix_extents
     from relay2relax.relay_ir.io.accounting import names_apart
+    from relay2relax.relay_ir.io.loader import read_module
 
     _tell_of(path)
-    mod = relay_ir.load(path)
-    mod = relay_ir.infer_type(names_apart(mod) if "main" in mod else mod, declare_results=True)
+    mod = read_module(read_content(path), shown(path))
+    if "main" not in mod:
+        there = ", ".join(f"@{var.name}" for var in list(mod.functions)[:8]) or "none"
+        title = f"{shown(path)!r} has no function @main, where a model begins; its functions: {there}"
+        raise Relay2RelaxError(
+            Diagnostic(title, help="call the function @main that is to be run", kind=running.NO_FUNCTION)
+        )
+    mod = relay_ir.infer_type(names_apart(mod), declare_results=True)
     return fix_extents(mod, dims)
 
 
@@ -54,7 +78,7 @@ def load_params(path: Path | None, mod: IRModule, allow_missing: bool = False) -
 
     if path is None:
         return Bound()
-    found = bind_values(mod, _named(load_weights(path), path, mod), allow_missing)
+    found = bind_values(mod, _named(load_arrays(path), path, mod), allow_missing)
     for one in found.warnings:
         outcome.warn(one)
     return found
@@ -82,25 +106,23 @@ def load_script(path: Path) -> relax_ir.IRModule | None:
     """Return the Relax module in ``path`` where that is TVMScript, None where it is something
     else.
     """
-    try:
-        content = read_file(path)
-    except OSError as error:
-        raise FileError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+    content = read_content(path)
     if content.lstrip()[:1] == b"{" or not _DECORATOR.search(content):
         return None
     from relay2relax import relax_ir
 
     try:
-        return relax_ir.parse(content.decode("utf-8"), str(path))
+        return relax_ir.parse(content.decode("utf-8"), shown(path))
     except UnicodeDecodeError as error:
-        raise ParseError(f"{str(path)!r} is no TVMScript: byte {error.start} is not UTF-8") from None
+        raise ParseError(f"{shown(path)!r} is no TVMScript: byte {error.start} is not UTF-8") from None
 
 
 def model_stem(path: Path) -> str:
-    """Return what the files made of the model in ``path`` are called."""
-    stem = path.name.split(".")[0]
+    """Return what the files made of the model in ``path`` are called, a word that Python imports:
+    as the model, without its ending.
+    """
     # Recorded cases and many exports call the file `model`; the folder says which.
-    return path.resolve().parent.name if stem == "model" else stem
+    return importable("" if path in streams.INPUT else plain_name(path))
 
 
 def output_folder(
@@ -109,13 +131,21 @@ def output_folder(
     """Return the folder for what ``command`` makes of ``model``: ``out``, or else one that is
     called as the model is and as ``command`` names its outputs.
 
-    ``others`` are the files that are read beside the model.
+    ``others`` are the files that are read beside the model. What files are called is said where
+    that is not what the model is called.
     """
-    if out is None:
-        whole = model_stem(model) if model.stem == "model" else model.stem
-        out = Path(f"{_NO_NAME.sub('_', whole)}_{_FOLDERS[command]}")
+    stem = model_stem(model)
+    if out is not None and streams.is_output(out):
+        raise Relay2RelaxError(f"--out of {command} is a folder, which standard output is not", kind=files.OPTION)
+    out = Path(f"{stem}_{_FOLDERS[command]}") if out is None else out
+    if model in streams.INPUT:
+        sha256 = hashlib.sha256(read_content(model)).hexdigest()
+        return OutputFolder(out, Origin(command, f"standard input of SHA-256 {sha256}", sha256), _given(*others), force)
+    if stem != plain_name(model):
+        outcome.note(f"files are called {stem}, which Python can import, and which hides no other module")
     name = seen_from(model, out)
-    sha256 = file_digest(model) if model.is_file() else ""
+    with reported(out):
+        sha256 = file_digest(model) if model.is_file() else ""
     return OutputFolder(out, Origin(command, name, sha256), _given(model, *others), force)
 
 
@@ -125,14 +155,30 @@ def seen_from(path: Path, folder: Path) -> str:
         return os.path.relpath(os.path.realpath(path), os.path.realpath(folder))
 
 
-def output_file(path: Path, *, reads: Iterable[Path | None], force: bool) -> OutputFile:
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a command writes that is one file: to that file, or to standard output."""
+
+    file: OutputFile | None
+
+    def write(self, content: bytes) -> None:
+        """Write it; raises FileError where that fails or must not be."""
+        if self.file is None:
+            streams.send(content)
+        else:
+            self.file.write(content)
+
+
+def output_file(path: Path, *, reads: Iterable[Path | None], force: bool) -> Output:
     """Return the one file that a command writes, which reads the files ``reads``.
 
     Raises FileError where it must not be written over.
     """
+    if streams.is_output(path):
+        return Output(None)
     found = OutputFile(path, _given(*reads), force)
     found.check()
-    return found
+    return Output(found)
 
 
 def _given(*paths: Path | None) -> tuple[Path, ...]:
@@ -143,13 +189,9 @@ def _given(*paths: Path | None) -> tuple[Path, ...]:
 verifying: ContextVar[bool] = ContextVar("verifying", default=False)
 
 
-def load_weights(path: Path | None) -> dict[str, Array]:
-    """Return the weights in ``path`` as :func:`load_arrays` does, verified where that is asked."""
-    return load_arrays(path, verifying.get())
-
-
-def load_arrays(path: Path | None, verify: bool = False) -> dict[str, Array]:
-    """Return the arrays in ``path``, params or inputs, as ``load_params`` does.
+def load_arrays(path: Path | None) -> dict[str, Array]:
+    """Return the arrays in ``path``, params, inputs or outputs, as ``load_params`` does, verified
+    where that is asked.
 
     Empty where no path is given.
     """
@@ -158,7 +200,7 @@ def load_arrays(path: Path | None, verify: bool = False) -> dict[str, Array]:
     from relay2relax import relay_ir
 
     _tell_of(path)
-    return relay_ir.load_params(path, verify)
+    return relay_ir.load_params(path, verifying.get())
 
 
 def arguments(

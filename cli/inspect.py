@@ -16,7 +16,7 @@ def run(model: Path, params: Path | None, dims: list[str], form: str, out: Path 
     extents = files.parse_dims(dims)
     target = None if out is None else files.output_file(out, reads=[model, params], force=force)
     with screen.progress(f"reading {model.name}"):
-        script, given = files.load_script(model), files.load_weights(params)
+        script, given = files.load_script(model), files.load_arrays(params)
         if script is None:
             found, _ = graph.from_relay(files.load_model(model, extents), given, dims=extents)
         else:
@@ -24,8 +24,8 @@ def run(model: Path, params: Path | None, dims: list[str], form: str, out: Path 
                 raise Relay2RelaxError("--dims is for Relay; of a script, edit the shapes", kind=error_kinds.OPTION)
             found, _ = graph.from_relax(script, given, _entry(script))
         text = {"text": graph.to_text, "json": graph.to_json, "dot": graph.to_dot}[form](found)
-    if target is None:
-        print(text.rstrip("\n"))
+    if target is None or target.file is None:
+        print((screen.json_that_shows(text) if form == "json" else text).rstrip("\n"))
     else:
         target.write(_with_mark(text, form))
 

@@ -69,6 +69,8 @@ def run(
     is named.
     """
     target = None if out is None else files.output_file(out, reads=[model, params, inputs], force=force)
+    if target is not None and target.file is None and (as_json or how.profile):
+        raise Relay2RelaxError("standard output takes outputs, or what else is printed: not both", kind=OPTION)
     extents = files.parse_dims(dims)
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model, extents)
@@ -81,6 +83,8 @@ def run(
     outputs = translator.flatten(result)
     if target is not None:
         target.write(npz_bytes({f"out{i}": array for i, array in enumerate(outputs)}))
+        if target.file is None:  # where text would follow it
+            return
     if as_json:
         shown = [{"shape": list(o.shape), "dtype": str(o.dtype), "values": o.ravel()[:16].tolist()} for o in outputs]
         document = {"outputs": shown, "via": how.via, "backend": how.backend, "drawn": drawn and drawn.to_json()}

@@ -4,6 +4,7 @@ for a machine.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -82,6 +83,17 @@ def _watch(what: str, terminal: bool, over: threading.Event) -> None:
             print(line, file=sys.stderr, flush=True)
     if drawn:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def json_that_shows(text: str) -> str:
+    """Return a JSON document that says the same, and that standard output can show: characters that
+    it cannot are escaped as JSON does it.
+    """
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return json.dumps(json.loads(text), indent=1)
+    return text
 
 
 def report_table(report: Report) -> str:

@@ -12,7 +12,10 @@ from relay2relax.cli.options.shared_options import with_options
 
 _OPTION = Annotated[
     bool,
-    typer.Option("--verify", help="Read params only if they have the SHA-256 that FILE.sha256 beside them states."),
+    typer.Option(
+        "--verify",
+        help="Read params and other values only if they have the SHA-256 that FILE.sha256 beside them states.",
+    ),
 ]
 
 
@@ -25,8 +28,8 @@ def verified(command: Callable[..., None]) -> Callable[..., None]:
 def _verifying(given: Mapping[str, Any], added: Mapping[str, Any]) -> Iterator[None]:
     from relay2relax.cli import files
 
-    if added["verify"] and given.get("params") is None:
-        raise typer.BadParameter("there are no --params to look at", param_hint="--verify")
+    if added["verify"] and all(given.get(name) is None for name in ("params", "inputs", "expected")):
+        raise typer.BadParameter("there are neither --params nor other values to look at", param_hint="--verify")
     token = files.verifying.set(added["verify"])
     try:
         yield

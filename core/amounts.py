@@ -1,4 +1,4 @@
-"""Sizes and times as people write them: ``4GB``, ``512MiB``, ``60s``, ``1.5h``."""
+"""Sizes and times as people write them, ``4GB``, ``512MiB``, ``60s``, ``1.5h``, and counts."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ def parse_bytes(text: str) -> int | None:
 def parse_seconds(text: str) -> float | None:
     """Return a time in seconds; None for a text that is none."""
     return _amount(text, _SECONDS)
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """Return ``1 byte``, ``2 bytes``; ``several`` is the plural where that is not ``one`` with an
+    s.
+    """
+    return f"{count} {one if count == 1 else several or one + 's'}"
 
 
 def _amount(text: str, units: Mapping[str, float]) -> float | None:

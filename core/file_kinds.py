@@ -1,29 +1,44 @@
 """What a file is that no reader here reads: told by its content, for messages.
 
-describe_content(buffer)    # "an HDF5 file, as Keras writes them; save the weights with …"
+describe_content(buffer, "weights")   # "an HDF5 file, as Keras writes them; save the weights …"
 """
 
 from __future__ import annotations
 
 import io
+import tarfile
 import zipfile
 import zlib
 from dataclasses import dataclass
+from typing import Literal
 
 # Text is told by its beginning.
 _HEAD = 4096
+# Where tar has its mark.
+_TAR = 257
 _TORCH = "--params reads its state dict where PyTorch is installed"
 _UNPACK = "unpack it, and name the file inside"
+ONNX = "an ONNX model; relay_ir.frontend.from_onnx imports those"
+# What a command asked for where it was given another file.
+Asked = Literal["model", "weights"]
+# What to do with a file that is right in another place.
+_ELSEWHERE: dict[Asked, tuple[Asked, str]] = {
+    "model": ("weights", "weights go behind --params, and the model's Relay before it"),
+    "weights": ("model", "a model is named without --params"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Files that have ``mark`` at ``place``; ``advice`` is what to do with them."""
+    """Files that have ``mark`` at ``place``; ``advice`` is what to do with them, ``holds`` what may
+    be read from them elsewhere.
+    """
 
     mark: bytes
     what: str
     advice: str = ""
     place: int = 0
+    holds: Asked | None = None
 
 
 _KINDS = (
@@ -43,7 +58,6 @@ _KINDS = (
     _Kind(b"\xfd7zXZ\x00", "an xz file", _UNPACK),
     _Kind(b"\x28\xb5\x2f\xfd", "a Zstandard file", _UNPACK),
     _Kind(b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
-    _Kind(b"ustar", "a tar archive", _UNPACK, 257),
     _Kind(b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes them", "save the weights with numpy.savez"),
     _Kind(b"GGUF", "a GGUF file", "convert it to safetensors"),
     _Kind(b"TFL3", "a TensorFlow Lite model", "import it in a TVM that has the frontend, and save the Relay", 4),
@@ -64,13 +78,16 @@ _KINDS = (
     ),
     _Kind(b"\xff\xfe", "text in UTF-16", "save it as UTF-8"),
     _Kind(b"\xfe\xff", "text in UTF-16", "save it as UTF-8"),
-    _Kind(b"#[version", "Relay text"),
-    _Kind(b"{", "a JSON document"),
+    _Kind(b"\xb7\x9c\x04\x05\x4f\x8d\xe5\xf7", "a file of parameters, as TVM saves them", holds="weights"),
+    _Kind(b"\x12\x01" + bytes(6), "a file of parameters of MXNet", "save them with numpy.savez"),
+    _Kind(b'{"', "a file of weights (safetensors)", place=8, holds="weights"),
+    _Kind(b"#[version", "Relay text", holds="model"),
+    _Kind(b"{", "a JSON document", holds="model"),
 )  # fmt: skip
 
 
-def describe_content(buffer: memoryview) -> str:
-    """Return what the file is, and what to do with it, in words for a message.
+def describe_content(buffer: memoryview, asked: Asked) -> str:
+    """Return what the file is, and what to do with it, in words for a message, where ``asked`` for.
 
     "" where it is not known.
     """
@@ -78,12 +95,15 @@ def describe_content(buffer: memoryview) -> str:
     if not head:
         return "an empty file"
     if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
-        return _describe_archive(buffer)
+        what = describe_archive(archive_names(buffer))
+        return what or _with_advice("an npz file of arrays", "", "weights", asked)
+    if head.startswith(b"ustar", _TAR):
+        return _describe_tar(buffer)
     for kind in _KINDS:
         if head.startswith(kind.mark, kind.place):
-            return f"{kind.what}; {kind.advice}" if kind.advice else kind.what
+            return _with_advice(kind.what, kind.advice, kind.holds, asked)
     if _is_onnx(head):
-        return "an ONNX model; relay_ir.frontend.from_onnx imports those"
+        return ONNX
     if not head.strip(b"\0"):
         return "a file that begins with zeros alone; it may not have been written to its end"
     return "text" if _is_text(head) else ""
@@ -116,8 +136,26 @@ def describe_archive(names: list[str]) -> str:
     return f"a zip archive; {_UNPACK}"
 
 
-def _describe_archive(buffer: memoryview) -> str:
-    return describe_archive(archive_names(buffer)) or "an npz file of arrays"
+def _with_advice(what: str, advice: str, holds: Asked | None, asked: Asked) -> str:
+    other, elsewhere = _ELSEWHERE[asked]
+    advice = elsewhere if holds == other else advice
+    return f"{what}; {advice}" if advice else what
+
+
+def _describe_tar(buffer: memoryview) -> str:
+    """Return what a tar archive is: TVM has two kinds of them."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(buffer), mode="r:") as archive:
+            names = [one.name.removeprefix("./") for one in archive]
+    # The names are for a message, which goes without them where the archive is damaged.
+    except (tarfile.TarError, OSError, ValueError, EOFError):
+        names = []
+    relay = next((name for name in names if name.endswith((".relay", "relay.txt"))), None)
+    if relay is not None:
+        return f"a tar archive, with Relay in it; unpack it with `tar -xf`, and name {relay!r:.200}"
+    if "mod.so" in names:
+        return "what tvmc compiled, which holds no Relay: use what it was compiled from"
+    return f"a tar archive; {_UNPACK}"
 
 
 def _is_onnx(head: bytes) -> bool:

@@ -26,6 +26,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from relay2relax.core.amounts import counted
 from relay2relax.core.errors.exceptions import LimitError, OutOfMemoryError, Relay2RelaxError, mistake
 from relay2relax.core.errors.table import files, limits
 
@@ -241,13 +242,15 @@ def allocating(size: int, what: Callable[[], str]) -> Iterator[None]:
         raise out_of_memory(what(), problem, size) from problem
 
 
-def read_file(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a file.
+def read_file(path: str | os.PathLike[str] | int, name: str = "") -> bytes:
+    """Return the content of a file, or of one that is open, which is closed; ``name`` is what it is
+    called.
 
     Raises OSError as Python does, LimitError where it is more than the limits leave,
     OutOfMemoryError where the system has not as much memory.
     """
     budget, parts, size = _active.get(), [], 0
+    what = f"the content of {name or repr(path if isinstance(path, int) else os.fspath(path))}"
     try:
         with open(path, "rb") as stream:
             if budget is None:
@@ -256,11 +259,11 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
             while part := stream.read(_PIECE):
                 size += len(part)
                 budget.check()
-                budget.allocate(size, lambda: f"the content of {os.fspath(path)!r}")
+                budget.allocate(size, lambda: what)
                 parts.append(part)
         return b"".join(parts)
     except MemoryError as problem:
-        raise out_of_memory(f"the content of {os.fspath(path)!r}", problem) from problem
+        raise out_of_memory(what, problem) from problem
 
 
 def empty(
@@ -322,7 +325,7 @@ def _size(count: int) -> str:
     for unit, one in (("PB", 10**15), ("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= one:
             return f"{count / one:.4g} {unit} ({count} bytes)"
-    return f"{count} bytes"
+    return counted(count, "byte")
 
 
 def _shown(shape: Sequence[int]) -> str:

@@ -18,6 +18,7 @@ from typing import IO, TypeVar
 
 import numpy as np
 
+from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ParseError
 from relay2relax.core.errors.table import reading
@@ -37,6 +38,13 @@ _LONGEST_HEADER = 10_000
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # A letter and the bytes of an element; numpy also reads fields, and shapes of elements.
 _DESCR = re.compile(r"[<>=|]?[?A-Za-z]\d{0,4}")
+_NOT_NUMBERS = {
+    "O": "objects of Python are pickled, which may run anything when they are read: save it as numbers, with "
+    "numpy.asarray(array, 'float32') say",
+    "U": "texts are no values of a model",
+    "S": "texts are no values of a model",
+    "c": "Relay has no complex numbers",
+}
 # What a file may unpack to: so much, or so many times its own size. Deflate reaches 1032 times,
 # but not with weights.
 _UNPACKED = 256 << 20
@@ -147,7 +155,7 @@ class _Member:
         wanted = count_elements(header.shape, self.what) * dtype.itemsize
         if self.left != wanted:
             raise ParseError(
-                f"{self.what}: {header.shape} of {dtype} takes {wanted} bytes, stated are {self.left}",
+                f"{self.what}: {header.shape} of {dtype} takes {counted(wanted, 'byte')}, stated are {self.left}",
                 kind=reading.PARAMETERS,
             )
         try:
@@ -168,7 +176,8 @@ class _Member:
             chunk = self.read(min(_CHUNK, len(memory) - at))
             if not chunk:
                 raise ParseError(
-                    f"{self.what}: expected {len(memory)} bytes of elements, found {at}", kind=reading.PARAMETERS
+                    f"{self.what}: expected {counted(len(memory), 'byte')} of elements, found {at}",
+                    kind=reading.PARAMETERS,
                 )
             memory[at : at + len(chunk)] = chunk
             at += len(chunk)
@@ -206,9 +215,8 @@ def _dtype(descr: str, what: str) -> np.dtype[np.generic]:
     if dtype is None:
         raise ParseError(f"{what} has no dtype {descr!r:.80}", kind=reading.PARAMETERS)
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
-        raise ParseError(
-            f"{what} has the dtype {dtype}; files of numpy keep neither bfloat16 nor float8", kind=reading.PARAMETERS
-        )
+        why = _NOT_NUMBERS.get(dtype.kind, "files of numpy keep neither bfloat16 nor float8")
+        raise ParseError(f"{what} has the dtype {dtype}; {why}", kind=reading.PARAMETERS)
     return dtype
 
 

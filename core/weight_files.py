@@ -11,6 +11,7 @@ import struct
 from collections.abc import Mapping
 from difflib import get_close_matches
 
+from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import Array, DTypeError, numpy_dtype, of_array
 from relay2relax.core.errors import ParseError
 from relay2relax.core.errors.table import reading
@@ -63,7 +64,7 @@ def _read_header(buffer: memoryview) -> tuple[dict[str, str], dict[str, _Tensor]
     length = _header_length(buffer)
     if length > len(buffer) - 8:
         raise ParseError(
-            f"the safetensors file ends inside its header, which has {length} bytes: found {len(buffer) - 8}",
+            f"the safetensors file ends inside its header of {counted(length, 'byte')}: found {len(buffer) - 8}",
             kind=reading.PARAMETERS,
         )
     header = read_value(parse_json(bytes(buffer[8 : 8 + length]), _SAFETENSORS), dict[str, object], _SAFETENSORS)
@@ -84,7 +85,7 @@ def _view(buffer: memoryview, start: int, name: str, entry: _Tensor) -> Array:
     wanted = count_elements(entry.shape, what) * dtype.itemsize
     begin, end = entry.data_offsets
     if not begin <= end <= len(buffer) - start or end - begin != wanted:
-        size = f"{entry.shape} of {_DTYPES[entry.dtype]} takes {wanted} bytes"
+        size = f"{entry.shape} of {_DTYPES[entry.dtype]} takes {counted(wanted, 'byte')}"
         raise ParseError(
             f"{what}: {size}, stated are {begin} to {end} of {len(buffer) - start}", kind=reading.PARAMETERS
         )

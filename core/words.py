@@ -18,6 +18,7 @@ import keyword
 import math
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import NewType, Union
 
@@ -201,3 +202,14 @@ def _check(text: str, form: re.Pattern[str], what: str, example: str) -> None:
     if not isinstance(text, str) or form.match(text) is None:
         said = shown(text) if isinstance(text, str) else type(text).__name__
         raise WordError(f"{said} names no {what}: expected a word such as {example!r}")
+
+
+# Of so many words the near ones are looked for.
+_MOST = 20_000
+
+
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return ``did you mean …?``, "" where no word of ``known`` is near."""
+    lowered = {one.lower(): one for one, _ in zip(known, range(_MOST), strict=False)}
+    found = get_close_matches(word[:100].lower(), lowered, 1, cutoff)
+    return f"did you mean {lowered[found[0]]}?" if found else ""

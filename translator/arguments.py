@@ -10,10 +10,11 @@ from typing import TypeAlias, Union
 
 import numpy as np
 
-from relay2relax.core import Relay2RelaxError
+from relay2relax.core import Diagnostic, Relay2RelaxError
 from relay2relax.core.dtype import Array, is_float, numpy_dtype, of_array
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import allocating
+from relay2relax.core.words import nearest
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relay_ir import Call, IRModule
 from relay2relax.relay_ir.io.accounting import listed
@@ -50,7 +51,9 @@ def make_arguments(
     unknown = sorted(set(given) - {p.name for p in params})
     if unknown:
         names = ", ".join(p.name for p in params[:8]) + (", …" if len(params) > 8 else "")
-        raise Relay2RelaxError(f"main has no parameter {unknown[0]!r}; it has: {names}", kind=running.ARGUMENT)
+        title = f"main has no parameter {unknown[0]!r}; it has: {names}"
+        help = nearest(unknown[0], [p.name for p in params])
+        raise Relay2RelaxError(Diagnostic(title, help=help, kind=running.ARGUMENT))
     calls = (node for node in nodes(mod["main"].body) if isinstance(node, Call))
     weights = {arg for call in calls for arg in call.args[1:]}
     sizes = extents or {}

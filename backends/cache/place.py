@@ -61,7 +61,20 @@ def _problem(folder: Path) -> str:
         return f"it cannot be made: {getattr(error, 'strerror', None) or error}"
     if not stat.S_ISDIR(found.st_mode):
         return "it is not a folder"
-    return owner_problem(found)
+    return owner_problem(found) or _problem_above(folder)
+
+
+def _problem_above(folder: Path) -> str:
+    """Return which folder above lets everyone put another in the place of ``folder``, "" where
+    none does.
+    """
+    if hasattr(os, "geteuid"):
+        for above in Path(os.path.realpath(folder)).parents:
+            mode = above.stat().st_mode
+            # In a sticky folder, such as /tmp, names belong to who made them.
+            if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+                return f"everyone may write to {above}, and so exchange it; chmod o-w {above} forbids that"
+    return ""
 
 
 def owner_problem(found: os.stat_result) -> str:

@@ -20,7 +20,8 @@ from relay2relax.backends.cache.entries import NAME, read_entry, write_entry
 from relay2relax.backends.cache.place import Place, find_place
 from relay2relax.backends.cache.work import left_over, remove_left_over, work_folder
 from relay2relax.core.amounts import parse_bytes
-from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import files
 
 LIMIT = "RELAY2RELAX_CACHE_LIMIT"
 _DEFAULT_LIMIT = "2GB"
@@ -65,7 +66,7 @@ class Store:
     def write(self, name: str, content: bytes) -> None:
         """Keep ``content`` under ``name``: in the folder, else for the process, which is said once.
 
-        Raises ExecutionError where the limit is not a size.
+        Raises Relay2RelaxError where the limit is not a size.
         """
         limit = size_limit()
         folder = self.place.folder
@@ -119,19 +120,23 @@ class Store:
 
 
 def open_store() -> Store:
-    """Return the cache of the place that is found now."""
+    """Return the cache of the place that is found now.
+
+    Raises Relay2RelaxError where the limit is not a size.
+    """
+    size_limit()
     return _store(find_place())
 
 
 def size_limit() -> int:
     """Return how many bytes the entries may have in all: ``RELAY2RELAX_CACHE_LIMIT``, else 2 GB.
 
-    Raises ExecutionError where the variable is not a size.
+    Raises Relay2RelaxError where the variable is not a size.
     """
     given = os.environ.get(LIMIT) or _DEFAULT_LIMIT
     found = parse_bytes(given)
     if found is None:
-        raise ExecutionError(f"{LIMIT} is {given!r}, expected a size such as 500MB")
+        raise Relay2RelaxError(f"{LIMIT} is {given!r}, expected a size such as 500MB", kind=files.OPTION)
     return found
 
 
@@ -149,8 +154,8 @@ def _say(message: str) -> None:
 def _entries(folder: Path) -> list[tuple[float, int, str]]:
     """Return when each entry was used last, its size and its path."""
     found = []
-    with suppress(OSError), os.scandir(folder) as files:
-        for one in files:
+    with suppress(OSError), os.scandir(folder) as there:
+        for one in there:
             if NAME.fullmatch(one.name):
                 with suppress(FileNotFoundError):
                     about = one.stat(follow_symlinks=False)

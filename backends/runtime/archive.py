@@ -109,7 +109,8 @@ def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple
     begin = _BEGIN
     if bytes(content[: len(_MARK)]) != _MARK or len(content) < begin + _LENGTH.size:
         cut = bytes(content[: len(_MARK)]) == _MARK
-        what = "it is cut off" if cut else f"it is {describe_content(content) or 'of no kind that is known here'}"
+        known = describe_content(content, "model") or "of no kind that is known here"
+        what = "it is cut off" if cut else f"it is {known}"
         raise ParseError(f"{path} is no executable: {what}", kind=running.SAVED_FILE)
     if hashlib.sha256(content[begin:]).digest() != bytes(content[len(_MARK) : begin]):
         raise ParseError(

@@ -5,7 +5,7 @@ appear whole or not at all, and neither writes over a file that was read to make
 that was not written here (``marks.py``, ``manifest.py``).
 """
 
-from relay2relax.core.output.content import Content, file_digest, reported
+from relay2relax.core.output.content import Content, digest, file_digest, reported
 from relay2relax.core.output.file import OutputFile
 from relay2relax.core.output.folder import OutputFolder
 from relay2relax.core.output.manifest import MANIFEST, Origin, read_manifest
@@ -17,6 +17,7 @@ __all__ = [
     "Origin",
     "OutputFile",
     "OutputFolder",
+    "digest",
     "file_digest",
     "is_marked",
     "marked",

@@ -8,7 +8,6 @@ the old ones back.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -66,7 +65,8 @@ class OutputFolder:
                 clear_stale(folder / journal.NAME, partial(journal.undo, folder))
                 refuse(self._problems(folder, names, whole=False))
             elif os.path.lexists(folder):
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(self.path))
+                title = f"{self.path} is a file; a folder of that name would be written"
+                refuse([Diagnostic(title, help="name another folder, with --out", kind=files.OVERWRITE)])
 
     def write(self, contents: Mapping[str, Content], stay: Collection[str] = ()) -> tuple[Path, ...]:
         """Write the files, by their names, and return their paths.
@@ -128,8 +128,10 @@ class OutputFolder:
         ``whole``: they are read.
         """
         listed = read_manifest(folder)
+        # Files by what is wrong with all of them.
+        others: dict[str, list[Path]] = {}
         if listed is None and not self.force:
-            yield foreign(self.path / MANIFEST, "it is not a list of files that were written here")
+            yield foreign([self.path / MANIFEST], "not made here: it is not a list of files")
         for name in (*names, MANIFEST):
             path = folder / name
             try:
@@ -144,15 +146,23 @@ class OutputFolder:
                 title = f"{shown} would be written over, and is not a regular file"
                 yield Diagnostic(title, help="write into another folder, with --out", kind=files.OVERWRITE)
             elif not self.force and name != MANIFEST:
-                yield from self._foreign(path, shown, (listed or {}).get(name), whole)
+                why = self._why_foreign(path, (listed or {}).get(name), whole)
+                if why:
+                    others.setdefault(why, []).append(shown)
+        for why, shown_ones in others.items():
+            yield foreign(shown_ones, why)
 
-    def _foreign(self, path: Path, shown: Path, written: Written | None, whole: bool) -> Iterator[Diagnostic]:
+    def _why_foreign(self, path: Path, written: Written | None, whole: bool) -> str:
+        """Return why a file is not this origin's to write over, "" where it is."""
         if written is None:
-            yield foreign(shown, "it was not written here")
-        elif not written.origin.is_model_of(self.origin):
-            yield foreign(shown, f"it was made of {written.origin.model}")
-        elif whole and file_digest(path) != written.sha256:
-            yield foreign(shown, "it was changed since it was written here")
+            return "not written here"
+        if not written.origin.is_model_of(self.origin):
+            # Where the list says it, the folder is where one is.
+            model = os.path.relpath(path.parent / written.origin.model)
+            return f"made of {model if os.path.exists(model) else written.origin.model}"
+        if whole and file_digest(path) != written.sha256:
+            return "changed since written here"
+        return ""
 
 
 def _is_in(folder: Path, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from relay2relax.core.errors import Diagnostic, FileError
@@ -40,10 +40,15 @@ def is_read(path: Path, reads: Iterable[Path], shown: Path) -> Diagnostic | None
     return None
 
 
-def foreign(path: Path, why: str) -> Diagnostic:
-    """Return the mistake of writing over ``path``, which was not written here."""
-    advice = "write somewhere else, with --out; --force (in Python force=True) writes over it"
-    return Diagnostic(f"{path} would be written over: {why}", help=advice, kind=files.OVERWRITE)
+def foreign(paths: Sequence[Path], why: str) -> Diagnostic:
+    """Return the mistake of writing over ``paths``, which were not written here.
+
+    ``why`` goes on behind ``it was``.
+    """
+    one = len(paths) == 1
+    advice = f"write somewhere else, with --out; --force (in Python force=True) writes over {'it' if one else 'them'}"
+    title = f"{', '.join(map(str, paths))} would be written over: {'it was' if one else 'they were'} {why}"
+    return Diagnostic(title, help=advice, kind=files.OVERWRITE)
 
 
 def is_foreign(path: Path, is_own: Callable[[Path], bool], shown: Path) -> Diagnostic | None:
@@ -55,4 +60,4 @@ def is_foreign(path: Path, is_own: Callable[[Path], bool], shown: Path) -> Diagn
         empty = os.stat(path).st_size == 0
     except FileNotFoundError:
         return None
-    return None if empty or is_own(path) else foreign(shown, "it was not written here, or was changed since")
+    return None if empty or is_own(path) else foreign([shown], "not written here, or was changed since")

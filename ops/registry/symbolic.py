@@ -12,8 +12,9 @@ from dataclasses import replace
 from keyword import iskeyword
 from typing import Any
 
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.table import translating
+from relay2relax.core.words import nearest
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir.extent import Extent, canonical, is_any, static
@@ -99,10 +100,9 @@ def _check_dims(params: Iterable[tuple[str, Type]], dims: Mapping[str, object]) 
     for name, names in dims.items():
         match known.get(name):
             case None:
-                there = ", ".join([one for one, ty in known.items() if isinstance(ty, TensorType)][:8])
-                raise Relay2RelaxError(
-                    f"dims names {name!r}, but main has no such parameter; it has: {there}", kind=translating.DIMENSIONS
-                )
+                tensors = [one for one, ty in known.items() if isinstance(ty, TensorType)]
+                title = f"dims names {name!r}, but main has no such parameter; it has: {', '.join(tensors[:8])}"
+                raise Relay2RelaxError(Diagnostic(title, help=nearest(name, tensors), kind=translating.DIMENSIONS))
             case TupleType(fields):
                 there = ", ".join(f"{name}.{i}" for i in range(len(fields)))
                 raise Relay2RelaxError(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from relay2relax.core.errors import FileError, ParseError, UnsupportedError
-from relay2relax.core.file_kinds import describe_content
+from relay2relax.core.errors import FileError, ParseError
+from relay2relax.core.file_kinds import ONNX, describe_content
 from relay2relax.core.limits import read_file
 from relay2relax.relay_ir.ir.module import IRModule
 
@@ -20,24 +20,29 @@ def load(path: str | os.PathLike[str]) -> IRModule:
     """Return the module in the file ``path``, Relay text or a ``save_json`` document, told apart by
     content.
 
-    Raises FileError where the file cannot be read, ParseError where it is neither, UnsupportedError
-    for an ONNX model, LimitError where the limits around it are reached.
+    Raises FileError where the file cannot be read, ParseError where it is neither, LimitError where
+    the limits around it are reached.
     """
     name = os.fspath(path)
     try:
         content = read_file(path)
     except OSError as error:
         raise FileError(f"cannot read {name!r}: {error.strerror or error}") from None
+    return read_module(content, name)
+
+
+def read_module(content: bytes, name: str) -> IRModule:
+    """Return the module that ``content`` is, as :func:`load` does; errors call it ``name``."""
     if content.startswith(_ONNX_START) or name.endswith(".onnx"):
-        raise UnsupportedError(f"{name!r} is an ONNX model; relay_ir.frontend.from_onnx imports those")
+        raise ParseError(f"{name!r} is {ONNX}")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        what = describe_content(memoryview(content))
+        what = describe_content(memoryview(content), "model")
         found = f"it is {what}" if what not in ("", "text") else f"byte {error.start} is not UTF-8"
         raise ParseError(f"{name!r} is neither Relay text nor JSON: {found}") from None
     if "\0" in text or text.startswith(_NOT_RELAY):
-        what = describe_content(memoryview(content))
+        what = describe_content(memoryview(content), "model")
         raise ParseError(f"{name!r} is neither Relay text nor JSON: it is {what or 'text with NUL characters'}")
     del content
     if not text.strip():

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import TypeAlias, Union
 
+from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import reading, relax
@@ -71,7 +72,7 @@ def _read(buffer: memoryview, name: str) -> dict[str, Array]:
     if is_npy(buffer):
         return {name: read_npy(buffer)}
     if len(buffer) < 8 or _count(buffer, 0) != LIST_MAGIC:
-        what = describe_content(buffer) or "of no kind that is known here"
+        what = describe_content(buffer, "weights") or "of no kind that is known here"
         raise ParseError(
             f"not a parameter file: it is {what}. Parameters are read from .params of TVM, .safetensors, .npz, .npy "
             "and state dicts of PyTorch",
@@ -89,7 +90,7 @@ def _read_params(buffer: memoryview) -> dict[str, Array]:
         offset += 8
         if length > len(buffer) - offset:
             raise ParseError(
-                f"name {index} of {number}: expected {length} bytes, found {len(buffer) - offset}",
+                f"name {index} of {number}: expected {counted(length, 'byte')}, found {len(buffer) - offset}",
                 kind=reading.PARAMETERS,
             )
         names.append(to_text(bytes(buffer[offset : offset + length])))
@@ -104,7 +105,9 @@ def _read_params(buffer: memoryview) -> dict[str, Array]:
             raise ParseError(f"the file has two tensors {name!r}", kind=reading.PARAMETERS)
         params[name], offset = _tensor(buffer, offset, name)
     if offset < len(buffer):
-        raise ParseError(f"{len(buffer) - offset} bytes behind the last tensor belong to none", kind=reading.PARAMETERS)
+        raise ParseError(
+            f"{counted(len(buffer) - offset, 'byte')} behind the last tensor: expected none", kind=reading.PARAMETERS
+        )
     return params
 
 

@@ -58,6 +58,7 @@ def test_convert_writes_everything(model: Path, params: Path, tmp_path: Path, vi
         "linear.graph.json",
         "linear.py",
         "linear.safetensors",
+        "linear.safetensors.sha256",
         "linear.summary.json",
     ]
     summary = json.loads((out / "linear.summary.json").read_text())

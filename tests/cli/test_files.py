@@ -54,10 +54,17 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 def test_outputs_have_a_folder_of_their_own(user: User) -> None:
     before = user.files()
     assert user.call("convert linear.relay --params linear.params") == (0, "")
-    made = {"linear.py", "linear.graph.json", "linear.safetensors", "linear.summary.json", ".relay2relax.json"}
+    made = {
+        "linear.py",
+        "linear.graph.json",
+        "linear.safetensors",
+        "linear.safetensors.sha256",
+        "linear.summary.json",
+        ".relay2relax.json",
+    }
     assert user.files().keys() == before.keys() | {f"linear_relax/{name}" for name in made}
     assert user.call("convert linear.relay") == (0, "")
-    made.remove("linear.safetensors")
+    made -= {"linear.safetensors", "linear.safetensors.sha256"}
     after = user.files()
     assert after.keys() == before.keys() | {f"linear_relax/{name}" for name in made}
     assert {name: after[name] for name in before} == before
@@ -113,7 +120,8 @@ def test_what_others_wrote_is_written_over_only_by_force(user: User, command: st
     before = user.files()
     code, said = user.call(command)
     assert (code, user.files()) == (2, before), said
-    assert said.count("error[R2R-0920]") == len(names.split())
+    assert said.count("error[R2R-0920]") == 1
+    assert all(f"{name}" in said for name in names.split())
     assert "--force" in said
     assert user.call(f"{command} --force")[0] == 0
     assert all(user.files()[name] != b"mine" for name in names.split())
@@ -159,12 +167,60 @@ def test_two_models_do_not_replace_each_other(user: User) -> None:
     before = user.files()
     code, said = user.call("export other.relay --out library")
     assert (code, user.files()) == (2, before)
-    assert "library/Makefile would be written over: it was made of ../linear.relay" in said
+    assert "library/main.c, library/Makefile would be written over: they were made of linear.relay" in said
+    assert said.count("error[") == 1
     for name in ("net.v1.relay", "net.v2.relay"):
         (user.folder / name).write_text(MODULE)
-        assert user.call(f"convert {name}") == (0, "")
-    assert (user.folder / "net_v1_relax" / "net.py").exists()
-    assert (user.folder / "net_v2_relax" / "net.py").exists()
+        code, said = user.call(f"convert {name} --out both")
+        assert (code, said.startswith("note: files are called net_v")) == (0, True)
+    assert {"net_v1.py", "net_v2.py"} <= {path.name for path in (user.folder / "both").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("net.relay", "net"),
+        ("net.v1.relay", "net_v1"),
+        ("net.relay.json", "net"),
+        ("net.v1", "net_v1"),
+        ("tvm.py", "tvm_model"),
+        ("json.relay", "json_model"),
+        ("class.relay", "class_model"),
+        ("3d-net.relay", "model_3d_net"),
+        ("a b.relay", "a_b"),
+        (".hid.relay", "hid"),
+        ("_own.relay", "_own"),
+        ("--.relay", "model"),
+        ("né.relay", "né"),
+        ("ﬁne.relay", "fine"),
+        ("here/model.relay", "here"),
+        ("-", "model"),
+    ],
+)
+def test_files_are_called_by_words_that_python_imports(name: str, stem: str) -> None:
+    from relay2relax.cli.files import model_stem
+
+    assert model_stem(Path(name)) == stem
+    assert stem.isidentifier()
+
+
+def test_a_file_in_the_place_of_the_folder(user: User) -> None:
+    (user.folder / "linear_relax").write_text("mine")
+    for flags in ("", " --force"):
+        code, said = user.call(f"convert linear.relay{flags}")
+        assert code == 2
+        assert "linear_relax is a file" in said
+    assert (user.folder / "linear_relax").read_text() == "mine"
+
+
+def test_every_file_of_values_is_verified(user: User) -> None:
+    assert user.call("convert linear.relay --params linear.params")[0] == 0
+    (user.folder / "weights.safetensors").write_bytes((user.folder / "linear_relax/linear.safetensors").read_bytes())
+    assert user.call("run linear.relay --verify --params linear_relax/linear.safetensors --seed 1")[0] == 0
+    for options in ("--params weights.safetensors", "--inputs in.npz", "--expected in.npz"):
+        command = "compare" if "expected" in options else "run"
+        code, said = user.call(f"{command} linear.relay --verify {options}")
+        assert (code, "nothing states what the file should contain" in said) == (3, True)
 
 
 def test_the_list_holds_the_hashes(user: User) -> None:

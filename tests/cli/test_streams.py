@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -87,3 +88,39 @@ def test_weights_are_verified_where_that_is_asked(folder: Path) -> None:
     assert done.returncode == 3
     assert "was made of" in done.stderr
     assert shell("$R inspect m.relay --verify", folder).returncode == 2
+
+
+def test_standard_input_is_a_model(folder: Path) -> None:
+    shown = shell("$R inspect m.relay", folder).stdout
+    for line in ("cat m.relay | $R inspect -", "$R inspect /dev/stdin < m.relay", "$R inspect - --out - < m.relay"):
+        done = shell(line, folder)
+        assert (done.returncode, done.stdout) == (0, shown), done.stderr
+    done = shell("cat m.relay | $R convert - && echo 'no relay' | $R run -", folder)
+    assert done.returncode == 3
+    assert "(<stdin>:1:1)" in done.stderr
+    assert (folder / "model_relax" / "model.py").exists()
+    # Another model of standard input is another model.
+    assert shell("echo '#[version = \"0.0.5\"] def @main() { 1f }' | $R convert -", folder).returncode == 2
+    assert shell("$R convert m.relay --out -", folder).returncode == 2
+
+
+def test_standard_output_takes_arrays(folder: Path) -> None:
+    read = f"{sys.executable} -c 'import io, sys, numpy; print(*numpy.load(io.BytesIO(sys.stdin.buffer.read())))'"
+    for out in ("-", "/dev/stdout"):
+        done = shell(f"$R run m.relay --out {out} | {read}", folder)
+        assert (done.returncode, done.stdout) == (0, "out0\n"), done.stderr
+    assert not (folder / "-").exists()
+    assert shell("$R run m.relay --out - --json", folder).returncode == 2
+
+
+def test_json_is_json_in_ascii(folder: Path) -> None:
+    done = shell("$R inspect m.relay --format json", folder, PYTHONIOENCODING="ascii")
+    assert done.stdout.isascii()
+    assert "é" in json.dumps(json.loads(done.stdout), ensure_ascii=False)
+
+
+def test_empty_arguments_are_refused(folder: Path) -> None:
+    for line in ("convert m.relay --out ''", "convert m.relay --out=", "run ''"):
+        done = shell(f"$R {line}", folder)
+        assert done.returncode == 2
+        assert "an argument is empty" in done.stderr

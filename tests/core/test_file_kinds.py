@@ -7,7 +7,9 @@ import io
 import pickle
 import tarfile
 import zipfile
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from relay2relax import relay_ir
@@ -23,10 +25,11 @@ def archive(*names: str) -> bytes:
     return stream.getvalue()
 
 
-def tar() -> bytes:
+def tar(*names: str) -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as made:
-        made.addfile(tarfile.TarInfo("mod.so"))
+        for name in names:
+            made.addfile(tarfile.TarInfo(name))
     return stream.getvalue()
 
 
@@ -34,7 +37,9 @@ FILES = {
     "a TorchScript program": archive("m/data.pkl", "m/constants.pkl", "m/code/f.py"),
     "a zip archive": archive("weights.bin"),
     "a gzip file": gzip.compress(b"x" * 100),
-    "a tar archive": tar(),
+    "what tvmc compiled": tar("mod.so", "mod.params"),
+    "a tar archive; unpack it": tar("weights.bin"),
+    "name './src/m.relay'|name 'src/m.relay'": tar("./metadata.json", "./src/m.relay"),
     "a pickle of Python": pickle.dumps({"w": 1}, protocol=4),
     "an ONNX model": b"\x08\x08\x12\x07pytorch",
     "a library or program": b"\x7fELF" + bytes(60),
@@ -52,7 +57,25 @@ def test_files_are_named(what: str) -> None:
         relay_ir.load_params(FILES[what])
 
 
+WEIGHTS = {
+    "a file of parameters": relay_ir.save_params({"w": np.ones(2, np.float32)}),
+    "an npz file of arrays": archive("w.npy"),
+    "a file of weights": b"\x40" + bytes(7) + b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}',
+}
+
+
+@pytest.mark.parametrize("what", FILES | WEIGHTS)
+def test_what_is_no_model_is_named(what: str, tmp_path: Path) -> None:
+    (tmp_path / "m.relay").write_bytes((FILES | WEIGHTS)[what])
+    if what == "Relay text":
+        return
+    wanted = {"an empty file": "is empty", "of no kind that is known": "is not UTF-8"}.get(what, what)
+    with pytest.raises(ParseError, match=wanted) as caught:
+        relay_ir.load(tmp_path / "m.relay")
+    assert "--params" in str(caught.value) or what not in WEIGHTS
+
+
 @pytest.mark.parametrize("what", FILES)
 def test_beginnings_of_files(what: str) -> None:
     for end in range(min(300, len(FILES[what]))):
-        assert len(describe_content(memoryview(FILES[what][:end]))) < 300
+        assert len(describe_content(memoryview(FILES[what][:end]), "model")) < 300

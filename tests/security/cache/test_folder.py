@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 
 from relay2relax.backends import cache
 from relay2relax.backends.cache import store as stores
-from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors import Relay2RelaxError
 
 POSIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no owners of files")
 NAMES = [f"{number:040x}.so" for number in range(8)]
@@ -68,6 +69,36 @@ def test_a_folder_that_others_may_write_to_is_not_used(folder: Path, mode: int) 
         store.write(NAMES[2], b"more")
     assert store.read(NAMES[1]) == b"other"
     assert sorted(os.listdir(folder)) == [NAMES[0]]
+
+
+@POSIX
+@pytest.mark.parametrize(("mode", "used"), [(0o777, False), (0o757, False), (0o1777, True), (0o775, True)])
+def test_a_folder_that_others_may_exchange_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, used: bool
+) -> None:
+    above = tmp_path / "above"
+    monkeypatch.setenv("RELAY2RELAX_CACHE", str(above / "mine" / "cache"))
+    assert kept(NAMES[0], b"code")
+    above.chmod(mode)
+    stores._store.cache_clear()
+    problem = cache.find_place().problem
+    assert (problem == "") == used
+    assert (cache.open_store().read(NAMES[0]) == b"code") == used
+    if not used:
+        assert f"everyone may write to {above}" in problem
+        with pytest.warns(RuntimeWarning, match="everyone may write"):
+            cache.open_store().write(NAMES[1], b"other")
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="the system has no sparse files")
+def test_an_entry_of_another_length_is_not_read(folder: Path) -> None:
+    """However long it is made, it takes no memory: 20 GB of holes."""
+    assert kept(NAMES[0], b"code")
+    os.truncate(folder / NAMES[0], 20 * 10**9)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert cache.open_store().read(NAMES[0]) is None
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10_000
+    assert kept(NAMES[0], b"code")
 
 
 @POSIX
@@ -157,7 +188,7 @@ def test_sizes(written: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("written", ["much", "-1", "1PB", "1.5.GB", "GB"])
 def test_no_sizes(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELAY2RELAX_CACHE_LIMIT", written)
-    with pytest.raises(ExecutionError, match="RELAY2RELAX_CACHE_LIMIT is"):
+    with pytest.raises(Relay2RelaxError, match="RELAY2RELAX_CACHE_LIMIT is"):
         stores.size_limit()
 
 
@@ -189,7 +220,7 @@ with cache.open_store().work() as folder:
         assert cache.open_store().kept().left_over == 0
         working[1].terminate()
         working[1].wait()
-        assert cache.open_store().clear() == stores.Kept(1, 44, 1)
+        assert cache.open_store().clear() == stores.Kept(1, 52, 1)
         assert os.listdir(folder) == []
     finally:
         for one in working:
