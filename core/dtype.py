@@ -73,6 +73,16 @@ def check_dtype(dtype: str) -> str:
     return dtype
 
 
+def check_named_dtype(dtype: str) -> str:
+    """Return ``dtype``, which has to be the word for one; none will not do.
+
+    Raises DTypeError as ``check_dtype`` does.
+    """
+    if dtype in ("", "void"):
+        raise DTypeError(Diagnostic(f"unknown dtype {shown(dtype)}", help=dtype_help(dtype)))
+    return check_dtype(dtype)
+
+
 def is_dtype(word: str) -> bool:
     """Whether ``word`` is the name of a dtype."""
     return word not in ("", "void") and (word in _checked or _WORD.match(word) is not None)

@@ -17,7 +17,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Optional, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from relay2relax.core.dtype import check_dtype
+from relay2relax.core.dtype import check_dtype, check_named_dtype
 from relay2relax.core.words import check_layout
 from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir.expr import FloatImm, IntImm
@@ -95,15 +95,19 @@ def check_words(attrs: object) -> None:
 @lru_cache(maxsize=None)
 def _words(cls: type) -> tuple[tuple[str, Callable[[str], object]], ...]:
     hints = get_type_hints(cls, include_extras=True) if is_dataclass(cls) else {}
+    defaults = {field.name: field.default for field in fields(cls)} if is_dataclass(cls) else {}
     kinds = ((name, _kind(hint)) for name, hint in hints.items() if get_origin(hint) is Annotated)
-    checks = ((name, word_check(kind, name)) for name, kind in kinds)
+    checks = ((name, word_check(kind, name, defaults[name])) for name, kind in kinds)
     return tuple((name, check) for name, check in checks if check is not None)
 
 
-def word_check(kind: str, name: str) -> Callable[[str], object] | None:
-    """Return what checks the attribute ``name`` where it is a word, None for other attributes."""
+def word_check(kind: str, name: str, default: object) -> Callable[[str], object] | None:
+    """Return what checks the attribute ``name`` where it is a word, None for other attributes.
+
+    A dtype may be left out where that is the ``default``.
+    """
     if kind == "DataType":
-        return check_dtype
+        return check_dtype if default == "" else check_named_dtype
     return check_layout if kind in ("string", "String") and name.endswith("layout") else None
 
 

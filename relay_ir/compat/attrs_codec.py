@@ -214,7 +214,7 @@ def coerce(field: AttrField, value: object) -> object:
 
 def _checked(field: AttrField, value: Any) -> object:
     """Return ``value``; raises DTypeError or WordError where it should be a word and is none."""
-    check = word_check(field.kind, field.name)
+    check = word_check(field.kind, field.name, field.default)
     if check is not None:
         check(value)
     return value

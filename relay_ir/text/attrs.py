@@ -215,11 +215,12 @@ class AttributeReader:
             value = coerce(field, one.value)
         except Relay2RelaxError as error:
             problem = error.diagnostics[0]
+            is_word = word_check(field.kind, field.name, field.default) is not None
             self._lexer.report(
                 f"attribute `{one.key}` must be {describe_kind(field.kind)}",
                 one.value_start,
                 one.end,
-                problem.title.partition(": ")[2] if word_check(field.kind, field.name) is not None else "",
+                problem.title.partition(": ")[2] if is_word else "",
                 problem.help,
                 kind=reading.RELAY_ATTRIBUTE,
             )

@@ -9,7 +9,7 @@ stores and views.
 - A part of a buffer (``T.matchbuffer`` in a block) is the buffer itself, further on.
 - What is said of the program or of memory is left out; strides and offsets of parameters take the
   values that dense arrays give them. Constants are stored where they are made.
-- Variables that data decide are known as such (``given.py``).
+- Indices are signed (``indices.py``). Variables that data decide are known as such (``given.py``).
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ from relay2relax.tir.ir.visit import (
     substitute_stmt,
 )
 from relay2relax.tir.normalize.given import with_given
+from relay2relax.tir.normalize.indices import with_signed_indices
 from relay2relax.tir.normalize.ranges import counted_from_zero
 from relay2relax.tir.normalize.threads import check_threads
 from relay2relax.tir.normalize.vectors import scalar_stores
@@ -85,7 +86,7 @@ def executable_form(func: PrimFunc) -> PrimFunc:
     Raises UnsupportedError for a program of threads that wait for each other, and for vectors of
     unknown length.
     """
-    func = counted_from_zero(func)
+    func = with_signed_indices(counted_from_zero(func))
     if not _has_more(func):
         return with_given(func)
     check_threads(func)
