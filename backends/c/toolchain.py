@@ -20,11 +20,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
 from relay2relax.backends.c.loading import MachineCode
-from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.machine import LEVELS, Machine
 from relay2relax.backends.c.unit import Unit
 from relay2relax.backends.cache import Store, open_store, remove_left_over, work_folder
 from relay2relax.backends.threads import processors
@@ -112,12 +113,26 @@ def _command(chosen: str, path: str) -> tuple[str, ...]:
 @lru_cache(maxsize=None)
 def _examine(command: tuple[str, ...], march: str) -> Compiler:
     arguments = [*command, f"-march={march}", "-dM", "-E", "-x", "c", os.devnull]
-    title = "the C compiler does not run" if march == "native" else f"the C compiler does not do {march!r}"
-    text = _run(arguments, title, active())
+    try:
+        text = _run(arguments, "the C compiler does not run", active())
+    except CompilerError as error:
+        if march == "native" or not error.diagnostics[0].notes:
+            raise
+        _examine(command, "native")  # a compiler that does nothing at all is told as such
+        raise _unknown_march(march, error) from None
     macros = frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
     said = next((line.split('"')[1] for line in text.splitlines() if "__VERSION__" in line), "of unknown version")
     version = said if "lang" in said.lower() else f"gcc {said}"
     return Compiler(command, version, macros, hashlib.sha256(text.encode()).hexdigest(), march)
+
+
+def _unknown_march(march: str, error: CompilerError) -> CompilerError:
+    """Return the error of an instruction set that the compiler refuses, in our words."""
+    near = get_close_matches(march, LEVELS, 1, 0.5)
+    meant = f"is it {near[0]}? " if near else ""
+    help = f"{meant}native is this machine; levels of x86-64 are {', '.join(LEVELS)}; others are the compiler's own"
+    title = f"the C compiler has no instruction set {march!r}"
+    return CompilerError(Diagnostic(title, notes=error.diagnostics[0].notes[:1], help=help))
 
 
 def _run(arguments: Sequence[str], title: str, budget: Budget | None) -> str:

@@ -181,6 +181,37 @@ def test_doctor_lists_what_is_installed(tmp_path: Path) -> None:
     assert {"C compiler", "apache-tvm", "onnx", "torch"} <= set(found)
 
 
+def test_doctor_says_how_to_mend_what_impairs_the_main_job(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    impaired = {"CC": "no-such-compiler", "RELAY2RELAX_CACHE": str(tmp_path / "file")}
+    done = command("doctor", "--json", cwd=tmp_path, env=impaired)
+    assert done.returncode == 5
+    bad = {one["name"]: one["mend"] for one in json.loads(done.stdout)["findings"] if one["needed"] and not one["ok"]}
+    assert list(bad) == ["C compiler", "cache folder"]
+    assert "install gcc or clang" in bad["C compiler"]
+    assert "RELAY2RELAX_CACHE" in bad["cache folder"]
+    assert "to mend:\n  C compiler: install gcc" in command("doctor", cwd=tmp_path, env=impaired).stdout
+
+
+def test_numpy_goes_on_without_a_compiler(model: Path, params: Path, tmp_path: Path) -> None:
+    alone = {"CC": "no-such-compiler"}
+    done = command("compare", model, "--params", params, "--json", cwd=tmp_path, env=alone)
+    assert done.returncode == 0, done.stderr
+    assert {row["backend"] for row in json.loads(done.stdout)["rows"]} == {"numpy"}
+    assert "there is no C compiler that works: compared on numpy alone" in done.stderr
+    done = command("convert", model, "--params", params, "--schedule", "cpu", cwd=tmp_path, env=alone)
+    assert done.returncode == 0, done.stderr
+    assert command("compare", model, "-b", "c", cwd=tmp_path, env=alone).returncode == 5
+
+
+@pytest.mark.compiler
+def test_an_instruction_set_that_is_none(model: Path, tmp_path: Path) -> None:
+    done = command("export", model, "--march", "x86-64v3", cwd=tmp_path)
+    assert done.returncode == 5
+    assert "the C compiler has no instruction set 'x86-64v3'" in done.stderr
+    assert "is it x86-64-v3? native is this machine" in done.stderr
+
+
 def test_demo_ends_with_agreement(tmp_path: Path) -> None:
     done = command("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

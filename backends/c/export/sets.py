@@ -4,26 +4,15 @@ between them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from string import Template
 
 from relay2relax.backends.c.export.library import Library
 from relay2relax.backends.c.export.text import signatures
+from relay2relax.backends.c.machine import LEAST, LEVELS
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import running
 from relay2relax.tir.script.names import identifier
-
-_LEAST = "x86-64"
-_SECOND = ("popcnt", "sse3", "ssse3", "sse4.1", "sse4.2")
-_THIRD = (*_SECOND, "avx", "avx2", "bmi", "bmi2", "fma")
-# The levels of x86-64, the least first, and those of a level's features that all compilers can ask
-# the processor for; no processor has them without the others.
-LEVELS: Mapping[str, tuple[str, ...]] = {
-    _LEAST: (),
-    "x86-64-v2": _SECOND,
-    "x86-64-v3": _THIRD,
-    "x86-64-v4": (*_THIRD, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
-}
 
 _TEXT = r"""/* The model @ for several instruction sets: one library for each. */
 $includes#include "@.h"
@@ -102,7 +91,7 @@ def levels(march: str) -> tuple[str, ...]:
         raise UnsupportedError(
             f"a list of instruction sets is made of {', '.join(LEVELS)}; found {unknown}", kind=running.EXPORT
         )
-    return tuple(one for one in LEVELS if one in given or one == _LEAST)
+    return tuple(one for one in LEVELS if one in given or one == LEAST)
 
 
 def set_name(name: str, level: str) -> str:
