@@ -4,6 +4,7 @@ output.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -128,5 +129,11 @@ def _weights(
 
 
 def tolerance(rtol: float | None, atol: float | None) -> Tolerance | None:
-    """Return the tolerance that options ask for, None where there are none."""
+    """Return the tolerance that options ask for, None where there are none.
+
+    Raises Relay2RelaxError for one that no error is within, or every one.
+    """
+    for name, value in (("--rtol", rtol), ("--atol", atol)):
+        if value is not None and not math.isfinite(value):
+            raise Relay2RelaxError(f"{name} {value} is not a tolerance; expected a number", kind=kinds.OPTION)
     return None if rtol is None and atol is None else Tolerance(rtol or 0.0, atol or 0.0)
