@@ -63,12 +63,13 @@ from relay2relax.graph.relax.values import (
 )
 from relay2relax.ops import relay_op
 from relay2relax.ops.registry.evaluate import kernel_value
-from relay2relax.ops.registry.record import OpDef
+from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.symbolic import Dims, Symbols, name_extents, widened
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relax_ir import BlockBuilder, Call, Constant, If, IRModule, Tuple, Var
 from relay2relax.relax_ir import Expr as RelaxExpr
 from relay2relax.relax_ir.build.emitter import OpEmitter
+from relay2relax.relax_ir.inference.infer import StructInfoError
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.expr import Function, SeqExpr
 from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, from_type
@@ -365,10 +366,13 @@ class _Export:
             yield from self.attempted(frame, node)
 
     def attempted(self, frame: _Frame, node: MSCJoint) -> Steps:
-        """Emit a node; one of the outermost function that is refused is stood in for."""
+        """Emit a node; one of the outermost function that is refused is stood in for.
+
+        Relax's type rules refuse some of what Relay's accept: tensors to be stacked that differ.
+        """
         try:
             yield from self.node(frame, node)
-        except UnsupportedError as error:
+        except (UnsupportedError, StructInfoError, OpError) as error:
             if frame.depth:
                 raise
             self.problems.add(node.name, error)

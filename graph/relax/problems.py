@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
 from relay2relax.core.source import SourceRange, SourceText
 from relay2relax.graph.model import MSCJoint, MSCTensor
 from relay2relax.relax_ir.ir.expr import Expr, Var
@@ -28,7 +28,7 @@ class Problems:
     found: list[Diagnostic] = field(default_factory=list)
     unknown: set[Expr] = field(default_factory=set)
 
-    def add(self, name: str, error: UnsupportedError) -> None:
+    def add(self, name: str, error: Relay2RelaxError) -> None:
         """Note what is wrong with the node ``name``."""
         for one in error.diagnostics:
             placed = replace(one, where=one.where or self.places.get(name), kind=one.kind or error.kind)

@@ -48,6 +48,17 @@ def test_values_within_a_function_and_its_branches() -> None:
     ]
 
 
+def test_what_relax_types_more_strictly() -> None:
+    """TVM 0.18 types a stack by its first tensor alone; its kernels do not take these."""
+    text = """def @main(%x: Tensor[(3), int64], %y: Tensor[(2), int64]) {
+  %0 = (%x, %y);
+  stack(%0, axis=0)
+}"""
+    with pytest.raises(UnsupportedError, match="tensor 1 of the tuple has shape") as caught:
+        translator.via_graph(relay_ir.parse('#[version = "0.0.5"]\n' + text))
+    assert [(one.where.line, one.where.column) for one in caught.value.diagnostics if one.where] == [(4, 3)]
+
+
 def test_what_becomes_of_operators() -> None:
     mod = relay_ir.infer_type(
         relay_ir.parse(f"""#[version = "0.0.5"]
