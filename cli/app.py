@@ -8,7 +8,6 @@ from typing import Annotated, Any, Optional
 import typer
 from typer.core import TyperGroup
 
-from relay2relax.cli.limits import limited
 from relay2relax.cli.options import (
     AllowMissing,
     AsJson,
@@ -29,7 +28,8 @@ from relay2relax.cli.options import (
     Via,
 )
 from relay2relax.cli.options.commands import Command, loud
-from relay2relax.cli.verify import verified
+from relay2relax.cli.options.limits import limited
+from relay2relax.cli.options.verify import verified
 
 
 class Commands(TyperGroup):
@@ -277,19 +277,29 @@ def inspect(
     ],
     params: Params = None,
     dims: DimsOption = None,
-    form: Annotated[GraphFormat, typer.Option("--format", "-f", help="Text, JSON or DOT.")] = GraphFormat.TEXT,
+    form: Annotated[
+        GraphFormat, typer.Option("--format", "-f", help="Text, text as TVM's MSC spells it, JSON, or DOT.")
+    ] = GraphFormat.TEXT,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Show operators, parameters, arithmetic and memory instead.")
+    ] = False,
+    weights: Annotated[
+        bool, typer.Option("--weights", help="In DOT, draw weights as nodes, not in the boxes that use them.")
+    ] = False,
     out: Annotated[
         Optional[Path], typer.Option("--out", "-o", help="Write to this file instead of the screen.")
     ] = None,
     force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Show the graph of MODEL, operators and tensors.
+    """Show the graph of MODEL, operators and tensors, or a summary.
 
     `--format dot | dot -Tsvg` makes a picture with Graphviz.
     """
     from relay2relax.cli import inspect as command
 
-    command.run(model, params, dims or [], form.value, out, force)
+    view = command.View(form.value, summary, weights, as_json)
+    command.run(model, params, dims or [], view, out, force)
 
 
 @app.command(cls=Command)

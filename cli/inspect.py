@@ -2,32 +2,76 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from relay2relax import graph, relax_ir
-from relay2relax.cli import files, screen
+from relay2relax import graph, relax_ir, relay_ir
+from relay2relax.cli import files, outcome, screen
+from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import files as error_kinds
 from relay2relax.core.output import marked
+from relay2relax.translator import Dims
 
 
-def run(model: Path, params: Path | None, dims: list[str], form: str, out: Path | None, force: bool) -> None:
-    """Print the graph, or write it to ``out``."""
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is shown of a model: its graph in a format, or a summary; or one of the two in the
+    command's JSON document.
+
+    ``weights`` are nodes of their own in a picture, where that is asked.
+    """
+
+    form: str
+    summary: bool
+    weights: bool
+    as_json: bool
+
+
+def run(model: Path, params: Path | None, dims: list[str], view: View, out: Path | None, force: bool) -> None:
+    """Print what is asked for, or write it to ``out``."""
     extents = files.parse_dims(dims)
     target = None if out is None else files.output_file(out, reads=[model, params], force=force)
     with screen.progress(f"reading {model.name}"):
         script, given = files.load_script(model), files.load_arrays(params)
         if script is None:
-            found, _ = graph.from_relay(files.load_model(model, extents), given, dims=extents)
+            module = files.load_model(model, extents)
+            text = _shown(view, module, given, extents)
         else:
             if extents:
                 raise Relay2RelaxError("--dims is for Relay; of a script, edit the shapes", kind=error_kinds.OPTION)
-            found, _ = graph.from_relax(script, given, _entry(script))
-        text = {"text": graph.to_text, "json": graph.to_json, "dot": graph.to_dot}[form](found)
-    if target is None or target.file is None:
-        print((screen.json_that_shows(text) if form == "json" else text).rstrip("\n"))
+            text = _shown(view, script, given, None)
+    if view.as_json:
+        outcome.deliver(json.loads(text))
+    elif target is None or target.file is None:
+        print((screen.json_that_shows(text) if view.form == "json" else text).rstrip("\n"))
     else:
-        target.write(_with_mark(text, form))
+        target.write(_with_mark(text, view.form))
+
+
+def _shown(
+    view: View, module: relay_ir.IRModule | relax_ir.IRModule, given: Mapping[str, Array], extents: Dims | None
+) -> str:
+    if view.summary:
+        from relay2relax.cli.summary import summary_text
+        from relay2relax.translator.summary import summarize
+
+        found = summarize(module, given, extents)
+        in_json = view.as_json or view.form == "json"
+        return json.dumps(found.to_json(), indent=2) if in_json else summary_text(found)
+    if isinstance(module, relax_ir.IRModule):
+        made, _ = graph.from_relax(module, given, _entry(module))
+    else:
+        made, _ = graph.from_relay(module, given, dims=extents)
+    match "json" if view.as_json else view.form:
+        case "json":
+            return graph.to_json(made)
+        case "dot":
+            return graph.to_dot(made, weights=view.weights)
+        case form:
+            return graph.to_text(made, msc=form == "msc")
 
 
 def _with_mark(text: str, form: str) -> bytes:

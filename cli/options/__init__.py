@@ -58,6 +58,7 @@ class GraphFormat(str, Enum):
     """How a graph is shown."""
 
     TEXT = "text"
+    MSC = "msc"
     JSON = "json"
     DOT = "dot"
 

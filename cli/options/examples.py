@@ -22,6 +22,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax run net.relay --backend c --via graph --profile",
     ),
     "inspect": (
+        "relay2relax inspect net.relay --params net.params --summary",
         "relay2relax inspect net.relay --dims data=batch,_,_,_",
         "relay2relax inspect net.relay --format dot | dot -Tsvg > net.svg",
         "relay2relax inspect net_relax/net.py",

@@ -1,7 +1,7 @@
-"""The graph as text, in MSC's layout and spelling.
+"""The graph as text, in MSC's layout.
 
 main <INPUTS: data:0| OUTPUTS: softmax:0>
-N_1 dense <PARENTS: data,const| CHILDERN: softmax>
+N_1 dense <PARENTS: data,const| CHILDREN: softmax>
   IN: data:0(data)<1,784|float32>,const:0<10,784|float32>
   OUT: dense:0<1,10|float32>
   OPTYPE: nn.dense
@@ -18,9 +18,13 @@ from relay2relax.graph.formats.attrs_text import attrs_text
 from relay2relax.graph.model import MSCGraph, MSCJoint, MSCPrim, MSCTensor
 
 
-def to_text(graph: MSCGraph) -> str:
-    """Return the graph as text; graphs of function literals and of other functions follow it."""
-    return "\n".join(visible(line) for part in graph.subgraphs() for line in _graph_lines(part)) + "\n"
+def to_text(graph: MSCGraph, msc: bool = False) -> str:
+    """Return the graph as text; graphs of function literals and of other functions follow it.
+
+    With ``msc`` it is spelt as MSC does, who writes ``CHILDERN``.
+    """
+    children = "CHILDERN" if msc else "CHILDREN"
+    return "\n".join(visible(line) for part in graph.subgraphs() for line in _graph_lines(part, children)) + "\n"
 
 
 def tensor_text(tensor: MSCTensor) -> str:
@@ -31,14 +35,14 @@ def tensor_text(tensor: MSCTensor) -> str:
     return f"{tensor.name}{alias}<{'|'.join(parts)}>"
 
 
-def _graph_lines(graph: MSCGraph) -> Iterator[str]:
+def _graph_lines(graph: MSCGraph, children: str) -> Iterator[str]:
     inputs = f"{','.join(graph.inputs)}| " if graph.inputs else ""
     yield f"{graph.name} <INPUTS: {inputs}OUTPUTS: {','.join(graph.outputs)}>"
     users = _prim_users(graph)
     for number, prim in enumerate(graph.prims):
-        yield from _prim_lines(number, prim, users.get(prim.name, []))
+        yield from _prim_lines(number, prim, users.get(prim.name, []), children)
     for node in graph.nodes:
-        yield from _node_lines(graph, node)
+        yield from _node_lines(graph, node, children)
 
 
 def _prim_users(graph: MSCGraph) -> dict[str, list[str]]:
@@ -49,18 +53,18 @@ def _prim_users(graph: MSCGraph) -> dict[str, list[str]]:
     return users
 
 
-def _prim_lines(number: int, prim: MSCPrim, users: list[str]) -> Iterator[str]:
-    yield f"P_{number} {prim.name} <PARENTS: {','.join(prim.parents)}| CHILDERN: {','.join(users)}>"
+def _prim_lines(number: int, prim: MSCPrim, users: list[str], children: str) -> Iterator[str]:
+    yield f"P_{number} {prim.name} <PARENTS: {','.join(prim.parents)}| {children}: {','.join(users)}>"
     yield f"  OPTYPE: {prim.optype}"
     if prim.attrs:
         yield "  ATTRS: " + "".join(f"{key}={value} " for key, value in prim.attrs.items())
     yield ""
 
 
-def _node_lines(graph: MSCGraph, node: MSCJoint) -> Iterator[str]:
+def _node_lines(graph: MSCGraph, node: MSCJoint, children: str) -> Iterator[str]:
     shared = f"(M: {node.shared_ref})" if node.shared_ref else ""
-    children = ",".join(child.name for child in graph.children(node.name))
-    yield f"N_{node.index} {node.name}{shared} <PARENTS: {','.join(node.parents)}| CHILDERN: {children}>"
+    users = ",".join(child.name for child in graph.children(node.name))
+    yield f"N_{node.index} {node.name}{shared} <PARENTS: {','.join(node.parents)}| {children}: {users}>"
     if node.inputs:
         tensors = (graph.find_tensor(name) for name in node.inputs)
         yield f"  IN: {','.join(tensor_text(tensor) for tensor in tensors)}"

@@ -9,7 +9,7 @@ from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, Op, Tup
 from relay2relax.relay_ir.ir.rewrite import nodes
 
 # What operators call those of their inputs that training finds.
-_LEARNED = frozenset({"weight", "bias", "gamma", "beta", "alpha", "moving_mean", "moving_var"})
+LEARNED = frozenset({"weight", "bias", "gamma", "beta", "alpha", "moving_mean", "moving_var"})
 # What they call an input that says which rows of a table are looked up.
 _LOOKED_UP = "indices"
 # Operators that look at the shapes of their operands alone.
@@ -27,7 +27,7 @@ def learned_parameters(function: Function) -> list[Var]:
             other.update(children(node))
             continue
         for role, arg in _operands(node):
-            (learned if role in _LEARNED else other).add(arg)
+            (learned if role in LEARNED else other).add(arg)
     return [param for param in function.params if param in learned and param not in other]
 
 
@@ -47,9 +47,9 @@ def fed_parameters(function: Function) -> list[str]:
         if isinstance(node.op, Op) and node.op.name in _OF_SHAPES:
             sources.clear()
         origin[node] = _KNOWN if not sources else sources.pop() if len(sources) == 1 else None
-        learned.update(arg for role, arg in operands if role in _LEARNED)
+        learned.update(arg for role, arg in operands if role in LEARNED)
         fed.update(origin.get(arg, arg) for role, arg in operands if role == _LOOKED_UP)
-        if any(role in _LEARNED for role, _ in operands[1:]):
+        if any(role in LEARNED for role, _ in operands[1:]):
             fed.add(origin.get(operands[0][1], operands[0][1]))
     return [param.name for param in function.params if param in fed and param not in learned]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +53,7 @@ def comparable(line: str) -> str:
 def test_text_is_what_msc_printed(get_model_case: Callable[[str], ModelCase], name: str) -> None:
     case = get_model_case(name)
     expected = (case.folder.parent.parent / "msc_models" / f"{name}.graph.txt").read_text()
-    found = graph.to_text(bound(case, expected.split("\n", 1)[0]))
+    found = graph.to_text(bound(case, expected.split("\n", 1)[0]), msc=True)
     assert list(map(comparable, found.splitlines())) == list(map(comparable, expected.splitlines()))
 
 
@@ -75,28 +77,28 @@ def test_the_layout() -> None:
     found, _ = graph.from_relay(mod)
     assert graph.to_text(found) == (
         "main <INPUTS: data:0| OUTPUTS: split:0,split:1>\n"
-        "P_0 d <PARENTS: | CHILDERN: >\n"
+        "P_0 d <PARENTS: | CHILDREN: >\n"
         "  OPTYPE: shape\n"
         "  ATTRS: producer=data out_idx=0 dim=0 \n"
         "\n"
-        "N_0 data <PARENTS: | CHILDERN: dense>\n"
+        "N_0 data <PARENTS: | CHILDREN: dense>\n"
         "  OUT: data:0(data)<d,784|float32>\n"
         "  OPTYPE: input\n"
         "\n"
-        "N_1 const <PARENTS: | CHILDERN: dense>\n"
+        "N_1 const <PARENTS: | CHILDREN: dense>\n"
         "  OUT: const:0<10,784|float32>\n"
         "  OPTYPE: constant\n"
         "  WEIGHTS: \n"
         "    const: const<10,784|float32>\n"
         "\n"
-        "N_2 dense <PARENTS: data,const| CHILDERN: split>\n"
+        "N_2 dense <PARENTS: data,const| CHILDREN: split>\n"
         "  IN: data:0(data)<d,784|float32>,const:0<10,784|float32>\n"
         "  OUT: dense:0<d,10|float32>\n"
         "  OPTYPE: nn.dense\n"
         "  SCOPE: block\n"
         "  ATTRS: units=10 out_dtype= \n"
         "\n"
-        "N_3 split <PARENTS: dense| CHILDERN: >\n"
+        "N_3 split <PARENTS: dense| CHILDREN: >\n"
         "  IN: dense:0<d,10|float32>\n"
         "  OUT: split:0(split_0)<d,4|float32>,split:1(split_1)<d,6|float32>\n"
         "  OPTYPE: split\n"
@@ -329,6 +331,49 @@ def test_dot() -> None:
     assert text.count("{") == text.count("}") == 2
     assert '"0/x" -> "0/call" [label="float32[2, d]"];' in text
     assert "subgraph cluster_1 {" in text
+
+
+def test_weights_and_fields_are_lines_and_marks() -> None:
+    text = """#[version = "0.0.5"]
+def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(6, 4), float32]) {
+  %0 = split(nn.dense(%x, %w, units=6), indices_or_sections=2, axis=1);
+  multiply(add(%0.0, %0.1), 2f)
+}
+"""
+    found, _ = graph.from_relay(relay_ir.infer_type(relay_ir.parse(text)))
+    folded, drawn = graph.to_dot(found), graph.to_dot(found, weights=True)
+    assert '"0/dense" [label="nn.dense\\ldense\\lunits=6\\lw: float32[6, 4]\\l"];' in folded
+    assert 'const: float32[] = 2.0\\l"];' in folded
+    assert '"0/split" -> "0/add" [label=".0 float32[3, 3]"];' in folded
+    assert '"0/split" -> "0/add" [label=".1 float32[3, 3]"];' in folded
+    assert '"0/w"' not in folded
+    assert '"0/w" -> "0/dense" [label="float32[6, 4]"];' in drawn
+
+
+def test_edges_from_far_above_are_lines() -> None:
+    lines = "".join(f"  %{number + 1} = nn.relu(%{number});\n" for number in range(50))
+    text = f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) {{\n  %0 = abs(%x);\n{lines}  add(%50, %0)\n}}\n'
+    found, _ = graph.from_relay(relay_ir.infer_type(relay_ir.parse(text)))
+    picture = graph.to_dot(found)
+    assert 'from abs: float32[2]\\l"];' in picture
+    assert '"0/abs" -> "0/add"' not in picture
+
+
+def test_dot_of_a_thousand_nodes_is_drawn_in_seconds() -> None:
+    dot = shutil.which("dot")
+    if dot is None:
+        pytest.skip("needs Graphviz")
+    lines = "".join(
+        f"  %{3 * n + 1} = nn.relu(%{3 * n});\n  %{3 * n + 2} = tanh(%{3 * n + 1});\n"
+        f"  %{3 * n + 3} = add(%{3 * n + 2}, %{3 * n});\n"
+        for n in range(334)
+    )
+    text = f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) {{\n  %0 = abs(%x);\n{lines}  abs(%1002)\n}}\n'
+    found, _ = graph.from_relay(relay_ir.infer_type(relay_ir.parse(text)))
+    assert len(found) > 1000
+    done = subprocess.run([dot, "-Tsvg"], input=graph.to_dot(found), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count('class="node"') == len(found)
 
 
 def test_names_in_dot_are_quoted() -> None:

@@ -111,7 +111,7 @@ def test_operators_are_nodes_and_tensors_are_edges() -> None:
     assert found.outputs == ("out:0",)
     assert found.find_tensor("lv0:0").shape == (1, 3)
     lines = graph.to_text(found).splitlines()
-    start = lines.index("N_2 lv0 <PARENTS: x,w| CHILDERN: out>")
+    start = lines.index("N_2 lv0 <PARENTS: x,w| CHILDREN: out>")
     assert lines[start + 1 : start + 6] == [
         "  IN: x:0(x)<1,4|float32>,w:0(w)<3,4|float32>",
         "  OUT: lv0:0<1,3|float32>",
@@ -120,7 +120,7 @@ def test_operators_are_nodes_and_tensors_are_edges() -> None:
         "  ATTRS: func=linear ",
     ]
     picture = graph.to_dot(found)
-    assert '"0/lv0" [label="lv0\\lrelax.call_tir\\lfunc=linear"];' in picture
+    assert '"0/lv0" [label="lv0\\lrelax.call_tir\\lfunc=linear\\l", fillcolor="#f4cccc"];' in picture
     assert '"0/lv0" -> "0/out" [label="float32[1, 3]"];' in picture
 
 
