@@ -39,7 +39,9 @@ from relay2relax.tir.extent import Extent, Shape, asked, equal
 from relay2relax.tir.ir.expr import PrimExpr, Var
 from relay2relax.tir.ir.stmt import PrimFunc
 
-# Values that no rule likes: what fits for them fits for all.
+# Values that no rule likes, and small ones, in which a window has no place: what fits for these
+# fits for all.
+_SMALL = (0, 1, 2)
 _UNLIKELY = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
 
 
@@ -146,13 +148,20 @@ def _asked(origin: Origin) -> list[PrimExpr]:
     conditions = list(dict.fromkeys(found))
     if not conditions:
         return []
-    values = {var: _UNLIKELY[n % len(_UNLIKELY)] + n // len(_UNLIKELY) * 60 for n, var in enumerate(variables)}
-    with asked() as refused:
+    unlikely = {var: _UNLIKELY[n % len(_UNLIKELY)] + n // len(_UNLIKELY) * 60 for n, var in enumerate(variables)}
+    samples = [unlikely, *(dict.fromkeys(variables, size) for size in _SMALL)]
+    samples += [{var: int(var is not empty) for var in variables} for empty in variables]
+    return conditions if any(_refuses(origin, values) for values in samples) else []
+
+
+def _refuses(origin: Origin, values: Mapping[Var, int]) -> bool:
+    """Whether the shape rule takes no arguments of these extents."""
+    with asked() as found:
         try:
             origin.op.infer(with_values(origin.attrs, values), *(_at(arg, values) for arg in origin.args))
         except Relay2RelaxError:
-            return conditions
-    return conditions if any(prove(one) is False for one in refused) else []
+            return True
+    return any(prove(one) is False for one in found)
 
 
 def _at(arg: Type | Shape, values: Mapping[Var, Extent]) -> Type | Shape:

@@ -33,6 +33,12 @@ def ask_equal(a: Extent, b: Extent) -> None:
         ask(binary("==", as_prim(a), as_prim(b)))
 
 
+def ask_at_least(extent: Extent, least: Extent) -> None:
+    """Ask that an extent is no smaller when the program runs."""
+    if not is_any(extent) and not is_any(least):
+        ask(binary(">=", as_prim(extent), as_prim(least)))
+
+
 def check_float(name: str, dtype: str) -> None:
     """Raise OpError where ``dtype`` is none of floating-point numbers, on which alone ``name`` is
     defined.

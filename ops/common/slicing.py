@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relay2relax.core.errors.table import operators
-from relay2relax.ops.common.shapes import normal_axes
+from relay2relax.ops.common.shapes import ask_at_least, normal_axes
 from relay2relax.ops.registry.record import OpError
 from relay2relax.tir.extent import ANY, Extent, Shape, add, ceildiv, is_any, maximum, minimum, static, sub
 
@@ -74,6 +74,7 @@ def _slice(axis: int, extent: Extent, begin: Extent, end: Extent, stride: int) -
             kind=operators.AXIS,
         )
     if known is None:
+        ask_at_least(distance, 0)
         first, distance = _open(extent, begin, end, first, last, stride)
     return AxisSlice(axis, first, stride, ceildiv(distance, abs(stride)))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
 from relay2relax.core.errors.table import operators
-from relay2relax.ops.common.shapes import tensor
+from relay2relax.ops.common.shapes import ask_at_least, tensor
 from relay2relax.ops.registry.attributes import Bool, Int, OptionalBool
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
@@ -130,6 +130,7 @@ def stft_type(attrs: StftAttrs, data: Type, window: Type) -> Type:
     samples = static(found.shape[-1])
     if samples is not None and samples < attrs.n_fft:
         raise OpError(f"{samples} samples do not fill a frame of {attrs.n_fft}", 0)
+    ask_at_least(found.shape[-1], attrs.n_fft)
     frames = add(floordiv(sub(found.shape[-1], attrs.n_fft), attrs.hop_length), 1)
     return TensorType((*found.shape[:-1], _frequencies(attrs), frames, 2), found.dtype)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, bits, is_int, numpy_dtype
 from relay2relax.core.errors.table import operators
-from relay2relax.ops.common.shapes import tensor
+from relay2relax.ops.common.shapes import ask_equal, tensor
 from relay2relax.ops.common.windows import check_positions, integers
 from relay2relax.ops.nn.convolution import conv_compute, conv_numpy
 from relay2relax.ops.nn.convolution_rules import Conv2DAttrs, extents_in, read_call
@@ -32,7 +32,7 @@ from relay2relax.ops.registry.attributes import (
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
-from relay2relax.tir.extent import Extent, equal, floordiv, mul, static
+from relay2relax.tir.extent import Extent, equal, floordiv, floormod, mul, static
 from relay2relax.tir.ir.expr import PrimExpr, binary, cast, const
 
 
@@ -102,6 +102,7 @@ def bitpack_type(attrs: BitPackAttrs, data: Type) -> TensorType:
     extent = static(x.shape[attrs.pack_axis])
     if extent is not None and extent % word:
         raise OpError(f"{extent} elements do not fill words of {word} bits", 0, kind=operators.SHAPE)
+    ask_equal(floormod(x.shape[attrs.pack_axis], word), 0)
     shape = list(x.shape)
     shape[attrs.pack_axis] = floordiv(shape[attrs.pack_axis], word)
     shape.insert(attrs.bit_axis, attrs.bits)

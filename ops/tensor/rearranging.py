@@ -16,7 +16,7 @@ from relay2relax.core.dtype import Array, is_int, is_unsigned
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.reshape_rules import new_shape
-from relay2relax.ops.common.shapes import normal_axes, normal_axis, tensor
+from relay2relax.ops.common.shapes import ask_at_least, normal_axes, normal_axis, tensor
 from relay2relax.ops.registry.attributes import InlineString, Int, Integer, IntegerArray
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
@@ -324,6 +324,7 @@ def sliding_window_type(attrs: SlidingWindowAttrs, data: Type) -> Type:
         size = static(extent)
         if size is not None and size < window:
             raise OpError(f"a window of {window} does not fit an extent of {size}", 0, kind=operators.SHAPE)
+        ask_at_least(extent, window)
         counts.append(floordiv(add(sub(extent, window - 1), stride - 1), stride))
     return TensorType((*found.shape[:axis], *counts, *attrs.window_shape), found.dtype)
 

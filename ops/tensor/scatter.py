@@ -19,7 +19,7 @@ from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.limits import NO_BOOL, shapes_of
 from relay2relax.ops.common.places import LEFT_OUT
-from relay2relax.ops.common.shapes import normal_axis, tensor
+from relay2relax.ops.common.shapes import ask_equal, normal_axis, tensor
 from relay2relax.ops.common.stmt_builders import nested
 from relay2relax.ops.registry.attributes import Integer, String
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
@@ -222,6 +222,7 @@ def _scatter_nd_type(found: TensorType, count: Extent, lines: Shape, values: Ten
     if known is None:
         # The dimensions of the updates say how many the places leave over.
         known = found.rank - (values.rank - len(lines))
+        ask_equal(count, known)
     if not 0 <= known <= found.rank:
         raise OpError(f"{known} coordinates do not fit data of rank {found.rank}", 1, kind=operators.RANK)
     want = (*lines, *found.shape[known:])

@@ -25,13 +25,14 @@ from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Same
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
-from relay2relax.tir.extent import as_prim, equal
+from relay2relax.tir.extent import Shape, as_prim, ask, equal, is_any
 from relay2relax.tir.ir.expr import (
     Buffer,
     FloatImm,
     IntImm,
     PrimExpr,
     Select,
+    binary,
     cast,
     const,
     logical_and,
@@ -109,6 +110,13 @@ def pooled_type(
         )
     if len(attrs.pooled_size) != 2:
         raise OpError(f"pooled_size needs 2 values, but has {len(attrs.pooled_size)}", kind=operators.ATTRIBUTE)
+    count = regions.shape[0]
+    if any(equal(extent, 0) for extent in x.shape) and equal(count, 0) is False:
+        raise _no_elements(x.shape)
+    if not is_any(count):
+        for extent in x.shape:
+            if not is_any(extent):
+                ask(binary("or", binary("==", as_prim(count), 0), binary(">", as_prim(extent), 0)))
     channels = x.shape[layout.position("C")]
     return TensorType(layout.shape((regions.shape[0], channels, *attrs.pooled_size), "NCHW"), x.dtype)
 
@@ -146,7 +154,11 @@ def _whole(value: Numbers) -> int:
 
 def _check_images(shape: Sequence[int], regions: int) -> None:
     if regions and 0 in shape:
-        raise OpError(f"there are no regions in images of shape {show(shape)}", 0, kind=operators.SHAPE)
+        raise _no_elements(tuple(shape))
+
+
+def _no_elements(shape: Shape) -> OpError:
+    return OpError(f"there are no regions in images of shape {show(shape)}", 0, kind=operators.SHAPE)
 
 
 def align_numpy(attrs: AlignAttrs, data: Array, rois: Array) -> Array:

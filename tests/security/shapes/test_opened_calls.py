@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import opened_calls
 import pytest
 from sanitizers import findings
 from sweep import FULL, LEVEL
 
-ACTIONS = Path(__file__).with_name("opened_calls.py")
+ACTIONS = Path(opened_calls.__file__)
 # Every operator, in parts; what is not the full sweep leaves every other part out, a sample all but
 # one.
 PARTS = 32 if LEVEL == "sample" else 8
