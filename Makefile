@@ -16,7 +16,7 @@ TVM_0.25 := "apache-tvm==0.25.*" "apache-tvm-ffi==0.1.12"
 TVM_0.26 := "apache-tvm==0.26.*" "apache-tvm-ffi>=0.1.13.post2,<0.1.15"
 TVM_0.27 := ".[tvm]"
 
-.PHONY: demo dev test test-all test-optimised test-random test-tvm check imports types house profile-import bench docs fuzz format golden
+.PHONY: demo dev test test-all test-install test-optimised test-random test-tvm check imports types house profile-import bench docs fuzz format golden
 .PHONY: clean help
 
 help:  ## Show this list.
@@ -77,6 +77,16 @@ test-tvm-%: pyproject.toml setup.py
 	$(VENV)-tvm-$*/bin/python -m pip --quiet install --editable ".[test]" $(TVM_$*)
 	$(VENV)-tvm-$*/bin/pytest -n 2 tests/translator tests/backends/scheduled/test_scheduled.py -k apache_tvm
 
+# From the sources to a wheel by way of the source distribution, into an empty environment, outside of the checkout.
+test-install: test-install-3.10 test-install-3.11 test-install-3.12 test-install-3.13  ## Install the wheel and run the demo on Python 3.10 to 3.13.
+
+test-install-%: $(BIN)/python
+	$(PIP) install build
+	rm -rf $(VENV)-install-$* && python$* -m venv $(VENV)-install-$*
+	$(BIN)/python -m build --outdir $(VENV)-install-$*/dist .
+	$(VENV)-install-$*/bin/python -m pip --quiet install $(VENV)-install-$*/dist/*.whl
+	cd $(VENV)-install-$* && bin/relay2relax demo > demo.txt && tail -1 demo.txt
+
 check: $(VENV)/.check house imports types profile-import  ## Set up, then lint, check types, imports, limits and start-up.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -117,4 +127,4 @@ golden: $(VENV)/.test  ## Rewrite golden text files; review the difference.
 	RELAY2RELAX_SWEEP=all $(BIN)/pytest --update-golden $(PYTEST_ARGS)
 
 clean:  ## Remove everything that the other targets made.
-	rm -rf $(VENV) $(VENV)-tvm-* build site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-tvm-* $(VENV)-install-* build site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
