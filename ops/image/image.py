@@ -19,7 +19,7 @@ from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, as_prim, equal, static
-from relay2relax.tir.ir.expr import PrimExpr, Select, binary, cast, const, maximum, minimum
+from relay2relax.tir.ir.expr import PrimExpr, Select, cast, const, logical_and, maximum, minimum
 from relay2relax.tir.ir.intrinsics import call, min_value
 
 SOURCE = "TVM 0.18 python/tvm/topi/image"
@@ -125,8 +125,9 @@ def crop_numpy(attrs: CropAndResizeAttrs, data: Array, boxes: Array, box_indices
             upper = element(top, left) * (1 - right) + element(top, left + 1) * right
             lower = element(top + 1, left) * (1 - right) + element(top + 1, left + 1) * right
             value = upper * (1 - down) + lower * down
-        outside = (y < 0) | (y > x.shape[1] - 1) | (across < 0) | (across > x.shape[2] - 1)
-        value = np.where(outside[..., None], np.float32(attrs.extrapolation_value), value)
+        # A place that is not a number is not inside.
+        inside = (y >= 0) & (y <= x.shape[1] - 1) & (across >= 0) & (across <= x.shape[2] - 1)
+        value = np.where(inside[..., None], value, np.float32(attrs.extrapolation_value))
     result = layout.from_order(value.transpose(0, 3, 1, 2), "NCHW")
     return np.asarray(result, numpy_dtype(attrs.out_dtype or of_array(data)))
 
@@ -188,8 +189,8 @@ def crop_compute(
             lower = pixel(row + 1, column) * (1.0 - right) + pixel(row + 1, column + 1) * right
             value = upper * (1.0 - down) + lower * down
         for place, extent in ((y, extents[0]), (x, extents[1])):
-            outside = binary("or", place < 0.0, place > cast("float32", extent - 1))
-            value = Select(outside, const(attrs.extrapolation_value, "float32"), value)
+            within = logical_and(place >= 0.0, place <= cast("float32", extent - 1))
+            value = Select(within, value, const(attrs.extrapolation_value, "float32"))
         return cast(out.dtype, value)
 
     return te.compute(out.shape, element, "crop_and_resize")

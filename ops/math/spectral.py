@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
 from relay2relax.core.errors.table import operators
@@ -81,9 +82,24 @@ def _check_samples(dtype: str) -> None:
 def dft_numpy(attrs: DFTAttrs, re_data: Array, im_data: Array) -> tuple[Array, Array]:
     """Return the transform along the last axis; the inverse divides by the number of samples."""
     _check_samples(of_array(re_data))
-    samples = re_data.astype(np.float64) + 1j * im_data.astype(np.float64)
+    samples: NDArray[np.complex128] = re_data.astype(np.float64) + 1j * im_data.astype(np.float64)
     found = np.fft.ifft(samples) if attrs.inverse else np.fft.fft(samples)
+    odd = ~np.isfinite(samples).all(axis=-1)
+    if odd.any():
+        found[odd] = _summed(samples[odd], bool(attrs.inverse))
     return found.real.astype(re_data.dtype), found.imag.astype(re_data.dtype)
+
+
+def _summed(samples: NDArray[np.complex128], inverse: bool) -> NDArray[np.complex128]:
+    """Return the transform by its definition: infinities reach every frequency."""
+    count = samples.shape[-1]
+    angle = 2 * np.pi * (np.outer(np.arange(count), np.arange(count)) % count) / count
+    cosine, sine = np.cos(angle), np.sin(angle if inverse else -angle)
+    found = np.empty_like(samples)
+    with np.errstate(all="ignore"):
+        found.real = samples.real @ cosine - samples.imag @ sine
+        found.imag = samples.real @ sine + samples.imag @ cosine
+        return found / count if inverse else found
 
 
 def dft_compute(attrs: DFTAttrs, out: TupleType, re_data: te.Tensor, im_data: te.Tensor) -> tuple[te.Tensor, ...]:

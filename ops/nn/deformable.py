@@ -176,7 +176,9 @@ def deformable_numpy(attrs: DeformableConv2DAttrs, data: Array, offset: Array, w
             corners.append(np.where(here[:, :, None], np.moveaxis(corner, -1, 2), 0))
         upper = corners[0] * (1 - high) + corners[1] * high
         lower = corners[2] * (1 - high) + corners[3] * high
-        sample = (upper * (1 - low) + lower * low).astype(dtype).reshape((n, groups, c // groups, rows * columns))
+        # An infinite place is outside, whatever it would be multiplied by.
+        sample = np.where(inside[:, :, None], upper * (1 - low) + lower * low, 0)
+        sample = sample.astype(dtype).reshape((n, groups, c // groups, rows * columns))
         result += np.matmul(w[..., row, column], sample)
     return conv.out.from_order(result.reshape((n, outputs, rows, columns)), conv.data_order)
 

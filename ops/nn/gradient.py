@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, Numbers, numpy_dtype, of_array
+from relay2relax.core.dtype import Array, Numbers, is_float, numpy_dtype, of_array
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
@@ -173,7 +173,9 @@ def max_pool_grad_compute(attrs: MaxPool2DAttrs, out: TensorType, out_grad: te.T
         for axis, w, tap in zip(axes, windows, taps, strict=True):
             index[axis] = at[axis] * w.stride + tap.var * w.dilation
         number = taps[0].var * windows[1].kernel + taps[1].var
-        identity = (const(windows[0].kernel * windows[1].kernel, "int64"), min_value(data.dtype))
+        # An element that is the least of all wins as well.
+        least = const(float("-inf"), data.dtype) if is_float(data.dtype) else min_value(data.dtype)
+        identity = (const(windows[0].kernel * windows[1].kernel, "int64"), least)
         return te.Reduce(combine, identity, (number, x[tuple(index)]), tuple(taps))
 
     winners, _ = te.compute_several(out_grad.shape, winner, "max_pool2d_winner")
