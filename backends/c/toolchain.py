@@ -31,6 +31,7 @@ from relay2relax.backends.cache import Store, open_store, remove_left_over, work
 from relay2relax.backends.threads import processors
 from relay2relax.core.errors import CompilerError, Diagnostic, FileError
 from relay2relax.core.limits import Budget, active
+from relay2relax.core.progress import going_on
 
 _FLAGS = (
     "-std=gnu11",
@@ -235,9 +236,11 @@ def _built(compiler: Compiler, units: Sequence[Unit], work: Path) -> bytes:
 
     with ThreadPoolExecutor(processors()) as pool:
         # One file may be much longer than the others: it begins first.
+        finished: list[str] = []
         order = sorted(range(len(units)), key=lambda number: len(units[number].text), reverse=True)
-        products = list(pool.map(compile_unit, order))
+        with going_on("files of C", lambda: (len(finished), len(order))):
+            finished.extend(pool.map(compile_unit, order))
     linked = work / "linked"
-    arguments = [*compiler.command, "-shared", "-pthread", *products, "-o", str(linked), "-lm"]
+    arguments = [*compiler.command, "-shared", "-pthread", *finished, "-o", str(linked), "-lm"]
     _run(arguments, "the C compiler could not link generated code", budget)
     return linked.read_bytes()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.progress import going_on
 from relay2relax.core.source import SourceRange, Span
 from relay2relax.graph.kinds import NodeKind, PatternKind
 from relay2relax.graph.model import (
@@ -278,8 +279,10 @@ class _Scoped:
         for node in self.captures(self.scope):
             hint = node.name if isinstance(node, Var) else "captured"
             self.add(node, NodeKind.INPUT, builder.fresh(hint), InputAttrs(hint, captured=True), None)
-        for node in self.scope.members:
-            self.member(node)
+        made, members = self.made, self.scope.members
+        with going_on("nodes of the graph", lambda: (len(made), len(members))):
+            for node in members:
+                self.member(node)
 
     def captures(self, scope: Scope) -> list[Expr]:
         """Return what goes into an inner graph as input.

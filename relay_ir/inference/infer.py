@@ -20,6 +20,7 @@ from typing_extensions import assert_never
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic
 from relay2relax.core.limits import active, check
+from relay2relax.core.progress import Position, going_on
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.inference import errors
 from relay2relax.relay_ir.inference.declared_types import callees_first, definition_problems, type_problems
@@ -63,6 +64,7 @@ from relay2relax.relay_ir.ir.expr import (
     children,
 )
 from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes as reachable
 from relay2relax.relay_ir.ir.types import (
     FuncType,
     IncompleteType,
@@ -163,12 +165,24 @@ class _Inference:
         Mistakes end up in its equations.
         """
         try:
-            self._walk(function)
-            self.relations.solve()
+            with going_on("types", self._position(function)):
+                self._walk(function)
+                self.relations.solve()
         except TypeTooLarge as problem:
             self.equations.report(problem.diagnostics[0], function)
         if not self.equations.problems:
             self._report_unresolved()
+
+    def _position(self, function: Function) -> Position:
+        """Return how the position is read; what there is to do is counted where somebody asks."""
+        whole = 0
+
+        def position() -> tuple[int, int]:
+            nonlocal whole
+            whole = whole or sum(1 for _ in reachable(function))
+            return len(self.nodes), whole
+
+        return position
 
     def export(self, function: Function, types: dict[Expr, Type]) -> None:
         """Add the types found to ``types``; one that is too large to be a type is a mistake of

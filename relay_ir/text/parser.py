@@ -16,6 +16,7 @@ from typing import TypeVar
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import LimitError, ParseError
 from relay2relax.core.errors.table import reading
+from relay2relax.core.progress import going_on
 from relay2relax.core.source import SourceText
 from relay2relax.relay_ir.ir.expr import Constructor, Expr, Function, GlobalVar, Var
 from relay2relax.relay_ir.ir.module import IRModule, TypeData
@@ -66,8 +67,10 @@ class _ModuleReader:
 
     def within_limits(self, read: Callable[[], _Result]) -> _Result:
         """Return what ``read`` returns; a limit that is reached is shown at the current token."""
+        lexer = self.lexer
         try:
-            return read()
+            with going_on("text", lambda: (lexer.start, len(lexer.text))):
+                return read()
         except LimitError as reached:
             raise reached.located(self.lexer.where(), self.source) from None
 
