@@ -31,6 +31,8 @@ def run_here(
         patch.setattr(sys, "argv", given)
         if cwd is not None:
             patch.chdir(cwd)
+        # The workers of pytest-xdist have one, and what is printed here goes into a pipe.
+        patch.delenv("COLUMNS", raising=False)
         for name, value in (env or {}).items():
             patch.setenv(name, value)
         try:
