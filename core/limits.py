@@ -22,13 +22,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
-
-import numpy as np
 
 from relay2relax.core.amounts import counted
 from relay2relax.core.errors.exceptions import LimitError, OutOfMemoryError, Relay2RelaxError, mistake
 from relay2relax.core.errors.table import files, limits
+
+if TYPE_CHECKING:
+    import numpy as np  # commands that need no numbers do not load it
 
 # Modules that Python imports meanwhile, and what it keeps for itself, are not charged to the work.
 _HEADROOM = 64_000_000
@@ -266,29 +268,6 @@ def read_file(path: str | os.PathLike[str] | int, name: str = "") -> bytes:
         raise out_of_memory(what, problem) from problem
 
 
-def empty(
-    shape: Sequence[int], dtype: np.dtype[np.generic], what: Callable[[], str], zeros: bool = False
-) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    """Return memory of undefined content for ``what``, or of ``zeros``.
-
-    Raises LimitError where that is more than the limits leave, and OutOfMemoryError where the
-    system has not as much.
-    """
-    budget = _active.get()
-    if budget is not None:
-        budget.extent(shape, what)
-        budget.allocate(math.prod(shape) * dtype.itemsize, what)
-    try:
-        made = np.zeros(tuple(shape), dtype) if zeros else np.empty(tuple(shape), dtype)
-    except (MemoryError, OverflowError, ValueError) as problem:
-        if any(extent < 0 for extent in shape):
-            raise
-        raise out_of_memory(what(), problem, math.prod(shape) * dtype.itemsize) from problem
-    if budget is not None:
-        budget.hold(made)
-    return made
-
-
 def no_memory(size: int, what: str) -> LimitError | OutOfMemoryError:
     """Return what to raise where ``what`` got no memory for its ``size`` bytes: a limit, or the
     system, has refused it.
@@ -303,7 +282,7 @@ def out_of_memory(what: str, problem: BaseException, size: int | None = None) ->
     as numpy's ``problem`` says.
     """
     shape, dtype = getattr(problem, "shape", None), getattr(problem, "dtype", None)
-    if size is None and isinstance(shape, tuple) and isinstance(dtype, np.dtype):
+    if size is None and isinstance(shape, tuple) and dtype is not None:
         size = math.prod(shape) * dtype.itemsize
     return OutOfMemoryError(mistake(limits.NO_MEMORY, what=what, size="more" if size is None else _size(size)))
 

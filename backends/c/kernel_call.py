@@ -22,9 +22,10 @@ from relay2relax.backends.c.codegen.plan import ALIGNMENT
 from relay2relax.backends.c.codegen.program import ANY_SIZE, Entry
 from relay2relax.backends.c.relations import relations_check
 from relay2relax.backends.numpy.binding import bind_call, check_apart, read_only
+from relay2relax.core.arrays import empty
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.core.limits import active, empty
+from relay2relax.core.limits import active
 from relay2relax.tir.arith.evaluate import extent_function
 from relay2relax.tir.ir.expr import IntImm, PrimExpr, Var
 from relay2relax.tir.ir.stmt import PrimFunc

@@ -20,10 +20,11 @@ from relay2relax.backends.numpy.binding import bind_call, check_apart, read_only
 from relay2relax.backends.numpy.expr import Axis, Grid, strided
 from relay2relax.backends.numpy.intrinsics import BINARY, REDUCE
 from relay2relax.backends.runtime.extern_calls import outside_statements
+from relay2relax.core.arrays import empty
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import ExecutionError, LimitError
 from relay2relax.core.errors.table import running
-from relay2relax.core.limits import active, empty
+from relay2relax.core.limits import active
 from relay2relax.ops.math.reduce import extreme
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, Call, PrimExpr, StringImm, Var, conjuncts

@@ -16,10 +16,11 @@ from relay2relax.backends.c import CompiledModule, compile_prim_funcs
 from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.backends.relay.code import CallOperator
 from relay2relax.backends.relay.repeated import as_type, repeated
+from relay2relax.core.arrays import empty
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import LimitError, Relay2RelaxError, UnsupportedError
 from relay2relax.core.errors.table import operators, running
-from relay2relax.core.limits import Budget, active, empty
+from relay2relax.core.limits import Budget, active
 from relay2relax.ops.common.shapes import any_type
 from relay2relax.ops.registry.evaluate import call_text, quiet_kernel_value
 from relay2relax.ops.registry.lower import lower_call, lower_extents, unknown_extents, with_extents

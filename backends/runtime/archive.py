@@ -21,11 +21,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from relay2relax.core.arrays import empty
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import running
 from relay2relax.core.file_kinds import describe_content
-from relay2relax.core.limits import empty
 from relay2relax.core.output import OutputFile
 from relay2relax.core.schema import Extent, Form, parse_json, read_value
 from relay2relax.core.tensor_blob import count_elements

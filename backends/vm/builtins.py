@@ -14,10 +14,10 @@ from relay2relax.backends.runtime.runtime_functions import null_value, reshape, 
 from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.backends.vm.bytecode import DataType, FunctionRef
 from relay2relax.backends.vm.shape_heap import EQUAL, EQUAL_SLOT, LOAD, STORE
+from relay2relax.core.arrays import empty
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import Diagnostic, ExecutionError
 from relay2relax.core.errors.table import running
-from relay2relax.core.limits import empty
 from relay2relax.ops.tensor import inspection
 
 

@@ -11,8 +11,8 @@ from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.backends.vm.builtins import Closure
 from relay2relax.backends.vm.bytecode import FunctionRef
 from relay2relax.backends.vm.function_spec import OtherForm, ShapeForm, TensorForm, TupleForm, ValueForm
+from relay2relax.core.arrays import empty
 from relay2relax.core.dtype import Array
-from relay2relax.core.limits import empty
 
 _OTHER = OtherForm()
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from relay2relax.core.arrays import empty
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.core.limits import empty
 from relay2relax.ops.registry.evaluate import evaluate_call, kernel_value
 from relay2relax.ops.registry.lower import Origin
 from relay2relax.ops.registry.record import OpDef
