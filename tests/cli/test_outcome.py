@@ -140,7 +140,7 @@ def test_what_python_warns_of_is_data(
 def test_a_mistake_of_ours_is_no_disagreement(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("relay2relax.cli.files.load_model", lambda path: 1 // 0)
+    monkeypatch.setattr("relay2relax.cli.files.load_model", lambda *_: 1 // 0)
     code, printed, said = call("run linear.relay --json", monkeypatch, capfd)
     assert code == json.loads(printed)["exit_code"] == 70
     assert "Traceback" in said
