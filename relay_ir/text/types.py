@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar as TypeParameter
 
 from relay2relax.core.dtype import DTypeError, dtype_help, to_code
+from relay2relax.core.errors import LimitError
 from relay2relax.core.errors.table import reading
 from relay2relax.core.words import Code, code, comma, numeral
 from relay2relax.relay_ir.ir.types import (
@@ -155,11 +156,16 @@ class TypeReader:
         lexer.advance()
         opened = lexer.start
         lexer.expect("[", "after `Tensor`")
+        written = lexer.start
         shape = self._shape()
+        where = lexer.where(written, lexer.previous_end)
         lexer.expect(",", "and the dtype of the tensor")
         dtype = self._dtype()
         lexer.close("[", "]", opened, "`]` to close the tensor type")
-        return TensorType(shape, dtype)
+        try:
+            return TensorType(shape, dtype)
+        except LimitError as reached:
+            raise reached.located(where, lexer.source) from None
 
     def _shape(self) -> tuple[Extent, ...]:
         if self.lexer.kind != "(":

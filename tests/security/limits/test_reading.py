@@ -100,6 +100,18 @@ def test_extents(read: Callable[[], object], place: str) -> None:
     assert place in refused(limits.EXTENTS, Limits(extents=1000), read)
 
 
+@pytest.mark.parametrize("shape", ["(2000,)", "(3, 4000)", "(40, 40)", "(2000, ?)"])
+def test_the_place_of_extents(shape: str) -> None:
+    """The shape itself is shown, also of the second parameter, and of a type inside of another."""
+    for before, after in (("%x: ", ""), ("%y: Tensor[(2), int8], %x: ", ""), ("%x: (int8, ", ")")):
+        line = f"def @main({before}Tensor[{shape}, float32]{after}) {{ %x }}"
+        said = refused(limits.EXTENTS, Limits(extents=1000), lambda text=HEAD + line: relay_ir.parse(text))  # type: ignore[misc]
+        assert f"(<text>:2:{line.index(shape) + 1})" in said
+        shown, marks = said.splitlines()[said.splitlines().index(f"2 | {line}") :][:2]
+        begin = shown.index(shape)
+        assert marks[begin:].rstrip() == "^" * len(shape) and not marks[1:begin].strip(" |")
+
+
 @pytest.mark.parametrize("bound", [Limits(memory=50_000_000), Limits(seconds=0.2)], ids=["memory", "time"])
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="has no device that never ends")
 def test_a_file_without_end(bound: Limits) -> None:
