@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, Numbers, numpy_dtype
+from relay2relax.core.dtype import Array, Numbers, is_float, numpy_dtype
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common.narrow_floats import floating_test
 from relay2relax.ops.common.order import order_compute, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, repeat_while, rows, seq, store, when
@@ -208,8 +209,10 @@ class _Groups:
 
     def is_new(self, k: PrimExpr) -> PrimExpr:
         """Whether a group begins at place ``k`` of the order."""
-        previous = self.order[Select(k > 0, k - 1, IntImm(0))]
-        return binary("or", k.equal(0), binary("!=", self.x[self.order[k]], self.x[previous]))
+        one, previous = self.x[self.order[k]], self.x[self.order[Select(k > 0, k - 1, IntImm(0))]]
+        begins = binary("or", k.equal(0), binary("!=", one, previous))
+        # TVM compares ordered: a NaN would be no other than the number before it.
+        return binary("or", begins, floating_test("isnan")(one)) if is_float(one.dtype) else begins
 
     def in_order(self, count: Cell) -> Stmt:
         """Name the groups as they come in sorted order."""
@@ -311,7 +314,8 @@ bucketize = OpDef(
 # R.unique returns as many elements as there are, Relay's result is padded.
 unique = OpDef(
     relay="unique",
-    doc="The distinct elements of a tensor of one dimension, where they first stand, and which one each element is.",
+    doc="The distinct elements of a tensor of one dimension, where they first stand, and which one each element is; "
+    "NaN differs from everything, itself too.",
     source="TVM 0.18 python/tvm/topi/unique.py",
     inputs=("data",),
     attrs=UniqueAttrs,

@@ -134,6 +134,27 @@ def test_unique_in_order_of_appearance(check: Callable[..., Any]) -> None:
     check("unique", [x], expected, sorted=False, return_counts=True)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("in_order", [False, True])
+def test_unique_of_nan(check: Callable[..., Any], in_order: bool, dtype: str) -> None:
+    """NaN comes last, and differs from everything: what ``equal_nan=False`` means in numpy."""
+    x = np.array([2, np.nan, 1, np.nan, 2, np.nan], dtype)
+    _, first, inverse, counts = np.unique(
+        x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    if not in_order:
+        names = np.argsort(first)
+        first, counts, inverse = first[names], counts[names], np.argsort(names)[inverse]
+    expected = (
+        np.append(x[first], 0).astype(dtype),
+        padded(first, np.int32, 6, 6),
+        inverse.astype(np.int32),
+        np.array([5], np.int32),
+        padded(counts, np.int32, 6),
+    )
+    check("unique", [x], expected, sorted=in_order, return_counts=True)
+
+
 def test_types() -> None:
     assert relay_record("sort").infer(relay_record("sort").attrs(), TensorType((ANY, 3), "int8")) == TensorType(
         (ANY, 3), "int8"

@@ -109,7 +109,8 @@ def test_the_place_of_extents(shape: str) -> None:
         assert f"(<text>:2:{line.index(shape) + 1})" in said
         shown, marks = said.splitlines()[said.splitlines().index(f"2 | {line}") :][:2]
         begin = shown.index(shape)
-        assert marks[begin:].rstrip() == "^" * len(shape) and not marks[1:begin].strip(" |")
+        assert marks[begin:].rstrip() == "^" * len(shape)
+        assert not marks[:begin].strip(" |")
 
 
 @pytest.mark.parametrize("bound", [Limits(memory=50_000_000), Limits(seconds=0.2)], ids=["memory", "time"])
