@@ -125,8 +125,8 @@ def dry_run(
         module = files.load_model(model, extents)
         given = files.load_params(params, module, allow_missing)
     bound, weights = (given.weights, ()) if bind_params else (None, given.weights)
-    named = dict(zip(("script", "graph", "weights", "summary"), _names(stem), strict=True))
-    names = [name for what, name in named.items() if what != "weights" or weights]
+    script, graph_json, saved, digest, summary = _names(stem)
+    names = [script, graph_json, *([saved, digest] if weights else []), summary]
 
     def translated() -> relax_ir.IRModule:
         return form.translated(module, bound, weights, extents)
