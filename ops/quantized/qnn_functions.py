@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from relay2relax.core.arithmetic import truncated_divide
 from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
 from relay2relax.ops.common.shapes import normal_axis, tensor
@@ -37,7 +38,7 @@ from relay2relax.ops.quantized.arithmetic import (
 )
 from relay2relax.ops.quantized.qnn import BYTES, SOURCE
 from relay2relax.ops.registry.attributes import NoAttrs
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, V
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.ir.expr import PrimExpr, binary, cast, const, maximum, minimum
@@ -180,19 +181,17 @@ def softmax_numpy(attrs: SoftmaxAttrs, data: Array, s: Numbers, z: Numbers, so: 
     """Return the result by shifts and sums of int32: ``exp(x)`` is 2 to the power of 1.4375 x, in
     straight pieces.
     """
-    if np.any(s > 1):
-        raise OpError(f"the input's scale is {s}; qnn.softmax takes at most 1", 1)
     unit = np.asarray(_unit(ARRAYS, s))
     with np.errstate(all="ignore"):
         q = data.astype(np.int32) - z
         x = q - q.max(axis=attrs.axis, keepdims=True)
         power = x + (x >> 1) - (x >> 4)
-        steps = np.clip(-power // unit, 0, 20)
+        steps = np.clip(truncated_divide(power, -unit), 0, 20)
         rest = power + steps * unit
         line = (rest >> 1) + unit
         e = line << (steps.max(axis=attrs.axis, keepdims=True) - steps)
         total = e.sum(axis=attrs.axis, keepdims=True, dtype=np.int32)
-        share = np.int32(_ONE) // total * e >> (31 - _BITS)
+        share = truncated_divide(np.int32(_ONE), total) * e >> (31 - _BITS)
     factor = fixed_point(np.float64(2.0 ** (1 - _BITS)) / so.astype(np.float64))
     return saturated(ARRAYS, requantised(ARRAYS, share.astype(np.int32), np.int32(0), factor, zo), "int8")
 
@@ -259,13 +258,15 @@ leaky_relu = OpDef(
 
 softmax = OpDef(
     relay="qnn.softmax",
-    doc="Softmax by integers alone, on int8 with a scale of at most 1; ``exp`` is a power of two of straight pieces.",
+    doc="Softmax by integers alone, on int8; ``exp`` is a power of two of straight pieces, each ``1 / scale`` steps "
+    "long: a scale above 1 leaves little of it.",
     source=f"{SOURCE}/softmax.cc",
     inputs=("data", "scale", "zero_point", "output_scale", "output_zero_point"),
     attrs=SoftmaxAttrs,
     infer=softmax_type,
     numpy=softmax_numpy,
     compute=softmax_compute,
+    on_bad_values="A scale of which less than half a step makes 1 divides by 0: the quotient is 0.",
 )
 
 OPS = (

@@ -192,8 +192,27 @@ def test_softmax(run_op: Any, axis: int) -> None:
     real = np.exp(data * 0.05 - (data * 0.05).max(axis, keepdims=True))
     real /= real.sum(axis, keepdims=True)
     assert np.abs((found.astype(float) + 128) / 256 - real).max() < 0.04
-    with pytest.raises(OpError, match="at most 1"):
-        run_op("qnn.softmax", {"axis": axis}, data, f32(1.5), i32(4), f32(1), i32(0))
+
+
+@pytest.mark.parametrize("scale", [0.8, 1.0, 1.5])
+def test_softmax_of_large_scales(run_op: Any, scale: float) -> None:
+    """Where a step of the input is about 1, each halves the exponential: a sum of powers of two."""
+    data = integers("int8", 6, 5) // 16
+    found = run_op("qnn.softmax", {"axis": -1}, data, f32(scale), i32(4), f32(1 / 128), i32(0), exact=True)
+    for row, results in zip(data.tolist(), found.tolist(), strict=True):
+        powers = [
+            Fraction(2) ** max(x + math.floor(x / 2) - math.floor(x / 16), -20) for x in (q - max(row) for q in row)
+        ]
+        for power, result in zip(powers, results, strict=True):
+            assert abs(min(power / sum(powers) * 128, 127) - result) <= 1
+
+
+@pytest.mark.parametrize("scale", [2.5, 3e38, math.inf, -1.5, 0.0])
+def test_softmax_of_scales_without_a_step(run_op: Any, scale: float) -> None:
+    """Both backends compute the same, and a row of equal elements has equal results."""
+    data = np.concatenate([integers("int8", 6, 5), np.full((1, 5), 3, np.int8)])
+    found = run_op("qnn.softmax", {"axis": -1}, data, f32(scale), i32(4), f32(1 / 128), i32(0), exact=True)
+    assert len(set(found[-1].tolist())) == 1
 
 
 def test_concatenate(run_op: Any) -> None:
