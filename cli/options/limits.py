@@ -42,7 +42,7 @@ OPTIONS: dict[str, Any] = {
     ],
     "limit_steps": Annotated[
         Optional[int],
-        typer.Option("--limit-steps", metavar="NUMBER", min=1, help="Let programs take no more steps than this."),
+        typer.Option("--limit-steps", metavar="NUMBER", min=1, help="Let programs that run take no more steps."),
     ],
     "limit_extents": Annotated[
         Optional[int],

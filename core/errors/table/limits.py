@@ -58,7 +58,7 @@ STEPS = ErrorKind(
     """A program took more steps than `Limits(steps=…)`, or the option `--limit-steps`, allows. Steps
     are instructions of the machines that run Relay and Relax, statements and loop iterations of
     tensor programs that are interpreted, and those of compiled ones, which are counted before one
-    begins. The message shows where the program was.""",
+    begins. Reading, translating and compiling take none. The message shows where the program was.""",
     """
     from relay2relax import Limits, backends, relay_ir
 
