@@ -24,7 +24,7 @@ from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Same
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.extent import Shape, as_prim, product, sub
+from relay2relax.tir.extent import Shape, as_prim, ask, is_symbolic, product, static, sub
 from relay2relax.tir.ir.expr import IntImm, PrimExpr, Select, binary, cast, const, logical_and
 from relay2relax.tir.ir.intrinsics import max_value, min_value
 
@@ -397,13 +397,27 @@ def relax_arg_type(attrs: RelaxArgReduceAttrs, data: Type) -> Type:
     return TensorType(shape, "int64")
 
 
+def _require_elements(name: str, attrs: ArgReduceAttrs | RelaxArgReduceAttrs, data: Type) -> None:
+    """See that there is an element to be found, which TVM's inference does not ask for; raises
+    OpError for axes without any.
+    """
+    found = tensor(data)
+    for axis in reduced_axes(attrs, found.rank):
+        extent = found.shape[axis]
+        if static(extent) == 0:
+            raise OpError(f"{name} finds no element along axis {axis}, whose extent is 0", 0, kind=operators.SHAPE)
+        if is_symbolic(extent):
+            ask(binary("!=", as_prim(extent), 0))
+
+
 def _arg_numpy(
     attrs: ArgReduceAttrs | RelaxArgReduceAttrs, data: Array, largest: bool, dtype: type[np.generic]
 ) -> Array:
     axes = reduced_axes(attrs, data.ndim)
     kept = tuple(axis for axis in range(data.ndim) if axis not in axes)
     # The place of an element is counted over all reduced axes together.
-    rows = np.transpose(data, kept + axes).reshape(*(data.shape[axis] for axis in kept), -1)
+    count = math.prod(data.shape[axis] for axis in axes)
+    rows = np.transpose(data, kept + axes).reshape(*(data.shape[axis] for axis in kept), count)
     if is_float(of_array(data)):
         # NaN never wins.
         rows = np.where(np.isnan(rows), data.dtype.type(-np.inf if largest else np.inf), rows)
@@ -478,6 +492,18 @@ def arg_relax(name: str, largest: bool) -> Expanded:
 def arg_records(name: str, largest: bool, doc: str) -> tuple[OpDef, OpDef]:
     """Return Relay's operator and Relax's, which differ in attributes and result dtype."""
 
+    def infer(attrs: ArgReduceAttrs, data: Type) -> Type:
+        """Return the reduced shape with dtype int32, or int64 where Relay writes the extents as
+        int64; an axis of extent 0 is refused.
+        """
+        _require_elements(name, attrs, data)
+        return arg_type(attrs, data)
+
+    def relax_infer(attrs: RelaxArgReduceAttrs, data: Type) -> Type:
+        """Return the reduced shape with dtype int64; an axis of extent 0 is refused."""
+        _require_elements(name, attrs, data)
+        return relax_arg_type(attrs, data)
+
     def numpy(attrs: ArgReduceAttrs, data: Array) -> Array:
         return _arg_numpy(attrs, data, largest, np.int32)
 
@@ -495,7 +521,8 @@ def arg_records(name: str, largest: bool, doc: str) -> tuple[OpDef, OpDef]:
         source=SOURCE,
         inputs=("data",),
         attrs=ArgReduceAttrs,
-        infer=arg_type,
+        infer=infer,
+        relay_type=arg_type,
         numpy=numpy,
         compute=compute,
         relax=arg_relax(name, largest),
@@ -505,7 +532,8 @@ def arg_records(name: str, largest: bool, doc: str) -> tuple[OpDef, OpDef]:
         source="TVM 0.27 src/relax/op/tensor/search.cc",
         inputs=("x",),
         attrs=RelaxArgReduceAttrs,
-        infer=relax_arg_type,
+        infer=relax_infer,
+        relax_type=relax_arg_type,
         numpy=relax_numpy,
         compute=compute,
         relax=SameOp(),

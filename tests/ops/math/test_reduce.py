@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typed import of_type, relax_record, relay_record
 
+from relay2relax import backends, relay_ir, translator
+from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops import OpDef, OpError, TensorType
 from relay2relax.tir.extent import ANY
 from relay2relax.tir.ir.expr import IntImm, Var
@@ -155,3 +157,36 @@ def test_shapes_follow_numpy(shape: list[int], data: Any, keepdims: bool, exclud
     found = record("sum").infer(attrs, TensorType(tuple(names)))
     sizes = dict(zip(names, shape, strict=True))
     assert tuple(1 if e == 1 else sizes[of_type(e, Var)] for e in of_type(found, TensorType).shape) == expected
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("target", ["numpy", "c"])
+@pytest.mark.parametrize("written", ["(2, 0)", "(?, 0)", "(2, ?)"])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_nothing_is_found_along_an_empty_axis(name: str, written: str, target: str) -> None:
+    """Everything that runs refuses, in words that name the operator; TVM's inference takes it."""
+    head = f'#[version = "0.0.5"]\ndef @main(%x: Tensor[{written}, float32]) '
+    mod = relay_ir.infer_type(relay_ir.parse(head + f"{{ {name}(%x, axis=[1]) }}"))
+    runs: list[Callable[..., Any]] = [
+        lambda x: backends.create_executor("debug", mod, target).evaluate()(x),
+        lambda x: backends.VirtualMachine(backends.build(translator.lower_to_tir(mod), target=target))["main"](x),
+        lambda x: backends.VirtualMachine(backends.build(translator.via_graph(mod), target=target))["main"](x),
+    ]
+    for run in runs:
+        with pytest.raises(Relay2RelaxError, match=name):
+            run(np.zeros((2, 0), np.float32))
+        if "?" in written.partition(",")[2]:
+            assert np.asarray(run(X[0, :2])).tolist() == getattr(X[0, :2], name)(1).tolist()
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_no_rows_have_no_places(check: Callable[..., Any], name: str) -> None:
+    check(name, [np.zeros((0, 3), np.float32)], np.zeros(0, np.int32), axis=(1,))
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("max", np.finfo(np.float32).min), ("min", np.finfo(np.float32).max), ("prod", 1), ("sum", 0)]
+)
+def test_reductions_of_nothing(check: Callable[..., Any], name: str, found: float) -> None:
+    """TVM begins with the lowest finite number, the highest, 1 and 0."""
+    check(name, [np.zeros((2, 0), np.float32)], np.full(2, found, np.float32), axis=(1,))
