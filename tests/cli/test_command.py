@@ -369,7 +369,9 @@ def test_a_dry_run_writes_nothing(model: Path, params: Path, tmp_path: Path) -> 
     done = command("convert", model, "--params", params, "--dry-run", "--json", cwd=tmp_path)
     found = json.loads(done.stdout)
     assert (done.returncode, found["exit_code"]) == (0, 0)
-    assert found["files"] == ["linear.py", "linear.graph.json", "linear.safetensors", "linear.summary.json"]
+    assert found["files"] == [
+        "linear.py", "linear.graph.json", "linear.safetensors", "linear.safetensors.sha256", "linear.summary.json",
+    ]  # fmt: skip
     assert {one["operator"]: one["calls"] for one in found["operators"]}["nn.dense"] == 1
     assert (found["weights"], found["inputs"]) == (["w.0", "b"], ["data"])
     bad = tmp_path / "bad.relay"

@@ -55,7 +55,9 @@ class _Page:
         if "not run" in block.marks or any(map(_missing, block.marks.get("needs", "").split())):
             return
         if "file" in block.marks:
-            (self.folder / block.marks["file"]).write_text(block.text)
+            path = self.folder / block.marks["file"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text)
         elif "output" in block.marks:
             if not matches(block.text, self.printed):
                 pytest.fail(f"{self._place(block)}: this is printed:\n{self.printed}", pytrace=False)
