@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Generic, TypeVar
 
 from relay2relax.core.collection import collection_paused
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.core.errors.table import files
 from relay2relax.core.limits import check
 
@@ -146,7 +146,10 @@ class Pass(ABC, Generic[M]):
         """Return the changed module; ``mod`` itself where there is nothing to change."""
 
     def __call__(self, mod: M) -> M:
-        """Run the pass under the eyes of the current context's instruments."""
+        """Run the pass under the eyes of the current context's instruments.
+
+        Raises UnsupportedError for a program that is nested too deep for it.
+        """
         check()
         instruments, info = PassContext.current().instruments, self.info
         if not info.required and not all(instrument.should_run(mod, info) for instrument in instruments):
@@ -154,7 +157,10 @@ class Pass(ABC, Generic[M]):
         for instrument in instruments:
             instrument.run_before_pass(mod, info)
         with collection_paused():
-            result = self.transform(mod)
+            try:
+                result = self.transform(mod)
+            except RecursionError as error:
+                raise UnsupportedError(f"the program is nested too deep for {info.name}") from error
         for instrument in instruments:
             instrument.run_after_pass(result, info)
         return result

@@ -387,7 +387,10 @@ def check_prim_func(func: PrimFunc, strict: bool = True) -> None:
     """
     checker = _Checker(strict)
     checker.place.append(func.name)
-    checker.func(func)
+    try:
+        checker.func(func)
+    except RecursionError as error:
+        raise TIRError(f"{func.name}: statements are nested too deep") from error
     if checker.mistakes:
         raise TIRError(checker.mistakes)
 

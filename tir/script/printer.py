@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.words import Code, Identifier, code, comma, indented, number, quoted, word
 from relay2relax.tir.analysis.regions import whole
 from relay2relax.tir.analysis.reshape import constant_stores
@@ -478,12 +479,16 @@ def print_prim_func(func: PrimFunc, name: str | None = None, dialect: str = "tvm
     """Return the lines of one ``@T.prim_func``, ``indent`` steps deep.
 
     Names become Python identifiers, unique where they are seen. Raises UnsupportedError for what
-    the dialect has no words for, and TIRError for a variable or buffer that nothing defines.
+    the dialect has no words for, or what is nested too deep, and TIRError for a variable or buffer
+    that nothing defines.
     """
     printer = _Printer(find_dialect(dialect))
     printer.depth = indent
-    if not printer.dialect.today and any(isinstance(node, For) and node.step for node in statements(func.body)):
-        # Loops of the classic dialect count by 1.
-        func = counted_from_zero(func)
-    printer.func(func, identifier(name or func.name))
+    try:
+        if not printer.dialect.today and any(isinstance(node, For) and node.step for node in statements(func.body)):
+            # Loops of the classic dialect count by 1.
+            func = counted_from_zero(func)
+        printer.func(func, identifier(name or func.name))
+    except RecursionError as error:
+        raise UnsupportedError(f"{func.name} is nested too deep to be written") from error
     return printer.lines

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from relay2relax import Limits, graph, relax_ir, relay_ir, translator
-from relay2relax.core.errors import ErrorKind, LimitError
+from relay2relax import Limits, backends, graph, relax_ir, relay_ir, translator
+from relay2relax.core.errors import ErrorKind, LimitError, Relay2RelaxError
 from relay2relax.core.errors.table import limits
 from relay2relax.core.npz import read_npz
 
@@ -34,6 +34,14 @@ def f(x: T.Buffer((20,), "float32")):
     y = T.alloc_buffer((2000, 1), "float32")
     x[0] = 1.0
 """
+NESTED = {
+    "allocations": "".join(
+        f'    p{n} = T.allocate([4], "float32", "global")\n    b{n} = T.Buffer((4,), data=p{n})\n' for n in range(2000)
+    ),
+    "variables": "".join(f"    v{n}: T.int32 = {n}\n" for n in range(2000)),
+    "attributes": "".join(f'    T.attr(0, "pragma_{n}", 1)\n' for n in range(2000)),
+    "a sum": "    x[0] = x[0]" + " + x[0]" * 600 + "\n",
+}
 SCRIPT = (
     "@R.function\ndef main(x: R.Tensor((2,), dtype='float32')):\n" + "    x = R.add(x, x)\n" * 5000 + "    return x\n"
 )
@@ -137,3 +145,20 @@ def test_weights_that_unpack_to_more(tmp_path: Path) -> None:
     assert len(content) < 100_000
     assert read_npz(memoryview(content))["w"].shape == (10_000_000,)
     assert "'w' needs 40 MB" in refused(limits.MEMORY, Limits(memory=1_000_000), lambda: read_npz(memoryview(content)))
+
+
+@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("what", NESTED)
+def test_nested_statements(what: str, checked: bool) -> None:
+    """What is too deep to be read, or written, is refused in our words."""
+    text = f'@T.prim_func\ndef f(x: T.Buffer((20,), "float32")):\n{NESTED[what]}    x[0] = 1.0\n'
+    with pytest.raises(Relay2RelaxError, match="nested too deep"):
+        relax_ir.parse(text, check_well_formed=checked).script()
+
+
+@pytest.mark.compiler
+def test_a_build_of_nested_statements() -> None:
+    text = f'@T.prim_func\ndef f(x: T.Buffer((20,), "float32")):\n{NESTED["variables"]}    x[0] = 1.0\n'
+    mod = relax_ir.parse(text, check_well_formed=False)
+    with pytest.raises(Relay2RelaxError, match="nested too deep for"):
+        backends.build(mod, target="c")
