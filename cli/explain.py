@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import asdict
 
 from relay2relax.cli import outcome
 from relay2relax.core.errors import Diagnostic, ErrorKind, Relay2RelaxError, all_kinds, find_kind
 from relay2relax.core.errors.table.files import OPTION
+from relay2relax.core.words import near
 
 
 def run(code: str, as_json: bool) -> None:
@@ -23,7 +23,7 @@ def run(code: str, as_json: bool) -> None:
         return
     kind = find_kind(code)
     if kind is None:
-        close = difflib.get_close_matches(code.upper(), kinds, 3) or list(kinds)[:3]
+        close = near(code, kinds, 3) or list(kinds)[:3]
         help = f"there are {', '.join(close)} and others: relay2relax explain all"
         raise Relay2RelaxError(Diagnostic(f"no error has the code {code!r}", help=help), kind=OPTION)
     outcome.deliver({"kinds": [_as_json(kind)]})

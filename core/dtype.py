@@ -8,7 +8,6 @@ TVM's binary formats store.
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.table import tensor_programs
-from relay2relax.core.words import shown
+from relay2relax.core.words import nearest, shown
 
 Array = npt.NDArray[np.generic]
 # An array that is computed with: what its elements do, only its dtype says when it runs.
@@ -92,8 +91,7 @@ def dtype_help(word: str, otherwise: str = "expected a dtype such as `float32`")
     """Return the dtype that ``word`` may have meant as a remark, ``otherwise`` where there is
     none.
     """
-    near = get_close_matches(word[:40], _COMMON, n=1)
-    return f"did you mean `{near[0]}`?" if near else otherwise
+    return nearest(word, _COMMON) or otherwise
 
 
 @lru_cache(maxsize=None)

@@ -9,7 +9,6 @@ the text are looked at for the names that they give to TVM's namespaces, and oth
 from __future__ import annotations
 
 import ast
-import difflib
 import operator
 import re
 import textwrap
@@ -24,6 +23,7 @@ from relay2relax.core.errors import Diagnostic, ErrorKind, LimitError, ParseErro
 from relay2relax.core.errors.table import script
 from relay2relax.core.limits import check
 from relay2relax.core.source import SourceRange, SourceText
+from relay2relax.core.words import nearest
 
 # The namespaces under all names that they had: ``I`` of modules, ``R`` of Relax, ``T`` of tensor
 # programs.
@@ -121,9 +121,8 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
 }  # fmt: skip
 _LARGEST = 1e40
-# For so many mistakes, and names as long as that, a name is suggested.
+# For so many mistakes a name is suggested.
 _SUGGESTIONS = 20
-_LONGEST_LIKE = 100
 # More digits to a base of 2, 8 or 16 than 64 bits take, and the bits of the largest float.
 _LONG_NUMBER = re.compile(r"0[xXoObB][\da-fA-F_]{20}")
 _MOST_BITS = 1024
@@ -259,10 +258,8 @@ class ScriptSource:
         it.
         """
         # The names that are like one are looked for among all; of many mistakes that is too much.
-        few = len(self.problems) < _SUGGESTIONS and len(name) <= _LONGEST_LIKE
-        close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5) if few else []
-        return self.problem(node, f"the {what} `{name}` is not defined", "not defined here",
-                            help=f"did you mean `{close[0]}`?" if close else "",
+        help = nearest(name, known) if len(self.problems) < _SUGGESTIONS else ""
+        return self.problem(node, f"the {what} `{name}` is not defined", "not defined here", help=help,
                             kind=script.OPERATOR if what in ("operator", "function") else script.NAME)  # fmt: skip
 
     def finish(self) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import Array, DTypeError, numpy_dtype, of_array
-from relay2relax.core.errors import ParseError
+from relay2relax.core.errors import Diagnostic, ParseError
 from relay2relax.core.errors.table import reading
 from relay2relax.core.schema import Extent, Form, parse_json, read_value
 from relay2relax.core.tensor_blob import count_elements, elements, view
+from relay2relax.core.words import nearest
 
 _DTYPES = {
     "BOOL": "bool", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "U8": "uint8", "U16": "uint16",
@@ -75,12 +75,8 @@ def _read_header(buffer: memoryview) -> tuple[dict[str, str], dict[str, _Tensor]
 def _view(buffer: memoryview, start: int, name: str, entry: _Tensor) -> Array:
     what = f"tensor {name!r:.80}"
     if entry.dtype not in _DTYPES:
-        near = get_close_matches(entry.dtype[:20].upper(), _DTYPES, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ParseError(
-            f"{what} has the dtype {repr(entry.dtype)[1:-1]:.40}; arrays have none like it{hint}",
-            kind=reading.PARAMETERS,
-        )
+        title = f"{what} has the dtype {repr(entry.dtype)[1:-1]:.40}; arrays have none like it"
+        raise ParseError(Diagnostic(title, help=nearest(entry.dtype, _DTYPES), kind=reading.PARAMETERS))
     dtype = numpy_dtype(_DTYPES[entry.dtype])
     wanted = count_elements(entry.shape, what) * dtype.itemsize
     begin, end = entry.data_offsets

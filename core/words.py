@@ -204,12 +204,20 @@ def _check(text: str, form: re.Pattern[str], what: str, example: str) -> None:
         raise WordError(f"{said} names no {what}: expected a word such as {example!r}")
 
 
-# Of so many words the near ones are looked for.
-_MOST = 20_000
+# Of so many words the near ones are looked for, by so many letters.
+_MOST, _LONGEST = 20_000, 100
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return ``did you mean …?``, "" where no word of ``known`` is near."""
+    """Return ``did you mean `…`?``, "" where no word of ``known`` is near."""
+    found = near(word, known, 1, cutoff)
+    return f"did you mean `{found[0]}`?" if found else ""
+
+
+def near(word: str, known: Iterable[str], most: int, cutoff: float = 0.6) -> list[str]:
+    """Return so many words of ``known`` that ``word`` may have meant, the nearest first.
+
+    Capitals do not count. Words are near whose letters agree to the share ``cutoff``.
+    """
     lowered = {one.lower(): one for one, _ in zip(known, range(_MOST), strict=False)}
-    found = get_close_matches(word[:100].lower(), lowered, 1, cutoff)
-    return f"did you mean {lowered[found[0]]}?" if found else ""
+    return [lowered[one] for one in get_close_matches(word[:_LONGEST].lower(), lowered, most, cutoff)]

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
@@ -30,8 +29,10 @@ from relay2relax.backends.c.unit import Unit
 from relay2relax.backends.cache import Store, open_store, remove_left_over, work_folder
 from relay2relax.backends.threads import processors
 from relay2relax.core.errors import CompilerError, Diagnostic, FileError
+from relay2relax.core.errors.table.files import OPTION
 from relay2relax.core.limits import Budget, active
 from relay2relax.core.progress import going_on
+from relay2relax.core.words import nearest
 
 _FLAGS = (
     "-std=gnu11",
@@ -129,11 +130,10 @@ def _examine(command: tuple[str, ...], march: str) -> Compiler:
 
 def _unknown_march(march: str, error: CompilerError) -> CompilerError:
     """Return the error of an instruction set that the compiler refuses, in our words."""
-    near = get_close_matches(march, LEVELS, 1, 0.5)
-    meant = f"is it {near[0]}? " if near else ""
-    help = f"{meant}native is this machine; levels of x86-64 are {', '.join(LEVELS)}; others are the compiler's own"
+    known = f"native is this machine; levels of x86-64 are {', '.join(LEVELS)}; others are the compiler's own"
+    help = " ".join(filter(None, (nearest(march, LEVELS), known)))
     title = f"the C compiler has no instruction set {march!r}"
-    return CompilerError(Diagnostic(title, notes=error.diagnostics[0].notes[:1], help=help))
+    return CompilerError(Diagnostic(title, notes=error.diagnostics[0].notes[:1], help=help, kind=OPTION))
 
 
 def _run(arguments: Sequence[str], title: str, budget: Budget | None) -> str:

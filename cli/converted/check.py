@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from relay2relax import relay_ir, translator
+from relay2relax.cli import outcome
 from relay2relax.cli.converted import folder
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
@@ -39,7 +40,7 @@ class Check:
     def end(self, script: str) -> None:
         """End the command with exit code 1 where ``script`` differs."""
         if self.agrees is False:
-            print(f"error: {script} does not compute what Relay computes; the files are kept", file=sys.stderr)
+            outcome.warn(f"{script} does not compute what Relay computes; the files are kept")
             sys.exit(1)
 
     def lines(self) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError, mistake
 from relay2relax.core.errors.table import types as kinds
 from relay2relax.core.source import SourceRange
-from relay2relax.core.words import Code, vouched
+from relay2relax.core.words import Code, nearest, vouched
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_names
 from relay2relax.relay_ir.ir.expr import (
@@ -24,7 +24,6 @@ from relay2relax.relay_ir.ir.expr import (
     Var,
 )
 from relay2relax.relay_ir.ir.types import IncompleteType, Type
-from relay2relax.relay_ir.text.attrs import suggestion
 from relay2relax.relay_ir.text.types import TypeWriter
 
 
@@ -114,7 +113,7 @@ def wrong_count(callee: Expr, names: Sequence[str], expected: str, found: int) -
 def unknown_operator(name: str) -> Diagnostic:
     """No record describes the operator."""
     label = "no operator of this name is known"
-    return replace(mistake(kinds.UNKNOWN_OPERATOR, label=label, name=name), help=suggestion(name, relay_names()))
+    return replace(mistake(kinds.UNKNOWN_OPERATOR, label=label, name=name), help=nearest(name, relay_names()))
 
 
 def wrong_attributes(op: OpDef, found: object) -> Diagnostic:

@@ -10,13 +10,13 @@ a file of another version of the model would be converted without a word.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.table import relax
+from relay2relax.core.words import near
 from relay2relax.relay_ir.io.roles import learned_parameters
 from relay2relax.relay_ir.ir.expr import Expr, Var
 from relay2relax.relay_ir.ir.module import IRModule
@@ -125,6 +125,6 @@ def _nearest(found: Account) -> str:
     """Return which names may have been meant; "" where none is near."""
     pairs = []
     for name in found.missing_weights or found.inputs:
-        close = difflib.get_close_matches(name, found.left_over, 1, cutoff=0.75)
+        close = near(name, found.left_over, 1, cutoff=0.75)
         pairs += [f"{close[0]} for {name}"] if close else []
     return f"is it {listed(pairs)}?" if pairs else ""

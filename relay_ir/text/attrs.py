@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import reading
-from relay2relax.core.words import Code, code, comma, numeral, quoted_for_relay, truth, vouched
+from relay2relax.core.words import Code, code, comma, nearest, numeral, quoted_for_relay, truth, vouched
 from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields, word_check
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_op
@@ -36,15 +35,6 @@ class Attribute:
     start: int
     value_start: int
     end: int
-
-
-def suggestion(name: str, known: Sequence[str]) -> str:
-    """Return a remark that names the entry of ``known`` that ``name`` may have meant.
-
-    Empty if there is none.
-    """
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean `{near[0]}`?" if near else ""
 
 
 def _attributes(names: Sequence[str]) -> str:
@@ -186,7 +176,7 @@ class AttributeReader:
             field = known.get(one.key)
             if field is None:
                 names = ", ".join(known) or "none"
-                help = suggestion(one.key, list(known)) or f"attributes of {owner}: {names}"
+                help = nearest(one.key, known) or f"attributes of {owner}: {names}"
                 lexer.report(
                     f"{owner} has no attribute `{one.key}`",
                     one.start,

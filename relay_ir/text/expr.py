@@ -17,6 +17,7 @@ import numpy as np
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors.table import reading
 from relay2relax.core.errors.table import types as type_kinds
+from relay2relax.core.words import nearest
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_names, relay_op
@@ -50,7 +51,7 @@ from relay2relax.relay_ir.ir.expr import (
 )
 from relay2relax.relay_ir.ir.types import IncompleteType, Type
 from relay2relax.relay_ir.text import omitted
-from relay2relax.relay_ir.text.attrs import Attribute, AttributeReader, suggestion
+from relay2relax.relay_ir.text.attrs import Attribute, AttributeReader
 from relay2relax.relay_ir.text.lexer import Lexer, describe
 from relay2relax.relay_ir.text.metadata import MetadataReader
 from relay2relax.relay_ir.text.omitted import Omitted, is_omitted, operand_of, sections
@@ -337,9 +338,7 @@ class ExpressionReader:
         name = lexer.value
         constructor = self.constructors.get(name)
         if constructor is None:
-            lexer.fail(
-                f"unknown constructor `{name}`", help=suggestion(name, list(self.constructors)), kind=reading.RELAY_NAME
-            )
+            lexer.fail(f"unknown constructor `{name}`", help=nearest(name, self.constructors), kind=reading.RELAY_NAME)
         lexer.advance()
         parts = sequence(lexer, "(", ")", self._pattern) if lexer.kind == "(" else []
         return PatternConstructor(constructor, tuple(parts))
@@ -513,7 +512,7 @@ class ExpressionReader:
         lexer.fail(
             f"unknown variable {lexer.value}",
             label="not defined in this scope",
-            help=suggestion(lexer.value, known),
+            help=nearest(lexer.value, known),
             kind=reading.RELAY_NAME,
         )
 
@@ -589,7 +588,7 @@ class ExpressionReader:
             op = Op(record.relay or name) if record else Op(name)
             found = self._operators[name] = self._operators.setdefault(op.name, (op, record))
         if found[1] is None:
-            help = suggestion(name, [*relay_names(), *self.constructors])
+            help = nearest(name, [*relay_names(), *self.constructors])
             self.lexer.report(
                 f"unknown operator `{name}`",
                 start,

@@ -123,7 +123,12 @@ def test_a_script_that_differs_is_kept_and_marked(
     assert {path.name for path in (folder / "out").iterdir()} == {*summary["files"], ".relay2relax.json"}
     shown = capsys.readouterr()
     assert "check: linear.py on numpy: output 0 DIFFERS: beyond" in shown.out
-    assert "linear.py does not compute what Relay computes; the files are kept" in shown.err
+    said = "linear.py does not compute what Relay computes; the files are kept"
+    assert said in shown.err
+    told = outcome.Outcome()
+    with outcome.collected(told), pytest.raises(SystemExit):
+        converted(folder)
+    assert told.document(1)["warnings"] == [said]
 
 
 def test_a_model_that_does_not_run_is_converted_unchecked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,7 +98,7 @@ def wrong_options() -> Iterator[Call]:
         yield Call(f"{line} --limit-extents 2", 6, ("--limit-extents",))
         if command in ("convert", "export", "compare"):
             yield Call(f"{line} --dims data", 2, ("NAME=DIM",))
-            yield Call(f"{line} --dims dat=n,_", 2, ("dat", "did you mean data?"))
+            yield Call(f"{line} --dims dat=n,_", 2, ("dat", "did you mean `data`?"))
             yield Call(f"{line} --dims data=n", 2, ("data",))
             yield Call(f"{line} --dims data=n,_", 2, ("data",))
         if command in ("convert", "export"):

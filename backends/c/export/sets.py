@@ -11,7 +11,7 @@ from relay2relax.backends.c.export.library import Library
 from relay2relax.backends.c.export.text import signatures
 from relay2relax.backends.c.machine import LEAST, LEVELS
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.core.errors.table import running
+from relay2relax.core.errors.table.files import OPTION
 from relay2relax.tir.script.names import identifier
 
 _TEXT = r"""/* The model @ for several instruction sets: one library for each. */
@@ -89,7 +89,7 @@ def levels(march: str) -> tuple[str, ...]:
     unknown = ", ".join(repr(one) for one in sorted(given - LEVELS.keys()))
     if unknown:
         raise UnsupportedError(
-            f"a list of instruction sets is made of {', '.join(LEVELS)}; found {unknown}", kind=running.EXPORT
+            f"a list of instruction sets is made of {', '.join(LEVELS)}; found {unknown}", kind=OPTION
         )
     return tuple(one for one in LEVELS if one in given or one == LEAST)
 

@@ -27,9 +27,12 @@ COMPILER = ErrorKind(
     """The backend `c` needs gcc or clang, or the compiler of the `ziglang` wheel. `CC` names another
     one.""",
     """
+    import os
+    from unittest import mock
     from relay2relax.backends.c.toolchain import find_compiler
 
-    find_compiler(march="abacus")
+    with mock.patch.dict(os.environ, CC="no-such-compiler"):
+        find_compiler()
     """,
     """
     from relay2relax.backends.c.toolchain import find_compiler
