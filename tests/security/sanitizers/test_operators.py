@@ -218,6 +218,17 @@ def of_machines(step: str) -> Iterator[Action]:
                     yield f"{name}, case {case['id']}", partial(run_on_machines, case)
 
 
+def of_multipliers() -> Iterator[Action]:
+    """Yield calls whose attributes are extreme, too: factors, and more places than there are."""
+    op, data = RECORDS["fixed_point_multiply"], np.arange(-6, 6, dtype=np.int32)
+    found = [
+        example(f"multiplier {multiplier}, shift {shift}", op, op.attrs(multiplier=multiplier, shift=shift), [data])
+        for multiplier in (-(1 << 31), -1, 0, (1 << 31) - 1)
+        for shift in (-64, -32, -31, 0, 31, 32, 40)
+    ]
+    yield from batch([one for one in found if one is not None])
+
+
 def run_on_machines(case: dict[str, Any]) -> None:
     """Run a recorded program on the executor of Relay and the machine of Relax, both in C."""
     module = relay_ir.infer_type(relay_ir.parse(case["text"]), declare_results=True)
@@ -239,6 +250,11 @@ def run_on_machines(case: dict[str, Any]) -> None:
 def test_examples(part: int, tmp_path: Path) -> None:
     step = _SAMPLE if sweep.LEVEL == "sample" else _BATCHES
     found = findings(Path(__file__), "of_examples", [str(part), "1", str(step)], tmp_path)
+    assert not found, "\n".join(map(str, found))
+
+
+def test_extreme_multipliers(tmp_path: Path) -> None:
+    found = findings(Path(__file__), "of_multipliers", [], tmp_path)
     assert not found, "\n".join(map(str, found))
 
 
