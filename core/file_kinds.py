@@ -9,6 +9,7 @@ import io
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -107,6 +108,25 @@ def describe_content(buffer: memoryview, asked: Asked) -> str:
     if not head.strip(b"\0"):
         return "a file that begins with zeros alone; it may not have been written to its end"
     return "text" if _is_text(head) else ""
+
+
+# JSON documents by keys that they have and Relay's have not; the first that fits counts.
+_DOCUMENTS: tuple[tuple[frozenset[str], str], ...] = (
+    (
+        frozenset({"nodes", "arg_nodes", "heads"}),
+        "the graph of a graph executor, as TVM's relay.build makes it of fused kernels, or a symbol of MXNet; neither "
+        "holds Relay: name the module that it was made of, which TVM saves with mod.astext() or save_json",
+    ),
+    (frozenset({"nodes", "prims", "relay2relax"}), "a graph that relay2relax wrote; name the model it was made of"),
+    (frozenset({"model", "via", "relay_calls"}), "a summary that convert wrote; name the model it was made of"),
+)
+
+
+def describe_document(document: Mapping[str, object]) -> str:
+    """Return what a JSON document is that is no module, and what to do with it; "" where it is not
+    known.
+    """
+    return next((what for keys, what in _DOCUMENTS if "root" not in document and keys <= document.keys()), "")
 
 
 def archive_names(buffer: memoryview) -> list[str]:

@@ -11,6 +11,7 @@ import struct
 
 from relay2relax.core.errors import ParseError
 from relay2relax.core.errors.table import reading
+from relay2relax.core.file_kinds import describe_document
 from relay2relax.core.source import to_text
 from relay2relax.relay_ir.compat.older_calls import Release
 from relay2relax.relay_ir.json.legacy import release_of, upgrade
@@ -30,6 +31,9 @@ def read_document(text: str) -> tuple[list[Node], list[str], int, Release | None
         ) from None
     except ValueError as error:
         raise ParseError(f"not a JSON document: {error}", kind=reading.JSON_DOCUMENT) from None
+    known = describe_document(document) if isinstance(document, dict) else ""
+    if known:
+        raise ParseError(f"not a Relay JSON document: it is {known}", kind=reading.JSON_DOCUMENT)
     if not isinstance(document, dict) or "nodes" not in document:
         raise ParseError(
             'not a Relay JSON document: expected an object with "root", "nodes" and "b64ndarrays"',

@@ -75,6 +75,23 @@ def test_what_is_no_model_is_named(what: str, tmp_path: Path) -> None:
     assert "--params" in str(caught.value) or what not in WEIGHTS
 
 
+# A graph as graph executors of TVM load it, and what convert writes beside a script.
+DOCUMENTS = {
+    "graph of a graph executor": (
+        '{"nodes": [{"op": "null", "name": "x", "inputs": []}], "arg_nodes": [0], "heads": [[0, 0, 0]], '
+        '"attrs": {"dltype": ["list_str", ["float32"]]}, "node_row_ptr": [0, 1]}'
+    ),
+    "a graph that relay2relax wrote": '{"name": "main", "nodes": [], "prims": [], "relay2relax": {}}',
+    "a summary that convert wrote": '{"model": "m.relay", "via": "graph", "relay_calls": 1}',
+}
+
+
+@pytest.mark.parametrize("what", DOCUMENTS)
+def test_documents_that_are_no_modules_are_named(what: str) -> None:
+    with pytest.raises(ParseError, match=f"{what}.*; .*name the mod"):
+        relay_ir.load_json(DOCUMENTS[what])
+
+
 @pytest.mark.parametrize("what", FILES)
 def test_beginnings_of_files(what: str) -> None:
     for end in range(min(300, len(FILES[what]))):
