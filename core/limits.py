@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 import mmap
 import os
+import select
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +41,8 @@ _SELDOM = 256
 _LARGE = 1 << 16
 # Files are read in pieces of so many bytes.
 _PIECE = 1 << 22
+# A system waits for so many milliseconds at most.
+_LONGEST = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,21 +255,45 @@ def read_file(path: str | os.PathLike[str] | int, name: str = "") -> bytes:
     Raises OSError as Python does, LimitError where it is more than the limits leave,
     OutOfMemoryError where the system has not as much memory.
     """
-    budget, parts, size = _active.get(), [], 0
+    budget, size = _active.get(), 0
+    parts: list[bytes] = []
     what = f"the content of {name or repr(path if isinstance(path, int) else os.fspath(path))}"
     try:
-        with open(path, "rb") as stream:
-            if budget is None:
+        if budget is None:
+            with open(path, "rb") as stream:
                 return stream.read()
-            # What is no regular file does not say how large it is.
-            while part := stream.read(_PIECE):
-                size += len(part)
+        with open(path, "rb", buffering=0, opener=_open_at_once) as raw:
+            # What is no regular file does not say how large it is, nor when it has more.
+            waits = not stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
+            while True:
                 budget.check()
+                if waits and not _has_more(raw.fileno(), budget.remaining()):
+                    continue
+                part = raw.read(_PIECE)
+                if part == b"":
+                    return b"".join(parts)
+                size += len(part or b"")
                 budget.allocate(size, lambda: what)
-                parts.append(part)
-        return b"".join(parts)
+                parts.append(part or b"")
     except MemoryError as problem:
         raise out_of_memory(what, problem) from problem
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file to read it; a pipe with a name is not waited for until somebody writes to it."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _has_more(descriptor: int, seconds: float | None) -> bool:
+    """Wait until what is open has more to read, or has ended; False where ``seconds`` are over.
+
+    Where the system does not tell, reading waits.
+    """
+    if not hasattr(select, "poll"):
+        return True
+    asked = select.poll()
+    asked.register(descriptor, select.POLLIN)
+    return bool(asked.poll(None if seconds is None else min(seconds * 1000 + 1, _LONGEST)))
 
 
 def no_memory(size: int, what: str) -> LimitError | OutOfMemoryError:

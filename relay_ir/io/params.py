@@ -17,6 +17,7 @@ from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import reading, relax
 from relay2relax.core.file_kinds import describe_content
+from relay2relax.core.limits import read_file
 from relay2relax.core.npz import is_npy, is_npz, read_npy, read_npz
 from relay2relax.core.source import to_bytes, to_text
 from relay2relax.core.tensor_blob import read_tensor, write_tensor
@@ -56,8 +57,9 @@ def load_params(source: Source, verify: bool = False) -> dict[str, Array]:
             check_hash(source, buffer)
         return _read(buffer, PurePath(source).stem)
     except ParseError as error:
+        problem = error.diagnostics[0]
         raise ParseError(
-            f"{os.fspath(source)!r}: {error.diagnostics[0].title}", kind=error.diagnostics[0].kind
+            replace(problem, title=f"{os.fspath(source)!r}: {problem.title}"), kind=problem.kind
         ) from error
 
 
@@ -125,8 +127,7 @@ def _read_file(path: str | os.PathLike[str]) -> memoryview:
     process at the next look at a weight.
     """
     try:
-        with open(path, "rb") as stream:
-            return memoryview(stream.read())
+        return memoryview(read_file(path))
     except (OSError, ValueError) as error:
         raise FileError(f"cannot read {os.fspath(path)!r}: {getattr(error, 'strerror', None) or error}") from None
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +23,9 @@ from relay2relax.core.npz import is_npz
 _OLD = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19"
 # Under which keys programs for training keep a state dict beside other things.
 _NESTED = ("state_dict", "model_state_dict", "model")
+# What PyTorch says of a class or a function that a file names, and that is none of tensors.
+_ASKED = re.compile(r"GLOBAL ([\w.]+)")
+_MEND = "save model.state_dict() and nothing else, or the tensors with safetensors.torch.save_file"
 
 
 def is_checkpoint(buffer: memoryview) -> bool:
@@ -46,12 +51,12 @@ def read_checkpoint(buffer: memoryview) -> dict[str, Array]:
             kind=running.LIBRARY,
         ) from error
     try:
-        found = torch.load(io.BytesIO(buffer), map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            # What it warns of is how the file was pickled, and whom to tell.
+            warnings.simplefilter("ignore")
+            found = torch.load(io.BytesIO(buffer), map_location="cpu", weights_only=True)
     except (RuntimeError, ValueError, TypeError, KeyError, EOFError, OSError, pickle.UnpicklingError) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ParseError(
-            f"PyTorch does not read the checkpoint as weights alone: {said[:200]}", kind=reading.PARAMETERS
-        ) from error
+        raise _refused(error) from error
     state = next((found[key] for key in _NESTED if _is_state(found, key)), found)
     tensors = (
         {str(name): one for name, one in state.items() if isinstance(one, torch.Tensor)}
@@ -64,6 +69,17 @@ def read_checkpoint(buffer: memoryview) -> dict[str, Array]:
             kind=reading.PARAMETERS,
         )
     return {name: _array(name, one, torch.int16) for name, one in tensors.items()}
+
+
+def _refused(error: Exception) -> ParseError:
+    """Return what to raise where PyTorch refuses a file.
+
+    Its own text advises to run what the file holds.
+    """
+    asked = _ASKED.search(str(error))
+    problem = f"it asks for {asked[1]:.80}, which is not run" if asked else "it is damaged, or holds more than tensors"
+    title = f"PyTorch does not read the checkpoint as weights alone: {problem}"
+    return ParseError(Diagnostic(title, help=_MEND), kind=reading.PARAMETERS)
 
 
 def _is_state(found: object, key: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -134,6 +135,32 @@ def test_nothing_of_a_checkpoint_is_run(tmp_path: Path) -> None:
     with pytest.raises(ParseError, match="as weights alone"):
         relay_ir.load_params(checkpoint({"w": Bomb()}))
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_refused_checkpoint_is_refused_in_our_words() -> None:
+    """PyTorch's text advises to run the file."""
+    torch = pytest.importorskip("torch")
+
+    class Runs:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return os.system, ("true",)
+
+    whole = checkpoint({"w": torch.ones(2)})
+    files = {
+        "it asks for posix.system, which is not run": checkpoint({"w": Runs()}),
+        "it asks for torch.nn.modules.linear.Linear, which is not run": checkpoint(torch.nn.Linear(2, 2)),
+        "it is damaged, or holds more than tensors": checkpoint({"w": torch.ones(2)}, pickle_protocol=4),
+        "it asks for torch.FlootStorage": whole.replace(b"FloatStorage", b"FlootStorage"),
+    }
+    for expected, content in files.items():
+        with pytest.raises(ParseError) as caught:
+            relay_ir.load_params(content)
+        said = str(caught.value)
+        assert expected in said
+        assert "save model.state_dict() and nothing else" in said
+        assert "weights_only" not in said
+        assert "torch.load" not in said
 
 
 def test_a_checkpoint_without_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 import time
 import zipfile
 from collections.abc import Callable
@@ -119,6 +120,43 @@ def test_the_place_of_extents(shape: str) -> None:
         begin = shown.index(shape)
         assert marks[begin:].rstrip() == "^" * len(shape)
         assert not marks[:begin].strip(" |")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes with names")
+@pytest.mark.parametrize("writer", ["nobody", "one that waits"])
+def test_a_pipe_into_which_nobody_writes(tmp_path: Path, writer: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    held = None if writer == "nobody" else os.open(pipe, os.O_RDWR)
+    if held is not None:
+        os.write(held, HEAD.encode())
+    for read in (relay_ir.load, relay_ir.load_params):
+        said = refused(limits.SECONDS, Limits(seconds=0.3), lambda read=read: read(pipe))  # type: ignore[misc]
+        assert "the limit is 0.3 s" in said
+    if held is not None:
+        os.close(held)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes with names")
+@pytest.mark.parametrize("bound", [Limits(seconds=60), Limits(memory=10**9)])
+def test_a_pipe_is_read_to_its_end(tmp_path: Path, bound: Limits) -> None:
+    """Its writer comes late, and pauses."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def write() -> None:
+        time.sleep(0.2)
+        with open(pipe, "wb", buffering=0) as stream:
+            for part in (HEAD, "def @main(%x: Tensor[(2), float32]) ", "{ exp(%x) }"):
+                stream.write(part.encode())
+                time.sleep(0.1)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    with bound:
+        module = relay_ir.load(pipe)
+    thread.join()
+    assert relay_ir.structural_equal(module, relay_ir.parse(HEAD + "def @main(%x: Tensor[(2), float32]) { exp(%x) }"))
 
 
 @pytest.mark.parametrize("bound", [Limits(memory=50_000_000), Limits(seconds=0.2)], ids=["memory", "time"])
