@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -100,9 +101,13 @@ def _of_script(
         module = files.load_model(source)
         script = found.load()
         own = params or found.params()
-        script, bound = _weights(script, module, own, how.allow_missing)
+        # Those that the folder names have the hash that it states.
+        with nullcontext() if params is not None else files.taken_as_known():
+            script, bound = _weights(script, module, own, how.allow_missing)
         given = files.load_inputs(inputs, module, bound)
         values = translator.values_for_relay(script, module, {**bound.weights, **given})
+    if files.verifying.get() and not (script.weights or own or inputs or expected):
+        raise Relay2RelaxError("--verify: there are neither weights nor other values to look at", kind=kinds.OPTION)
     with screen.progress("running Relay and the script"):
         report = translator.compare_script(
             module, script, params=values, seed=how.seed, backends=how.backends or None,
@@ -110,6 +115,8 @@ def _of_script(
         )  # fmt: skip
     said = [f"{found.script.name} is compared with {source}"]
     if own is None and script.weights:
+        if found.summary is not None and found.summary.params is not None:
+            said.append(f"the params {found.summary.params!r} are gone, or not as they were converted")
         said.append("the weights beside the script are taken for the model's: --params compares with those it had")
     return replace(report, notes=(*said, *found.changes(source), *report.notes))
 

@@ -206,6 +206,8 @@ def _source(
     """
     return {
         "params": None if params is None else files.seen_from(params, folder),
+        # A pipe is read once.
+        "params_sha256": file_digest(params) if params is not None and params.is_file() else "",
         "params_bound": bool(given.weights) and bound and not given.missing,
         "weights": [*given.weights],
         "inputs": [param.name for param in module["main"].params if param.name not in given.weights],

@@ -32,6 +32,7 @@ from relay2relax.translator.report import LeftOut, Report
 from relay2relax.translator.work import in_words, work_of
 
 _AHEAD = "main_transform_params"
+_UNGUARDED = "apache-tvm checks no access to memory, so it is run only when asked for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +312,7 @@ def within(script: Script, patience: float, guarded: bool = False) -> tuple[tupl
         if needed > patience:
             left_out.append(LeftOut(script.name, backend, f"it takes about {in_words(needed)}"))
         elif guarded and backend == "tvm":
-            left_out.append(LeftOut(script.name, backend, "it looks at no index"))
+            left_out.append(LeftOut(script.name, backend, _UNGUARDED))
         else:
             chosen.append(backend)
             patience -= needed

@@ -12,10 +12,11 @@ from relay2relax.cli import files
 from relay2relax.core import FileError, ParseError
 from relay2relax.core.errors import Diagnostic
 from relay2relax.core.limits import read_file
-from relay2relax.core.output import file_digest, read_manifest
+from relay2relax.core.output import MANIFEST, file_digest, read_manifest
 from relay2relax.core.schema import Form, parse_json, read_value
 
 SUMMARY = ".summary.json"
+_DOUBT = "nothing vouches for"
 
 
 class _Parameter(Form):
@@ -32,6 +33,7 @@ class Summary(Form):
     parameters: tuple[_Parameter, ...] = ()
     transform_params: tuple[str, ...] = ()
     params: str | None = None
+    params_sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,77 +65,126 @@ class Converted:
 
     def model(self) -> Path:
         """Return the file the script was made of: where the folder's list says it was, else of its
-        name in the folder or around it.
+        name in the folder or around it. It is taken only with the SHA-256 that the list says.
 
         Raises FileError where there is none.
         """
         listed = (read_manifest(self.folder) or {}).get(self.script.name)
-        recorded = None if listed is None else _at(self.folder, listed.origin.model)
         name = "" if self.summary is None else Path(self.summary.model).name
-        places = [recorded, self.folder / name, self.folder.parent / name] if name else [recorded]
-        found = next((place for place in places if place is not None and place.is_file()), None)
+        found = None
+        if listed is not None:
+            places = [_at(self.folder, listed.origin.model)]
+            places += [self.folder / name, self.folder.parent / name] if name else []
+            found = next((place for place in places if _has(place, listed.origin.sha256)), None)
         if found is None:
-            said = f"its model {name!r} is neither where it was nor beside it" if name else "nothing says of what model"
+            said = "nothing says of what model"
+            if listed is not None:
+                said = f"its model {name!r} is neither where it was nor beside it, as it was converted"
+            elif self.summary is not None:
+                said = f"{_DOUBT} the files of {self.folder}, so no model is taken from there"
             raise FileError(Diagnostic(f"{self.script} is a script, but {said}", help="name the model, with --model"))
         return found
 
     def changes(self, model: Path) -> tuple[str, ...]:
         """Return what changed since the script was written, as far as the folder's list tells."""
-        listed = read_manifest(self.folder) or {}
-        said = []
-        if self.summary is not None and self.script.name in listed:
-            names = [name for name in self.summary.files if name in listed and (self.folder / name).is_file()]
-            changed = [name for name in names if file_digest(self.folder / name) != listed[name].sha256]
-            said += [f"{name} was changed since it was written" for name in changed]
-            digest = listed[self.script.name].origin.sha256
-            if digest and file_digest(model) != digest:
-                said.append(f"{model.name} is not the file that was converted")
+        listed = read_manifest(self.folder)
+        if not listed:
+            why = "is no list of files" if listed is None else "is missing"
+            told = self.summary is not None or listed is None
+            return (f"{_DOUBT} the files of {self.folder}: {MANIFEST} {why}",) if told else ()
+        own = listed.get(self.script.name)
+        used = [self.script, *((self._summary, *self._delivered()) if self.summary is not None else ())]
+        said = [f"{_DOUBT} {path.name}: it is not listed in {MANIFEST}" for path in used if path.name not in listed]
+        for name, written in listed.items():
+            if own is not None and not written.origin.is_model_of(own.origin):
+                continue
+            if not _stays(self.folder, name):
+                said.append(f"{name} was written, and is no file of the folder now")
+            elif file_digest(self.folder / name) != written.sha256:
+                said.append(f"{name} was changed since it was written")
+        if own is not None and own.origin.sha256 and file_digest(model) != own.origin.sha256:
+            said.append(f"{model.name} is not the file that was converted")
         return tuple(said)
 
     def params(self) -> Path | None:
-        """Return the file of params that was converted with the model, None where it is gone."""
+        """Return the file of params that was converted with the model, None where it is gone, or is
+        another one by its SHA-256.
+        """
         if self.summary is None or self.summary.params is None:
             return None
         found = _at(self.folder, self.summary.params)
-        return found if found.is_file() else None
+        return found if _has(found, self.summary.params_sha256) else None
+
+    @property
+    def _summary(self) -> Path:
+        return self.script.with_name(f"{self.script.stem}{SUMMARY}")
+
+    def _delivered(self) -> Iterable[Path]:
+        """Return the weights and the graph, where there are such."""
+        return [path for path in map(self._named, (".safetensors", ".graph.json")) if path is not None]
 
     def _named(self, end: str) -> Path | None:
         names = () if self.summary is None else self.summary.files
-        return next((self.folder / Path(name).name for name in names if name.endswith(end)), None)
+        return next((self.folder / name for name in names if name.endswith(end)), None)
 
 
 def find(path: Path) -> Converted:
     """Return what ``path`` names: a folder that ``convert`` wrote, or a script, in such a folder or
     not.
 
-    Raises FileError for a folder without a script that was converted, or with several.
+    Raises FileError for a folder without a script that was converted, or with several, and for one
+    whose summary names files outside of it.
     """
     if not path.is_dir():
-        known = dict(_summaries(path.parent))
-        return Converted(path.parent, path, known.get(path.name))
-    known = dict(_summaries(path))
-    if len(known) != 1:
-        said = "no model was converted into it" if not known else f"several were: {', '.join(known)}"
+        beside = path.with_name(f"{path.stem}{SUMMARY}")
+        return Converted(path.parent, path, _read(beside) if os.path.lexists(beside) else None)
+    known = {each: found for each in sorted(path.glob(f"*{SUMMARY}")) if (found := _read(each)) is not None}
+    scripts = [f"{each.name.removesuffix(SUMMARY)}.py" for each in known]
+    if len(scripts) != 1:
+        said = "no model was converted into it" if not known else f"several were: {', '.join(scripts)}"
         help = "name one of the scripts" if known else "name a model, a script, or a folder that convert wrote"
         raise FileError(Diagnostic(f"{path} cannot be compared: {said}", help=help))
-    ((name, summary),) = known.items()
-    return Converted(path, path / name, summary)
+    return Converted(path, path / scripts[0], *known.values())
 
 
-def _summaries(folder: Path) -> Iterable[tuple[str, Summary]]:
-    """Yield the name of every script in ``folder`` that has a summary, and that."""
-    for path in sorted(folder.glob(f"*{SUMMARY}")):
-        try:
-            document = parse_json(read_file(path), path.name)
-        except OSError as error:
-            raise FileError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
-        if isinstance(document, dict):
-            # Others may read more of it, and later versions say more.
-            known = {key: value for key, value in document.items() if key in Summary.__struct_fields__}
-            summary = read_value(known, Summary, path.name)
-            yield from ((name, summary) for name in summary.files if name.endswith(".py"))
+def _read(path: Path) -> Summary | None:
+    """Return the summary in a file, None where it is something else."""
+    if not _stays(path.parent, path.name):
+        raise FileError(f"{path} is no file of its folder")
+    try:
+        document = parse_json(read_file(path), path.name)
+    except OSError as error:
+        raise FileError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+    if not isinstance(document, dict):
+        return None
+    # Others may read more of it, and later versions say more.
+    known = {key: value for key, value in document.items() if key in Summary.__struct_fields__}
+    summary = read_value(known, Summary, path.name)
+    for name in (*summary.files, f"{path.name.removesuffix(SUMMARY)}.py"):
+        # One that is gone is missed where it is needed.
+        if not _is_plain(name) or (os.path.lexists(path.parent / name) and not _stays(path.parent, name)):
+            raise FileError(
+                Diagnostic(f"{path} names {name!r}, which is no file of its folder", help="convert the model anew")
+            )
+    return summary
+
+
+def _is_plain(name: str) -> bool:
+    """Whether ``name`` leads to no other folder."""
+    return name not in ("", ".", "..") and name.isprintable() and not set(name) & set("/\\:")
+
+
+def _stays(folder: Path, name: str) -> bool:
+    """Whether ``name`` is a file in ``folder``, and no link to one elsewhere."""
+    path = folder / name if _is_plain(name) else folder
+    return path.is_file() and not path.is_symlink()
+
+
+def _has(path: Path, sha256: str) -> bool:
+    """Whether a file is there and has the SHA-256: what it holds is then known to who stated it."""
+    return path.is_file() and file_digest(path) == sha256
 
 
 def _at(folder: Path, name: str) -> Path:
     """Return the file that ``name`` leads to from a folder."""
-    return Path(os.path.normpath(os.path.realpath(folder) + "/" + name)) if not os.path.isabs(name) else Path(name)
+    return Path(os.path.normpath(os.path.realpath(folder) + "/" + name))

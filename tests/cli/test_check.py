@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from golden_folder import golden_root
 
-from relay2relax import relax_ir, relay_ir
+from relay2relax import relax_ir, relay_ir, translator
 from relay2relax.cli import compare, convert, outcome
 from relay2relax.cli.converted import check as checking
 from relay2relax.core.errors import FileError, Relay2RelaxError
@@ -76,6 +76,8 @@ def test_a_check_runs_what_was_written(
     assert check["drawn"]["values"] == [{"name": "data", "shape": [3, 4], "dtype": "float32", "open": [0]}]
     said = capsys.readouterr().out
     assert "check: linear.py on c: " in said
+    if "tvm" in translator.available_backends():
+        assert "tvm (apache-tvm checks no access to memory, so it is run only when asked for): --check does it" in said
     assert said.rstrip().endswith("drawn from seed 0: data (?=3, 4)")
 
 
@@ -179,6 +181,119 @@ def test_weights_of_a_folder_that_changed(folder: Path) -> None:
     report = compared(folder / "out")
     assert report["agrees"] is True
     assert any("the weights beside the script are taken for the model's" in one for one in report["notes"])
+
+
+def put(path: Path, **changed: object) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
+
+
+@pytest.mark.parametrize(
+    "name", ["../other.py", "/etc/passwd", "sub/x.py", "..", "a\\\\b", "", "x\\n.py", "link.graph.json"]
+)
+def test_a_folder_that_names_files_elsewhere(folder: Path, name: str) -> None:
+    converted(folder, check=False)
+    out = folder / "out"
+    (folder / "other.py").write_bytes((out / "linear.py").read_bytes())
+    (out / "link.graph.json").symlink_to("/etc/passwd")
+    put(out / "linear.summary.json", files=[name, "linear.graph.json", "linear.safetensors"])
+    for path in (out, out / "linear.py"):
+        with pytest.raises(FileError, match="which is no file of its folder"):
+            compared(path)
+
+
+@pytest.mark.parametrize("end", ["py", "graph.json", "safetensors", "safetensors.sha256", "summary.json"])
+def test_every_file_of_a_folder_that_changed_is_said(folder: Path, end: str) -> None:
+    converted(folder)
+    out = folder / "out"
+    assert not [one for one in compared(out)["notes"] if "changed" in one or "vouches" in one or "now" in one]
+    path = out / f"linear.{end}"
+    content = path.read_bytes()
+    # A byte behind a safetensors file damages it; its header may end in blanks.
+    longer = (content[0] + 8).to_bytes(1, "little") + content[1:8] + content[8 : 8 + content[0]] + b" " * 8
+    path.write_bytes(longer + content[8 + content[0] :] if end == "safetensors" else content + b"\n")
+    for named in (out, out / "linear.py"):
+        assert f"{path.name} was changed since it was written" in compared(named)["notes"]
+
+
+def test_a_summary_that_leaves_files_out_is_said(folder: Path) -> None:
+    converted(folder, check=False)
+    out = folder / "out"
+    put(out / "linear.summary.json", files=[])
+    (folder / "linear.params").unlink()
+    for named in (out, out / "linear.py"):
+        assert "linear.summary.json was changed since it was written" in compared(named)["notes"]
+    put(out / "linear.summary.json", files=["linear.safetensors"])
+    report = compared(out / "linear.py")
+    assert any("the weights beside the script are taken for the model's" in one for one in report["notes"])
+    (out / "linear.graph.json").unlink()
+    assert "linear.graph.json was written, and is no file of the folder now" in compared(out)["notes"]
+
+
+@pytest.mark.parametrize("text", [None, "{", '{"model": 7}', "[" * 100_000, "\0"])
+def test_nothing_vouches_for_a_folder_without_its_list(folder: Path, text: str | None) -> None:
+    converted(folder, check=False)
+    manifest = folder / "out" / ".relay2relax.json"
+    if text is None:
+        manifest.unlink()
+    else:
+        manifest.write_text(text)
+    with pytest.raises(FileError, match=r"nothing vouches for the files of .*so no model is taken from there"):
+        compared(folder / "out")
+    report = compared(folder / "out", model=folder / "linear.relay")
+    why = "is missing" if text is None else "is no list of files"
+    assert any(one.startswith("nothing vouches for the files of") and one.endswith(why) for one in report["notes"])
+
+
+def test_files_that_the_list_leaves_out_are_said(folder: Path) -> None:
+    converted(folder, check=False)
+    manifest = folder / "out" / ".relay2relax.json"
+    listed = json.loads(manifest.read_text())["files"]
+    del listed["linear.safetensors"]
+    put(manifest, files=listed)
+    said = "nothing vouches for linear.safetensors: it is not listed in .relay2relax.json"
+    assert said in compared(folder / "out")["notes"]
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+def test_a_folder_leads_to_no_other_file(folder: Path, absolute: bool) -> None:
+    converted(folder, check=False)
+    out = folder / "out"
+    secret = folder / "secret"
+    secret.write_text("root:x:0:0")
+    name = str(secret) if absolute else "../secret"
+    put(out / "linear.summary.json", params=name)
+    notes = compared(out)["notes"]
+    assert f"the params {name!r} are gone, or not as they were converted" in notes
+    manifest = out / ".relay2relax.json"
+    listed = json.loads(manifest.read_text())["files"]
+    put(manifest, files={key: {**value, "model": name} for key, value in listed.items()})
+    put(out / "linear.summary.json", model="secret")
+    with pytest.raises(FileError, match="is neither where it was nor beside it, as it was converted") as error:
+        compared(out)
+    assert "x:0:0" not in str(error.value)
+    # A model that was changed is compared with where that is asked for.
+    (folder / "linear.relay").write_text(MODULE + "\n")
+    report = compared(out, model=folder / "linear.relay")
+    assert "linear.relay is not the file that was converted" in report["notes"]
+
+
+def test_weights_of_a_folder_are_verified(folder: Path) -> None:
+    from relay2relax.cli import files
+
+    converted(folder, check=False)
+    token = files.verifying.set(True)
+    try:
+        assert compared(folder / "out")["agrees"] is True
+        path = folder / "out" / "linear.safetensors"
+        path.write_bytes(path.read_bytes()[:-1] + b"\1")
+        for named in (folder / "out", folder / "out" / "linear.py"):
+            with pytest.raises(Relay2RelaxError, match=r"not the one that linear\.safetensors\.sha256 was made of"):
+                compared(named)
+        (folder / "mine.py").write_text(SCRIPT)
+        with pytest.raises(Relay2RelaxError, match="neither weights nor other values"):
+            compared(folder / "linear.relay", folder / "mine.py")
+    finally:
+        files.verifying.reset(token)
 
 
 SCRIPT = """

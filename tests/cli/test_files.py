@@ -215,6 +215,7 @@ def test_a_file_in_the_place_of_the_folder(user: User) -> None:
 
 def test_every_file_of_values_is_verified(user: User) -> None:
     assert user.call("convert linear.relay --params linear.params")[0] == 0
+    assert user.call("compare linear_relax --verify -b numpy")[0] == 0
     (user.folder / "weights.safetensors").write_bytes((user.folder / "linear_relax/linear.safetensors").read_bytes())
     assert user.call("run linear.relay --verify --params linear_relax/linear.safetensors --seed 1")[0] == 0
     for options in ("--params weights.safetensors", "--inputs in.npz", "--expected in.npz"):
