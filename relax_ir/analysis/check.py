@@ -8,7 +8,7 @@ what ``call_tir`` passes to its PrimFunc, and the PrimFuncs themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from relay2relax.core.collection import collection_paused
@@ -16,10 +16,13 @@ from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.table import relax
 from relay2relax.core.source import SourceRange
 from relay2relax.relax_ir.inference.infer import Inference, StructInfoError, unify
+from relay2relax.relax_ir.inference.op_signatures import ForeignOp
+from relay2relax.relax_ir.inference.runtime_calls import read_inplace_call
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.expr import (
     Binding,
     BindingBlock,
+    Call,
     CallTIR,
     Expr,
     Function,
@@ -169,8 +172,11 @@ class _Checker:
                 self.visible.add(binding.var)  # a local function may call itself
                 yield self.function(value)
                 self.binding = binding.var
-            case CallTIR():
-                self.call_tir(value)
+            case CallTIR(func, args, out, scalars):
+                self.prim_func("call_tir", func, args, scalars, out)
+            case Call(ForeignOp() as op) if inplace := read_inplace_call(value):
+                own = [info for place, info in zip(inplace.places, inplace.out, strict=True) if place < 0]
+                self.prim_func(op.name, inplace.func, inplace.args, (), own)
         if (dataflow or (self.pure and not self.forced)) and not self.inference.is_pure(value):
             where = "dataflow block" if dataflow else "pure function"
             self.report(f"a {where} contains a call that may have effects")
@@ -269,25 +275,28 @@ class _Checker:
             case info:
                 self.report(f"a condition is a rank-0 bool, this is {print_struct_info(info)}")
 
-    def call_tir(self, call: CallTIR) -> None:
-        func = self.mod.functions.get(call.func)
-        name = call.func.name
+    def prim_func(
+        self, op: str, callee: GlobalVar, args: Sequence[Expr], scalars: Sequence[PrimExpr], out: Sequence[StructInfo]
+    ) -> None:
+        """Check a call of a PrimFunc by ``op``, which allocates the results ``out``."""
+        func = self.mod.functions.get(callee)
+        name = callee.name
         if func is None:
             self.report(f"the module has no function {name}")
             return
         if not isinstance(func, PrimFunc):
-            self.report(f"call_tir calls {name}, which is not a PrimFunc")
+            self.report(f"{op} calls {name}, which is not a PrimFunc")
             return
         try:
-            args = [self.inference.of(arg) for arg in call.args]
+            infos = [self.inference.of(arg) for arg in args]
         except StructInfoError as error:
             self.report(error.diagnostics[0].title)
             return
-        given: list[StructInfo] = [*args, *(PrimStructInfo(arg.dtype, arg) for arg in call.tir_args), *call.out]
+        given: list[StructInfo] = [*infos, *(PrimStructInfo(arg.dtype, arg) for arg in scalars), *out]
         if len(given) != len(func.params):
             self.report(
-                f"{name} has {len(func.params)} parameters; call_tir passes {len(call.args)} arguments, "
-                f"{len(call.tir_args)} scalars and {len(call.out)} results"
+                f"{name} has {len(func.params)} parameters; {op} passes {len(args)} arguments, "
+                f"{len(scalars)} scalars and {len(out)} results"
             )
             return
         expected: list[StructInfo] = []
@@ -305,5 +314,5 @@ class _Checker:
             unify(one, info, values)
         for index, (one, info) in enumerate(zip(expected, given, strict=True)):
             if reason := symbols.mismatch(symbols.substitute(one, values), symbols.whole(info)):
-                what = f"argument {index}" if index < len(args) else f"result {index - len(given) + len(call.out)}"
+                what = f"argument {index}" if index < len(args) else f"result {index - len(given) + len(out)}"
                 self.report(f"{what} of {name}: {reason}")

@@ -23,7 +23,7 @@ from relay2relax.backends.c.codegen.hoisting import hoisted
 from relay2relax.backends.c.codegen.magnitude import magnitude
 from relay2relax.backends.c.codegen.names import Names, Site
 from relay2relax.backends.c.codegen.properties import chooses_around_loops, is_natural, loaded_by_choice
-from relay2relax.backends.c.codegen.steps import StepCounter, Steps
+from relay2relax.backends.c.codegen.steps import StepCounter, Steps, on_stack
 from relay2relax.backends.c.dtypes import c_type, value_type
 from relay2relax.core.dtype import bits
 from relay2relax.core.errors import UnsupportedError
@@ -52,8 +52,7 @@ from relay2relax.tir.ir.stmt import (
 )
 from relay2relax.tir.ir.visit import all_expressions, loads, map_expr, variables
 
-# Temporaries up to this size live on the stack, and so many bytes of one function.
-_STACK_BYTES = 1 << 16
+# So many bytes of temporaries of one function live on the stack.
 _STACK = 1 << 18
 # More than any address says.
 _MOST_BYTES = 1 << 46
@@ -377,7 +376,7 @@ class _Writer:
         _check_memory(buffer, number * item)
         name = self.names.local[buffer] = self.names.fresh("t")
         size = number * item * self.copies
-        if len(static) == len(extents) and number * item <= _STACK_BYTES and self.stack + size <= _STACK:
+        if on_stack(buffer) and self.stack + size <= _STACK:
             # A result that a stage does not look at is written all the same.
             self.stack += size
             self.scoped(f"{type_} {name}[{max(number, 1)}] __attribute__((aligned(64), unused));", body)

@@ -7,10 +7,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from relay2relax.core.dtype import bits
+from relay2relax.tir.analysis.reshape import size
 from relay2relax.tir.arith.evaluate import is_computed
-from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Var, binary, cast
+from relay2relax.tir.ir.expr import Binary, Buffer, Cast, IntImm, PrimExpr, Var, binary, cast
 from relay2relax.tir.ir.stmt import Allocate, For, If, Let, Seq, Stmt, While
 
+# Temporaries up to this size live on the stack.
+_STACK_BYTES = 1 << 16
 _ONE = IntImm(1, "int64")
 
 
@@ -27,6 +31,13 @@ class Steps:
     def reach(self, most: int) -> bool:
         """Whether there may be as many steps as ``most``."""
         return not self.known or not isinstance(self.count, IntImm) or self.count.value >= most
+
+
+def on_stack(buffer: Buffer) -> bool:
+    """Whether memory of a kernel's own lies on the stack, as long as there is room."""
+    count = size(buffer)
+    small = isinstance(count, IntImm) and count.value * ((bits(buffer.dtype) + 7) // 8) <= _STACK_BYTES
+    return buffer.scope == "register" or small
 
 
 class StepCounter:
@@ -64,6 +75,13 @@ class StepCounter:
                 first = self.of(then)
                 other = first if otherwise is None else self.of(otherwise)
                 return Steps(binary("max", first.count, other.count), first.known and other.known)
+            case Allocate(buffer, body) if not on_stack(buffer):
+                # Its memory is asked for and filled with zeros.
+                inner, cleared = self.of(body), self.most(size(buffer))
+                if cleared is None:
+                    return Steps(inner.count, False)
+                cleared = binary("max", cast("int64", cleared), _ONE)
+                return Steps(binary("+", cleared, inner.count), inner.known)
             case Let(_, _, body) | Allocate(_, body):
                 return self.of(body)
         return Steps(_ONE)

@@ -228,3 +228,33 @@ class Module:
 """
         with pytest.raises(ParseError, match=r"R\.call_tir_inplace of twice"):
             rx.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("args", "places", "said"),
+    [
+        ("x, y", "[-1]", "twice has 2 parameters; call_tir_inplace passes 2 arguments, 0 scalars and 1 results"),
+        ("x, y, y", "[0]", "twice has 2 parameters; call_tir_inplace passes 3 arguments, 0 scalars and 0 results"),
+        ("x,", "[0]", "twice has 2 parameters; call_tir_inplace passes 1 arguments, 0 scalars and 0 results"),
+        ("x, i", "[0]", "argument 1 of twice: dtype int32, expected float32"),
+    ],
+)
+def test_calls_pass_what_the_prim_func_takes(args: str, places: str, said: str) -> None:
+    """``-1`` stands for a result that the PrimFunc takes after the arguments."""
+    text = f"""
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def twice(A: T.Buffer((2,), "float32"), B: T.Buffer((2,), "float32")):
+        for i in range(2):
+            A[i] = B[i] * T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32"), i: R.Tensor((2,), "int32")):
+        cls = Module
+        z = R.call_tir_inplace(cls.twice, ({args}), {places}, R.Tensor((2,), "float32"))
+        return z
+"""
+    with pytest.raises(rx.WellFormedError) as caught:
+        rx.parse(text)
+    assert said in str(caught.value)

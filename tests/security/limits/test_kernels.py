@@ -83,6 +83,21 @@ BODIES = {
             while A[i] > B[i]:
                 for j in range(n):
                     B[i] = B[i] * A[j]""",
+    "memory": """
+        for i in range(T.int64(1000000000)):
+            C = T.alloc_buffer((n * 25000,), "float32")
+            C[0] = A[i % n]
+            B[0] = C[0]""",
+    "memory of a loop": """
+        for i in range(T.int64(1000000000)):
+            C = T.alloc_buffer((100000 + i % n,), "float32")
+            C[0] = A[i % n]
+            B[0] = C[0]""",
+    "memory of numbers": """
+        for i in range(T.int64(1000000000)):
+            C = T.alloc_buffer((1000000,), "float32")
+            C[0] = A[i % n]
+            B[0] = C[0]""",
     "vectors": """
         for i in range(T.int64(1000000000)):
             for j in T.vectorized(T.int64(100000000)):
