@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from relay2relax.core.errors import ExecutionError
 from relay2relax.core.errors.table import running
-from relay2relax.tir.analysis.relations import Relation
+from relay2relax.tir.analysis.relations import Relation, negative_extent
 from relay2relax.tir.arith.evaluate import extent_function, integer
 from relay2relax.tir.ir.expr import Var
 
@@ -36,5 +36,8 @@ def _refusal(function: str, relation: Relation, values: Mapping[Var, int]) -> st
     reach = integer(relation.reach, values)
     if not relation.buffer:
         return f"{function}: an extent that divides is {reach}{extents}"
+    if relation.declared:
+        problem = negative_extent(relation.buffer, relation.dimension, reach)
+        return f"{function}: {problem}{extents}"
     where = f"dimension {relation.dimension} of {relation.buffer!r}"
     return f"{function}: {where} does not hold place {reach}, which would be accessed{extents}"

@@ -26,6 +26,7 @@ from relay2relax.core.errors import ExecutionError, LimitError
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import active
 from relay2relax.ops.math.reduce import extreme
+from relay2relax.tir.analysis.relations import negative_extent
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, Call, PrimExpr, StringImm, Var, conjuncts
 from relay2relax.tir.ir.stmt import (
@@ -132,6 +133,10 @@ class _Frame:
     def allocate(self, buffer: Buffer) -> None:
         """Give ``buffer`` memory of its own: zeros, so that nothing is seen of what was there."""
         shape = tuple(integer(extent, self.scope) for extent in buffer.shape)
+        for dimension, extent in enumerate(shape):
+            if extent < 0:
+                problem = negative_extent(buffer.name, dimension, extent)
+                raise ExecutionError(f"{self.func.name}: {problem}", kind=running.EXTENTS)
         dtype = numpy_dtype(buffer.dtype)
         self.buffers[buffer] = empty(shape, dtype, lambda: f"the buffer {buffer.name!r}", zeros=True)
 

@@ -70,14 +70,20 @@ _MOST_CHOICES = 6
 class Relation:
     """A condition over extents and scalars, and what it is for.
 
-    ``buffer`` and ``dimension`` are where an access goes as far as the place ``reach``; without a
-    buffer ``reach`` is a divisor.
+    ``buffer`` and ``dimension`` are where an access goes as far as the place ``reach``, or which
+    has the extent ``reach`` where it is ``declared``; without a buffer ``reach`` is a divisor.
     """
 
     condition: PrimExpr
     buffer: str
     dimension: int
     reach: PrimExpr
+    declared: bool = False
+
+
+def negative_extent(buffer: str, dimension: int, extent: int) -> str:
+    """Return what is said of a buffer with an extent below 0."""
+    return f"dimension {dimension} of {buffer!r} has extent {extent}, which is negative"
 
 
 def extent_relations(func: PrimFunc) -> tuple[Relation, ...]:
@@ -252,7 +258,7 @@ class _Relations:
         """See that no extent of ``buffer`` is negative."""
         for dimension, extent in enumerate(buffer.shape):
             if not isinstance(extent, Var) and not (isinstance(extent, IntImm) and extent.value >= 0):
-                self.need(binary(">=", extent, 0), buffer.name, dimension, binary("-", extent, 1), always=True)
+                self.need(binary(">=", extent, 0), buffer.name, dimension, extent, always=True)
 
     def divisor(self, expr: PrimExpr) -> None:
         """See that ``expr`` is not zero, unless data or loops decide it."""
@@ -342,7 +348,7 @@ class _Relations:
         for part in parts[1:]:
             whole = binary("or", whole, part)
         if not (isinstance(whole, IntImm) and whole.value):
-            self.relations.setdefault(whole, Relation(whole, buffer, dimension, reach))
+            self.relations.setdefault(whole, Relation(whole, buffer, dimension, reach, always))
 
 
 def _choices(index: PrimExpr, most: int) -> Iterator[tuple[PrimExpr, list[Claim]]]:
