@@ -15,7 +15,7 @@ from relay2relax import relay_ir, translator
 from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.converted import folder
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
 from relay2relax.core.errors.table import files as kinds
 from relay2relax.core.tolerance import Tolerance
 from relay2relax.relay_ir.io.binding import Bound
@@ -43,10 +43,11 @@ def run(
     how: How,
     as_json: bool,
 ) -> None:
-    """Print the table; exit 1 where an output disagrees.
+    """Print the table; exit with 1 where an output disagrees, with an error's code where one fails.
 
     ``path`` is a model, or what ``convert`` wrote of one: a folder, or the script in it. Without a
-    script both translations of the model are compared.
+    script both translations of the model are compared. Raises UnsupportedError where nothing could
+    be compared.
     """
     recorded = files.load_arrays(expected) if expected is not None else None
     if script is not None or model is not None or path.is_dir() or path.suffix == ".py":
@@ -67,11 +68,15 @@ def run(
     if as_json:
         outcome.deliver(report.to_json())
     else:
-        print(screen.report_table(report))
+        if report.rows:
+            print(screen.report_table(report))
         for line in (*map(str, report.left_out), *report.notes):
             print(line)
+    if report.agrees is None:
+        why = tuple(dict.fromkeys(map(str, report.left_out)))
+        raise UnsupportedError(Diagnostic("nothing was compared", notes=why, help="try other backends, with --backend"))
     if not report.agrees:
-        sys.exit(1)
+        sys.exit(report.exit)
 
 
 def _own_backends() -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from relay2relax.cli.streams import styled
 from relay2relax.core.source import visible
 
 if TYPE_CHECKING:
-    from relay2relax.translator.report import Report
+    from relay2relax.translator.report import Report, Row
 
 
 # Progress is drawn from so many seconds on, so often; in a pipe it is a line, and rarer.
@@ -108,19 +108,21 @@ def report_table(report: Report) -> str:
         (
             row.program,
             row.backend,
-            str(row.output),
-            f"{row.difference.max_abs:.3g}",
-            f"{row.difference.of_scale:.3g}",
-            f"{row.difference.max_ulp:.3g}",
-            row.difference.verdict,
+            *(_numbers(row) if row.failure is None else ("", "", "", "")),
+            row.verdict,
             row.difference.allowed if row.difference.agrees else row.difference.reason,
         )
         for row in report.rows
     ]
     shown = table(head, rows)
-    if any(row.difference.verdict == "agrees of scale" for row in report.rows):
+    if any(row.verdict == "agrees of scale" for row in report.rows):
         shown += "\nof scale: values near 0 are off by more than their own share; beside the largest value it is little"
     return shown
+
+
+def _numbers(row: Row) -> tuple[str, str, str, str]:
+    found = row.difference
+    return str(row.output), f"{found.max_abs:.3g}", f"{found.of_scale:.3g}", f"{found.max_ulp:.3g}"
 
 
 def columns() -> int | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from relay2relax import backends as running
 from relay2relax import graph
 from relay2relax.core.dtype import Array, of_array
-from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
+from relay2relax.core.errors import Diagnostic, ExitCode, Relay2RelaxError, UnsupportedError
 from relay2relax.core.errors.table import running as kinds
 from relay2relax.core.tolerance import Tolerance
 from relay2relax.ops.registry.types import TensorType, Type
@@ -203,9 +203,10 @@ def compare_script(
 
     Without ``backends`` it is every one at hand on which that takes, by estimate, no more than
     ``patience`` seconds in all; the report says which were left out. A backend that cannot express
-    the script is left out as well. A script that a backend refuses, or that fails there, differs.
-    Raises what running Relay raises, CompilerError and TvmError where a backend is missing, and
-    Relay2RelaxError where parameters of Relay and of the script do not go together.
+    the script is left out as well. A script that a backend refuses, or that ends in an error, has a
+    row that says so. Raises what running Relay raises, LimitError for limits that the script meets,
+    CompilerError and TvmError where a backend is missing, and Relay2RelaxError where parameters of
+    Relay and of the script do not go together.
     """
     mod = typed_module(mod)
     left_out: list[LeftOut] = []
@@ -279,8 +280,11 @@ def _add(trial: Trial, program: str, backend: str, result: Callable[[], object])
     except UnsupportedError as error:
         trial.sheet.left_out.append(LeftOut(program, backend, error.diagnostics[0].title))
     except Relay2RelaxError as error:
+        # A limit says nothing of the program.
+        if error.first_kind.exit is ExitCode.LIMIT:
+            raise
         first = error.diagnostics[0]
-        trial.sheet.add_failure(program, backend, " ".join(f"{first.title} {first.label}".split()))
+        trial.sheet.add_failure(program, backend, " ".join(f"{first.title} {first.label}".split()), error.first_kind)
     else:
         trial.sheet.add(program, backend, found)
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors import ErrorKind, ExitCode
 from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, Tolerance, difference
 from relay2relax.translator.arguments import Drawn, flatten
 from relay2relax.translator.expected import Recorded
@@ -15,18 +16,27 @@ from relay2relax.translator.expected import Recorded
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One output of one program on one backend, against the reference."""
+    """One output of one program on one backend, against the reference.
+
+    ``failure`` is the kind of the error that a program ended in, which gave nothing to compare.
+    """
 
     program: str
     backend: str
     output: int
     difference: Difference
+    failure: ErrorKind | None = None
+
+    @property
+    def verdict(self) -> str:
+        """The judgement in a word or two: that of the difference, or ``fails``."""
+        return self.difference.verdict if self.failure is None else "fails"
 
     def to_json(self) -> dict[str, object]:
         """Return the row as plain values; what is not finite is None."""
         found = self.difference
         values = {
-            **asdict(found), "verdict": found.verdict, "of_scale": found.of_scale, "allowed": found.allowed,
+            **asdict(found), "verdict": self.verdict, "of_scale": found.of_scale, "allowed": found.allowed,
         }  # fmt: skip
         plain = {k: (None if isinstance(v, float) and not np.isfinite(v) else v) for k, v in values.items()}
         return {"program": self.program, "backend": self.backend, "output": self.output, **plain}
@@ -60,9 +70,22 @@ class Report:
     recorded: Recorded | None = None
 
     @property
-    def agrees(self) -> bool:
-        """Whether every output of every program agrees within the tolerance."""
-        return all(row.difference.agrees for row in self.rows)
+    def agrees(self) -> bool | None:
+        """Whether every output of every program agrees within the tolerance; None where nothing was
+        compared.
+        """
+        return all(row.difference.agrees for row in self.rows) if self.rows else None
+
+    @property
+    def exit(self) -> ExitCode:
+        """What a command ends with that found this: an output that differs counts more than a
+        program that fails.
+        """
+        wrong = [row for row in self.rows if not row.difference.agrees]
+        failed = [row.failure.exit for row in wrong if row.failure is not None]
+        if not self.rows:
+            return ExitCode.UNSUPPORTED
+        return ExitCode.DIFFERS if len(failed) < len(wrong) else next(iter(failed), ExitCode.FINE)
 
     def to_json(self) -> dict[str, object]:
         """Return the report as plain values."""
@@ -95,6 +118,6 @@ class Sheet:
             found = difference(one, other, MODEL_REDUCTION, self.tolerance)
             self.rows.append(Row(program, backend, index, found))
 
-    def add_failure(self, program: str, backend: str, reason: str) -> None:
-        """Add one row for a program that gave nothing to compare."""
-        self.rows.append(Row(program, backend, 0, Difference(np.inf, np.inf, np.inf, False, reason)))
+    def add_failure(self, program: str, backend: str, reason: str, failure: ErrorKind | None = None) -> None:
+        """Add a row for a program that gave nothing to compare, or ended in an error of a kind."""
+        self.rows.append(Row(program, backend, 0, Difference(np.inf, np.inf, np.inf, False, reason), failure))

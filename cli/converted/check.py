@@ -13,7 +13,7 @@ from relay2relax import relay_ir, translator
 from relay2relax.cli import outcome
 from relay2relax.cli.converted import folder
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import ExitCode, LimitError, OutOfMemoryError, Relay2RelaxError
 
 # What a check may take by estimate, in seconds: unasked, and where it is asked for.
 _UNASKED, _ASKED = 4.0, 600.0
@@ -30,7 +30,7 @@ class Check:
     @property
     def agrees(self) -> bool | None:
         """Whether all that was compared agrees; None where nothing was."""
-        return self.report.agrees if self.report is not None and self.report.rows else None
+        return None if self.report is None else self.report.agrees
 
     def to_json(self) -> dict[str, object]:
         """Return what the summary says of the check."""
@@ -38,10 +38,11 @@ class Check:
         return head if self.report is None else {**self.report.to_json(), **head}
 
     def end(self, script: str) -> None:
-        """End the command with exit code 1 where ``script`` differs."""
-        if self.agrees is False:
-            outcome.warn(f"{script} does not compute what Relay computes; the files are kept")
-            sys.exit(1)
+        """End the command where ``script`` differs, or fails."""
+        if self.report is not None and self.report.agrees is False:
+            said = "does not compute what Relay computes" if self.report.exit is ExitCode.DIFFERS else "fails"
+            outcome.warn(f"{script} {said}; the files are kept")
+            sys.exit(self.report.exit)
 
     def lines(self) -> Iterator[str]:
         """Yield what the screen says of it."""
@@ -52,7 +53,7 @@ class Check:
             rows = list(group)
             wrong = [row for row in rows if not row.difference.agrees]
             for row in wrong:
-                yield f"check: {program} on {backend}: output {row.output} DIFFERS: {row.difference.reason}"
+                yield f"check: {program} on {backend}: output {row.output} {row.verdict}: {row.difference.reason}"
             if not wrong:
                 worst = max((row.difference for row in rows), key=lambda one: one.of_scale)
                 off = f", off by at most {worst.of_scale:.2g} of the largest value" if worst.max_abs else ""
@@ -89,5 +90,10 @@ def check(script: Path, module: relay_ir.IRModule, params: Mapping[str, Array], 
         if asked:
             raise
         return Check(None, f"Relay itself cannot be run: {error.diagnostics[0].title}")
-    report = translator.script_report(trial, written, backends, left_out)
+    try:
+        report = translator.script_report(trial, written, backends, left_out)
+    except (LimitError, OutOfMemoryError) as error:
+        if asked:
+            raise
+        return Check(None, error.diagnostics[0].title, time.perf_counter() - start)
     return Check(report, hint, time.perf_counter() - start)

@@ -13,7 +13,8 @@ from golden_folder import golden_root
 from relay2relax import relax_ir, relay_ir, translator
 from relay2relax.cli import compare, convert, outcome
 from relay2relax.cli.converted import check as checking
-from relay2relax.core.errors import FileError, Relay2RelaxError
+from relay2relax.core.errors import ExitCode, FileError, LimitError, Relay2RelaxError
+from relay2relax.core.limits import Limits
 
 MODULE = """#[version = "0.0.5"]
 def @main(%w.0: Tensor[(3, 4), float32], %data: Tensor[(?, 4), float32], %b: Tensor[(3), float32]) {
@@ -404,3 +405,84 @@ def test_scripts_of_tvm(name: str) -> None:
     report = compared(root / "models" / name / "model.relay", root / "relax_classic" / f"{name}.relax.txt")
     assert report["agrees"] is True
     assert len(report["rows"]) == 1
+
+
+IDENTITY = '#[version = "0.0.5"] def @main(%x: Tensor[(?), float32]) { nn.relu(%x) }'
+KERNEL = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def k(px: T.handle, py: T.handle):
+        n = T.int64()
+        x = T.match_buffer(px, (n,), "float32")
+        y = T.match_buffer(py, (n,), "float32")
+        BODY
+
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        cls = Module
+        with R.dataflow():
+            gv = R.call_tir(cls.k, (x,), R.Tensor((n,), "float32"))
+            R.output(gv)
+        return gv
+"""
+# Where it writes is data.
+OUTSIDE = 'for i in range(n): y[T.Cast("int64", x[i]) + T.int64(1000000)] = x[i]'
+# Extents that only data tell: C makes no such buffer.
+OF_DATA = 'b = T.alloc_buffer((T.Cast("int64", x[T.int64(0)]),), "float32")\n        for i in range(n): y[i] = b[i]'
+TOO_MUCH = 'b = T.alloc_buffer((T.int64(1000000000000000),), "float32")\n        for i in range(n): y[i] = b[i]'
+PACKED = KERNEL.replace("R.call_tir(cls.k, (x,), ", 'R.call_dps_packed("no.such", (x,), ')
+
+
+def compared_with(folder: Path, text: str, backend: str) -> dict[str, Any]:
+    (folder / "identity.relay").write_text(IDENTITY)
+    (folder / "mine.py").write_text(text)
+    how = compare.How((backend,), 0, (), False, False, None)
+    return compared(folder / "identity.relay", folder / "mine.py", how)
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [(KERNEL.replace("BODY", OUTSIDE), "y"), (PACKED.replace("BODY", OUTSIDE), "no.such")],
+    ids=["outside", "unregistered"],
+)
+def test_a_script_that_ends_in_an_error_fails(folder: Path, text: str, said: str, backend: str) -> None:
+    report = compared_with(folder, text, backend)
+    assert (report["agrees"], report["exit"]) == (False, 4)
+    (row,) = report["rows"]
+    assert (row["verdict"], row["max_abs"]) == ("fails", None)
+    assert said in row["reason"]
+
+
+def test_the_table_says_that_a_script_fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "identity.relay").write_text(IDENTITY)
+    (folder / "mine.py").write_text(KERNEL.replace("BODY", OUTSIDE))
+    with pytest.raises(SystemExit):
+        compare.run(folder / "identity.relay", folder / "mine.py", None, None, None, None, NUMPY, as_json=False)
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("mine.py "))
+    assert line.split()[:3] == ["mine.py", "numpy", "fails"]
+
+
+def test_limits_that_a_script_meets_are_no_difference(folder: Path) -> None:
+    with Limits(steps=10), pytest.raises(LimitError, match="10 steps") as reached:
+        compared_with(folder, KERNEL.replace("BODY", "for i in range(n): y[i] = x[i]"), "numpy")
+    assert reached.value.first_kind.exit is ExitCode.LIMIT
+    with pytest.raises(Relay2RelaxError, match="not enough memory") as used_up:
+        compared_with(folder, KERNEL.replace("BODY", TOO_MUCH), "numpy")
+    assert used_up.value.first_kind.exit is ExitCode.LIMIT
+
+
+@pytest.mark.compiler
+def test_nothing_that_is_compared_is_no_agreement(folder: Path) -> None:
+    told = outcome.Outcome(as_json=True)
+    (folder / "identity.relay").write_text(IDENTITY)
+    (folder / "mine.py").write_text(KERNEL.replace("BODY", OF_DATA))
+    how = compare.How(("c",), 0, (), False, False, None)
+    with outcome.collected(told), pytest.raises(Relay2RelaxError, match="nothing was compared") as error:
+        compare.run(folder / "identity.relay", folder / "mine.py", None, None, None, None, how, as_json=True)
+    assert error.value.first_kind.exit is ExitCode.UNSUPPORTED
+    assert "C has no memory for 'b'" in str(error.value)
+    assert (told.found["agrees"], told.found["rows"]) == (None, [])
