@@ -101,7 +101,7 @@ def report_table(report: Report) -> str:
 
     Errors are given as they are, as a share of the largest value (``of scale``), and in units of
     the last place; ``allowed`` is the tolerance, ``x`` in it what was expected. Behind the table
-    stands what a verdict means that is not plain.
+    stands what is not plain in a tolerance or a verdict.
     """
     head = ("program", "backend", "output", "max abs", "of scale", "ULPs", "verdict", "allowed")
     rows = [
@@ -115,6 +115,8 @@ def report_table(report: Report) -> str:
         for row in report.rows
     ]
     shown = table(head, rows)
+    if any((limit := row.difference.tolerance) is not None and limit.scaled for row in report.rows):
+        shown += "\nallowed: a share of |x|, the expected value, plus the largest expected value of the output"
     if any(row.verdict == "agrees of scale" for row in report.rows):
         shown += "\nof scale: values near 0 are off by more than their own share; beside the largest value it is little"
     return shown
