@@ -41,9 +41,12 @@ def _facts(summary: Summary) -> Iterator[str]:
     if summary.functions:
         yield _fact("functions", ", ".join(summary.functions))
     yield from (_fact("partition", f"{name} is for {compiler}") for name, compiler in summary.partitions.items())
-    if not summary.as_tensorir:
-        yield _fact("as TensorIR", "nothing: Relax has all operators")
     yield from (_fact("as TensorIR", str(one)) for one in summary.as_tensorir)
+    others = summary.calls_of_tensorir - sum(one.calls for one in summary.as_tensorir)
+    if others > 0:
+        yield _fact("as TensorIR", f"{others:,} {'call' if others == 1 else 'calls'} that no reason is given for")
+    elif not summary.as_tensorir:
+        yield _fact("as TensorIR", "nothing: Relax has all operators")
 
 
 def _fact(name: str, value: str) -> str:

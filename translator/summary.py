@@ -18,6 +18,7 @@ from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.graph import MSCGraph
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import MSCTensor
+from relay2relax.ops.registry.record import OpDef
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings, operands
@@ -95,6 +96,11 @@ class Summary:
     as_tensorir: tuple[AsTensorIR, ...] = ()
     not_counted: str = ""
 
+    @property
+    def calls_of_tensorir(self) -> int:
+        """How many calls of a Relax module are calls of TensorIR; 0 for a Relay module."""
+        return self.operators.get(NodeKind.CALL_TIR.value, Cost()).calls
+
     def to_json(self) -> dict[str, object]:
         """Return the summary as plain values; costs with symbolic extents as text."""
         return {
@@ -128,7 +134,9 @@ def summarize(
         main = mod["main"]
         assert isinstance(main, relax_ir.Function)
         learned = {p.name for p in main.params[main.num_input :]} | given
-        return _with_costs(_described(graph.from_relax(mod), learned), mod, lambda: LegalizeOps()(mod))
+        described = _described(graph.from_relax(mod), learned)
+        own = {func for func in mod.functions.values() if isinstance(func, PrimFunc)}
+        return _with_costs(described, mod, lambda: LegalizeOps()(mod), _relax_names(mod), own)
     typed = typed_module(mod)
     learned = {param.name for param in learned_parameters(typed["main"])} | given
     described = _described(graph.from_relay(typed, dims=dims), learned)
@@ -181,16 +189,24 @@ def _held(tensors: Iterable[tuple[str, Sequence[int]]]) -> dict[str, Held]:
     return found
 
 
-def _with_costs(summary: Summary, relax: relax_ir.IRModule, lower: Callable[[], relax_ir.IRModule]) -> Summary:
+def _with_costs(
+    summary: Summary,
+    relax: relax_ir.IRModule,
+    lower: Callable[[], relax_ir.IRModule],
+    names: Mapping[str, str] | None = None,
+    own: Collection[PrimFunc] = (),
+) -> Summary:
     """Return ``summary`` with what the lowered program costs, and what ``relax`` has TensorIR
     for.
+
+    ``names`` are what the summary calls operators; ``own`` PrimFuncs were there before lowering.
     """
     said = replace(summary, as_tensorir=calls_as_tensorir(relax))
     try:
         lowered = lower()
     except Relay2RelaxError as error:
         return replace(said, not_counted=error.diagnostics[0].title)
-    costs = _costs(lowered)
+    costs = _costs(lowered, names or {}, own)
     operators = {name: replace(costs.get(name, Cost()), calls=one.calls) for name, one in summary.operators.items()}
     total = Cost()
     for one in costs.values():
@@ -200,8 +216,9 @@ def _with_costs(summary: Summary, relax: relax_ir.IRModule, lower: Callable[[], 
     )
 
 
-def _costs(mod: relax_ir.IRModule) -> dict[str, Cost]:
-    """Return what the calls of PrimFuncs cost, by the names of the operators that they are.
+def _costs(mod: relax_ir.IRModule, names: Mapping[str, str], own: Collection[PrimFunc]) -> dict[str, Cost]:
+    """Return what the calls of PrimFuncs cost, by the names of the operators that they are:
+    ``names`` where these have others, the word for such calls where the PrimFunc is in ``own``.
 
     What several branches or calls of one function do counts once.
     """
@@ -224,9 +241,18 @@ def _costs(mod: relax_ir.IRModule) -> dict[str, Cost]:
                 symbols.substitute_extent(known[func].operations, values),
                 _sum(map(_bytes, infos)),
             )
-            name = str(func.attrs.get("op_name", func.name))
+            operator = str(func.attrs.get("op_name", func.name))
+            name = NodeKind.CALL_TIR.value if func in own else names.get(operator, operator)
             found[name] = found.get(name, Cost()).plus(cost)
     return found
+
+
+def _relax_names(mod: relax_ir.IRModule) -> dict[str, str]:
+    """Return what the operators that a Relax module calls are called in its graph."""
+    roots = [func.body for func in mod.functions.values() if isinstance(func, relax_ir.Function)]
+    values = [binding.value for seq in all_sequences(roots) for binding in bindings(seq)]
+    ops = {value.op for value in values if isinstance(value, relax_ir.Call) and isinstance(value.op, OpDef)}
+    return {op.name: op.relax_name for op in ops}
 
 
 def _extents(func: PrimFunc, infos: Sequence[StructInfo], scalars: Sequence[PrimExpr]) -> dict[Var, Extent]:

@@ -359,8 +359,8 @@ _KINDS: Mapping[type, NodeKind] = {
 def _kind(value: Expr) -> tuple[NodeKind, str]:
     """Return what kind of node a value is, and the operator that it calls by TVM's name."""
     match value:
-        case Call(OpDef(script=script) as op):
-            return NodeKind.OPERATOR, f"relax.{script.name if script is not None else op.name}"
+        case Call(OpDef() as op):
+            return NodeKind.OPERATOR, op.relax_name
         case Call(ExternFunc()):
             return NodeKind.CALL_PACKED, ""
     return _KINDS.get(type(value), NodeKind.IDENTITY), ""

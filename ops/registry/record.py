@@ -230,6 +230,11 @@ class OpDef(Generic[A]):
         return self.script.name
 
     @property
+    def relax_name(self) -> str:
+        """What a call in a Relax module is named: by Relax's name, or ours where it has none."""
+        return f"relax.{self.script.name if self.script is not None else self.name}"
+
+    @property
     def attrs_key(self) -> str:
         """The type key of the attributes in Relay's JSON (``relay.attrs.…``).
 

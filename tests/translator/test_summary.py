@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from relay2relax import relax_ir, relay_ir, translator
+from relay2relax.cli.summary import summary_text
+from relay2relax.tir.extent import Extent
 from relay2relax.translator.summary import summarize
 
 if TYPE_CHECKING:
@@ -110,3 +112,23 @@ def @main(%x: Tensor[(?), float32], %y: Tensor[(?), float32], %c: bool) {
     assert found.control == {"if": 1}
     assert found.peak_bytes is None
     assert [one.operator for one in found.as_tensorir] == ["add"]
+
+
+@pytest.mark.parametrize("via", ["graph", "tir"])
+def test_rows_of_a_script_add_up_to_its_total(via: translator.Via) -> None:
+    """A product of 3 x 7 with 7 x 5, of two operations each time, and a maximum of each of 15."""
+    mod = module("nn.relu(nn.dense(%x, %w, units=5))", (3, 7), (5, 7))
+    found = summarize(relax_ir.parse(translator.translate(mod, via).script()))
+    rows = found.operators.values()
+    assert sum(as_number(one.multiply_adds) for one in rows) == as_number(found.total.multiply_adds) == 105
+    assert sum(as_number(one.operations) for one in rows) == as_number(found.total.operations) == 2 * 105 + 15
+    assert sum(as_number(one.bytes) for one in rows) == as_number(found.total.bytes)
+    assert found.operators["relax.matmul" if via == "graph" else "relax.call_tir"].multiply_adds == 105
+    said = summary_text(found)
+    assert ("2 calls that no reason is given for" in said) == (via == "tir")
+    assert ("nothing: Relax has all operators" in said) == (via == "graph")
+
+
+def as_number(extent: Extent) -> int:
+    assert isinstance(extent, int)
+    return extent
