@@ -111,6 +111,7 @@ def convert(
     """
     from relay2relax.cli import convert as command
 
+    _needs_params(bind_params, params)
     form = command.Form(via.value, schedule and schedule.value, partitions.value)
     if dry_run:
         command.dry_run(model, params, out, form, bind_params, dims or [], allow_missing, as_json)
@@ -155,6 +156,7 @@ def export(
     """
     from relay2relax.cli import export as command
 
+    _needs_params(bind_params, params)
     command.run(
         model,
         params,
@@ -259,7 +261,7 @@ def run(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run MODEL and print or save its outputs."""
+    """Run MODEL, as Relay or translated, and print or save its outputs."""
     from relay2relax.cli import run as command
 
     how = command.How(command.chosen_via(via.value if via else None, backend.value), backend.value,
@@ -273,7 +275,7 @@ def run(
 @verified
 def inspect(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A Relay module, text or save_json file, or a TVMScript of Relax.")
+        Path, typer.Argument(metavar="MODEL", help="A Relay module, a TVMScript of Relax, or a folder of one.")
     ],
     params: Params = None,
     dims: DimsOption = None,
@@ -348,6 +350,11 @@ def demo() -> None:
     from relay2relax.cli import demo as command
 
     command.run()
+
+
+def _needs_params(bind_params: bool, params: Path | None) -> None:
+    if bind_params and params is None:
+        raise typer.BadParameter("there are no --params to bind", param_hint="--bind-params")
 
 
 def _version(value: bool) -> None:

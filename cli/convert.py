@@ -101,6 +101,7 @@ def run(
             "seconds": round(time.perf_counter() - start, 3),
         }
     whole, checked, written = _delivered(folder, stem, contents, summary, module, values, check)
+    files.tell_stem(model)
     if as_json:
         outcome.deliver(whole)
     elif not is_quiet():

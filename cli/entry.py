@@ -122,11 +122,15 @@ def _misused(error: BaseException) -> _End:
     from relay2relax.core.errors import Diagnostic
     from relay2relax.core.errors.table import files
 
-    text = io.StringIO()
-    error.show(text)  # type: ignore[attr-defined]
-    title = error.format_message()  # type: ignore[attr-defined]
+    shown = io.StringIO()
+    error.show(shown)  # type: ignore[attr-defined]
+    # Typer says so of words that are none of a choice's, in some of its releases.
+    text, title = (
+        said.replace(": Value error, ", ": ")
+        for said in (shown.getvalue().rstrip(), error.format_message())  # type: ignore[attr-defined]
+    )
     kind = files.OPTION
-    return _End(kind.exit, text.getvalue().rstrip(), [outcome.mistake_as_json(Diagnostic(title, kind=kind))])
+    return _End(kind.exit, text, [outcome.mistake_as_json(Diagnostic(title, kind=kind))])
 
 
 def _say(end: _End) -> None:

@@ -38,6 +38,7 @@ def run(
         relax = translator.translate(module, via, params=bound, dims=extents, partitions="inline")
     with screen.progress("writing"):
         written = folder.write(make(relax, files.model_stem(model), march, checked))
+    files.tell_stem(model)
     outcome.deliver({"model": model.name, "folder": str(folder.path), "files": [path.name for path in written]})
     for path in () if as_json else written:
         screen.tell(f"wrote {path}")

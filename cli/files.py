@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from relay2relax.cli import outcome, screen, streams
 from relay2relax.cli.names import importable, plain_name
 from relay2relax.core import Diagnostic, FileError, ParseError, Relay2RelaxError
-from relay2relax.core.dtype import Array
+from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors.table import files, running
 from relay2relax.core.limits import read_file
 from relay2relax.core.output import Origin, OutputFile, OutputFolder, file_digest, reported
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _FOLDERS = {"convert": "relax", "export": "c"}
 # A line of TVMScript that no Relay text has: the decorator of a module or function.
 _DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b", re.MULTILINE)
+
+
+_TRANSLATED = "compare and inspect take what convert wrote: the folder, or the script in it"
 
 
 def shown(model: Path) -> str:
@@ -59,7 +62,14 @@ def load_model(path: Path, dims: Dims | None = None) -> IRModule:
     from relay2relax.relay_ir.io.loader import read_module
 
     _tell_of(path)
-    mod = read_module(read_content(path), shown(path))
+    if path.is_dir():
+        title = f"{shown(path)!r} is a folder; expected the file of a Relay module"
+        raise FileError(Diagnostic(title, help=_TRANSLATED))
+    content = read_content(path)
+    if _is_script(content):
+        title = f"{shown(path)!r} is a TVMScript of Relax; expected a Relay module"
+        raise ParseError(Diagnostic(title, help=_TRANSLATED))
+    mod = read_module(content, shown(path))
     if "main" not in mod:
         there = ", ".join(f"@{var.name}" for var in list(mod.functions)[:8]) or "none"
         title = f"{shown(path)!r} has no function @main, where a model begins; its functions: {there}"
@@ -87,9 +97,21 @@ def load_params(path: Path | None, mod: IRModule, allow_missing: bool = False) -
 
 def load_inputs(path: Path | None, mod: IRModule, params: Bound) -> dict[str, Array]:
     """Return the values of inputs: those among the params, and those in ``path``, which come
-    first.
+    first. A dtype that is not the parameter's is said.
     """
-    return params.inputs | _named(load_arrays(path), path, mod, params.weights)
+    from relay2relax.ops.registry.types import TensorType
+    from relay2relax.relay_ir.io.accounting import listed
+
+    found = _named(load_arrays(path), path, mod, params.weights)
+    types = {param.name: mod.types[param] for param in mod["main"].params}
+    changed = [
+        f"{name} ({of_array(value)} to {type_.dtype})"
+        for name, value in found.items()
+        if isinstance(type_ := types.get(name), TensorType) and of_array(value) != type_.dtype
+    ]
+    if changed:
+        outcome.note(f"inputs are converted to the dtypes of the model: {listed(changed)}")
+    return params.inputs | found
 
 
 def _named(values: dict[str, Array], path: Path | None, mod: IRModule, taken: Iterable[str] = ()) -> dict[str, Array]:
@@ -108,7 +130,7 @@ def load_script(path: Path) -> relax_ir.IRModule | None:
     else.
     """
     content = read_content(path)
-    if content.lstrip()[:1] == b"{" or not _DECORATOR.search(content):
+    if not _is_script(content):
         return None
     from relay2relax import relax_ir
 
@@ -116,6 +138,11 @@ def load_script(path: Path) -> relax_ir.IRModule | None:
         return relax_ir.parse(content.decode("utf-8"), shown(path))
     except UnicodeDecodeError as error:
         raise ParseError(f"{shown(path)!r} is no TVMScript: byte {error.start} is not UTF-8") from None
+
+
+def _is_script(content: bytes) -> bool:
+    """Whether that is TVMScript: no JSON, and with a decorator in it."""
+    return content.lstrip()[:1] != b"{" and _DECORATOR.search(content) is not None
 
 
 def model_stem(path: Path) -> str:
@@ -126,14 +153,19 @@ def model_stem(path: Path) -> str:
     return importable("" if path in streams.INPUT else plain_name(path))
 
 
+def tell_stem(model: Path) -> None:
+    """Say what the files made of a model are called, where that is not what the model is called."""
+    if model not in streams.INPUT and model_stem(model) != plain_name(model):
+        outcome.note(f"the files are called {model_stem(model)}, a name that Python can import")
+
+
 def output_folder(
     command: str, model: Path, out: Path | None, *, others: Iterable[Path | None], force: bool
 ) -> OutputFolder:
     """Return the folder for what ``command`` makes of ``model``: ``out``, or else one that is
     called as the model is and as ``command`` names its outputs.
 
-    ``others`` are the files that are read beside the model. What files are called is said where
-    that is not what the model is called.
+    ``others`` are the files that are read beside the model.
     """
     stem = model_stem(model)
     if out is not None and streams.is_output(out):
@@ -142,8 +174,6 @@ def output_folder(
     if model in streams.INPUT:
         sha256 = hashlib.sha256(read_content(model)).hexdigest()
         return OutputFolder(out, Origin(command, f"standard input of SHA-256 {sha256}", sha256), _given(*others), force)
-    if stem != plain_name(model):
-        outcome.note(f"files are called {stem}, which Python can import, and which hides no other module")
     name = seen_from(model, out)
     with reported(out):
         sha256 = file_digest(model) if model.is_file() else ""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from relay2relax import graph, relax_ir, relay_ir
 from relay2relax.cli import files, outcome, screen
+from relay2relax.cli.converted import folder
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import files as error_kinds
@@ -34,6 +35,8 @@ def run(model: Path, params: Path | None, dims: list[str], view: View, out: Path
     """Print what is asked for, or write it to ``out``."""
     extents = files.parse_dims(dims)
     target = None if out is None else files.output_file(out, reads=[model, params], force=force)
+    if model.is_dir():
+        model = folder.find(model).script
     with screen.progress(f"reading {model.name}"):
         script, given = files.load_script(model), files.load_arrays(params)
         if script is None:

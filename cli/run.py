@@ -11,9 +11,10 @@ import numpy as np
 
 from relay2relax import backends, relax_ir, relay_ir, translator
 from relay2relax.cli import files, outcome, screen
+from relay2relax.cli.loudness import is_quiet
 from relay2relax.cli.profile import Profile, measured
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.table.files import OPTION
 from relay2relax.core.npz import npz_bytes
 from relay2relax.relax_ir.transform import DispatchCalls, FoldConstant, Sequential
@@ -69,6 +70,10 @@ def run(
     is named.
     """
     target = None if out is None else files.output_file(out, reads=[model, params, inputs], force=force)
+    if out is not None and target is not None and target.file is not None and out.suffix not in ("", ".npz"):
+        help = f"name a file that ends so: --out {out.with_suffix('.npz')}"
+        title = f"outputs are written as .npz, not as {out.suffix}"
+        raise Relay2RelaxError(Diagnostic(title, help=help, kind=OPTION))
     if target is not None and target.file is None and (as_json or how.profile):
         raise Relay2RelaxError("standard output takes outputs, or what else is printed: not both", kind=OPTION)
     extents = files.parse_dims(dims)
@@ -90,9 +95,11 @@ def run(
         document = {"outputs": shown, "via": how.via, "backend": how.backend, "drawn": drawn and drawn.to_json()}
         outcome.deliver({**document, **profile.to_json()} if how.profile else document)
         return
-    for index, array in enumerate(outputs):
+    for index, array in enumerate([] if out is not None and is_quiet() else outputs):
         print(f"output {index}: {array.dtype}{list(array.shape)}")
         print(np.array2string(array, threshold=64))
+    if out is not None:
+        screen.tell(f"wrote {out}")
     if how.profile:
         print(f"\n{profile}")
 

@@ -19,7 +19,7 @@ _HEAD = 4096
 _TAR = 257
 _TORCH = "--params reads its state dict where PyTorch is installed"
 _UNPACK = "unpack it, and name the file inside"
-ONNX = "an ONNX model; relay_ir.frontend.from_onnx imports those"
+ONNX = "an ONNX model; relay_ir.frontend.from_onnx imports those, in Python: the command reads Relay alone"
 # What a command asked for where it was given another file.
 Asked = Literal["model", "weights"]
 # What to do with a file that is right in another place.

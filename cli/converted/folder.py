@@ -143,7 +143,7 @@ def find(path: Path) -> Converted:
     if len(scripts) != 1:
         said = "no model was converted into it" if not known else f"several were: {', '.join(scripts)}"
         help = "name one of the scripts" if known else "name a model, a script, or a folder that convert wrote"
-        raise FileError(Diagnostic(f"{path} cannot be compared: {said}", help=help))
+        raise FileError(Diagnostic(f"{path} names no script: {said}", help=help))
     return Converted(path, path / scripts[0], *known.values())
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 from relay2relax.cli.loudness import Loudness, loudness
 from relay2relax.cli.options.examples import EXAMPLES
@@ -27,6 +27,16 @@ class Command(TyperCommand):
     def get_short_help_str(self, limit: int = 0) -> str:
         """Return the first paragraph of the help."""
         return " ".join((self.help or "").partition("\n\n")[0].split())
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return the arguments that are left; an option with one value is given once."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for option in given:
+            if not isinstance(option, TyperOption) or option.multiple or option.is_flag:
+                continue
+            if given.count(option) > 1:
+                raise typer.BadParameter(f"is given {given.count(option)} times, and takes one value", ctx, option)
+        return super().parse_args(ctx, args)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""

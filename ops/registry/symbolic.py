@@ -57,15 +57,15 @@ def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -
         if names is None:
             return tuple(fresh() if is_any(extent) else extent for extent in shape)
         if len(names) != len(shape):
-            raise Relay2RelaxError(
-                f"dims names {len(names)} dimensions of {name!r}, which has {len(shape)}", kind=translating.DIMENSIONS
-            )
+            raise _wrong_rank(name, len(names), len(shape))
         found: list[Extent] = []
         for position, (hint, extent) in enumerate(zip(names, shape, strict=True)):
             if hint is not None and not is_any(extent) and hint != static(extent):
                 said = f"says that dimension {position} of {name!r} is" if isinstance(hint, int) else ""
                 said = said or f"names dimension {position} of {name!r}"
-                raise Relay2RelaxError(f"dims {said} {hint!r}, but its extent is {extent}", kind=translating.DIMENSIONS)
+                title = f"dims {said} {hint!r}, but its extent is {extent}"
+                help = f"the type of {name!r} fixes this extent; only those that are `?` in it can be named or chosen"
+                raise Relay2RelaxError(Diagnostic(title, help=help, kind=translating.DIMENSIONS))
             if not is_any(extent):
                 found.append(extent)
             elif isinstance(hint, str):
@@ -83,6 +83,14 @@ def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -
         return type_
 
     return [visit(name, type_) for name, type_ in params]
+
+
+def _wrong_rank(name: str, given: int, rank: int) -> Relay2RelaxError:
+    """Return the mistake that ``dims`` says another number of extents than there are."""
+    said = f"dims names {given} {'dimension' if given == 1 else 'dimensions'} of {name!r}, which has {rank or 'none'}"
+    blank = ",".join("_" * rank)
+    help = f"write a word for each: --dims {name}={blank}, or in Python {{{name!r}: {(None,) * rank}}}"
+    return Relay2RelaxError(Diagnostic(said, help=help if rank else "leave it out", kind=translating.DIMENSIONS))
 
 
 def _check_dims(params: Iterable[tuple[str, Type]], dims: Mapping[str, object]) -> None:

@@ -172,7 +172,7 @@ def test_two_models_do_not_replace_each_other(user: User) -> None:
     for name in ("net.v1.relay", "net.v2.relay"):
         (user.folder / name).write_text(MODULE)
         code, said = user.call(f"convert {name} --out both")
-        assert (code, said.startswith("note: files are called net_v")) == (0, True)
+        assert (code, said.startswith("note: the files are called net_v")) == (0, True)
     assert {"net_v1.py", "net_v2.py"} <= {path.name for path in (user.folder / "both").iterdir()}
 
 

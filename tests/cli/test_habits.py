@@ -215,3 +215,55 @@ def test_a_narrow_table_is_paragraphs(monkeypatch: pytest.MonkeyPatch) -> None:
         name   b
         value"""
     assert screen.table(("name", "value"), rows) == textwrap.dedent(expected)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("run net.relay -b c --backend numpy", 2, "given 2 times"),
+        ("run net.relay --backend cuda", 2, ": 'cuda' is not one of"),
+        ("run net.relay --out o.npy", 2, "--out o.npz"),
+        ("convert net.relay --bind-params", 2, "no --params to bind"),
+        ("export net.relay --bind-params", 2, "no --params to bind"),
+        ("run net.relay --dims data=4", 2, "names 1 dimension of 'data', which has 4\n\nhelp: write a word for each: "
+         "--dims data=_,_,_,_"),
+        ("run net.relay --dims data=_,4,_,_", 2, "the type of 'data' fixes this extent"),
+        ("run .", 3, "compare and inspect take"),
+        ("convert .", 3, "compare and inspect take"),
+        ("inspect .", 3, "no model was converted into it"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_with_what_to_write(line: str, code: int, words: str, folder: Path) -> None:
+    done = command(*line.split(), cwd=folder)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert words in done.stderr
+    assert "Value error" not in done.stderr
+    assert "note:" not in done.stderr
+
+
+def test_options_that_repeat_are_given_more_than_once(folder: Path) -> None:
+    line = "compare net.relay -b numpy -b numpy --dims data=_,_,_,_ --dims w=_,_,_,_"
+    assert command(*line.split(), cwd=folder).returncode == 0
+
+
+def test_what_convert_wrote_is_inspected_and_not_run(folder: Path) -> None:
+    (folder / "net.relay").rename(folder / "a-net.relay")
+    assert "a name that Python can import" in command("convert", "a-net.relay", "--no-check", cwd=folder).stderr
+    of_folder = command("inspect", "a_net_relax", cwd=folder)
+    assert (of_folder.returncode, of_folder.stderr) == (0, "")
+    assert of_folder.stdout == command("inspect", "a_net_relax/a_net.py", cwd=folder).stdout
+    for name in ("run", "export"):
+        done = command(name, "a_net_relax/a_net.py", cwd=folder)
+        assert done.returncode == 3
+        assert "is a TVMScript of Relax; expected a Relay module" in done.stderr
+
+
+def test_run_says_what_it_wrote_and_what_it_converted(folder: Path) -> None:
+    np.savez(folder / "in.npz", data=np.full((1, 3, 8, 8), 0.1))
+    done = command("run", "net.relay", "--inputs", "in.npz", "--out", "o.npz", cwd=folder)
+    assert "note: inputs are converted to the dtypes of the model: data (float64 to float32)" in done.stderr
+    assert done.stdout.endswith("\nwrote o.npz\n")
+    quiet = command("run", "net.relay", "--out", "q.npz", "-q", cwd=folder)
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+    with np.load(folder / "q.npz") as arrays:
+        assert arrays["out0"].shape == (3, 4, 6, 6)

@@ -59,7 +59,7 @@ def test_signs() -> None:
 
 
 @pytest.mark.parametrize(
-    "hint", [*CHARACTERS, *keyword.kwlist, *RESERVED, "__debug__", "__class__", "_", "", "a.b", "1"]
+    "hint", [*CHARACTERS, *keyword.kwlist, *sorted(RESERVED), "__debug__", "__class__", "_", "", "a.b", "1"]
 )
 def test_names_made_of_any_text(hint: str) -> None:
     name = identifier(hint)

@@ -119,7 +119,7 @@ def test_unified_extents_are_checked_when_run(target: str) -> None:
         ({"x": ("n",)}, "dims names 'x', but main has no such parameter; it has: a, b, p.0, p.1"),
         ({"p.2": ("n",)}, "dims names 'p.2', but main has no such parameter; it has: a, b, p.0, p.1"),
         ({"p": ("n",)}, "dims names 'p', which is a tuple; name its fields: p.0, p.1"),
-        ({"a": ("n",)}, "dims names 1 dimensions of 'a', which has 2"),
+        ({"a": ("n",)}, "dims names 1 dimension of 'a', which has 2"),
         ({"a": ("n", "m")}, "dims names dimension 1 of 'a' 'm', but its extent is 3"),
         ({"a": ("2n", None)}, "dims: '2n' is no name for a dimension; use letters, digits and _"),
         ({"a": (-4, None)}, "dims: -4 is no name for a dimension; use letters, digits and _"),
