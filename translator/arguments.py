@@ -124,9 +124,10 @@ def _leaves(name: str, type_: Type, value: Argument) -> Iterator[DrawnValue]:
             case TupleType(fields), tuple():
                 parts = zip(fields, value, strict=True)
                 pending += reversed([(f"{name}.{i}", field, one) for i, (field, one) in enumerate(parts)])
-            case TensorType(extents), np.ndarray():
+            case TensorType(extents), np.ndarray() | np.generic():  # numpy draws no array without dimensions
+                array = np.asarray(value)
                 places = tuple(place for place, extent in enumerate(extents) if is_any(extent))
-                yield DrawnValue(name, value.shape, of_array(value), places)
+                yield DrawnValue(name, array.shape, of_array(array), places)
 
 
 def _random(type_: Type, name: str, seed: int, is_weight: bool) -> Argument:
