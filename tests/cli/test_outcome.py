@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -152,7 +153,11 @@ def test_a_mistake_of_ours_is_no_disagreement(
 def test_ctrl_c(folder: Path, json_too: bool) -> None:
     (folder / "endless.relay").write_text('#[version = "0.0.5"]\ndef @main(%x: float32) -> float32 { @main(%x) }\n')
     line = [sys.executable, "-m", "relay2relax", "run", "endless.relay", *(["--json"] if json_too else [])]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    # Shells let what runs in the background ignore Ctrl-C.
+    heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heeding
+    ) as process:
         watch = threading.Timer(60, process.kill)  # which ends what waits for the process
         watch.start()
         assert process.stderr is not None
