@@ -221,6 +221,7 @@ def _described(
     relax: relax_ir.IRModule, main: relax_ir.Function, beside: _Weights, found: graph.MSCGraph
 ) -> dict[str, object]:
     """Return what the summary says of the Relax module."""
+    kept = translator.partitions(relax)
     names = relax_ir.script_names(main)
     return {
         "functions": len(relax.functions),
@@ -230,8 +231,8 @@ def _described(
         ],
         "transform_params": beside.packed,
         "result": relax_ir.print_struct_info(main.ret),
-        "partitions": [asdict(one) for one in translator.partitions(relax)],
-        "partitions_inlined": [] if translator.partitions(relax) else list(translator.compilers(found)),
+        "partitions": [asdict(one) for one in kept],
+        "partitions_inlined": [] if kept else list(translator.compilers(found)),
         "as_tensorir": [asdict(one) for one in translator.calls_as_tensorir(relax)],
     }
 

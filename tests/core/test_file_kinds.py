@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import io
 import pickle
-import tarfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from wrong_files import archive, tar
 
 from relay2relax import relay_ir
 from relay2relax.core.errors import ParseError
 from relay2relax.core.file_kinds import describe_content
-
-
-def archive(*names: str) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as made:
-        for name in names:
-            made.writestr(name, b"x")
-    return stream.getvalue()
-
-
-def tar(*names: str) -> bytes:
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w") as made:
-        for name in names:
-            made.addfile(tarfile.TarInfo(name))
-    return stream.getvalue()
-
 
 FILES = {
     "a TorchScript program": archive("m/data.pkl", "m/constants.pkl", "m/code/f.py"),

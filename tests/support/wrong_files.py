@@ -21,7 +21,8 @@ def @main(%data: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32]) {
 _DATA, _W = np.ones((2, 4), np.float32), np.ones((3, 4), np.float32)
 
 
-def _tar(*names: str) -> bytes:
+def tar(*names: str) -> bytes:
+    """Return a tar archive of empty files."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as made:
         for name in names:
@@ -29,7 +30,8 @@ def _tar(*names: str) -> bytes:
     return stream.getvalue()
 
 
-def _zip(*names: str) -> bytes:
+def archive(*names: str) -> bytes:
+    """Return a zip archive of small files."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as made:
         for name in names:
@@ -74,14 +76,14 @@ NEITHER: Mapping[str, bytes] = {
     "net.onnx": b"\x08\x08\x12\x07pytorch",
     "net.tflite": b"\x1c\0\0\0TFL3" + bytes(40),
     "net.h5": b"\x89HDF\r\n\x1a\n" + bytes(40),
-    "net.pt": _zip("net/data.pkl", "net/version"),
+    "net.pt": archive("net/data.pkl", "net/version"),
     "net.gguf": b"GGUF" + bytes(40),
     "net.pkl": b"\x80\x04\x95\x05\x00.",
     "net.so": b"\x7fELF" + bytes(60),
     "net.gz": gzip.compress(LINEAR.encode()),
-    "net.zip": _zip("net.relay"),
-    "mlf.tar": _tar("./metadata.json", "./src/relay.txt"),
-    "tvmc.tar": _tar("mod.so", "mod.json", "mod.params"),
+    "net.zip": archive("net.relay"),
+    "mlf.tar": tar("./metadata.json", "./src/relay.txt"),
+    "tvmc.tar": tar("mod.so", "mod.json", "mod.params"),
     "utf16": LINEAR.encode("utf-16"),
     "list.json": b"[1, 2]",
     "object.json": b'{"a": 1}',
