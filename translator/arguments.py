@@ -124,10 +124,9 @@ def _leaves(name: str, type_: Type, value: Argument) -> Iterator[DrawnValue]:
             case TupleType(fields), tuple():
                 parts = zip(fields, value, strict=True)
                 pending += reversed([(f"{name}.{i}", field, one) for i, (field, one) in enumerate(parts)])
-            case TensorType(extents), np.ndarray() | np.generic():  # numpy draws no array without dimensions
-                array = np.asarray(value)
+            case TensorType(extents), np.ndarray():
                 places = tuple(place for place, extent in enumerate(extents) if is_any(extent))
-                yield DrawnValue(name, array.shape, of_array(array), places)
+                yield DrawnValue(name, value.shape, of_array(value), places)
 
 
 def _random(type_: Type, name: str, seed: int, is_weight: bool) -> Argument:
@@ -143,7 +142,9 @@ def _random(type_: Type, name: str, seed: int, is_weight: bool) -> Argument:
                 )
             # They are drawn as float64 or int64.
             with allocating(math.prod(shape) * 8, lambda: f"a random value for parameter {name!r}"):
-                return _drawn(shape, dtype, np.random.default_rng([seed, zlib.crc32(name.encode())]), is_weight)
+                rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+                # numpy draws a number, not an array, where there are no dimensions.
+                return np.asarray(_drawn(shape, dtype, rng, is_weight))
     raise Relay2RelaxError(f"parameter {name!r} is no tensor; give its value", kind=running.ARGUMENT)
 
 
