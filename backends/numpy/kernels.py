@@ -1,7 +1,7 @@
 """How the virtual machine runs a PrimFunc on numpy.
 
 A PrimFunc that still is its operator's own definition runs the record's numpy kernel, so that Relay
-and Relax agree bit for bit; any other one is evaluated block by block.
+and Relax agree; any other one is evaluated block by block.
 """
 
 from __future__ import annotations

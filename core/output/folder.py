@@ -61,10 +61,12 @@ class OutputFolder:
         with reported(self.path):
             folder = Path(os.path.realpath(self.path))
             clear_stale(beside(folder))
-            if folder.is_dir():
+            # Looked at once: another process may make the folder meanwhile.
+            found = _mode(folder)
+            if found is not None and stat.S_ISDIR(found):
                 clear_stale(folder / journal.NAME, partial(journal.undo, folder))
                 refuse(self._problems(folder, names, whole=False))
-            elif os.path.lexists(folder):
+            elif found is not None:
                 title = f"{self.path} is a file; a folder of that name would be written"
                 refuse([Diagnostic(title, help="name another folder, with --out", kind=files.OVERWRITE)])
 
@@ -134,9 +136,8 @@ class OutputFolder:
             yield foreign([self.path / MANIFEST], "not made here: it is not a list of files")
         for name in (*names, MANIFEST):
             path = folder / name
-            try:
-                mode = os.lstat(path).st_mode
-            except FileNotFoundError:
+            mode = _mode(path)
+            if mode is None:
                 continue
             shown = self.path / name
             problem = is_read(path, self.reads, shown)
@@ -163,6 +164,14 @@ class OutputFolder:
         if whole and file_digest(path) != written.sha256:
             return "changed since written here"
         return ""
+
+
+def _mode(path: Path) -> int | None:
+    """Return the mode of what is at ``path``, itself and not what it links to; None for nothing."""
+    try:
+        return os.lstat(path).st_mode
+    except FileNotFoundError:
+        return None
 
 
 def _is_in(folder: Path, name: str) -> bool:

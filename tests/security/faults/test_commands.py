@@ -177,8 +177,10 @@ def _cut_short(
     elif done.code not in (0, 2, 3, 5) or (done.code > 2) != ("error[R2R-" in done.said):
         yield f"exit code {done.code}: {done.said}"
     found = outputs(folder)
-    # The check begins when all files are new: an error in it, or in writing its result, keeps them.
-    failed = [before, after] if scenario.program is CHECKED else [before]
+    # When all files are new they are read again, and a check writes its result: errors in that keep
+    # them.
+    keeps = scenario.program is CHECKED or (scenario.program is CONVERT and not fault.operation.changes)
+    failed = [before, after] if keeps else [before]
     if found not in (failed if done.code > 0 else [after] if done.code == 0 else [before, after]):
         yield f"outputs are mixed: {sorted(found)}"
     if not listed_rightly(folder):
