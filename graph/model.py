@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from relay2relax.core.dtype import Array, check_dtype, of_array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import translating
+from relay2relax.core.limits import active
 from relay2relax.core.source import Span
 from relay2relax.core.words import check_layout
 from relay2relax.graph.kinds import NodeKind, PatternKind
@@ -73,8 +74,11 @@ class MSCTensor:
     def __post_init__(self) -> None:
         if self.dtype not in NO_TENSORS:
             check_dtype(self.dtype)
-        check_layout(self.layout)
-        require_allowed(tuple(max(extent, 0) if extent != -1 else 1 for extent in self.shape), f"tensor {self.name!r}")
+        if self.layout:
+            check_layout(self.layout)
+        if active() is not None:
+            allowed = tuple(max(extent, 0) if extent != -1 else 1 for extent in self.shape)
+            require_allowed(allowed, f"tensor {self.name!r}")
 
     @property
     def ndim(self) -> int:

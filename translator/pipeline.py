@@ -80,8 +80,8 @@ def translate(
     program = fix_extents(program, dims, entry) if dims else program
     if partitions == "keep":
         program = PartitionGraph()(program)
-    found, bound, places = from_relay_with_places(program, params, entry)
-    made = relax_of_well_formed(found, bound, dims, via == "tir", partitions, Problems(places, program.source))
+    found, bound, place = from_relay_with_places(program, params, entry)
+    made = relax_of_well_formed(found, bound, dims, via == "tir", partitions, Problems(place, program.source))
     return _scheduled(_weights_last(made, weights), schedule)
 
 

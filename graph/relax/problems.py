@@ -6,7 +6,7 @@ module that is made is thrown away.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
@@ -21,9 +21,9 @@ _NO_TENSORS = frozenset({"function", "shape", "object"})
 
 @dataclass(slots=True)
 class Problems:
-    """Mistakes in the order of the nodes; ``places`` says where nodes stand in ``source``."""
+    """Mistakes in the order of the nodes; ``place`` says where a node stands in ``source``."""
 
-    places: Mapping[str, SourceRange] = field(default_factory=dict)
+    place: Callable[[str], SourceRange | None] = lambda _: None
     source: SourceText | None = None
     found: list[Diagnostic] = field(default_factory=list)
     unknown: set[Expr] = field(default_factory=set)
@@ -31,7 +31,7 @@ class Problems:
     def add(self, name: str, error: Relay2RelaxError) -> None:
         """Note what is wrong with the node ``name``."""
         for one in error.diagnostics:
-            placed = replace(one, where=one.where or self.places.get(name), kind=one.kind or error.kind)
+            placed = replace(one, where=one.where or self.place(name), kind=one.kind or error.kind)
             if placed not in self.found:
                 self.found.append(placed)
 

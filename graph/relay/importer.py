@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from relay2relax.core.collection import collection_paused
@@ -108,32 +108,37 @@ def from_relay(
 @collection_paused()
 def from_relay_with_places(
     mod: IRModule, params: Mapping[str, Array] | None = None, entry: str = "main", dims: Dims | None = None
-) -> tuple[MSCGraph, dict[str, Array], dict[str, SourceRange]]:
-    """Do what :func:`from_relay` does, and return also where nodes stand in the module's text, by
-    their names.
+) -> tuple[MSCGraph, dict[str, Array], Callable[[str], SourceRange | None]]:
+    """Do what :func:`from_relay` does, and return also what says where the node of a name stands in
+    the module's text.
     """
     mod.refuse_opaque("a graph cannot express it; use the program from before it was lowered")
     mod = fix_extents(mod, dims, entry) if dims else mod
     if params:
         mod = bind_params(mod, params, entry)
     mod = ToGraphNormalForm()(mod)
-    _check(mod)
+    orders = _orders(mod)
     types = typed_module(mod).types
     aliases = {id(array): name for name, array in (params or {}).items()}
     var = mod.get_global_var(entry)
-    builder = _Builder(types, aliases, {mod.functions[var]: dims} if dims else {}, mod.locations)
+    builder = _Builder(types, aliases, {mod.functions[var]: dims} if dims else {}, orders)
     functions = {other.name: f for other, f in mod.functions.items() if other is not var}
     graph = builder.module(entry, mod.functions[var], functions)
     definitions = tuple(mod.type_definitions.values())
     whole = replace(graph, module_attrs=mod.attrs, type_definitions=definitions)
-    return whole, builder.weights, builder.places
+    made, locations = builder.made, mod.locations
+    return whole, builder.weights, lambda name: locations.get(made[name]) if name in made else None
 
 
-def _check(mod: IRModule) -> None:
-    """Refuse, all at once, what the graph has no node for."""
+def _orders(mod: IRModule) -> dict[Function, list[Expr]]:
+    """Return the nodes of each function, operands first.
+
+    Refuses, all at once, what the graph has no node for.
+    """
     problems: list[Diagnostic] = []
+    orders: dict[Function, list[Expr]] = {}
     for var, function in mod.functions.items():
-        order = list(nodes(function))
+        order = orders[function] = list(nodes(function))
         bound = {binder for node in order for binder in binders(node)}
         for node in order:
             values = evaluated(node)
@@ -148,6 +153,7 @@ def _check(mod: IRModule) -> None:
             problems.append(Diagnostic(title, mod.locations.get(node)))
     if problems:
         raise UnsupportedError(list(dict.fromkeys(problems)), mod.source)
+    return orders
 
 
 class _Builder:
@@ -158,11 +164,11 @@ class _Builder:
         types: Mapping[Expr, Type],
         aliases: Mapping[int, str],
         dims: Mapping[Expr, Dims],
-        locations: Mapping[Expr, SourceRange],
+        orders: Mapping[Function, Sequence[Expr]],
     ) -> None:
         self.types = types
-        self.locations = locations
-        self.places: dict[str, SourceRange] = {}
+        self.orders = orders
+        self.made: dict[str, Expr] = {}  # what nodes were made of, by their names
         self.aliases = aliases
         self.dims = dims
         self.weights: dict[str, Array] = {}
@@ -193,7 +199,7 @@ class _Builder:
 
     def function(self, name: str, function: Function) -> MSCGraph:
         """Return the graph of one function of the module."""
-        order = list(nodes(function))
+        order = self.orders[function]
         scopes = scopes_of(function, order)
         around = _Around(_held_constants(order))
         for scope in scopes:
@@ -368,8 +374,7 @@ class _Scoped:
             else:
                 refs.append(self.ref(value))
         self.names[expr] = name
-        if expr in self.builder.locations:
-            self.builder.places[name] = self.builder.locations[expr]
+        self.builder.made[name] = expr
         if kind is NodeKind.CONSTANT and isinstance(expr, Constant):
             weights = {"const": self.weight(expr, name)}
         held = {tensor.name for tensor in weights.values()}

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from typing import Any
 
+from relay2relax.core import words
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import reading
-from relay2relax.core.words import Code, code, comma, nearest, numeral, quoted_for_relay, truth, vouched
+from relay2relax.core.words import Code, code, comma, joined, nearest, quoted_for_relay, truth, vouched
 from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields, word_check
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_op
@@ -24,6 +25,7 @@ from relay2relax.relay_ir.text.types import number, sequence
 from relay2relax.tir.ir.expr import AnyExtent, FloatImm, IntImm, StringImm
 
 TYPE_KEY = "attrs_type_key"
+_IS, _OPEN, _CLOSE, _NONE = code("="), code("["), code("]"), code("None")
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +256,7 @@ class AttributeWriter:
         for field in attr_fields(cls):
             value = getattr(attrs, field.name)
             if field.required or not self._same(value, field.default):
-                yield code("{}={}", attribute_key(field.name), self._field(field.kind, value))
+                yield joined(attribute_key(field.name), _IS, self._field(field.kind, value))
 
     def _same(self, value: object, default: object) -> bool:
         # TVM takes floats for equal within 1e-9: files hold 0.00001 as a float32 that became a
@@ -280,19 +282,19 @@ class AttributeWriter:
         """Return the text of an attribute value."""
         match value:
             case None:
-                return code("None")
+                return _NONE
             case BoxInt() | GlobalFunction():
                 return self._refer(value)
             case bool():
                 return truth(value)
             case int():
-                return numeral(str(int(value)))
+                return words.number(value)
             case float():
                 return format_double(value, self._exact)
             case str():
                 return quoted_for_relay(value)
             case tuple() | list():
-                return code("[{}]", comma(map(self.value, value)))
+                return joined(_OPEN, comma(map(self.value, value)), _CLOSE)
             case AnyExtent():
                 return code("?")
             case IntImm(number, dtype) if dtype != "bool":

@@ -449,8 +449,7 @@ class ExpressionReader:
             args.append(self.block())
             separator(lexer, len(args), "(", ")", opened)
         lexer.close("(", ")", opened, "`,` or `)`")
-        if any(is_omitted(one.value) for one in given):
-            given = [self._decided(one, record, args, given) for one in given]
+        given = [self._decided(one, record, args, given) for one in given]
         if isinstance(callee, Op):
             older = self.attributes.of_older_call(callee.name, args, given, attrs, start)
             if older is not None:

@@ -7,6 +7,7 @@ mean something, and what is not a name is refused: a file of another format may 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from relay2relax.core.dtype import check_dtype
 from relay2relax.core.words import Identifier, WordError, matching, shown
@@ -32,6 +33,7 @@ def global_name(name: str) -> Identifier:
     return matching(name, _LOCAL, "the name of a function in Relay's text; save_json can write it")
 
 
+@lru_cache(maxsize=4096)
 def dotted_name(name: str) -> Identifier:
     """Return the name of an operator, a type, a constructor or a type variable."""
     if name in KEYWORDS:
@@ -39,11 +41,13 @@ def dotted_name(name: str) -> Identifier:
     return matching(name, _DOTTED, "a name in Relay's text; save_json can write it")
 
 
+@lru_cache(maxsize=4096)
 def attribute_key(name: str) -> Identifier:
     """Return the name of an attribute."""
     return matching(name, _DOTTED, "the name of an attribute in Relay's text; save_json can write it")
 
 
+@lru_cache(maxsize=4096)
 def dtype_name(dtype: str) -> Identifier:
     """Return the name of a dtype."""
     return matching(check_dtype(dtype), _DTYPE, "a dtype")

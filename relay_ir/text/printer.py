@@ -19,7 +19,18 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import of_array
 from relay2relax.core.source import SequentialSpan, Span
 from relay2relax.core.walk import post_order
-from relay2relax.core.words import Code, Identifier, block, code, comma, in_comment, numbered, vouched
+from relay2relax.core.words import (
+    Code,
+    Identifier,
+    block,
+    code,
+    comma,
+    in_comment,
+    joined,
+    number,
+    numbered,
+    vouched,
+)
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.ir.expr import (
     Call,
@@ -54,6 +65,9 @@ from relay2relax.relay_ir.text.names import dotted_name, global_name, local_hint
 from relay2relax.relay_ir.text.types import TypeWriter
 
 HEADER = code('#[version = "0.0.5"]\n')
+_NOTHING, _STEP, _TEMPORARY, _IS, _END = code(""), code("  "), code("%"), code(" = "), code(";")
+_OPEN, _CLOSE, _BLANK = code("("), code(")"), code(" ")
+_TYPE, _SPAN, _TYPED = code(" /* ty="), code("span="), code(" */")
 
 # Lines of text; a list among them is a block, which is indented.
 Lines: TypeAlias = list[Union[Code, "Lines"]]
@@ -116,14 +130,14 @@ def render(lines: Lines) -> Code:
     in.
     """
     found: list[Code] = []
-    stack: list[tuple[Iterable[Code | Lines], Code]] = [(iter(lines), code(""))]
+    stack: list[tuple[Iterable[Code | Lines], Code]] = [(iter(lines), _NOTHING)]
     while stack:
         rest, indent = stack[-1]
         for line in rest:
             if isinstance(line, str):
-                found.append(code("{}{}", indent, line))
+                found.append(joined(indent, line))
             else:
-                stack.append((iter(line), code("{}  ", indent)))
+                stack.append((iter(line), joined(indent, _STEP)))
                 break
         else:
             stack.pop()
@@ -133,19 +147,19 @@ def render(lines: Lines) -> Code:
 def _wrap(before: Code, doc: Doc, after: Code) -> Lines:
     """Return the lines of ``doc`` with text before the first and after the last of them."""
     if isinstance(doc, str):
-        return [code("{}{}{}", before, doc, after)]
+        return [joined(before, doc, after)]
     first, last = doc[0], doc[-1]
     assert isinstance(first, str)
     assert isinstance(last, str)
     if len(doc) == 1:
-        return [code("{}{}{}", before, first, after)]
-    return [code("{}{}", before, first), *doc[1:-1], code("{}{}", last, after)]
+        return [joined(before, first, after)]
+    return [joined(before, first), *doc[1:-1], joined(last, after)]
 
 
 def _append(doc: Doc, text: Code) -> Doc:
     if isinstance(doc, str):
-        return code("{}{}", doc, text)
-    return _wrap(code(""), doc, text) if text else doc
+        return joined(doc, text)
+    return _wrap(_NOTHING, doc, text) if text else doc
 
 
 def _drive(visit: Visit) -> Any:
@@ -289,17 +303,18 @@ class _Printer:
         it.
         """
         if expr in self.commented:
-            return code("")
+            return _NOTHING
         self.commented.add(expr)
         if self.annotate is not None:
             return vouched(self.annotate(expr))
         if not isinstance(expr, _COMMENTED):
-            return code("")
+            return _NOTHING
         ty, span = self.types.get(expr), expr.span
-        if ty is None and span is None:
-            return code("")
-        shown = code(" ty={}", self.type_writer.write(ty)) if ty is not None else code("")
-        return code(" /*{} {} */", shown, _span(span)) if span is not None else code(" /*{} */", shown)
+        if span is None:
+            return _NOTHING if ty is None else joined(_TYPE, self.type_writer.write(ty), _TYPED)
+        if ty is None:
+            return code(" /* {} */", _span(span))
+        return joined(_TYPE, self.type_writer.write(ty), _BLANK, _span(span), _TYPED)
 
     # --- expressions ---
 
@@ -339,13 +354,13 @@ class _Printer:
             doc = self.texts[expr] = _append(doc, self._comment(expr))
             return doc
         if isinstance(expr, Let):
-            doc = [code("("), doc if isinstance(doc, list) else [doc], code(")")]
+            doc = [_OPEN, doc if isinstance(doc, list) else [doc], _CLOSE]
         doc = _append(doc, self._comment(expr))
-        name = code("%{}", self.temporaries)
+        name = joined(_TEMPORARY, number(self.temporaries))
         self.temporaries += 1
         self.texts[expr] = name
         self.bound.add(expr)
-        self.lines.extend(_wrap(code("{} = ", name), doc, code(";")))
+        self.lines.extend(_wrap(joined(name, _IS), doc, _END))
         return name
 
     def _visit(self, root: Expr) -> Visit:
@@ -412,7 +427,7 @@ class _Printer:
         args += self.attributes.of_call(call, record, self.show_meta_data)
         if isinstance(op, Constructor):
             return code("{}({})", dotted_name(op.name), comma(args)) if op.inputs else dotted_name(op.name)
-        return code("{}({})", self._operand(op), comma(args))
+        return joined(self._operand(op), _OPEN, comma(args), _CLOSE)
 
     def _constant(self, expr: Constant) -> Code:
         dtype = of_array(expr.data)
@@ -451,7 +466,7 @@ class _Printer:
         while isinstance(rest, Let):
             head = code("let {} = ", self._binder(rest.var))
             value = yield self._print(rest.value, True)
-            lines.extend(_wrap(head, value, code(";")))
+            lines.extend(_wrap(head, value, _END))
             self.lines = lines
             rest = rest.body
         lines.extend((yield self._scope(rest)))
@@ -501,4 +516,4 @@ class _Printer:
 def _span(span: Span) -> Code:
     if isinstance(span, SequentialSpan):
         return code("[ {} ]", comma(map(_span, span.spans)))
-    return code("span={}", in_comment(str(span)))
+    return joined(_SPAN, in_comment(str(span)))

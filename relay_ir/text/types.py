@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 from typing import TypeVar as TypeParameter
 
+from relay2relax.core import words
 from relay2relax.core.dtype import DTypeError, dtype_help, to_code
 from relay2relax.core.errors import LimitError
 from relay2relax.core.errors.table import reading
-from relay2relax.core.words import Code, code, comma, numeral
+from relay2relax.core.words import Code, code, comma
 from relay2relax.relay_ir.ir.types import (
     FuncType,
     GlobalTypeVar,
@@ -305,7 +306,7 @@ class TypeWriter:
     def extent(self, extent: Extent) -> Code:
         """Return the text of a dimension."""
         if isinstance(extent, int):
-            return numeral(str(extent))
+            return words.number(extent)
         if isinstance(extent, AnyExtent):
             return code("?") if extent.written is None else self._refer(extent.written)
         if isinstance(extent, IntImm):

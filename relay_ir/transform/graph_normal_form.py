@@ -44,13 +44,13 @@ class ToGraphNormalForm(Pass[IRModule]):
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` in graph normal form."""
+        if not any(isinstance(node, Let) for node in nodes(*mod.functions.values())):
+            return mod
         careful = has_references(mod)
         return map_functions(mod, lambda function: _normalise(function, careful))
 
 
 def _normalise(root: Function, careful: bool) -> Function:
-    if not any(isinstance(node, Let) for node in nodes(root)):
-        return root
     recursive = recursive_lets(root)
     effects = effectful_nodes(root) if careful else set()
     values: dict[Expr, Expr] = {}

@@ -53,7 +53,9 @@ class PartitionGraph(Pass[IRModule]):
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with its regions as functions; infers types where ``mod`` has none."""
-        if not any(_annotation(node) for function in mod.functions.values() for node in nodes(function)):
+        # A walk meets each operator once, however many calls it has.
+        met = (node for node in nodes(*mod.functions.values()) if isinstance(node, Op))
+        if not any(op.name in (BEGIN, END) for op in met):
             return mod
         typed = typed_module(mod)
         functions = dict(mod.functions)
