@@ -114,7 +114,7 @@ def convert(
     _needs_params(bind_params, params)
     form = command.Form(via.value, schedule and schedule.value, partitions.value)
     if dry_run:
-        command.dry_run(model, params, out, form, bind_params, dims or [], allow_missing, as_json)
+        command.dry_run(model, params, out, form, bind_params, dims or [], allow_missing, force, as_json)
         return
     command.run(model, params, out, form, bind_params, dims or [], allow_missing, force, check, as_json)
 

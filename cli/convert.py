@@ -16,7 +16,7 @@ from relay2relax.cli.converted import check as checking
 from relay2relax.cli.converted import dry_run as showing
 from relay2relax.cli.loudness import is_quiet
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import FileError
+from relay2relax.core.errors import Diagnostic, FileError
 from relay2relax.core.output import Content, OutputFolder, digest, file_digest
 from relay2relax.core.source import visible
 from relay2relax.core.weight_files import safetensors_parts
@@ -41,12 +41,16 @@ class Form:
         params: Mapping[str, Array] | None,
         weights: Collection[str],
         dims: translator.Dims | None,
-    ) -> relax_ir.IRModule:
-        """Return ``module`` in this form."""
-        return translator.translate(
+    ) -> tuple[relax_ir.IRModule, graph.MSCGraph]:
+        """Return ``module`` in this form, which is well-formed, and its graph."""
+        made = translator.translation(
             module, self.via, params=params, weights=weights, dims=dims, schedule=self.schedule,
             partitions=self.partitions,
         )  # fmt: skip
+        relax_ir.check_well_formed(made.module)
+        if made.source is module:
+            return made.module, made.graph
+        return made.module, graph.from_relay(module, params, dims=dims)[0]
 
 
 def run(
@@ -82,9 +86,7 @@ def run(
         _note_length(values, stem)
     with screen.progress("translating"):
         bound, weights = (values, ()) if bind_params else (None, values)
-        relax = form.translated(module, bound, weights, extents)
-        relax_ir.check_well_formed(relax)
-        found, _ = graph.from_relay(module, bound, dims=extents)
+        relax, found = form.translated(module, bound, weights, extents)
     with screen.progress("preparing files"):
         main = relax["main"]
         assert isinstance(main, relax_ir.Function)
@@ -117,11 +119,15 @@ def dry_run(
     bind_params: bool,
     dims: list[str],
     allow_missing: bool,
+    force: bool,
     as_json: bool,
 ) -> None:
-    """Say what :func:`run` would do with the same options; nothing is written."""
+    """Say what :func:`run` would do with the same options; nothing is written.
+
+    Raises what it would raise.
+    """
     stem, extents = files.model_stem(model), files.parse_dims(dims)
-    folder = files.output_folder("convert", model, out, others=[params], force=True)
+    folder = files.output_folder("convert", model, out, others=[params], force=force)
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model, extents)
         given = files.load_params(params, module, allow_missing)
@@ -129,11 +135,11 @@ def dry_run(
     script, graph_json, saved, digest, summary = _names(stem)
     names = [script, graph_json, *([saved, digest] if weights else []), summary]
 
-    def translated() -> relax_ir.IRModule:
+    def translated() -> tuple[relax_ir.IRModule, graph.MSCGraph]:
         return form.translated(module, bound, weights, extents)
 
     lowered = form.via == "tir" or form.schedule is not None
-    showing.show(model, folder.path, names, module, given, translated, lowered, as_json)
+    showing.show(model, folder, names, module, given, translated, lowered, as_json)
 
 
 def _delivered(
@@ -169,7 +175,8 @@ def _read_back(paths: Mapping[str, Path], contents: Mapping[str, Content]) -> No
     """Raise FileError where what lies in the files is not what was written."""
     for name, path in paths.items():
         if file_digest(path) != digest(contents[name]):
-            raise FileError(f"{path} was written, and reading it gives something else")
+            title = f"{path} was written, and reading it gives something else"
+            raise FileError(Diagnostic(title, file=str(path)))
 
 
 def _text(summary: Mapping[str, object]) -> bytes:

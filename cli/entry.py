@@ -84,7 +84,7 @@ def _failed(error: BaseException) -> _End:
     """Return how a command ends that raises ``error``."""
     import typer
 
-    from relay2relax.core.errors import ExitCode, FileError, Relay2RelaxError
+    from relay2relax.core.errors import Diagnostic, ExitCode, FileError, Relay2RelaxError
 
     # Its name is another module's in each release of typer.
     usage_error = typer.BadParameter.__mro__[2]
@@ -102,7 +102,8 @@ def _failed(error: BaseException) -> _End:
     elif isinstance(error, OSError) and error.filename is None:  # of files we say which
         error = FileError(f"cannot write to standard output: {error.strerror}")
     elif isinstance(error, OSError):
-        error = FileError(f"the system refuses {error.filename}: {error.strerror}")
+        title = f"the system refuses {error.filename}: {error.strerror}"
+        error = FileError(Diagnostic(title, file=str(error.filename)))
     if isinstance(error, Relay2RelaxError):
         text = f"{error}\n\nmore: relay2relax explain {error.code}"
         return _End(error.first_kind.exit, text, [outcome.mistake_as_json(one) for one in error.diagnostics])

@@ -16,6 +16,7 @@ from relay2relax.cli import outcome, screen, streams
 from relay2relax.cli.names import importable, plain_name
 from relay2relax.core import Diagnostic, FileError, ParseError, Relay2RelaxError
 from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.errors import about
 from relay2relax.core.errors.table import files, running
 from relay2relax.core.limits import read_file
 from relay2relax.core.output import Origin, OutputFile, OutputFolder, file_digest, reported
@@ -48,7 +49,7 @@ def read_content(model: Path) -> bytes:
     try:
         return streams.read_input() if model in streams.INPUT else read_file(model)
     except OSError as error:
-        raise FileError(f"cannot read {shown(model)!r}: {error.strerror or error}") from None
+        raise FileError.unread(shown(model), error) from None
 
 
 def load_model(path: Path, dims: Dims | None = None) -> IRModule:
@@ -59,9 +60,18 @@ def load_model(path: Path, dims: Dims | None = None) -> IRModule:
     from relay2relax import relay_ir
     from relay2relax.relay_ir.inference.fixed_extents import fix_extents
     from relay2relax.relay_ir.io.accounting import names_apart
-    from relay2relax.relay_ir.io.loader import read_module
 
     _tell_of(path)
+    with about(shown(path)):
+        mod = _relay_module(path)
+        mod = relay_ir.infer_type(names_apart(mod), declare_results=True)
+    return fix_extents(mod, dims)
+
+
+def _relay_module(path: Path) -> IRModule:
+    """Return the module in ``path``, which has a ``main``."""
+    from relay2relax.relay_ir.io.loader import read_module
+
     if path.is_dir():
         title = f"{shown(path)!r} is a folder; expected the file of a Relay module"
         raise FileError(Diagnostic(title, help=_TRANSLATED))
@@ -76,8 +86,7 @@ def load_model(path: Path, dims: Dims | None = None) -> IRModule:
         raise Relay2RelaxError(
             Diagnostic(title, help="call the function @main that is to be run", kind=running.NO_FUNCTION)
         )
-    mod = relay_ir.infer_type(names_apart(mod), declare_results=True)
-    return fix_extents(mod, dims)
+    return mod
 
 
 def load_params(path: Path | None, mod: IRModule, allow_missing: bool = False) -> Bound:
@@ -134,10 +143,11 @@ def load_script(path: Path) -> relax_ir.IRModule | None:
         return None
     from relay2relax import relax_ir
 
-    try:
-        return relax_ir.parse(content.decode("utf-8"), shown(path))
-    except UnicodeDecodeError as error:
-        raise ParseError(f"{shown(path)!r} is no TVMScript: byte {error.start} is not UTF-8") from None
+    with about(shown(path)):
+        try:
+            return relax_ir.parse(content.decode("utf-8"), shown(path))
+        except UnicodeDecodeError as error:
+            raise ParseError(f"{shown(path)!r} is no TVMScript: byte {error.start} is not UTF-8") from None
 
 
 def _is_script(content: bytes) -> bool:
@@ -241,7 +251,8 @@ def load_arrays(path: Path | None) -> dict[str, Array]:
     from relay2relax import relay_ir
 
     _tell_of(path)
-    return relay_ir.load_params(path, verifying.get())
+    with about(shown(path)):
+        return relay_ir.load_params(path, verifying.get())
 
 
 def arguments(

@@ -106,7 +106,7 @@ def mistake_as_json(mistake: Diagnostic) -> dict[str, object]:
     return {
         "code": mistake.kind.code if mistake.kind is not None else None,
         "title": mistake.title,
-        "file": where.name if where is not None else None,
+        "file": where.name if where is not None else mistake.file or None,
         "line": where.line if where is not None else None,
         "column": where.column if where is not None else None,
         "end_line": where.end_line if where is not None else None,

@@ -17,7 +17,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "comparison": ["Trial", "available_backends", "compare"],
         "delivered": ["Script", "compare_script", "script_report", "trial_of", "values_for_relay", "within"],
         "partitions": ["Partition", "compilers", "partitions"],
-        "pipeline": ["Dims", "Via", "lower_to_tir", "translate", "via_graph"],
+        "pipeline": ["Dims", "Translation", "Via", "lower_to_tir", "translate", "translation", "via_graph"],
         "report": ["Report"],
     },
 )
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         within,
     )
     from relay2relax.translator.partitions import Partition, compilers, partitions
-    from relay2relax.translator.pipeline import Dims, Via, lower_to_tir, translate, via_graph
+    from relay2relax.translator.pipeline import Dims, Translation, Via, lower_to_tir, translate, translation, via_graph
     from relay2relax.translator.report import Report
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "Partition",
     "Report",
     "Script",
+    "Translation",
     "Trial",
     "Via",
     "available_backends",
@@ -61,6 +62,7 @@ __all__ = [
     "partitions",
     "script_report",
     "translate",
+    "translation",
     "trial_of",
     "values_for_relay",
     "via_graph",

@@ -16,15 +16,16 @@ directly (``backends.create_executor("debug", mod)``) is what ``compare`` compar
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from relay2relax import backends, relax_ir, relay_ir
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import translating
+from relay2relax.graph.model import MSCGraph
 from relay2relax.graph.relax.exporter import relax_of_well_formed
-from relay2relax.graph.relax.partitions import PARTITIONS, Partitions
+from relay2relax.graph.relax.partitions import Partitions, check_partitions
 from relay2relax.graph.relax.problems import Problems
 from relay2relax.graph.relay.importer import from_relay_with_places
 from relay2relax.ops.registry.symbolic import Dims
@@ -32,9 +33,21 @@ from relay2relax.relax_ir.ir import symbols
 from relay2relax.relay_ir.inference.fixed_extents import fix_extents
 from relay2relax.relay_ir.transform import PartitionGraph
 
-__all__ = ["Dims", "Via", "lower_to_tir", "translate", "via_graph"]
+__all__ = ["Dims", "Translation", "Via", "lower_to_tir", "translate", "translation", "via_graph"]
 
 Via: TypeAlias = Literal["tir", "graph"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Translation:
+    """A Relax ``module``, the Relay ``source`` that was translated, and the ``graph`` of that.
+
+    The source is what was given, where its types were known and there was nothing to partition.
+    """
+
+    module: relax_ir.IRModule
+    source: relay_ir.IRModule
+    graph: MSCGraph
 
 
 def translate(
@@ -67,22 +80,35 @@ def translate(
     references and functions that only the running program knows), and for an unknown ``via``,
     ``schedule`` or ``partitions``, and TypeInferenceError where ``mod`` is ill-typed.
     """
+    return translation(
+        mod, via, params=params, weights=weights, dims=dims, schedule=schedule, partitions=partitions
+    ).module
+
+
+def translation(
+    mod: relay_ir.IRModule | relay_ir.Function,
+    via: Via = "graph",
+    *,
+    params: Mapping[str, Array] | None = None,
+    weights: Collection[str] = (),
+    dims: Dims | None = None,
+    schedule: str | None = None,
+    partitions: Partitions = "keep",
+) -> Translation:
+    """Do what :func:`translate` does, and return the graph that it went through as well."""
     if via not in ("tir", "graph"):
         raise UnsupportedError(f"unknown way {via!r} into Relax; there are 'tir' and 'graph'", kind=translating.CHOICE)
     program = relay_ir.IRModule({relay_ir.GlobalVar("main"): mod}) if isinstance(mod, relay_ir.Function) else mod
-    if partitions not in PARTITIONS:
-        raise UnsupportedError(
-            f"unknown way {partitions!r} with partitions; there are 'keep' and 'inline'", kind=translating.CHOICE
-        )
+    check_partitions(partitions)
     if schedule is not None:
         partitions = "inline"
     entry = _entry(program)
     program = fix_extents(program, dims, entry) if dims else program
     if partitions == "keep":
         program = PartitionGraph()(program)
-    found, bound, place = from_relay_with_places(program, params, entry)
+    found, bound, place = from_relay_with_places(program, params, entry, dims)
     made = relax_of_well_formed(found, bound, dims, via == "tir", partitions, Problems(place, program.source))
-    return _scheduled(_weights_last(made, weights), schedule)
+    return Translation(_scheduled(_weights_last(made, weights), schedule), program, found)
 
 
 def lower_to_tir(

@@ -18,6 +18,7 @@ from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.graph import MSCGraph
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import MSCTensor
+from relay2relax.graph.relax.partitions import mark_of
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
@@ -30,6 +31,7 @@ from relay2relax.tir.extent import Extent, as_prim, canonical
 from relay2relax.tir.ir.expr import PrimExpr, Var, binary
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.translator.as_tensorir import AsTensorIR, calls_as_tensorir
+from relay2relax.translator.partitions import partitions
 from relay2relax.translator.pipeline import Dims, translate
 
 # Kinds of nodes that are control flow, or calls of functions.
@@ -135,6 +137,8 @@ def summarize(
         assert isinstance(main, relax_ir.Function)
         learned = {p.name for p in main.params[main.num_input :]} | given
         described = _described(graph.from_relax(mod), learned)
+        marked = {one.name: one.compiler for one in partitions(mod) if one.compiler}
+        described = replace(described, partitions=marked)
         own = {func for func in mod.functions.values() if isinstance(func, PrimFunc)}
         return _with_costs(described, mod, lambda: LegalizeOps()(mod), _relax_names(mod), own)
     typed = typed_module(mod)
@@ -165,9 +169,9 @@ def _described(made: tuple[MSCGraph, Mapping[str, Array]], learned: Collection[s
         control=Counter(node.kind.value for node in nodes if node.kind in _CONTROL),
         functions=tuple(found.functions),
         partitions={
-            name: str(one.signature.attrs["Compiler"])
+            name: mark.compiler
             for name, one in found.functions.items()
-            if "Compiler" in one.signature.attrs
+            if (mark := mark_of(one)) is not None and mark.compiler
         },
         total=Cost(operators.total()),
     )

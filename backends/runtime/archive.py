@@ -105,7 +105,7 @@ def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple
     try:
         content = _aligned(path)
     except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}") from error
+        raise FileError.unread(path, error) from error
     begin = _BEGIN
     if bytes(content[: len(_MARK)]) != _MARK or len(content) < begin + _LENGTH.size:
         cut = bytes(content[: len(_MARK)]) == _MARK

@@ -11,15 +11,17 @@ from pathlib import Path
 
 from relay2relax import graph, relax_ir, relay_ir, translator
 from relay2relax.cli import outcome, screen
+from relay2relax.core.output import OutputFolder
 from relay2relax.core.source import visible
 from relay2relax.relay_ir.io.binding import Bound
 
-Translated = Callable[[], relax_ir.IRModule]
+# Translates, and returns the graph as well.
+Translated = Callable[[], tuple[relax_ir.IRModule, graph.MSCGraph]]
 
 
 def show(
     model: Path,
-    folder: Path,
+    folder: OutputFolder,
     names: Sequence[str],
     module: relay_ir.IRModule,
     given: Bound,
@@ -29,18 +31,20 @@ def show(
 ) -> None:
     """Translate without writing anything, and say what becomes of the model.
 
-    ``names`` are the files that would lie in ``folder``. Raises what translation raises.
+    ``names`` are the files that would lie in ``folder``. Raises what translation raises, and
+    FileError, when all is said, where they must not be written.
     """
     with screen.progress("translating"):
-        relax = translated()
-        relax_ir.check_well_formed(relax)
-        found, _ = graph.from_relay(module)
+        relax, found = translated()
+    foreseen = folder.foresee(names)
     operators = translator.what_becomes(found, relax, lowered)
     document: Mapping[str, object] = {
         "model": model.name,
         "dry_run": True,
-        "folder": str(folder),
+        "folder": str(folder.path),
         "files": list(names),
+        "written_over": [path.name for path in foreseen.over],
+        "removed": [path.name for path in foreseen.gone],
         "weights": [*given.weights],
         "inputs": [param.name for param in module["main"].params if param.name not in given.weights],
         "missing_weights": [*given.missing],
@@ -48,6 +52,7 @@ def show(
     }
     if as_json:
         outcome.deliver(document)
+        foreseen.check()
         return
     print(f"{visible(model.name)} can be converted; nothing is written")
     rows = [
@@ -56,4 +61,8 @@ def show(
     ]
     print(screen.table(("operator", "calls", "Relax", "TensorIR", "why"), rows, range(1, 4)))
     for name in names:
-        print(f"would write {visible(str(folder / name))}")
+        path = folder.path / name
+        print(f"would write {'over ' * (path in foreseen.over)}{visible(str(path))}")
+    for path in foreseen.gone:
+        print(f"would remove {visible(str(path))}, of an earlier run")
+    foreseen.check()

@@ -82,7 +82,8 @@ class Converted:
                 said = f"its model {name!r} is neither where it was nor beside it, as it was converted"
             elif self.summary is not None:
                 said = f"{_DOUBT} the files of {self.folder}, so no model is taken from there"
-            raise FileError(Diagnostic(f"{self.script} is a script, but {said}", help="name the model, with --model"))
+            title = f"{self.script} is a script, but {said}"
+            raise FileError(Diagnostic(title, help="name the model, with --model", file=str(self.script)))
         return found
 
     def changes(self, model: Path) -> tuple[str, ...]:
@@ -143,18 +144,18 @@ def find(path: Path) -> Converted:
     if len(scripts) != 1:
         said = "no model was converted into it" if not known else f"several were: {', '.join(scripts)}"
         help = "name one of the scripts" if known else "name a model, a script, or a folder that convert wrote"
-        raise FileError(Diagnostic(f"{path} names no script: {said}", help=help))
+        raise FileError(Diagnostic(f"{path} names no script: {said}", help=help, file=str(path)))
     return Converted(path, path / scripts[0], *known.values())
 
 
 def _read(path: Path) -> Summary | None:
     """Return the summary in a file, None where it is something else."""
     if not _stays(path.parent, path.name):
-        raise FileError(f"{path} is no file of its folder")
+        raise FileError(Diagnostic(f"{path} is no file of its folder", file=str(path)))
     try:
         document = parse_json(read_file(path), path.name)
     except OSError as error:
-        raise FileError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+        raise FileError.unread(path, error) from None
     if not isinstance(document, dict):
         return None
     # Others may read more of it, and later versions say more.
@@ -163,9 +164,8 @@ def _read(path: Path) -> Summary | None:
     for name in (*summary.files, f"{path.name.removesuffix(SUMMARY)}.py"):
         # One that is gone is missed where it is needed.
         if not _is_plain(name) or (os.path.lexists(path.parent / name) and not _stays(path.parent, name)):
-            raise FileError(
-                Diagnostic(f"{path} names {name!r}, which is no file of its folder", help="convert the model anew")
-            )
+            title = f"{path} names {name!r}, which is no file of its folder"
+            raise FileError(Diagnostic(title, help="convert the model anew", file=str(path)))
     return summary
 
 

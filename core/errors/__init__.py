@@ -15,6 +15,7 @@ from relay2relax.core.errors.exceptions import (
     ParseError,
     Relay2RelaxError,
     UnsupportedError,
+    about,
     mistake,
     placed,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "ParseError",
     "Relay2RelaxError",
     "UnsupportedError",
+    "about",
     "all_kinds",
     "find_kind",
     "mistake",

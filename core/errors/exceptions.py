@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -20,7 +22,7 @@ class Diagnostic:
     """One mistake: a title, where it is, what is said under the carets, and what may help.
 
     ``kind`` gives it its code; where there is none yet, the exception that carries it says the
-    kind.
+    kind. ``file`` is the file that it is about where it has no place in a text.
     """
 
     title: str
@@ -29,6 +31,7 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     help: str = ""
     kind: ErrorKind | None = None
+    file: str = ""
 
     def render(self, source: SourceText | None = None) -> str:
         """Return the mistake as text; with ``source`` the line and carets are shown.
@@ -132,6 +135,24 @@ class FileError(Relay2RelaxError):
     """A file cannot be read or written."""
 
     kind = files.FILE
+
+    @classmethod
+    def unread(cls, path: str | os.PathLike[str], error: Exception) -> Self:
+        """Return the mistake of a file that the system does not let us read."""
+        name = os.fspath(path)
+        return cls(Diagnostic(f"cannot read {name!r}: {getattr(error, 'strerror', None) or error}", file=name))
+
+
+@contextmanager
+def about(file: str) -> Iterator[None]:
+    """Let mistakes of the block that have no place say that they are about ``file``."""
+    try:
+        yield
+    except Relay2RelaxError as error:
+        error.diagnostics = tuple(
+            one if one.where is not None or one.file else replace(one, file=file) for one in error.diagnostics
+        )
+        raise
 
 
 class UnsupportedError(Relay2RelaxError):

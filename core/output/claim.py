@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from relay2relax.core.errors import FileError
+from relay2relax.core.errors import Diagnostic, FileError
 
 # Makes what is claimed, and returns it opened, None where the system opens no folders.
 Make: TypeAlias = Callable[[Path], "int | None"]
@@ -149,7 +149,7 @@ def _claim(path: Path, make: Make, clear: Clear) -> int | None:
 
 def _wait(path: Path, end: float) -> None:
     if time.monotonic() > end:
-        raise FileError(f"another process is writing {path}")
+        raise FileError(Diagnostic(f"another process is writing {path}", file=str(path)))
     time.sleep(_PAUSE)
 
 

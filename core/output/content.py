@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Union
 
-from relay2relax.core.errors import FileError
+from relay2relax.core.errors import Diagnostic, FileError
 
 # A file's bytes, or its parts one behind the other; views of memory are not copied.
 Content = Union[bytes, Sequence[Union[bytes, memoryview]]]
@@ -90,4 +90,5 @@ def reported(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FileError(f"cannot write {error.filename or path}: {error.strerror or error}") from error
+        name = str(error.filename or path)
+        raise FileError(Diagnostic(f"cannot write {name}: {error.strerror or error}", file=name)) from error

@@ -36,6 +36,21 @@ from relay2relax.core.output.swap import swap
 
 
 @dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What writing into a folder would do: files that are written over or removed, and
+    ``problems`` for which nothing would be written.
+    """
+
+    over: tuple[Path, ...] = ()
+    gone: tuple[Path, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+
+    def check(self) -> None:
+        """Raise FileError where nothing would be written."""
+        refuse(self.problems)
+
+
+@dataclass(frozen=True, slots=True)
 class OutputFolder:
     """A folder to write files into, and what they are made of.
 
@@ -67,8 +82,21 @@ class OutputFolder:
                 clear_stale(folder / journal.NAME, partial(journal.undo, folder))
                 refuse(self._problems(folder, names, whole=False))
             elif found is not None:
-                title = f"{self.path} is a file; a folder of that name would be written"
-                refuse([Diagnostic(title, help="name another folder, with --out", kind=files.OVERWRITE)])
+                refuse([self._is_a_file()])
+
+    def foresee(self, names: Collection[str]) -> Foreseen:
+        """Return what writing files of these ``names`` would do, without touching anything."""
+        with reported(self.path):
+            folder = Path(os.path.realpath(self.path))
+            mode = _mode(folder)
+            if mode is None:
+                return Foreseen()
+            if not stat.S_ISDIR(mode):
+                return Foreseen(problems=(self._is_a_file(),))
+            over = tuple(self.path / name for name in names if _mode(folder / name) is not None)
+            gone = self._gone(folder, read_manifest(folder) or {}, names)
+            problems = tuple(self._problems(folder, names, whole=True))
+            return Foreseen(over, tuple(self.path / name for name in gone), problems)
 
     def write(self, contents: Mapping[str, Content], stay: Collection[str] = ()) -> tuple[Path, ...]:
         """Write the files, by their names, and return their paths.
@@ -100,8 +128,7 @@ class OutputFolder:
         """Exchange the files of a folder that this process has claimed."""
         refuse(self._problems(folder, contents, whole=True))
         listed = read_manifest(folder) or {}
-        older = [name for name in listed if name not in contents and name not in stay]
-        gone = [name for name in older if self._is_stale(folder, name, listed[name])]
+        gone = self._gone(folder, listed, {*contents, *stay})
         kept = {name: one for name, one in listed.items() if name not in gone and _is_in(folder, name)}
         text = manifest_text({**kept, **written})
         whole = {**contents, MANIFEST: text}
@@ -111,6 +138,14 @@ class OutputFolder:
         aside.mkdir()
         _fill(aside, whole)
         journal.exchange(folder, {name: one.sha256 for name, one in written.items()} | {MANIFEST: digest(text)}, gone)
+
+    def _is_a_file(self) -> Diagnostic:
+        title = f"{self.path} is a file; a folder of that name would be written"
+        return Diagnostic(title, help="name another folder, with --out", kind=files.OVERWRITE, file=str(self.path))
+
+    def _gone(self, folder: Path, listed: Mapping[str, Written], names: Collection[str]) -> list[str]:
+        """Return the files of earlier runs that are removed when those of ``names`` are written."""
+        return [name for name, one in listed.items() if name not in names and self._is_stale(folder, name, one)]
 
     def _is_stale(self, folder: Path, name: str, written: Written) -> bool:
         """Whether a listed file is one that an earlier run of the same origin wrote, and nobody
@@ -145,7 +180,8 @@ class OutputFolder:
                 yield problem
             elif not stat.S_ISREG(mode):
                 title = f"{shown} would be written over, and is not a regular file"
-                yield Diagnostic(title, help="write into another folder, with --out", kind=files.OVERWRITE)
+                help = "write into another folder, with --out"
+                yield Diagnostic(title, help=help, kind=files.OVERWRITE, file=str(shown))
             elif not self.force and name != MANIFEST:
                 why = self._why_foreign(path, (listed or {}).get(name), whole)
                 if why:

@@ -36,7 +36,8 @@ def is_read(path: Path, reads: Iterable[Path], shown: Path) -> Diagnostic | None
             continue
         if os.path.samestat(found, target):
             title = f"{shown} is read and would be written over"
-            return Diagnostic(title, help="write somewhere else, with --out", kind=files.OVERWRITE)
+            help = "write somewhere else, with --out"
+            return Diagnostic(title, help=help, kind=files.OVERWRITE, file=str(shown))
     return None
 
 
@@ -48,7 +49,7 @@ def foreign(paths: Sequence[Path], why: str) -> Diagnostic:
     one = len(paths) == 1
     advice = f"write somewhere else, with --out; --force (in Python force=True) writes over {'it' if one else 'them'}"
     title = f"{', '.join(map(str, paths))} would be written over: {'it was' if one else 'they were'} {why}"
-    return Diagnostic(title, help=advice, kind=files.OVERWRITE)
+    return Diagnostic(title, help=advice, kind=files.OVERWRITE, file=str(paths[0]))
 
 
 def is_foreign(path: Path, is_own: Callable[[Path], bool], shown: Path) -> Diagnostic | None:

@@ -11,6 +11,7 @@ is (``relax_values.py``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,7 +45,7 @@ from relay2relax.graph.relax.functions import (
     is_relax,
     recursive_functions,
 )
-from relay2relax.graph.relax.partitions import Mark, Partitions, mark_of
+from relay2relax.graph.relax.partitions import Mark, Partitions, check_partitions, mark_of
 from relay2relax.graph.relax.problems import Problems
 from relay2relax.graph.relax.restore import restored
 from relay2relax.graph.relax.values import (
@@ -103,9 +104,11 @@ def to_relax(
     Every ``?`` of a parameter becomes a symbolic dimension; ``dims`` names or unifies them.
     Functions for external compilers become functions with ``Codegen`` or ``Composite``, or with
     ``partitions="inline"`` give way to their bodies. Raises UnsupportedError for data types,
-    references and functions that only the running program knows, and GraphError where a weight is
-    missing, and where ``dims`` or ``lowered`` are asked of a Relax program.
+    references and functions that only the running program knows, and for an unknown ``partitions``,
+    GraphError where a weight is missing, and where ``dims`` or ``lowered`` are asked of a Relax
+    program.
     """
+    check_partitions(partitions)
     check_well_formed(graph)
     return relax_of_well_formed(graph, weights, dims, lowered, partitions)
 
@@ -229,8 +232,6 @@ class _Export:
     lifted: dict[Closure, Lifted] = field(default_factory=dict)
     waiting: list[_Waiting] = field(default_factory=list)
     arrays: dict[RelaxExpr, Array] = field(default_factory=dict)
-    # The node of the outermost function that is being translated.
-    at: str = ""
     emitter: OpEmitter = field(init=False)
     recursive: frozenset[str] = field(init=False)
     branches: bool = field(init=False)
@@ -250,11 +251,14 @@ class _Export:
     # Functions.
 
     def entry(self, params: Sequence[Var]) -> None:
-        """Build the entry function, then those that it turned out to need."""
+        """Build the entry function, then those that it turned out to need.
+
+        Raises UnsupportedError with what is refused in any of them.
+        """
         values: dict[str, Value] = dict(zip(self.main.params, params, strict=True))
         closure = Closure(self.main, name=self.main.name, recursive=self.main.name in self.recursive)
         self.globals[self.main.name] = closure
-        with self.builder.function(self.main.name, params) as var:
+        with self.refusals(), self.builder.function(self.main.name, params) as var:
             self.lifted[closure] = Lifted(var, ())
             ret = self.declared_result(closure, params) if closure.recursive else None
             if ret is not None:
@@ -265,8 +269,18 @@ class _Export:
             mark = one.mark
             codegen = mark is not None and bool(mark.compiler)
             attrs = mark.attrs() if mark is not None else None
-            with self.builder.function(one.target.var.name, one.params, attrs, private=not codegen):
+            name = one.target.var.name
+            with self.refusals(), self.builder.function(name, one.params, attrs, private=not codegen):
                 self.body(one.closure, one.values, one.ret, codegen)
+        self.problems.check()
+
+    @contextmanager
+    def refusals(self) -> Iterator[None]:
+        """Note what is refused while the block builds a function, and go on to the next one."""
+        try:
+            yield
+        except UnsupportedError as error:
+            self.problems.add("", error)
 
     def body(self, closure: Closure, values: dict[str, Value], ret: StructInfo | None, codegen: bool = False) -> None:
         """Emit a function's body; its result is said to be ``ret`` where that is given.
@@ -278,11 +292,7 @@ class _Export:
         dataflow = not (self.branches or codegen)
         if dataflow:
             self.builder.begin_dataflow()
-        try:
-            run(self.nodes(frame))
-        except UnsupportedError as error:
-            # In a function that was called in place: its own nodes cannot be stood in for.
-            self.problems.add(self.at, error)
+        run(self.nodes(frame))
         self.problems.check()
         result = self.plain(frame, closure.graph.result)
         if ret is not None and symbols.join(ret, self.builder.struct_info(result)) != ret:
@@ -357,23 +367,23 @@ class _Export:
             check()
             if node.name in frame.values:
                 continue
-            if frame.depth == 0:
-                self.at = node.name
-                if self.problems.unknown and self.problems.unknown.intersection(self.operands(frame, node)):
-                    # It may be wrong because of what it is made of.
-                    frame.values[node.name] = self.problems.stand_in(node)
-                    continue
+            if self.problems.unknown and self.problems.unknown.intersection(self.operands(frame, node)):
+                # It may be wrong because of what it is made of.
+                frame.values[node.name] = self.problems.stand_in(node)
+                continue
             yield from self.attempted(frame, node)
 
     def attempted(self, frame: _Frame, node: MSCJoint) -> Steps:
-        """Emit a node; one of the outermost function that is refused is stood in for.
+        """Emit a node; one that is refused is stood in for.
 
-        Relax's type rules refuse some of what Relay's accept: tensors to be stacked that differ.
+        In a function that calls itself and is unrolled, what is refused depends on how often: the
+        call from outside is stood in for. Relax's type rules refuse some of what Relay's accept:
+        tensors to be stacked that differ.
         """
         try:
             yield from self.node(frame, node)
         except (UnsupportedError, StructInfoError, OpError) as error:
-            if frame.depth:
+            if frame.unrolled:
                 raise
             self.problems.add(node.name, error)
             frame.values[node.name] = self.problems.stand_in(node)

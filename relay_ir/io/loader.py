@@ -27,7 +27,7 @@ def load(path: str | os.PathLike[str]) -> IRModule:
     try:
         content = read_file(path)
     except OSError as error:
-        raise FileError(f"cannot read {name!r}: {error.strerror or error}") from None
+        raise FileError.unread(name, error) from None
     return read_module(content, name)
 
 

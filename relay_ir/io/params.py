@@ -129,7 +129,7 @@ def _read_file(path: str | os.PathLike[str]) -> memoryview:
     try:
         return memoryview(read_file(path))
     except (OSError, ValueError) as error:
-        raise FileError(f"cannot read {os.fspath(path)!r}: {getattr(error, 'strerror', None) or error}") from None
+        raise FileError.unread(path, error) from None
 
 
 def _count(buffer: memoryview, offset: int) -> int:

@@ -58,7 +58,7 @@ def _beside(path: Path, name: str) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise FileError(f"cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}") from None
+        raise FileError.unread(path, error) from None
     found = [line for line in map(_LINE.fullmatch, text.splitlines()) if line is not None]
     named = [one for one in found if one[2] and os.path.basename(one[2].strip()) == name]
     chosen = named or (found if len(found) == 1 and not found[0][2] else [])

@@ -388,6 +388,29 @@ def test_a_dry_run_writes_nothing(model: Path, params: Path, tmp_path: Path) -> 
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_a_dry_run_says_what_would_be_written_over(model: Path, params: Path, tmp_path: Path) -> None:
+    def dry_run(*options: str) -> tuple[int, dict[str, Any]]:
+        done = command("convert", model, *options, "--dry-run", "--json", cwd=tmp_path)
+        return done.returncode, json.loads(done.stdout)
+
+    assert command("convert", model, "--params", params, cwd=tmp_path).returncode == 0
+    code, found = dry_run()
+    assert (code, found["written_over"]) == (0, ["linear.py", "linear.graph.json", "linear.summary.json"])
+    assert found["removed"] == ["linear.safetensors", "linear.safetensors.sha256"]
+    script = tmp_path / "linear_relax" / "linear.py"
+    script.write_text("mine")
+    code, found = dry_run()
+    (error,) = found["errors"]
+    assert (code, error["code"], error["file"]) == (2, "R2R-0920", "linear_relax/linear.py")
+    assert "changed since written here" in error["title"]
+    assert command("convert", model, cwd=tmp_path).returncode == 2
+    assert dry_run("--force")[0] == 0
+    done = command("convert", model, "--dry-run", "--force", cwd=tmp_path)
+    assert f"would write over {script.relative_to(tmp_path)}\n" in done.stdout
+    assert "would remove" in done.stdout
+    assert script.read_text() == "mine"
+
+
 def test_one_array_is_the_value_of_the_only_input(model: Path, params: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "picture.npy", np.ones((3, 4), np.float32))
     done = command("run", model, "--params", params, "--inputs", "picture.npy", cwd=tmp_path)

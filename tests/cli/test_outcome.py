@@ -118,6 +118,33 @@ def test_places_notes_and_helps(
     assert error["helps"] == ["did you mean `nn.relu`?"]
 
 
+@pytest.mark.parametrize(
+    ("line", "file"),
+    [
+        ("run gone.relay", "gone.relay"),
+        ("convert cache", "cache"),
+        ("inspect gone.py", "gone.py"),
+        ("compare gone.py", "gone.py"),
+        ("run linear.relay --params gone.params", "gone.params"),
+        ("run linear.relay --inputs typo.relay", "typo.relay"),
+        ("compare linear.relay --expected gone.npz", "gone.npz"),
+        ("run wrong.npz", "wrong.npz"),
+        ("convert document.json", "document.json"),
+        ("run linear.relay -o linear.relay --force", "linear.relay"),
+        ("convert linear.relay -o typo.relay", "typo.relay"),
+        ("inspect linear.relay -o wrong.npz", "wrong.npz"),
+        ("run ill_typed.relay", "ill_typed.relay"),
+    ],
+)
+def test_errors_name_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], line: str, file: str
+) -> None:
+    (folder / "cache").mkdir()
+    (folder / "document.json").write_text('{"nodes": 1}')
+    _, printed, _ = call(f"{line} --json", monkeypatch, capfd)
+    assert [one["file"] for one in json.loads(printed)["errors"]] == [file]
+
+
 def test_warnings_are_data(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     left_over = "no parameter takes these values of the params: other"
     for command in ("convert", "run"):

@@ -158,6 +158,8 @@ def test_an_unknown_way_is_refused() -> None:
     way: Any = "split"
     with pytest.raises(UnsupportedError, match="unknown way 'split' with partitions"):
         translator.translate(relay_ir.parse(TEXT), partitions=way)
+    with pytest.raises(UnsupportedError, match="unknown way 'split' with partitions"):
+        graph.to_relax(*graph.from_relay(relay_ir.parse(TEXT)), partitions=way)
 
 
 def test_dynamic_partitions_name_their_own_extents() -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from relay2relax import relax_ir, relay_ir, translator
+from relay2relax import graph, relax_ir, relay_ir, translator
 from relay2relax.core.errors import UnsupportedError
 
 TEXT = """#[version = "0.0.5"]
@@ -31,6 +31,13 @@ def test_the_names_are_the_pipeline(
     calls = "R.call_tir(" if via == "tir" else "R.nn.relu("
     assert calls in made.script()
     assert ("batch" in made.script()) == ("dims" in given)
+
+
+def test_the_graph_that_a_translation_went_through_is_that_of_its_source() -> None:
+    mod = relay_ir.infer_type(relay_ir.parse(TEXT))
+    made = translator.translation(mod, params=PARAMS, dims=DIMS)
+    assert made.source is mod
+    assert graph.to_json(made.graph) == graph.to_json(graph.from_relay(mod, PARAMS, dims=DIMS)[0])
 
 
 def test_the_default_form_is_relax_operators() -> None:

@@ -48,6 +48,35 @@ def test_values_within_a_function_and_its_branches() -> None:
     ]
 
 
+def test_values_in_functions_that_are_called_and_in_functions_that_stay() -> None:
+    """Of a function that is called in place, of one that calls itself, and of one for a
+    compiler.
+    """
+    found = problems(f"""def @main(%x: {TENSOR}, %c: bool) {{
+  %0 = @inlined(%x, %c);
+  %1 = @recursive(%x, %c);
+  add(add(%0, @inlined(%1, %c)), @compiled(%x, %c))
+}}
+def @inlined(%x: {TENSOR}, %c: bool) -> {TENSOR} {{
+  %0 = ref(%x);
+  %1 = if (%c) {{ ref_write(%0, %x) }} else {{ () }};
+  %2 = if (%c) {{ fn (%z: {TENSOR}) {{ %z }} }} else {{ fn (%z: {TENSOR}) {{ negative(%z) }} }};
+  (%2(ref_read(%0)), %1).0
+}}
+def @recursive(%x: {TENSOR}, %c: bool) -> {TENSOR} {{
+  if (%c) {{
+    %0 = if (%c) {{ fn (%z: {TENSOR}) {{ %z }} }} else {{ fn (%z: {TENSOR}) {{ negative(%z) }} }};
+    @recursive(%0(%x), %c)
+  }} else {{ %x }}
+}}
+def @compiled(%x: {TENSOR}, %c: bool, Compiler="dnnl", global_symbol="compiled", Primitive=1) -> {TENSOR} {{
+  %0 = if (%c) {{ fn (%z: {TENSOR}) {{ %z }} }} else {{ fn (%z: {TENSOR}) {{ negative(%z) }} }};
+  %0(%x)
+}}""")
+    assert sorted({line for _, line, _ in found}) == [9, 10, 15, 20]
+    assert len(found) == 4
+
+
 def test_what_relax_types_more_strictly() -> None:
     """TVM 0.18 types a stack by its first tensor alone; its kernels do not take these."""
     text = """def @main(%x: Tensor[(3), int64], %y: Tensor[(2), int64]) {

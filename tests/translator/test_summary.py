@@ -114,6 +114,17 @@ def @main(%x: Tensor[(?), float32], %y: Tensor[(?), float32], %c: bool) {
     assert [one.operator for one in found.as_tensorir] == ["add"]
 
 
+@pytest.mark.parametrize(("compiler", "expected"), [("dnnl", {"f": "dnnl"}), ("default", {})])
+def test_functions_for_external_compilers_are_told(compiler: str, expected: dict[str, str]) -> None:
+    """TVM calls itself ``default``: a function for that is an ordinary one."""
+    mod = relay_ir.parse(f"""#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32]) {{ @f(%x) }}
+def @f(%x: Tensor[(2), float32], Compiler="{compiler}", global_symbol="f", Primitive=1) {{ nn.relu(%x) }}
+""")
+    assert summarize(mod).partitions == expected
+    assert summarize(relax_ir.parse(translator.translate(mod).script())).partitions == expected
+
+
 @pytest.mark.parametrize("via", ["graph", "tir"])
 def test_rows_of_a_script_add_up_to_its_total(via: translator.Via) -> None:
     """A product of 3 x 7 with 7 x 5, of two operations each time, and a maximum of each of 15."""
