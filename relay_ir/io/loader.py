@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from relay2relax.core.errors import FileError, ParseError
-from relay2relax.core.file_kinds import ONNX, describe_content
+from relay2relax.core.file_kinds import ONNX, describe_content, is_tar
 from relay2relax.core.limits import read_file
+from relay2relax.relay_ir.io.model_library import relay_member
 from relay2relax.relay_ir.ir.module import IRModule
 
 # A text begins with printable characters; an ONNX model, a protobuf, with the tag of its version
@@ -17,8 +18,8 @@ _NOT_RELAY = ("<", "version https:")
 
 
 def load(path: str | os.PathLike[str]) -> IRModule:
-    """Return the module in the file ``path``, Relay text or a ``save_json`` document, told apart by
-    content.
+    """Return the module in the file ``path``: Relay text, a ``save_json`` document, or the text in
+    an archive in TVM's Model Library Format, told apart by content.
 
     Raises FileError where the file cannot be read, ParseError where it is neither, LimitError where
     the limits around it are reached.
@@ -33,6 +34,10 @@ def load(path: str | os.PathLike[str]) -> IRModule:
 
 def read_module(content: bytes, name: str) -> IRModule:
     """Return the module that ``content`` is, as :func:`load` does; errors call it ``name``."""
+    if is_tar(memoryview(content)):
+        member = relay_member(memoryview(content), name)
+        if member is not None:
+            content, name = bytes(member[1]), f"{name}:{member[0]}"
     if content.startswith(_ONNX_START) or name.endswith(".onnx"):
         raise ParseError(f"{name!r} is {ONNX}")
     try:

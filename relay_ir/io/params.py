@@ -16,12 +16,13 @@ from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import reading, relax
-from relay2relax.core.file_kinds import describe_content
+from relay2relax.core.file_kinds import describe_content, is_tar
 from relay2relax.core.limits import read_file
 from relay2relax.core.npz import is_npy, is_npz, read_npy, read_npz
 from relay2relax.core.source import to_bytes, to_text
 from relay2relax.core.tensor_blob import read_tensor, write_tensor
 from relay2relax.core.weight_files import is_safetensors, read_safetensors
+from relay2relax.relay_ir.io.model_library import params_member
 from relay2relax.relay_ir.io.torch_files import is_checkpoint, read_checkpoint
 from relay2relax.relay_ir.io.verification import check_hash
 from relay2relax.relay_ir.ir.expr import Constant, Expr, Var
@@ -40,7 +41,8 @@ def load_params(source: Source, verify: bool = False) -> dict[str, Array]:
     """Return the tensors of a parameter file by name, in the file's order.
 
     Safetensors, npz and npy files are read as well, and state dicts of PyTorch where that is
-    installed; which it is tells the content. The array of an npy file is called as the file is,
+    installed; which it is tells the content, and so is the only parameter file in an archive in
+    TVM's Model Library Format. The array of an npy file is called as the file is,
     without its suffix.
 
     ``source`` is the content, or the path of a file, which is read once. The arrays are read-only
@@ -50,17 +52,23 @@ def load_params(source: Source, verify: bool = False) -> dict[str, Array]:
     where the file cannot be read, UnsupportedError where PyTorch is needed and not installed.
     """
     if not isinstance(source, (str, os.PathLike)):
-        return _read(memoryview(source), "array")
+        return _read(_unpacked(memoryview(source), "the archive"), "array")
     try:
         buffer = _read_file(source)
         if verify:
             check_hash(source, buffer)
-        return _read(buffer, PurePath(source).stem)
+        return _read(_unpacked(buffer, os.fspath(source)), PurePath(source).stem)
     except ParseError as error:
         problem = error.diagnostics[0]
         raise ParseError(
             replace(problem, title=f"{os.fspath(source)!r}: {problem.title}"), kind=problem.kind
         ) from error
+
+
+def _unpacked(buffer: memoryview, name: str) -> memoryview:
+    """Return the parameter file in an archive, and anything else as it is."""
+    member = params_member(buffer, name) if is_tar(buffer) else None
+    return buffer if member is None else member[1]
 
 
 def _read(buffer: memoryview, name: str) -> dict[str, Array]:

@@ -36,7 +36,7 @@ SAID = {
     "net.so": "library or program",
     "net.gz": "gzip",
     "net.zip": "zip archive",
-    "mlf.tar": "tar -xf",
+    "mlf.tar": "holds no Relay",
     "tvmc.tar": "tvmc",
     "utf16": "UTF-16",
 }

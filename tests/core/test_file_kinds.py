@@ -20,7 +20,7 @@ FILES = {
     "a gzip file": gzip.compress(b"x" * 100),
     "what tvmc compiled": tar("mod.so", "mod.params"),
     "a tar archive; unpack it": tar("weights.bin"),
-    "name './src/m.relay'|name 'src/m.relay'": tar("./metadata.json", "./src/m.relay"),
+    "Model Library Format that holds no Relay": tar("./metadata.json", "./src/tir-1.txt"),
     "a pickle of Python": pickle.dumps({"w": 1}, protocol=4),
     "an ONNX model": b"\x08\x08\x12\x07pytorch",
     "a library or program": b"\x7fELF" + bytes(60),

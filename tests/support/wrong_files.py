@@ -82,7 +82,7 @@ NEITHER: Mapping[str, bytes] = {
     "net.so": b"\x7fELF" + bytes(60),
     "net.gz": gzip.compress(LINEAR.encode()),
     "net.zip": archive("net.relay"),
-    "mlf.tar": tar("./metadata.json", "./src/relay.txt"),
+    "mlf.tar": tar("./metadata.json", "./src/tir-1.txt"),
     "tvmc.tar": tar("mod.so", "mod.json", "mod.params"),
     "utf16": LINEAR.encode("utf-16"),
     "list.json": b"[1, 2]",

@@ -6,17 +6,16 @@ describe_content(buffer, "weights")   # "an HDF5 file, as Keras writes them; sav
 from __future__ import annotations
 
 import io
-import tarfile
 import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from relay2relax.core.file_kinds.tar import is_tar, tar_files
+
 # Text is told by its beginning.
 _HEAD = 4096
-# Where tar has its mark.
-_TAR = 257
 _TORCH = "--params reads its state dict where PyTorch is installed"
 _UNPACK = "unpack it, and name the file inside"
 ONNX = "an ONNX model; relay_ir.frontend.from_onnx imports those, in Python: the command reads Relay alone"
@@ -98,7 +97,7 @@ def describe_content(buffer: memoryview, asked: Asked) -> str:
     if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
         what = describe_archive(archive_names(buffer))
         return what or _with_advice("an npz file of arrays", "", "weights", asked)
-    if head.startswith(b"ustar", _TAR):
+    if is_tar(buffer):
         return _describe_tar(buffer)
     for kind in _KINDS:
         if head.startswith(kind.mark, kind.place):
@@ -163,18 +162,14 @@ def _with_advice(what: str, advice: str, holds: Asked | None, asked: Asked) -> s
 
 
 def _describe_tar(buffer: memoryview) -> str:
-    """Return what a tar archive is: TVM has two kinds of them."""
-    try:
-        with tarfile.open(fileobj=io.BytesIO(buffer), mode="r:") as archive:
-            names = [one.name.removeprefix("./") for one in archive]
-    # The names are for a message, which goes without them where the archive is damaged.
-    except (tarfile.TarError, OSError, ValueError, EOFError):
-        names = []
-    relay = next((name for name in names if name.endswith((".relay", "relay.txt"))), None)
-    if relay is not None:
-        return f"a tar archive, with Relay in it; unpack it with `tar -xf`, and name {relay!r:.200}"
+    """Return what a tar archive is: TVM has three kinds of them."""
+    names = tar_files(buffer)
+    if any(name.endswith((".relay", "relay.txt")) for name in names):
+        return "an archive in TVM's Model Library Format, without parameters; it is read as a model"
     if "mod.so" in names:
         return "what tvmc compiled, which holds no Relay: use what it was compiled from"
+    if "metadata.json" in names:
+        return "an archive in TVM's Model Library Format that holds no Relay: use what it was compiled from"
     return f"a tar archive; {_UNPACK}"
 
 

@@ -1,0 +1,20 @@
+"""What a file is, told by its content."""
+
+from relay2relax.core.file_kinds.describe import (
+    ONNX,
+    archive_names,
+    describe_archive,
+    describe_content,
+    describe_document,
+)
+from relay2relax.core.file_kinds.tar import is_tar, tar_files
+
+__all__ = [
+    "ONNX",
+    "archive_names",
+    "describe_archive",
+    "describe_content",
+    "describe_document",
+    "is_tar",
+    "tar_files",
+]
