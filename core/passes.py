@@ -2,13 +2,21 @@
 
 with PassContext(opt_level=3, disabled_pass=["FoldConstant"], instruments=[PassTimingInstrument()]):
     mod = Sequential([InferType(), FoldConstant(), EliminateCommonSubexpr()])(mod)
+
+A pass that puts new parts in the place of others may tell so, for whoever traces a program through
+it; where nobody listens that costs nothing.
+
+    with rewrites_noted() as found:
+        after = ToGraphNormalForm()(before)
+    found.origins(part_of_after)
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
@@ -312,3 +320,54 @@ class PassPrintingInstrument(PassInstrument):
         """Print the module if the pass is among those of ``after``."""
         if self._after is None or info.name in self._after:
             self._write(f"After running pass {info.name}:\n{mod}")
+
+
+# --- what passes rewrite --------------------------------------------------------------------------
+
+# A part of a program, equal to itself only.
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrites:
+    """What parts were made of, through any number of passes; parts are equal to themselves only."""
+
+    made_of: dict[object, dict[object, None]] = field(default_factory=dict)
+
+    def note(self, done: Mapping[T, object]) -> None:
+        """Note what became of the keys of ``done``."""
+        for old, new in done.items():
+            if new is not old:
+                self.made_of.setdefault(new, {})[old] = None
+
+    def origins(self, part: object) -> list[object]:
+        """Return ``part`` and everything that it was made of, at any step, itself first."""
+        found = {part: None}
+        stack = [part]
+        while stack:
+            for one in self.made_of.get(stack.pop(), ()):
+                if one not in found:
+                    found[one] = None
+                    stack.append(one)
+        return list(found)
+
+
+_LISTENING: ContextVar[Rewrites | None] = ContextVar("rewrites", default=None)
+
+
+@contextmanager
+def rewrites_noted() -> Iterator[Rewrites]:
+    """Note what passes rewrite while the block runs."""
+    found = Rewrites()
+    token = _LISTENING.set(found)
+    try:
+        yield found
+    finally:
+        _LISTENING.reset(token)
+
+
+def note_rewritten(done: Mapping[T, object]) -> None:
+    """Say that the values of ``done`` now stand where its keys stood."""
+    listening = _LISTENING.get()
+    if listening is not None:
+        listening.note(done)

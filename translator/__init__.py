@@ -19,6 +19,8 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "partitions": ["Partition", "compilers", "partitions"],
         "pipeline": ["Dims", "Translation", "Via", "lower_to_tir", "translate", "translation", "via_graph"],
         "report": ["Report"],
+        "tracing.model": ["Fate", "GraphNode", "Item", "Map", "Place", "PlaceKind", "RelayNode"],
+        "tracing.traced": ["Traced", "translate_with_map"],
     },
 )
 
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from relay2relax.translator.partitions import Partition, compilers, partitions
     from relay2relax.translator.pipeline import Dims, Translation, Via, lower_to_tir, translate, translation, via_graph
     from relay2relax.translator.report import Report
+    from relay2relax.translator.tracing.model import Fate, GraphNode, Item, Map, Place, PlaceKind, RelayNode
+    from relay2relax.translator.tracing.traced import Traced, translate_with_map
 
 __all__ = [
     "Argument",
@@ -44,9 +48,17 @@ __all__ = [
     "Becomes",
     "Dims",
     "Drawn",
+    "Fate",
+    "GraphNode",
+    "Item",
+    "Map",
     "Partition",
+    "Place",
+    "PlaceKind",
+    "RelayNode",
     "Report",
     "Script",
+    "Traced",
     "Translation",
     "Trial",
     "Via",
@@ -62,6 +74,7 @@ __all__ = [
     "partitions",
     "script_report",
     "translate",
+    "translate_with_map",
     "translation",
     "trial_of",
     "values_for_relay",

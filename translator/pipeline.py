@@ -27,7 +27,8 @@ from relay2relax.graph.model import MSCGraph
 from relay2relax.graph.relax.exporter import relax_of_well_formed
 from relay2relax.graph.relax.partitions import Partitions, check_partitions
 from relay2relax.graph.relax.problems import Problems
-from relay2relax.graph.relay.importer import from_relay_with_places
+from relay2relax.graph.relax.trace import Trace
+from relay2relax.graph.relay.importer import Imported, from_relay_with_nodes
 from relay2relax.ops.registry.symbolic import Dims
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relay_ir.inference.fixed_extents import fix_extents
@@ -80,9 +81,8 @@ def translate(
     references and functions that only the running program knows), and for an unknown ``via``,
     ``schedule`` or ``partitions``, and TypeInferenceError where ``mod`` is ill-typed.
     """
-    return translation(
-        mod, via, params=params, weights=weights, dims=dims, schedule=schedule, partitions=partitions
-    ).module
+    done = passage(mod, via, params=params, weights=weights, dims=dims, schedule=schedule, partitions=partitions)
+    return done.module
 
 
 def translation(
@@ -96,19 +96,52 @@ def translation(
     partitions: Partitions = "keep",
 ) -> Translation:
     """Do what :func:`translate` does, and return the graph that it went through as well."""
+    done = passage(mod, via, params=params, weights=weights, dims=dims, schedule=schedule, partitions=partitions)
+    return Translation(done.module, done.source, done.found.graph)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Passage:
+    """What a translation meets: the module ``given``, its function ``entry``, the ``source`` with
+    types and partitions, what was ``found`` in it, and the ``module`` that it became.
+    """
+
+    given: relay_ir.IRModule
+    entry: str
+    source: relay_ir.IRModule
+    found: Imported
+    module: relax_ir.IRModule
+
+
+def passage(
+    mod: relay_ir.IRModule | relay_ir.Function,
+    via: Via = "graph",
+    *,
+    params: Mapping[str, Array] | None = None,
+    weights: Collection[str] = (),
+    dims: Dims | None = None,
+    schedule: str | None = None,
+    partitions: Partitions = "keep",
+    trace: Trace | None = None,
+) -> Passage:
+    """Do what :func:`translate` does, and return all that is met on the way.
+
+    ``trace`` is told what becomes of the graph's nodes.
+    """
     if via not in ("tir", "graph"):
         raise UnsupportedError(f"unknown way {via!r} into Relax; there are 'tir' and 'graph'", kind=translating.CHOICE)
-    program = relay_ir.IRModule({relay_ir.GlobalVar("main"): mod}) if isinstance(mod, relay_ir.Function) else mod
+    given = relay_ir.IRModule({relay_ir.GlobalVar("main"): mod}) if isinstance(mod, relay_ir.Function) else mod
     check_partitions(partitions)
     if schedule is not None:
         partitions = "inline"
-    entry = _entry(program)
-    program = fix_extents(program, dims, entry) if dims else program
+    entry = _entry(given)
+    program = fix_extents(given, dims, entry) if dims else given
     if partitions == "keep":
         program = PartitionGraph()(program)
-    found, bound, place = from_relay_with_places(program, params, entry, dims)
-    made = relax_of_well_formed(found, bound, dims, via == "tir", partitions, Problems(place, program.source))
-    return Translation(_scheduled(_weights_last(made, weights), schedule), program, found)
+    found = from_relay_with_nodes(program, params, entry, dims)
+    problems = Problems(found.place, program.source)
+    made = relax_of_well_formed(found.graph, found.weights, dims, via == "tir", partitions, problems, trace)
+    return Passage(given, entry, program, found, _scheduled(_weights_last(made, weights), schedule))
 
 
 def lower_to_tir(

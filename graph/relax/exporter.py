@@ -48,6 +48,7 @@ from relay2relax.graph.relax.functions import (
 from relay2relax.graph.relax.partitions import Mark, Partitions, check_partitions, mark_of
 from relay2relax.graph.relax.problems import Problems
 from relay2relax.graph.relax.restore import restored
+from relay2relax.graph.relax.trace import Trace, TracedBuilder
 from relay2relax.graph.relax.values import (
     Cell,
     Closure,
@@ -121,11 +122,12 @@ def relax_of_well_formed(
     lowered: bool = False,
     partitions: Partitions = "keep",
     problems: Problems | None = None,
+    trace: Trace | None = None,
 ) -> IRModule:
     """Do what :func:`to_relax` does, for a graph that nobody could have changed since it was made.
 
     Looking through all of its nodes once more would take a tenth of the time. ``problems`` know
-    where nodes stand.
+    where nodes stand, and ``trace`` is told what becomes of them.
     """
     if graph.is_relax:
         if dims or lowered:
@@ -135,7 +137,7 @@ def relax_of_well_formed(
     types, names = widened(name_extents([(_hint(node), _parameter_type(graph, node)) for node in params], dims))
     problems = problems or Problems()
     relax_params = [_parameter(node, type_, problems) for node, type_ in zip(params, types, strict=True)]
-    export = _Export(graph, weights, names, lowered, partitions == "keep", problems)
+    export = _Export(graph, weights, names, lowered, partitions == "keep", problems, trace)
     export.entry(relax_params)
     module = export.builder.get()
     return ConvertToDataflow()(module) if export.branches else module
@@ -226,17 +228,19 @@ class _Export:
     lowered: bool
     partitions: bool
     problems: Problems
-    builder: BlockBuilder = field(default_factory=BlockBuilder)
+    trace: Trace | None = None
     constants: dict[str, Constant] = field(default_factory=dict)
     globals: dict[str, Closure] = field(default_factory=dict)
     lifted: dict[Closure, Lifted] = field(default_factory=dict)
     waiting: list[_Waiting] = field(default_factory=list)
     arrays: dict[RelaxExpr, Array] = field(default_factory=dict)
+    builder: BlockBuilder = field(init=False)
     emitter: OpEmitter = field(init=False)
     recursive: frozenset[str] = field(init=False)
     branches: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        self.builder = BlockBuilder() if self.trace is None else TracedBuilder(self.trace)
         self.emitter = OpEmitter(self.builder, self.symbols)
         called = {name: called_functions(graph) for name, graph in self.graphs.items()}
         self.recursive = recursive_functions(called)
@@ -260,6 +264,8 @@ class _Export:
         self.globals[self.main.name] = closure
         with self.refusals(), self.builder.function(self.main.name, params) as var:
             self.lifted[closure] = Lifted(var, ())
+            if self.trace is not None:
+                self.trace.made(closure, var)
             ret = self.declared_result(closure, params) if closure.recursive else None
             if ret is not None:
                 self.builder.declare(var.name, [param.info for param in params], ret)
@@ -294,6 +300,8 @@ class _Export:
             self.builder.begin_dataflow()
         run(self.nodes(frame))
         self.problems.check()
+        if self.trace is not None:
+            self.trace.begin(closure.graph.result)
         result = self.plain(frame, closure.graph.result)
         if ret is not None and symbols.join(ret, self.builder.struct_info(result)) != ret:
             result = self.builder.match_cast(result, ret)
@@ -301,6 +309,8 @@ class _Export:
             result = self.builder.emit_output(result)
             self.builder.end_dataflow()
         self.builder.emit_func_output(result)
+        if self.trace is not None:
+            self.trace.end(result)
 
     def declared_result(self, closure: Closure, params: Sequence[Var]) -> StructInfo | None:
         """Return what a function gives: what type inference found, in terms of its own parameters'
@@ -340,6 +350,8 @@ class _Export:
         name = closure.name if mark is None else mark.name
         var = self.builder.declare_new(name, [param.info for param in params], ret)
         target = self.lifted[closure] = Lifted(var, tuple(outer))
+        if self.trace is not None:
+            self.trace.made(closure, var)
         values: dict[str, Value] = dict(zip((*graph.params, *graph.captured), (*own, *inner), strict=True))
         if closure.itself:
             values[closure.itself] = Lifted(var, tuple(outer.values()))
@@ -363,6 +375,8 @@ class _Export:
 
     def nodes(self, frame: _Frame) -> Steps:
         """Emit the nodes of a graph in order; graphs inside it are walks of their own."""
+        if self.trace is not None:
+            self.trace.given(frame.values)
         for node in frame.graph.nodes:
             check()
             if node.name in frame.values:
@@ -380,6 +394,8 @@ class _Export:
         call from outside is stood in for. Relax's type rules refuse some of what Relay's accept:
         tensors to be stacked that differ.
         """
+        if self.trace is not None:
+            self.trace.begin(node.name)
         try:
             yield from self.node(frame, node)
         except (UnsupportedError, StructInfoError, OpError) as error:
@@ -387,6 +403,8 @@ class _Export:
                 raise
             self.problems.add(node.name, error)
             frame.values[node.name] = self.problems.stand_in(node)
+        if self.trace is not None:
+            self.trace.end(frame.values[node.name])
 
     def node(self, frame: _Frame, node: MSCJoint) -> Steps:
         if node.kind is NodeKind.CALL:
@@ -481,6 +499,8 @@ class _Export:
         ret = symbols.erase(self.builder.struct_info(result), symbols.defined(param.info for param in params))
         made = Function(params, self.builder.end_sequence(result), ret, mark.attrs(local=True))
         var = self.builder.emit(made, identifier(mark.name))
+        if self.trace is not None:
+            self.trace.made(callee, var)
         value = self.builder.emit(Call(var, tuple(given for given, _ in outer), span=node.span))
         frame.values[node.name] = self.settled(frame, node, value)
 
@@ -659,6 +679,8 @@ class _Export:
         name = tensor.name
         if name not in self.constants:
             self.constants[name] = Constant(weight_data(self.weights, tensor), graph.weight_spans.get(name))
+            if self.trace is not None:
+                self.trace.constants[name] = self.constants[name]
         return self.constants[name]
 
 

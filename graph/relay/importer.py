@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from relay2relax.core.collection import collection_paused
@@ -84,6 +84,26 @@ _BLOCK = ("block",)
 _NO_PLACES: Mapping[str, int] = {}
 
 
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A graph of a Relay module with its weights.
+
+    ``made`` says what nodes and held weights were made of, by their names: expressions of the
+    module after ``let`` gave way to sharing. ``locations`` are the module's.
+    """
+
+    graph: MSCGraph
+    weights: dict[str, Array]
+    made: Mapping[str, Expr]
+    locations: Mapping[Expr, SourceRange]
+
+    def place(self, name: str) -> SourceRange | None:
+        """Return where the node ``name`` stands in the module's text, None where that is not
+        known.
+        """
+        return self.locations.get(self.made[name]) if name in self.made else None
+
+
 @collection_paused()
 def from_relay(
     mod: IRModule, params: Mapping[str, Array] | None = None, entry: str = "main", dims: Dims | None = None
@@ -101,17 +121,15 @@ def from_relay(
     Raises Relay2RelaxError where ``dims`` does not fit, TypeInferenceError for an ill-typed module,
     and UnsupportedError, listing every place, for free variables and operators as values.
     """
-    graph, weights, _ = from_relay_with_places(mod, params, entry, dims)
-    return graph, weights
+    found = from_relay_with_nodes(mod, params, entry, dims)
+    return found.graph, found.weights
 
 
 @collection_paused()
-def from_relay_with_places(
+def from_relay_with_nodes(
     mod: IRModule, params: Mapping[str, Array] | None = None, entry: str = "main", dims: Dims | None = None
-) -> tuple[MSCGraph, dict[str, Array], Callable[[str], SourceRange | None]]:
-    """Do what :func:`from_relay` does, and return also what says where the node of a name stands in
-    the module's text.
-    """
+) -> Imported:
+    """Do what :func:`from_relay` does, and return also what the nodes stand for."""
     mod.refuse_opaque("a graph cannot express it; use the program from before it was lowered")
     mod = fix_extents(mod, dims, entry) if dims else mod
     if params:
@@ -126,8 +144,8 @@ def from_relay_with_places(
     graph = builder.module(entry, mod.functions[var], functions)
     definitions = tuple(mod.type_definitions.values())
     whole = replace(graph, module_attrs=mod.attrs, type_definitions=definitions)
-    made, locations = builder.made, mod.locations
-    return whole, builder.weights, lambda name: locations.get(made[name]) if name in made else None
+    held = {name: constant for constant, name in builder.weight_names.items()}
+    return Imported(whole, builder.weights, {**held, **builder.made}, mod.locations)
 
 
 def _orders(mod: IRModule) -> dict[Function, list[Expr]]:

@@ -162,6 +162,23 @@ def global_names(mod: IRModule) -> dict[GlobalVar, Identifier]:
     return {var: supply.identifier(var.name) for var in sorted(mod.functions, key=lambda v: v.name)}
 
 
+def variable_names(mod: IRModule, dialect: str = "tvm") -> dict[Var, Identifier]:
+    """Return the names that parameters and bound variables have in the script of ``mod``.
+
+    Raises what printing raises.
+    """
+    chosen = find_dialect(dialect)
+    mod = _in_words_of(chosen, mod)
+    globals_, inference, meshes = global_names(mod), Inference(mod), _mesh_names(mod)
+    found: dict[Var, Identifier] = {}
+    for var, func in mod.functions.items():
+        if isinstance(func, Function):
+            printer = _FunctionPrinter(chosen, globals_.__getitem__, lambda _: _OMITTED, 0, inference, meshes)
+            printer.lines_of(func, globals_[var])
+            found |= printer.names
+    return found
+
+
 def _in_words_of(dialect: Dialect, mod: IRModule) -> IRModule:
     """Return ``mod`` with ``call_tir`` for the operators that ``dialect`` lacks."""
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import relax
+from relay2relax.core.passes import note_rewritten
 from relay2relax.relax_ir.inference.infer import unify
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.expr import (
@@ -231,6 +232,8 @@ class _Canonical(Mutator):
     def function(self, var: GlobalVar, func: Function) -> Function:
         self.plan = _Plan(func)
         self.values.update(self.plan.used)
+        note_rewritten(self.plan.bound)
+        note_rewritten(self.plan.used)
         return super().function(var, func)
 
     def bind(self, binding: Binding | MatchCast) -> None:

@@ -42,6 +42,8 @@ class IRModule:
     ``types``  what type inference found, by node; empty before it ran.
     ``locations``  where a node stands in ``source``, for messages; only of nodes that a text reader
         made.
+    ``document_nodes``  the number that a node has in the document of ``save_json`` that it was read
+        of; only of such nodes.
     ``opaque_functions``  functions that are not Relay, which are kept and written, but neither
         looked into nor run.
     ``recorded``  whether ``types`` are what a document says; nothing runs by them before inference
@@ -54,6 +56,7 @@ class IRModule:
     types: Mapping[Expr, Type] = field(default_factory=dict, repr=False)
     source: SourceText | None = field(default=None, repr=False)
     locations: Mapping[Expr, SourceRange] = field(default_factory=dict, repr=False)
+    document_nodes: Mapping[Expr, int] = field(default_factory=dict, repr=False)
     opaque_functions: Mapping[GlobalVar, OpaqueFunction] = field(default_factory=dict)
     recorded: bool = field(default=False, repr=False)
     _vars: Mapping[str, GlobalVar] = field(init=False, repr=False)

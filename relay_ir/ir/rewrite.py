@@ -13,6 +13,7 @@ from typing import Any
 
 from typing_extensions import assert_never
 
+from relay2relax.core.passes import note_rewritten
 from relay2relax.core.walk import post_order
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.relay_ir.ir.expr import (
@@ -123,6 +124,7 @@ def rewrite(root: Expr, visit: Callable[[Expr], Expr], start: Mapping[Expr, Expr
     for node in post_order((root,), lambda one: () if one in done else children(one)):
         if node not in done:
             done[node] = visit(with_children(node, [done[child] for child in children(node)]))
+    note_rewritten(done)
     return done[root]
 
 

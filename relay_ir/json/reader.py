@@ -65,10 +65,10 @@ def load_json(text: str) -> IRModule:
     """
     reader = _Reader(text)
     root = reader.load()
-    if isinstance(root, IRModule):
-        return root
     if isinstance(root, ir.RelayExpr):
-        return IRModule.from_expr(cast("ir.Expr", root), reader.types, recorded=True)
+        root = IRModule.from_expr(cast("ir.Expr", root), reader.types, recorded=True)
+    if isinstance(root, IRModule):
+        return replace(root, document_nodes=reader.expressions())
     raise ParseError(
         f"the document holds {_describe(root)}; expected a module, a function or an expression",
         kind=reading.JSON_DOCUMENT,
@@ -203,6 +203,14 @@ class _Reader:
                 self.measure(index, needed)
                 self.objects[index] = self.build(index)
         return self.objects[self.root]
+
+    def expressions(self) -> dict[ir.Expr, int]:
+        """Return the numbers of the nodes that expressions were read of; operators are none."""
+        return {
+            cast("ir.Expr", one): index
+            for index, one in self.objects.items()
+            if isinstance(one, ir.RelayExpr) and not isinstance(one, ir.Op)
+        }
 
     def measure(self, index: int, needed: list[int]) -> None:
         """Note how deep and how large the value of a node is, if it is one, and refuse what is

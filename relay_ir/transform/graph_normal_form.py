@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from relay2relax.core.passes import Pass
+from relay2relax.core.passes import Pass, note_rewritten
 from relay2relax.relay_ir.ir.expr import Expr, Function, Let, Var, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
@@ -65,6 +65,7 @@ def _normalise(root: Function, careful: bool) -> Function:
             done[node] = done[node.body]
         else:
             done[node] = with_children(node, [done[child] for child in children(node)])
+    note_rewritten(done)
     result = done[root]
     assert isinstance(result, Function)
     return result

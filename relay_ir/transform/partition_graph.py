@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from relay2relax.core.errors import Diagnostic, UnsupportedError
-from relay2relax.core.passes import Pass
+from relay2relax.core.passes import Pass, note_rewritten
 from relay2relax.core.walk import post_order
 from relay2relax.ops.target.annotation import OWN_COMPILER, CompilerAttrs
 from relay2relax.relay_ir.inference.infer import typed_module
@@ -188,6 +188,7 @@ class _Partitioning:
                 done[node] = done[_operand(node)]
             else:
                 done[node] = with_children(node, [done[child] for child in children(node)])
+        note_rewritten(done)
         result = done[self.function]
         assert isinstance(result, Function)
         return result
@@ -266,4 +267,5 @@ def _inside(roots: Sequence[Expr], values: Mapping[Expr, Expr]) -> list[Expr]:
             done[node] = done[_operand(node)]
         else:
             done[node] = with_children(node, [done[child] for child in children(node)])
+    note_rewritten(done)
     return [done[root] for root in roots]

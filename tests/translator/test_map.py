@@ -1,0 +1,202 @@
+"""The map covers every node of every recorded program, and what it names is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, cast
+
+import pytest
+from sweep import sampled
+from typed import present
+
+from relay2relax import relax_ir, relay_ir, translator
+from relay2relax.core import Relay2RelaxError
+from relay2relax.relax_ir.ir.visit import all_sequences, bindings
+from relay2relax.tir.ir.stmt import PrimFunc
+
+FILES = ("operators", "dynamic", "language", "frontend_onnx", "frontend_torch", "random", "passes")
+VIAS: tuple[translator.Via, ...] = ("tir", "graph")
+
+TEXT = """#[version = "0.0.5"]
+def @main(%data: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
+  let %h = nn.dense(%data, %w, units=None);
+  let %unused = nn.relu(%data);
+  let %f = fn (%v: Tensor[(2, 4), float32]) { nn.relu(%v) };
+  add(%f(%h), 1f)
+}
+def @other(%x: Tensor[(2), float32]) { negative(%x) }
+"""
+
+
+def parts(root: object) -> Iterator[relay_ir.Expr]:
+    """Yield every expression in ``root`` once, variables with what binds them, as dataclasses hold
+    them: no walk of the package is asked.
+    """
+    seen: set[int] = set()
+    stack: list[Any] = [root]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, tuple):
+            stack += one
+            continue
+        if isinstance(one, relay_ir.Op) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, relay_ir.RelayExpr):
+            yield cast("relay_ir.Expr", one)
+        if is_dataclass(one):
+            inside = ("attrs", "type_annotation", "inputs", "belong_to", "span", "virtual_device")
+            stack += [getattr(one, field.name) for field in fields(one) if field.name not in inside]
+
+
+def programs(recorded: Any, file: str, step: int) -> Iterator[tuple[str, Mapping[str, Any], relay_ir.IRModule]]:
+    for place, case in enumerate(sampled(recorded(file), step)):
+        try:
+            mod = relay_ir.load_json(case["json"]) if place % 2 and case.get("json") else relay_ir.parse(case["text"])
+        except Relay2RelaxError:
+            continue
+        if len(mod.functions) == 1 or "main" in mod:
+            yield f"{file} {case['id']}", case, mod
+
+
+def mapped(mod: relay_ir.IRModule, via: translator.Via) -> translator.Traced | None:
+    try:
+        return translator.translate_with_map(mod, via)
+    except Relay2RelaxError:
+        return None
+
+
+def check(name: str, case: Mapping[str, Any], mod: relay_ir.IRModule, traced: translator.Traced) -> None:
+    found = traced.map
+    wanted = {id(part) for function in mod.functions.values() for part in parts(function)}
+    assert len(found.relay) == len(wanted), name
+    document = json.loads(case["json"], strict=False)["nodes"] if mod.document_nodes else []
+    for node in found.relay:
+        assert (node.fate is translator.Fate.KEPT) == any(found.graph[one].relax for one in node.graph), (name, node)
+        assert node.note or node.fate is translator.Fate.KEPT, (name, node)
+        if mod.document_nodes:
+            key = document[present(node.json)]["type_key"]
+            assert key.rsplit(".", 1)[-1] == node.kind, (name, node)
+        elif node.kind == "Call" and node.name not in ("", "add", "subtract", "multiply", "divide", "less"):
+            text = present(node.text)
+            assert node.name in "\n".join(case["text"].splitlines()[text.line - 1 : text.end_line]), (name, node)
+    claimed = {place for one in found.graph for place in one.relax}
+    for number, place in enumerate(found.relax):
+        assert number in claimed or place.kind is translator.PlaceKind.CONSTANT, (name, place)
+
+
+def check_script(name: str, traced: translator.Traced) -> None:
+    """The script has the functions, parameters and bindings that the map names, and no others."""
+    module = relax_ir.parse(traced.module.script())
+    there: set[tuple[str, str, str, str]] = set()
+    for var, func in module.functions.items():
+        if isinstance(func, PrimFunc):
+            continue
+        there.add(("function", var.name, var.name, ""))
+        there |= {("parameter", var.name, param.name, "") for param in func.params}
+        for seq in all_sequences([func.body]):
+            for binding in bindings(seq):
+                value = binding.value
+                called = value.func.name if isinstance(value, relax_ir.CallTIR) else ""
+                there.add(("binding", var.name, binding.var.name, called))
+                if isinstance(value, relax_ir.Function):
+                    there |= {("parameter", var.name, param.name, "") for param in value.params}
+    named = {(one.kind.value, one.function, one.name, one.prim_func) for one in traced.map.relax}
+    assert {one for one in named if one[0] != "constant"} == there, name
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("file", FILES)
+def test_every_node_of_recorded_programs_is_in_the_map(recorded: Any, file: str) -> None:
+    count = 0
+    for name, case, mod in programs(recorded, file, 5):
+        for via in VIAS:
+            traced = mapped(mod, via)
+            if traced is None:
+                continue
+            assert relax_ir.structural_equal(traced.module, translator.translate(mod, via)), name
+            check(name, case, mod, traced)
+            check_script(name, traced)
+            count += 1
+    assert count
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("via", VIAS)
+def test_every_node_of_recorded_models_is_in_the_map(model_case: Any, via: translator.Via) -> None:
+    mod = relay_ir.parse(model_case.text)
+    traced = translator.translate_with_map(mod, via)
+    check(model_case.name, {"text": model_case.text}, mod, traced)
+    dropped = [node for node in traced.map.relay if node.fate is translator.Fate.DROPPED]
+    # It takes the last states of cells apart, and uses none of them.
+    assert not dropped or model_case.name == "lstm_relay"
+
+
+@pytest.mark.golden
+def test_a_prim_func_computes_the_operator_that_the_map_says(model_case: Any) -> None:
+    traced = translator.translate_with_map(relay_ir.parse(model_case.text), "tir")
+    calls = 0
+    for number, node in enumerate(traced.map.relay):
+        if node.kind == "Call" and "." in node.name:
+            called = {place.prim_func for place in traced.map.places(number)} - {""}
+            assert {traced.module[one].attrs["op_name"] for one in called} == {node.name}, node
+            calls += 1
+    assert calls or model_case.name == "lstm"
+
+
+def test_what_is_dropped_says_why() -> None:
+    found = translator.translate_with_map(relay_ir.parse(TEXT)).map
+    dropped = {(node.kind, node.name): node.note for node in found.relay if node.fate is translator.Fate.DROPPED}
+    unreached, unused = "the entry function does not come to it", "nothing uses its value"
+    assert dropped == {
+        ("Var", "unused"): unused, ("Var", "x"): unreached, ("Call", "negative"): unreached,
+        ("Function", "other"): unreached, ("Call", "nn.relu"): unused,
+    }  # fmt: skip
+    implied = {(node.kind, node.name): node.note for node in found.relay if node.fate is translator.Fate.IMPLIED}
+    function = "a function that the translation knows"
+    assert implied == {("Function", ""): function, ("Var", "f"): function}
+
+
+def test_lets_and_inlined_functions_are_followed() -> None:
+    traced = translator.translate_with_map(relay_ir.parse(TEXT))
+    relay = traced.map.relay
+    dense, h = (next(i for i, one in enumerate(relay) if one.name == name) for name in ("nn.dense", "h"))
+    assert set(traced.map.places(dense)) <= set(traced.map.places(h))
+    text = present(relay[dense].text)
+    assert (text.line, text.column) == (3, 12)
+    inner = next(i for i, one in enumerate(relay) if one.name == "nn.relu" and one.fate is translator.Fate.KEPT)
+    (place,) = traced.map.places(inner)
+    assert f"{place.name}: R.Tensor((2, 4)" in traced.module.script()
+    assert "R.nn.relu" in next(line for line in traced.module.script().splitlines() if f" {place.name}: " in line)
+
+
+def test_bound_params_and_dims_are_followed() -> None:
+    import numpy as np
+
+    mod = relay_ir.parse(
+        '#[version = "0.0.5"]\ndef @main(%x: Tensor[(?, 3), float32], %w: Tensor[(4, 3), float32]) {\n'
+        "  nn.dense(%x, %w, units=None)\n}\n"
+    )
+    values = {"w": np.ones((4, 3), "float32")}
+    traced = translator.translate_with_map(mod, params=values, dims={"x": (2, None)})
+    (weight,) = [i for i, one in enumerate(traced.map.relay) if one.name == "w"]
+    assert [place.kind for place in traced.map.places(weight)] == [translator.PlaceKind.CONSTANT]
+    assert {node.fate for node in traced.map.relay} == {translator.Fate.KEPT}
+
+
+def test_a_row_of_operators_is_traced_without_recursion() -> None:
+    value: relay_ir.Expr = relay_ir.var("x", shape=(2,))
+    x = value
+    for _ in range(5_000):
+        value = relay_ir.Call(relay_ir.Op("nn.relu"), (value,))
+    found = translator.translate_with_map(relay_ir.Function((x,), value)).map  # type: ignore[arg-type]
+    assert sum(place.kind is translator.PlaceKind.BINDING for place in found.relax) >= 5_000
+    assert all(node.fate is translator.Fate.KEPT for node in found.relay)
+
+
+def test_a_schedule_moves_operators() -> None:
+    found = translator.translate_with_map(relay_ir.parse(TEXT), "tir", schedule="cpu").map
+    fates = {node.fate for node in found.relay if node.name == "nn.dense"}
+    assert fates <= {translator.Fate.MOVED, translator.Fate.KEPT}

@@ -1,0 +1,228 @@
+"""Translations that say what became of every part of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from relay2relax import relax_ir, relay_ir
+from relay2relax.core.dtype import Array
+from relay2relax.core.passes import Rewrites, rewrites_noted
+from relay2relax.core.source import SourceRange
+from relay2relax.graph.model import MSCGraph
+from relay2relax.graph.relax.partitions import Partitions
+from relay2relax.graph.relax.trace import Trace
+from relay2relax.graph.relax.values import Cell, Closure, Data, Fields, Lifted, Maker, Value, is_known, what
+from relay2relax.ops.registry.symbolic import Dims
+from relay2relax.relax_ir.ir.expr import CallTIR
+from relay2relax.relax_ir.ir.visit import all_sequences, bindings, values
+from relay2relax.relax_ir.script.printer import global_names, variable_names
+from relay2relax.relay_ir.ir.rewrite import binders, nodes
+from relay2relax.translator.pipeline import Passage, Translation, Via, passage
+from relay2relax.translator.tracing.model import Fate, GraphNode, Map, Place, PlaceKind, RelayNode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traced(Translation):
+    """A translation, and the ``map`` of what became what in it."""
+
+    map: Map
+
+
+def translate_with_map(
+    mod: relay_ir.IRModule | relay_ir.Function,
+    via: Via = "graph",
+    *,
+    params: Mapping[str, Array] | None = None,
+    weights: Collection[str] = (),
+    dims: Dims | None = None,
+    schedule: str | None = None,
+    partitions: Partitions = "keep",
+) -> Traced:
+    """Do what :func:`relay2relax.translator.translate` does, and return also the map.
+
+    Arguments and errors are those of ``translate``, and the module is the same. With a schedule the
+    operators are fused, and the map does not follow them into the PrimFuncs.
+    """
+    trace = Trace()
+    with rewrites_noted() as rewrites:
+        done = passage(
+            mod, via, params=params, weights=weights, dims=dims, schedule=schedule, partitions=partitions, trace=trace
+        )
+    relax = RelaxPlaces(done.module, rewrites)
+    parts = _Graph(done.found.graph, trace, relax)
+    relay = tuple(_relay_nodes(done, parts, rewrites, bool(schedule)))
+    found = Map(via, done.entry, schedule or "", relay, tuple(parts.nodes), tuple(relax.places))
+    return Traced(done.module, done.source, done.found.graph, found)
+
+
+class RelaxPlaces:
+    """The places of a Relax module: its functions, their parameters, bindings and constants."""
+
+    def __init__(self, module: relax_ir.IRModule, rewrites: Rewrites) -> None:
+        self.places: list[Place] = []
+        self.of: dict[relax_ir.Expr, int] = {}
+        names, functions = variable_names(module), global_names(module)
+        for var, func in module.functions.items():
+            if not isinstance(func, relax_ir.Function):
+                continue
+            name = functions[var]
+            self._add(var, Place(PlaceKind.FUNCTION, name, name))
+            for param in func.params:
+                self._add(param, Place(PlaceKind.PARAMETER, name, names[param]))
+            for seq in all_sequences([func.body]):
+                for binding in bindings(seq):
+                    value = binding.value
+                    called = functions[value.func] if isinstance(value, CallTIR) else ""
+                    self._add(binding.var, Place(PlaceKind.BINDING, name, names[binding.var], called))
+                    for param in value.params if isinstance(value, relax_ir.Function) else ():
+                        self._add(param, Place(PlaceKind.PARAMETER, name, names[param]))
+                    self._constants(value)
+                self._constants(seq.body)
+        for new in list(self.of):
+            for old in rewrites.origins(new):
+                self.of.setdefault(old, self.of[new])  # type: ignore[arg-type]
+
+    def _add(self, value: relax_ir.Expr, place: Place) -> None:
+        self.of[value] = len(self.places)
+        self.places.append(place)
+
+    def _constants(self, value: relax_ir.Expr) -> None:
+        for one in values(value):
+            if isinstance(one, relax_ir.Constant) and one not in self.of:
+                self._add(one, Place(PlaceKind.CONSTANT, "", ""))
+
+
+@dataclass(eq=False, slots=True)
+class _Graph:
+    """The nodes of the graph, and why some have no place in Relax."""
+
+    main: MSCGraph
+    trace: Trace
+    relax: RelaxPlaces
+    nodes: list[GraphNode] = field(default_factory=list)
+    # Nodes and weights by their names; functions of the module by theirs.
+    named: dict[str, int] = field(default_factory=dict)
+    functions: dict[str, int] = field(default_factory=dict)
+    # Of nodes without a place: why; "" where they are not evaluated.
+    why: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, one in {self.main.name: self.main, **self.main.functions}.items():
+            self.functions[name] = len(self.nodes)
+            self._function(name, one)
+        for part in self.main.subgraphs():
+            for node in part.nodes:
+                for tensor in node.weights.values():
+                    if tensor.name not in self.named:
+                        self._add(tensor.name, node.optype if tensor.name == node.name else "weight")
+                if node.name not in self.named:
+                    self._add(node.name, node.optype)
+
+    def _function(self, name: str, graph: MSCGraph) -> None:
+        made = [self.relax.of[var] for var in self.trace.graphs.get(name, ()) if var in self.relax.of]
+        called = any(node.name in self.trace.values for node in graph.nodes)
+        self.why[len(self.nodes)] = "its body stands in the place of its calls" if called else ""
+        self.nodes.append(GraphNode(name, "graph", tuple(made)))
+
+    def _add(self, name: str, op: str) -> None:
+        """Add the node or weight ``name``."""
+        got = list(self.trace.values.get(name, ()))
+        if name in self.trace.constants:
+            constant = self.trace.constants[name]
+            got.append(constant)
+            place = self.relax.of.get(constant)
+            if place is not None:
+                self.relax.places[place] = replace(self.relax.places[place], name=name)
+        parts: list[relax_ir.Expr] = [*self.trace.bound.get(name, ()), *self._parts(got)]
+        found = dict.fromkeys(self.relax.of[part] for part in parts if part in self.relax.of)
+        self.why[len(self.nodes)] = _why(got) if got else ""
+        self.named[name] = len(self.nodes)
+        self.nodes.append(GraphNode(name, op, tuple(found)))
+
+    def _parts(self, given: list[Value]) -> Iterator[relax_ir.Expr]:
+        """Yield the variables, constants and functions that values are made of."""
+        stack = list(reversed(given))
+        seen: set[object] = set()
+        while stack:
+            value = stack.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            match value:
+                case Closure():
+                    yield from self.trace.functions.get(value, ())
+                case Lifted(var):
+                    yield var
+                case Data(_, fields) | Fields(fields):
+                    stack += reversed(fields)
+                case Cell(content):
+                    stack.append(content)
+                case Maker():
+                    pass
+                case relax_ir.Tuple(parts):
+                    stack += reversed(parts)
+                case _:
+                    yield value
+
+
+def _why(got: Sequence[Value]) -> str:
+    """Return why nothing in Relax stands for a node of these values."""
+    match next((one for one in got if is_known(one)), got[0]):
+        case relax_ir.Constant():
+            return "what is made of the constant is computed beforehand"
+        case relax_ir.Tuple():
+            return "an empty tuple"
+        case known:
+            return f"{what(known)} that the translation knows"
+
+
+def _relay_nodes(done: Passage, graph: _Graph, rewrites: Rewrites, scheduled: bool) -> Iterator[RelayNode]:
+    """Yield every expression of the program once, operands first, variables with what binds
+    them.
+    """
+    made: dict[object, dict[int, None]] = {}
+    for name, expr in done.found.made.items():
+        if name in graph.named:
+            for origin in rewrites.origins(expr):
+                made.setdefault(origin, {})[graph.named[name]] = None
+    seen: set[relay_ir.Expr] = set()
+    for var, function in done.given.functions.items():
+        made.setdefault(function, {})[graph.functions[var.name]] = None
+        for node in nodes(function):
+            for expr in (*binders(node), node):
+                if expr in seen or isinstance(expr, relay_ir.Op):
+                    continue
+                seen.add(expr)
+                found = tuple(made.get(expr, ()))
+                fate, note = _fate(graph, found, scheduled)
+                name = var.name if expr is function else _name(expr)
+                text, json, span = _read_at(done.given, expr)
+                yield RelayNode(type(expr).__name__, name, var.name, text, json, span, found, fate, note)
+
+
+def _read_at(mod: relay_ir.IRModule, expr: relay_ir.Expr) -> tuple[SourceRange | None, int | None, str]:
+    """Return where an expression stood in a text and in a document, and its span."""
+    span = getattr(expr, "span", None)
+    return mod.locations.get(expr), mod.document_nodes.get(expr), "" if span is None else str(span)
+
+
+def _name(expr: relay_ir.Expr) -> str:
+    match expr:
+        case relay_ir.Call(relay_ir.Op(name)):
+            return name
+        case relay_ir.Var(name) | relay_ir.GlobalVar(name) | relay_ir.Constructor(name):
+            return name
+    return ""
+
+
+def _fate(graph: _Graph, found: tuple[int, ...], scheduled: bool) -> tuple[Fate, str]:
+    """Return what became of an expression that is the graph nodes ``found``."""
+    if not found:
+        return Fate.DROPPED, "nothing uses its value"
+    if any(graph.nodes[one].relax for one in found):
+        return Fate.KEPT, ""
+    why = next((graph.why[one] for one in found if graph.why[one]), "")
+    if not why:
+        return Fate.DROPPED, "the entry function does not come to it"
+    return (Fate.MOVED, "the schedule fuses it with others") if scheduled else (Fate.IMPLIED, why)
