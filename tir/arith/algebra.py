@@ -97,7 +97,7 @@ class Algebra:
         self.bounds = bounds if bounds is not None else {}
         self._usual: Algebra | None = None
         self.budget = _BUDGET
-        self.overflow = Overflow(self)
+        self.overflow = Overflow(self.bounds)
         self.sums: dict[int, tuple[PrimExpr, Sum]] = {}
         self.residues: dict[int, tuple[PrimExpr, Sum]] = {}
         self.limits: dict[tuple[frozenset[tuple[Term, int]], int, int], int | None] = {}
@@ -109,9 +109,26 @@ class Algebra:
         """The algebra that says whether data can overflow: extents are such that positions do
         not.
         """
+        if isinstance(self.bounds, Usual):
+            return self
         if self._usual is None:
-            self._usual = self if isinstance(self.bounds, Usual) else Algebra(Usual(self.bounds))
+            self._usual = Algebra(Usual(self.bounds))
         return self._usual
+
+    def fits(self, terms: Sum, dtype: str) -> bool:
+        """Whether arithmetic of ``dtype`` finds the integer ``terms``."""
+        if not self.overflow.has_data(terms):
+            return True
+        if len(terms) == 1 and all(len(term) == 1 and count == 1 for term, count in terms.items()):
+            return True
+        return all(self.overflow.within(dtype, side, self.usual.limit(terms, side)) for side in (0, 1))
+
+    def divides(self, by: Sum) -> bool:
+        """Whether ``by`` is known not to be zero; of positions a division says so."""
+        if by and not self.overflow.has_data(by):
+            return True
+        low, high = self.interval(by)
+        return (low is not None and low > 0) or (high is not None and high < 0)
 
     # Sums.
 
@@ -121,7 +138,7 @@ class Algebra:
         if known is not None:
             return known[1]
         found = self.new_sum(expr)
-        if not isinstance(expr, (IntImm, Var)) and not self.overflow.fits(found, expr.dtype):
+        if not isinstance(expr, (IntImm, Var)) and not self.fits(found, expr.dtype):
             found = atom_sum(self.inside(expr))
         self.sums[id(expr)] = (expr, found)
         return found
@@ -151,7 +168,7 @@ class Algebra:
         """Return the expression of ``terms``, and remember that it is their expression."""
         expr = build(terms, dtype)
         self.residues[id(expr)] = (expr, terms)
-        if self.overflow.fits(terms, dtype):
+        if self.fits(terms, dtype):
             self.sums[id(expr)] = (expr, terms)
         return expr
 
@@ -160,7 +177,7 @@ class Algebra:
 
         Raises Wraps where ``dtype`` may not have it.
         """
-        if not self.overflow.fits(terms, dtype):
+        if not self.fits(terms, dtype):
             raise Wraps
         return self.built(terms, dtype)
 
@@ -300,7 +317,7 @@ class Algebra:
         What does not fit ``dtype`` on the way is not split. Raises Wraps where ``a`` itself does
         not.
         """
-        if self.overflow.divides(by):
+        if self.divides(by):
             try:
                 match op:
                     case "//":
@@ -435,7 +452,7 @@ class Algebra:
 
     def fit(self, several: Iterable[Sum], dtype: str) -> bool:
         """Whether arithmetic of ``dtype`` finds each of these integers."""
-        return all(self.overflow.fits(one, dtype) for one in several)
+        return all(self.fits(one, dtype) for one in several)
 
     def leaves(self, terms: Sum) -> set[Any]:
         """Return the variables and other leaves in ``terms``, and those in the limits of these."""
@@ -624,7 +641,7 @@ class Algebra:
             case Binary(op, a, b) if op in _QUOTIENTS:
                 found = _QUOTIENTS[op](self.expr_interval(a), self.expr_interval(b))
                 # By zero both are zero.
-                return found if self.overflow.divides(self.sum(b)) else interval.union(found, (0, 0))
+                return found if self.divides(self.sum(b)) else interval.union(found, (0, 0))
             case Binary("min"):
                 return reduce(interval.least, map(self.expr_interval, flattened("min", atom)))
             case Binary("max"):

@@ -222,7 +222,7 @@ class Search:
             case Binary("%", a, b):
                 over, under = algebra.sum(a), algebra.sum(b)
                 low = algebra.interval(under)[0]
-                if low is not None and low >= 0 and algebra.overflow.divides(under) and under:
+                if low is not None and low >= 0 and algebra.divides(under) and under:
                     return add(over, times(algebra.divided(over, under, atom.dtype), under), -1)
             case Binary("truncmod", a, IntImm(divisor) as b) if divisor > 0:
                 return add(algebra.sum(a), algebra.sum(Binary("truncdiv", a, b)), -divisor)
@@ -255,7 +255,7 @@ class Search:
             case Binary("//", a, b):
                 over, under = algebra.sum(a), algebra.sum(b)
                 least = algebra.interval(under)[0]
-                if least is None or least < 0 or not algebra.overflow.divides(under):
+                if least is None or least < 0 or not algebra.divides(under):
                     return self.ends(atom)
                 rest = add(over, times(self_sum, under), -1)
                 room = add(add(under, rest, -1), {(): 1}, -1)

@@ -27,7 +27,7 @@ from relay2relax.tir.ir.expr import (
 )
 
 if TYPE_CHECKING:
-    from relay2relax.tir.arith.algebra import Algebra, Bounds, Limit
+    from relay2relax.tir.arith.algebra import Bounds, Limit
 
 
 class Wraps(Exception):
@@ -85,12 +85,10 @@ class Usual(Mapping[Var, "tuple[Limit, Limit]"]):
 
 
 class Overflow:
-    """What data decide of the expressions of one algebra, which keeps them alive."""
+    """What data decide of expressions, under the bounds of one algebra."""
 
-    def __init__(self, algebra: Algebra) -> None:
-        self.algebra = algebra
+    def __init__(self, bounds: Bounds) -> None:
         self.known: dict[int, tuple[PrimExpr, bool]] = {}
-        bounds = algebra.bounds
         while isinstance(bounds, Usual):
             bounds = bounds.bounds
         self.positions = bounds.bounds if isinstance(bounds, DataElse) else None
@@ -129,14 +127,6 @@ class Overflow:
                     return True
         return False
 
-    def fits(self, terms: Sum, dtype: str) -> bool:
-        """Whether arithmetic of ``dtype`` finds the integer ``terms``."""
-        if not self.has_data(terms):
-            return True
-        if len(terms) == 1 and all(len(term) == 1 and count == 1 for term, count in terms.items()):
-            return True
-        return all(self.within(dtype, side, self.algebra.usual.limit(terms, side)) for side in (0, 1))
-
     def within(self, dtype: str, side: int, end: End) -> bool:
         """Whether a number, the lower (side 0) or the upper (side 1) end, is one of ``dtype``."""
         last = range_of(dtype)[side]
@@ -151,10 +141,3 @@ class Overflow:
             least, most = range_of(atom.dtype)
             return (least if low is None else low, most if high is None else high)
         return range_of(atom.dtype)
-
-    def divides(self, by: Sum) -> bool:
-        """Whether ``by`` is known not to be zero; of positions a division says so."""
-        if by and not self.has_data(by):
-            return True
-        low, high = self.algebra.interval(by)
-        return (low is not None and low > 0) or (high is not None and high < 0)

@@ -40,7 +40,7 @@ def without_remainders(algebra: Algebra, terms: Sum, dtype: str) -> Sum:
         parts: Sum = {(): count}
         for atom in term:
             factor = atom_sum(atom)
-            if isinstance(atom, Binary) and atom.op == "%" and algebra.overflow.divides(algebra.sum(atom.b)):
+            if isinstance(atom, Binary) and atom.op == "%" and algebra.divides(algebra.sum(atom.b)):
                 over, under = algebra.sum(atom.a), algebra.sum(atom.b)
                 whole = algebra.multiplied(algebra.divided(over, under, atom.dtype), under, atom.dtype)
                 factor = add(over, whole, -1)
@@ -67,7 +67,7 @@ def _step(algebra: Algebra, terms: Sum) -> Sum | None:
             if not isinstance(atom, Binary) or atom.op not in _DIVIDED:
                 continue
             under = algebra.sum(atom.b)
-            if len(under) != 1 or not algebra.overflow.divides(under) or not algebra.spend(len(terms)):
+            if len(under) != 1 or not algebra.divides(under) or not algebra.spend(len(terms)):
                 continue
             others = term[:place] + term[place + 1 :]
             rule = _quotient if atom.op == "//" else _remainder

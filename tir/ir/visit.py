@@ -137,8 +137,9 @@ def substitute(
         if isinstance(node, Var):
             return values.get(node)
         if isinstance(node, BufferLoad) and node.buffer in renamed:
-            mask = None if node.predicate is None else map_expr(node.predicate, rewrite)
-            return BufferLoad(renamed[node.buffer], tuple(map_expr(i, rewrite) for i in node.indices), mask)
+            # Not through ``rewrite``: a function that holds itself waits for the collector.
+            mask = None if node.predicate is None else substitute(node.predicate, values, renamed)
+            return BufferLoad(renamed[node.buffer], tuple(substitute(i, values, renamed) for i in node.indices), mask)
         if isinstance(node, BufferData) and node.buffer in renamed:
             return BufferData(renamed[node.buffer], node.bare)
         return None
