@@ -90,6 +90,9 @@ def _failed(error: BaseException) -> _End:
     usage_error = typer.BadParameter.__mro__[2]
     assert usage_error.__name__ == "ClickException"
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        # `python -m` ends by the signal where the interrupt came within a text that is executed, of
+        # a dataclass, say, although it is caught; Python forgets it when another begins.
+        exec("")  # noqa: S102
         return _plain(ExitCode.STOPPED, ExitCode.STOPPED.meaning)
     if isinstance(error, BrokenPipeError):
         return _End(ExitCode.UNREAD)

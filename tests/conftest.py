@@ -9,6 +9,7 @@ import gzip
 import importlib.util
 import json
 import shutil
+import signal
 import sys
 import zlib
 from collections import Counter
@@ -129,6 +130,9 @@ settings.register_profile("drawn", _TIMELESS, derandomize=False, print_blob=True
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Shells let what runs in the background ignore Ctrl-C, and its children with it.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     given = config.getoption("--hypothesis-seed", None)
     settings.load_profile("gate" if given is None else "drawn")
     sweep.seed = None if given is None else zlib.crc32(str(given).encode())

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import warnings
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -180,11 +179,7 @@ def test_a_mistake_of_ours_is_no_disagreement(
 def test_ctrl_c(folder: Path, json_too: bool) -> None:
     (folder / "endless.relay").write_text('#[version = "0.0.5"]\ndef @main(%x: float32) -> float32 { @main(%x) }\n')
     line = [sys.executable, "-m", "relay2relax", "run", "endless.relay", *(["--json"] if json_too else [])]
-    # Shells let what runs in the background ignore Ctrl-C.
-    heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with subprocess.Popen(
-        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heeding
-    ) as process:
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         watch = threading.Timer(60, process.kill)  # which ends what waits for the process
         watch.start()
         assert process.stderr is not None
@@ -194,6 +189,24 @@ def test_ctrl_c(folder: Path, json_too: bool) -> None:
         watch.cancel()
     assert (process.returncode, said) == (130, "stopped by Ctrl-C\n")
     assert not json_too or json.loads(printed)["exit_code"] == 130
+
+
+INTERRUPTED = """
+import relay2relax.cli.files as files
+from relay2relax.cli import main
+files.load_model = lambda *given, **named: exec("raise KeyboardInterrupt")
+main()
+"""
+
+
+def test_ctrl_c_in_a_program_that_is_executed_from_its_text(folder: Path) -> None:
+    """Python remembers such an interrupt, caught or not, and ``python -m`` ends by the signal;
+    dataclasses are made so.
+    """
+    (folder / "interrupted.py").write_text(INTERRUPTED)
+    line = [sys.executable, "-m", "interrupted", "run", "linear.relay"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, "stopped by Ctrl-C\n")
 
 
 def test_help_lists_every_code(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
