@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import gzip
 import importlib.util
+import inspect
 import json
 import shutil
 import signal
@@ -144,6 +145,17 @@ def pytest_collection_finish() -> None:
     """Spare the collector of cycles what lives as long as the process: tests, and what they use."""
     gc.collect()
     gc.freeze()
+
+
+def _module_of(found: Any, filename: str | None = None, known: Any = inspect.getmodule) -> ModuleType | None:
+    """Return what ``inspect.getmodule`` does: none for programs made of texts, without a search."""
+    code = found.f_code if inspect.isframe(found) else found
+    return None if inspect.iscode(code) and code.co_filename.startswith("<") else known(found, filename)
+
+
+# TVM's parser asks for the stack at each function of a script. For frames without a file all
+# modules are searched, which is half of its time where torch is imported.
+inspect.getmodule = _module_of  # type: ignore[assignment]
 
 
 class _LeftOut:

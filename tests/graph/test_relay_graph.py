@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from sweep import CHAIN
 from typed import of_type
 
 from relay2relax import graph, relay_ir
@@ -267,9 +268,9 @@ def test_queries() -> None:
 def test_a_long_chain() -> None:
     x = var("x", shape=(2,))
     body: relay_ir.Expr = x
-    for _ in range(20000):
+    for _ in range(CHAIN):
         body = op.nn.relu(body)
     mod = module(x, body=body)
     found, weights = graph.from_relay(mod)
-    assert len(found) == 20001
+    assert len(found) == CHAIN + 1
     assert relay_ir.first_difference(graph.to_relay(found, weights), mod) is None

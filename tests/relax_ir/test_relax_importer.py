@@ -35,8 +35,9 @@ EXPORTED = {
 }  # fmt: skip
 
 
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize(
-    ("source", "step"), [("onnx_models", 130), ("torch_models", 75), ("traced_models", 75), ("particular_models", 1)]
+    ("source", "step"), [("torch_models", 75), ("onnx_models", 130), ("traced_models", 75), ("particular_models", 1)]
 )
 def test_imported_models(source: str, step: int) -> None:
     pytest.importorskip("onnx" if source == "onnx_models" else "torch")

@@ -20,9 +20,11 @@ if LEVEL not in ("sample", "all", "full"):
     raise ValueError(f"RELAY2RELAX_SWEEP is {LEVEL!r}, not sample, all or full")
 FULL = LEVEL == "full"
 # Of the cases that ``all`` takes, a sample takes one in so many.
-SAMPLE = 8
+SAMPLE = 16
 # Operators in a row: many times as many as a stack of calls holds.
-ROW = 20_000 if LEVEL == "sample" else 100_000
+ROW = 5_000 if LEVEL == "sample" else 100_000
+# As many where more than one thing is done with each.
+CHAIN = min(ROW, 20_000)
 # What was left out in this process: how many, by what it was.
 left_out: Counter[str] = Counter()
 # Set where examples are drawn anew.
@@ -47,8 +49,8 @@ def sampled(cases: Iterable[_Case], step: int) -> Iterator[_Case]:
 
 
 def examples(count: int) -> int:
-    """Return how many examples to draw where all tests draw ``count``."""
-    return count // SAMPLE if LEVEL == "sample" else count
+    """Return how many examples to draw; all tests, and those that draw anew, draw ``count``."""
+    return count // 5 if LEVEL == "sample" and seed is None else count
 
 
 def seeds(count: int) -> range:

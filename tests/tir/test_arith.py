@@ -11,6 +11,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import examples
 
 from relay2relax.tir import extent
 from relay2relax.tir.arith.simplify import (
@@ -115,7 +116,7 @@ def checked(expr: PrimExpr, values: dict[Var, int]) -> int | None:
         return None
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(integers, st.lists(wild, min_size=4, max_size=4))
 def test_simplify_is_sound(expr: PrimExpr, points: list[dict[Var, int]]) -> None:
     simple = simplify(expr)
@@ -125,7 +126,7 @@ def test_simplify_is_sound(expr: PrimExpr, points: list[dict[Var, int]]) -> None
             assert evaluate(simple, values) == expected
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(integers, st.lists(environments, min_size=4, max_size=4))
 def test_simplify_of_extents_is_sound(expr: PrimExpr, points: list[dict[Var, int]]) -> None:
     simple = simplify(expr, EXTENTS)
@@ -135,7 +136,7 @@ def test_simplify_of_extents_is_sound(expr: PrimExpr, points: list[dict[Var, int
             assert evaluate(simple, values) == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(integers, st.booleans())
 def test_simplify_is_idempotent(expr: PrimExpr, extents: bool) -> None:
     bounds = EXTENTS if extents else None
@@ -176,7 +177,7 @@ def test_order_of_remainders_does_not_matter() -> None:
     assert len(found) == 1
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(integers, min_size=2, max_size=5), st.randoms(use_true_random=False))
 def test_order_does_not_matter(parts: list[PrimExpr], random: Random) -> None:
     for op in ("+", "min", "max"):
@@ -192,7 +193,7 @@ def test_order_does_not_matter(parts: list[PrimExpr], random: Random) -> None:
             assert simplify(first) == simplify(second)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(conditions, st.lists(environments, min_size=4, max_size=4), st.integers(0, 3))
 def test_proofs_never_lie(condition: Binary, points: list[dict[Var, int]], mode: int) -> None:
     # Values of M and K go beyond neither constant nor symbolic limits in the modes that state them.

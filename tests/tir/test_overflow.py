@@ -9,6 +9,7 @@ from random import Random
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from sweep import examples
 from wrap_around import BITS, Beyond, Values, evaluate, near, wrapped
 
 from relay2relax.tir.arith.simplify import EXTENTS, Bounds, constant_difference, follows, limits, prove, simplify
@@ -91,7 +92,7 @@ def value(expr: PrimExpr, values: Values) -> int | None:
         return None
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(some, seeds, st.sampled_from([None, BOUNDS, EXTENTS]))
 def test_simplify(expr: PrimExpr, seed: int, bounds: Bounds | None) -> None:
     made = simplify(expr, bounds)
@@ -101,7 +102,7 @@ def test_simplify(expr: PrimExpr, seed: int, bounds: Bounds | None) -> None:
             assert evaluate(made, values) == wanted, (expr, made)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(pairs, st.sampled_from(COMPARED), seeds)
 def test_prove(pair: tuple[PrimExpr, PrimExpr], op: str, seed: int) -> None:
     condition = Binary(op, *pair)  # type: ignore[arg-type]
@@ -112,7 +113,7 @@ def test_prove(pair: tuple[PrimExpr, PrimExpr], op: str, seed: int) -> None:
             assert answer == bool(wanted), condition
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(pairs, pairs, st.sampled_from(COMPARED), seeds)
 def test_follows(pair: tuple[PrimExpr, PrimExpr], fact: tuple[PrimExpr, PrimExpr], op: str, seed: int) -> None:
     claim, known = Binary(op, *pair), Binary("<", *fact)  # type: ignore[arg-type]
@@ -122,7 +123,7 @@ def test_follows(pair: tuple[PrimExpr, PrimExpr], fact: tuple[PrimExpr, PrimExpr
                 assert value(claim, values) in (1, None), (claim, known)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(some, seeds)
 def test_limits(expr: PrimExpr, seed: int) -> None:
     low, high = limits(expr, BOUNDS)
@@ -131,7 +132,7 @@ def test_limits(expr: PrimExpr, seed: int) -> None:
         assert found is None or ((low is None or low <= found) and (high is None or found <= high)), (expr, low, high)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(some, st.integers(-5, 5), seeds)
 def test_distances_are_right_but_for_whole_turns(expr: PrimExpr, far: int, seed: int) -> None:
     moved = Binary("+", expr, IntImm(far, expr.dtype))

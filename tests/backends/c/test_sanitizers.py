@@ -134,7 +134,7 @@ def harness(entry: Entry, shapes: list[tuple[int, ...]], extents: list[int], are
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("bound", [False, True], ids=["arguments", "constants"])
-@pytest.mark.sweep(every=6)
+@pytest.mark.sweep(every=12)
 def test_clean(name: str, bound: bool, tmp_path: Path) -> None:
     compiler = find_compiler()
     module = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS[name]))

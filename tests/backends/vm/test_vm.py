@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sweep import CHAIN
 from typed import of_type
 
 from relay2relax import backends, relax_ir, translator
@@ -283,14 +284,14 @@ def test_a_long_chain_is_compiled_and_run_without_recursion() -> None:
     x = rx.Var("x", info)
     bindings, value = [], x
     call = call_op("add", x, x)
-    for number in range(20_000):
+    for number in range(CHAIN):
         var = rx.Var(f"lv{number}", info, dataflow=True)
         bindings.append(rx.Binding(var, rx.Call(call.op, (value, x), call.attrs)))
         value = var
     body = rx.SeqExpr((rx.BindingBlock(tuple(bindings), dataflow=True),), value)
     module = rx.IRModule({rx.GlobalVar("main"): rx.Function((x,), body, info)})
     result = backends.VirtualMachine(backends.build(module))["main"](np.ones(2, np.float32))
-    assert result.tolist() == [20_001, 20_001]
+    assert result.tolist() == [CHAIN + 1, CHAIN + 1]
 
 
 def test_unknown_targets_and_extents_are_refused() -> None:

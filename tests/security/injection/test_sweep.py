@@ -79,7 +79,7 @@ def accepted(kind: str) -> Iterator[tuple[Field, str, Way, str]]:
         elif sweep.FULL:
             tried = [(word, way) for word in PAYLOADS for way in (*WAYS, *SCHEDULED)]
         else:
-            tried = [(next(some), next(ways)) for _ in range(OF_FREE // sweep.every(1))]
+            tried = [(next(some), next(ways)) for _ in range(max(1, OF_FREE // sweep.every(1)))]
             tried += [(next(some), next(scheduled))] if kind in ("text", "json") and sweep.LEVEL == "all" else []
         for word, way in tried:
             script = script_of(field, word, way)

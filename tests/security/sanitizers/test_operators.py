@@ -262,13 +262,13 @@ def test_extreme_multipliers(tmp_path: Path) -> None:
 @pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("part", range(2))
 def test_recorded(part: int, tmp_path: Path) -> None:
-    step = 200 if sweep.LEVEL == "sample" else 2
+    step = 400 if sweep.LEVEL == "sample" else 2
     found = findings(Path(__file__), "of_recorded", [str(part), "1", str(step)], tmp_path)
     assert not found, "\n".join(map(str, found))
 
 
 @pytest.mark.golden
 def test_machines(tmp_path: Path) -> None:
-    step = 2500 if sweep.LEVEL == "sample" else 100
+    step = 5000 if sweep.LEVEL == "sample" else 100
     found = findings(Path(__file__), "of_machines", [str(step)], tmp_path)
     assert not found, "\n".join(map(str, found))

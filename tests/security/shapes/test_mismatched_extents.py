@@ -13,7 +13,7 @@ from sanitizers import findings
 from sweep import LEVEL
 
 ACTIONS = Path(__file__).with_name("mismatched_calls.py")
-PARTS = 24 if LEVEL == "sample" else 8
+PARTS = 48 if LEVEL == "sample" else 8
 
 pytestmark = pytest.mark.compiler
 

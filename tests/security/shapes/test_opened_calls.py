@@ -12,7 +12,7 @@ from sweep import FULL, LEVEL
 ACTIONS = Path(opened_calls.__file__)
 # Every operator, in parts; what is not the full sweep leaves every other part out, a sample all but
 # one.
-PARTS = 32 if LEVEL == "sample" else 8
+PARTS = 64 if LEVEL == "sample" else 8
 
 pytestmark = pytest.mark.compiler
 
