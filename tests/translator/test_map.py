@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import pytest
@@ -12,7 +14,7 @@ from sweep import sampled
 from typed import present
 
 from relay2relax import relax_ir, relay_ir, translator
-from relay2relax.core import Relay2RelaxError
+from relay2relax.core import ParseError, Relay2RelaxError
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings
 from relay2relax.tir.ir.stmt import PrimFunc
 
@@ -82,9 +84,77 @@ def check(name: str, case: Mapping[str, Any], mod: relay_ir.IRModule, traced: tr
         elif node.kind == "Call" and node.name not in ("", "add", "subtract", "multiply", "divide", "less"):
             text = present(node.text)
             assert node.name in "\n".join(case["text"].splitlines()[text.line - 1 : text.end_line]), (name, node)
+    check_receipt(name, mod, traced)
     claimed = {place for one in found.graph for place in one.relax}
     for number, place in enumerate(found.relax):
         assert number in claimed or place.kind is translator.PlaceKind.CONSTANT, (name, place)
+
+
+def said(expr: relay_ir.Expr) -> Counter[str]:
+    """Return how many things of each kind an expression says, read off its dataclass alone."""
+    found: Counter[str] = Counter()
+    for field in fields(expr):
+        value = getattr(expr, field.name)
+        if field.name in ("span", "virtual_device", "type_annotation", "ret_type", "type_args"):
+            found["type" if "type" in field.name else field.name] += value not in (None, ())
+        elif field.name == "attrs":
+            own = (name for name in value) if isinstance(value, dict) else map(str, fields(value))
+            found["attrs"] += len(value.fields) if isinstance(value, relay_ir.OpaqueAttrs) else len(tuple(own))
+        elif field.name == "type_params":
+            found["type"] += len(value)
+        elif field.name == "name":
+            found["name"] += 1
+    return found
+
+
+ASPECTS = {
+    "span": "span", "virtual_device": "device", "type": "annotation", "attrs": "attribute", "name": "name",
+}  # fmt: skip
+
+
+def check_receipt(name: str, mod: relay_ir.IRModule, traced: translator.Traced) -> None:
+    """Everything that expressions say has an item, and what is called kept stands in the script."""
+    wanted: Counter[str] = Counter()
+    for function in mod.functions.values():
+        for part in parts(function):
+            for key, count in said(part).items():
+                wanted[ASPECTS[key]] += count
+    found = Counter(item.aspect for item in traced.map.receipt if item.node >= 0)
+    # Marks of partitions are attributes of functions, and what a mark on a value says is dropped.
+    found["attribute"] += found["partition"]
+    marks = sum(item.aspect == "annotation" and item.note.endswith("mark on a value") for item in traced.map.receipt)
+    found["annotation"] -= marks
+    found["name"] -= sum(node.kind == "Function" and bool(node.name) for node in traced.map.relay)
+    assert {key: found[key] for key in wanted} == dict(wanted), name
+    for item in traced.map.receipt:
+        assert item.note or item.fate is translator.Fate.KEPT, (name, item)
+        if item.fate is translator.Fate.KEPT and item.node >= 0:
+            check_kept(name, item, traced)
+
+
+def check_kept(name: str, item: translator.Item, traced: translator.Traced) -> None:
+    places = list(traced.map.places(item.node))
+    assert places, (name, item)
+    if item.aspect == "name":
+        assert item.name in {place.name for place in places}, (name, item)
+    elif item.aspect == "attribute" and traced.map.relay[item.node].kind == "Call":
+        lines = read_bindings(traced)
+        calls = [lines[place.function, place.name] for place in places if place.kind is translator.PlaceKind.BINDING]
+        attrs = [call.attrs for call in calls if isinstance(call, relax_ir.Call)]
+        assert any(hasattr(one, item.name) for one in attrs), (name, item)
+
+
+@lru_cache(maxsize=1)
+def read_bindings(traced: translator.Traced) -> dict[tuple[str, str], relax_ir.Expr]:
+    """Return what variables are bound to in the script, by the names of function and variable."""
+    module = relax_ir.parse(traced.module.script())
+    return {
+        (var.name, binding.var.name): binding.value
+        for var, func in module.functions.items()
+        if isinstance(func, relax_ir.Function)
+        for seq in all_sequences([func.body])
+        for binding in bindings(seq)
+    }
 
 
 def check_script(name: str, traced: translator.Traced) -> None:
@@ -200,3 +270,71 @@ def test_a_schedule_moves_operators() -> None:
     found = translator.translate_with_map(relay_ir.parse(TEXT), "tir", schedule="cpu").map
     fates = {node.fate for node in found.relay if node.name == "nn.dense"}
     assert fates <= {translator.Fate.MOVED, translator.Fate.KEPT}
+
+
+MARKED = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 2, 4, 4), float32], %w: Tensor[(3, 2, 1, 1), float32]) {
+  let %y = nn.conv2d(%x, %w, strides=[2, 2], padding=[0, 0, 0, 0], channels=3, kernel_size=[1, 1]);
+  let %z = annotation.stop_fusion(%y);
+  @region(%z)
+}
+def @region(%a: Tensor[(1, 3, 2, 2), float32], Compiler="dnnl", global_symbol="region", Primitive=1)
+    -> Tensor[(1, 3, 2, 2), float32] {
+  nn.relu(%a)
+}
+"""
+
+
+def told(found: translator.Map, name: str, aspect: str) -> dict[str, tuple[str, str]]:
+    """Return what the receipt says of the nodes called ``name``."""
+    return {
+        item.name: (item.fate.value, item.note)
+        for item in found.receipt
+        if item.aspect == aspect and item.node >= 0 and found.relay[item.node].name == name
+    }
+
+
+def test_the_receipt_says_what_is_kept_moved_implied_and_dropped() -> None:
+    found = translator.translate_with_map(relay_ir.parse(MARKED)).map
+    attributes = told(found, "nn.conv2d", "attribute")
+    assert attributes["strides"] == ("kept", "")
+    assert attributes["channels"] == ("implied", "R.nn.conv2d has no such argument; its operands say it")
+    assert told(found, "x", "name") == {"x": ("kept", "")}
+    assert told(found, "y", "name") == {"y": ("moved", "the map")}
+    assert told(found, "region", "partition") == {"Compiler": ("moved", "Codegen of the function")}
+    assert told(found, "annotation.stop_fusion", "annotation")["annotation.stop_fusion"][0] == "dropped"
+
+
+def test_a_lowered_operator_has_its_attributes_on_the_prim_func() -> None:
+    traced = translator.translate_with_map(relay_ir.parse(MARKED), "tir", partitions="inline")
+    fate, note = told(traced.map, "nn.conv2d", "attribute")["strides"]
+    assert (fate, note) == ("moved", "op_attrs of the PrimFunc conv2d")
+    attributes = traced.module["conv2d"].attrs["op_attrs"]
+    assert isinstance(attributes, Mapping)
+    assert list(attributes["strides"]) == [2, 2]
+    assert told(traced.map, "region", "partition") == {"Compiler": ("dropped", "the function is inlined")}
+
+
+def test_devices_are_dropped_with_a_word() -> None:
+    param = relay_ir.Var("x", relay_ir.TensorType((2,), "float32"), None, relay_ir.VirtualDevice(2, 0))
+    found = translator.translate_with_map(relay_ir.Function((param,), relay_ir.op.nn.relu(param))).map
+    (item,) = [item for item in found.receipt if item.aspect == "device"]
+    assert (item.fate, item.note) == (translator.Fate.DROPPED, "the Relax module names no devices")
+
+
+def test_a_document_reads_back_and_damaged_ones_are_refused() -> None:
+    found = translator.translate_with_map(relay_ir.parse(MARKED)).map
+    text = translator.map_to_json(found)
+    assert translator.map_from_json(text) == found
+    document = json.loads(text)
+    for path, value, why in (
+        ("version", 2, "none of the values allowed"),
+        ("format", "something", "none of the values allowed"),
+        ("graph", [], "is not one of 0"),
+        ("receipt", [[1_000_000, "a", "b", "kept", ""]], "is not one of"),
+        ("relay", [{"kind": "Var"}], "is missing"),
+    ):
+        with pytest.raises(ParseError, match=why):
+            translator.map_from_json(json.dumps({**document, path: value}))
+    with pytest.raises(ParseError, match="not a JSON document"):
+        translator.map_from_json(text[:-20])

@@ -20,6 +20,7 @@ from relay2relax.relax_ir.script.printer import global_names, variable_names
 from relay2relax.relay_ir.ir.rewrite import binders, nodes
 from relay2relax.translator.pipeline import Passage, Translation, Via, passage
 from relay2relax.translator.tracing.model import Fate, GraphNode, Map, Place, PlaceKind, RelayNode
+from relay2relax.translator.tracing.receipt import Standing, receipt_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,8 +52,11 @@ def translate_with_map(
         )
     relax = RelaxPlaces(done.module, rewrites)
     parts = _Graph(done.found.graph, trace, relax)
-    relay = tuple(_relay_nodes(done, parts, rewrites, bool(schedule)))
-    found = Map(via, done.entry, schedule or "", relay, tuple(parts.nodes), tuple(relax.places))
+    relay = list(_relay_nodes(done, parts, rewrites, bool(schedule)))
+    relay_nodes = tuple(node for _, node in relay)
+    bare = Map(via, done.entry, schedule or "", relay_nodes, tuple(parts.nodes), tuple(relax.places))
+    standing = [_standing(bare, number, expr, relax) for number, (expr, _) in enumerate(relay)]
+    found = replace(bare, receipt=tuple(receipt_of(done.given, done.module, standing)))
     return Traced(done.module, done.source, done.found.graph, found)
 
 
@@ -62,19 +66,21 @@ class RelaxPlaces:
     def __init__(self, module: relax_ir.IRModule, rewrites: Rewrites) -> None:
         self.places: list[Place] = []
         self.of: dict[relax_ir.Expr, int] = {}
+        # What stands at a place: the value of a binding, a function.
+        self.values: dict[int, relax_ir.Expr] = {}
         names, functions = variable_names(module), global_names(module)
         for var, func in module.functions.items():
             if not isinstance(func, relax_ir.Function):
                 continue
             name = functions[var]
-            self._add(var, Place(PlaceKind.FUNCTION, name, name))
+            self._add(var, Place(PlaceKind.FUNCTION, name, name), func)
             for param in func.params:
                 self._add(param, Place(PlaceKind.PARAMETER, name, names[param]))
             for seq in all_sequences([func.body]):
                 for binding in bindings(seq):
                     value = binding.value
                     called = functions[value.func] if isinstance(value, CallTIR) else ""
-                    self._add(binding.var, Place(PlaceKind.BINDING, name, names[binding.var], called))
+                    self._add(binding.var, Place(PlaceKind.BINDING, name, names[binding.var], called), value)
                     for param in value.params if isinstance(value, relax_ir.Function) else ():
                         self._add(param, Place(PlaceKind.PARAMETER, name, names[param]))
                     self._constants(value)
@@ -83,7 +89,9 @@ class RelaxPlaces:
             for old in rewrites.origins(new):
                 self.of.setdefault(old, self.of[new])  # type: ignore[arg-type]
 
-    def _add(self, value: relax_ir.Expr, place: Place) -> None:
+    def _add(self, value: relax_ir.Expr, place: Place, stands: relax_ir.Expr | None = None) -> None:
+        if stands is not None:
+            self.values[len(self.places)] = stands
         self.of[value] = len(self.places)
         self.places.append(place)
 
@@ -166,6 +174,13 @@ class _Graph:
                     yield value
 
 
+def _standing(found: Map, number: int, expr: relay_ir.Expr, relax: RelaxPlaces) -> Standing:
+    node = found.relay[number]
+    places = dict.fromkeys(place for one in node.graph for place in found.graph[one].relax)
+    values_ = [relax.values[place] for place in places if place in relax.values]
+    return Standing(number, expr, node, [found.relax[place] for place in places], values_)
+
+
 def _why(got: Sequence[Value]) -> str:
     """Return why nothing in Relax stands for a node of these values."""
     match next((one for one in got if is_known(one)), got[0]):
@@ -177,7 +192,9 @@ def _why(got: Sequence[Value]) -> str:
             return f"{what(known)} that the translation knows"
 
 
-def _relay_nodes(done: Passage, graph: _Graph, rewrites: Rewrites, scheduled: bool) -> Iterator[RelayNode]:
+def _relay_nodes(
+    done: Passage, graph: _Graph, rewrites: Rewrites, scheduled: bool
+) -> Iterator[tuple[relay_ir.Expr, RelayNode]]:
     """Yield every expression of the program once, operands first, variables with what binds
     them.
     """
@@ -198,7 +215,7 @@ def _relay_nodes(done: Passage, graph: _Graph, rewrites: Rewrites, scheduled: bo
                 fate, note = _fate(graph, found, scheduled)
                 name = var.name if expr is function else _name(expr)
                 text, json, span = _read_at(done.given, expr)
-                yield RelayNode(type(expr).__name__, name, var.name, text, json, span, found, fate, note)
+                yield expr, RelayNode(type(expr).__name__, name, var.name, text, json, span, found, fate, note)
 
 
 def _read_at(mod: relay_ir.IRModule, expr: relay_ir.Expr) -> tuple[SourceRange | None, int | None, str]:
