@@ -231,7 +231,10 @@ def compare(
 @limited
 @verified
 def run(
-    model: Model,
+    model: Annotated[
+        Path,
+        typer.Argument(metavar="MODEL", help="A Relay module; or a folder that `convert` wrote, or the script in it."),
+    ],
     params: Params = None,
     inputs: Inputs = None,
     via: Annotated[
@@ -239,13 +242,15 @@ def run(
         typer.Option(
             "--via",
             help="Relay itself, or one of its translations [default: relay; with --backend tvm, which has no Relay, "
-            "graph].",
+            "graph]. Not of a script, which is one.",
         ),
     ] = None,
     backend: Annotated[Backend, typer.Option("--backend", "-b", help="What runs the program.")] = Backend.NUMPY,
     library: Annotated[
         Optional[Library],
-        typer.Option("--library", help="Let this library compute products and convolutions (--via graph; numpy, c)."),
+        typer.Option(
+            "--library", help="Let this library compute products and convolutions (--via graph or a script; numpy, c)."
+        ),
     ] = None,
     seed: Seed = 0,
     dims: DimsOption = None,
@@ -257,14 +262,19 @@ def run(
     force: Force = False,
     profile: Annotated[
         bool,
-        typer.Option("--profile", help="Show time and rates of every kernel (--backend c with --via graph or tir)."),
+        typer.Option(
+            "--profile", help="Show time and rates of every kernel (--backend c with --via graph or tir, or a script)."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run MODEL, as Relay or translated, and print or save its outputs."""
+    """Run MODEL, as Relay or translated, and print or save its outputs.
+
+    Of a folder that `convert` wrote, the script runs, with the weights beside it.
+    """
     from relay2relax.cli import run as command
 
-    how = command.How(command.chosen_via(via.value if via else None, backend.value), backend.value,
+    how = command.How(command.chosen_via(model, via.value if via else None, backend.value), backend.value,
                       library and library.value, profile)  # fmt: skip
     command.run(model, params, inputs, how, seed, dims or [], out, allow_missing, require_params, force, as_json)
 

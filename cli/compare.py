@@ -50,7 +50,7 @@ def run(
     be compared.
     """
     recorded = files.load_arrays(expected) if expected is not None else None
-    if script is not None or model is not None or path.is_dir() or path.suffix == ".py":
+    if script is not None or model is not None or folder.is_translated(path):
         found = folder.find(script or path)
         report = _of_script(found, path if script else model, params, inputs, recorded, how)
     else:

@@ -270,7 +270,7 @@ def _show(
     for path in written:
         print(f"wrote {visible(str(path))}")
     for line in checked.lines():
-        print(visible(line))
+        print(line)
 
 
 @dataclass(frozen=True, slots=True)

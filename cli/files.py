@@ -34,7 +34,7 @@ _FOLDERS = {"convert": "relax", "export": "c"}
 _DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b", re.MULTILINE)
 
 
-_TRANSLATED = "compare and inspect take what convert wrote: the folder, or the script in it"
+_TRANSLATED = "run, compare and inspect take what convert wrote: the folder, or the script in it"
 
 
 def shown(model: Path) -> str:
@@ -148,6 +148,19 @@ def load_script(path: Path) -> relax_ir.IRModule | None:
             return relax_ir.parse(content.decode("utf-8"), shown(path))
         except UnicodeDecodeError as error:
             raise ParseError(f"{shown(path)!r} is no TVMScript: byte {error.start} is not UTF-8") from None
+
+
+def holds_script(path: Path) -> bool:
+    """Whether ``path`` is a file, or standard input, that holds TVMScript.
+
+    What can be read only once is not looked at, and what cannot be read holds none.
+    """
+    if path not in streams.INPUT and not path.is_file():
+        return False
+    try:
+        return _is_script(read_content(path))
+    except FileError:
+        return False
 
 
 def _is_script(content: bytes) -> bool:
@@ -264,16 +277,25 @@ def arguments(
     That is said on standard error as well; Relay2RelaxError where all are ``required``.
     """
     from relay2relax import translator
-    from relay2relax.relay_ir.io.accounting import account, listed
+    from relay2relax.relay_ir.io.accounting import account
 
     missing = account(mod, given).inputs
-    if missing and required:
-        raise Relay2RelaxError(f"no values are given for {listed(missing)}", kind=running.ARGUMENT)
+    if required:
+        require_all(missing)
     made = translator.make_arguments(mod, given, seed)
     drawn = translator.drawn_values(mod, given, made, seed)
     if drawn:
         outcome.note(str(drawn))
     return made, drawn
+
+
+def require_all(missing: Iterable[str]) -> None:
+    """Raise Relay2RelaxError where parameters have no values, which are ``missing``."""
+    from relay2relax.relay_ir.io.accounting import listed
+
+    names = list(missing)
+    if names:
+        raise Relay2RelaxError(f"no values are given for {listed(names)}", kind=running.ARGUMENT)
 
 
 def parse_dims(options: list[str]) -> dict[str, tuple[str | int | None, ...]]:

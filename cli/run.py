@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, Union
 
 import numpy as np
 
 from relay2relax import backends, relax_ir, relay_ir, translator
 from relay2relax.cli import files, outcome, screen
+from relay2relax.cli.converted import folder
 from relay2relax.cli.loudness import is_quiet
 from relay2relax.cli.profile import Profile, measured
 from relay2relax.core.dtype import Array
@@ -19,7 +20,8 @@ from relay2relax.core.errors.table.files import OPTION
 from relay2relax.core.npz import npz_bytes
 from relay2relax.relax_ir.transform import DispatchCalls, FoldConstant, Sequential
 
-Program: TypeAlias = Literal["relay", "tir", "graph"]
+Way: TypeAlias = Literal["relay", "tir", "graph"]
+Program: TypeAlias = Union[Way, Literal["script"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class How:
     profile: bool
 
     def __post_init__(self) -> None:
-        if self.library and (self.backend == "tvm" or self.via != "graph"):
+        if self.library and (self.backend == "tvm" or self.via not in ("graph", "script")):
             raise Relay2RelaxError(
                 "libraries compute Relax operators on numpy and c: add --via graph, and --backend c", kind=OPTION
             )
@@ -42,10 +44,15 @@ class How:
             )
 
 
-def chosen_via(via: Program | None, backend: str) -> Program:
-    """Return which program runs where none is asked for: Relay itself on all backends that have
-    it.
+def chosen_via(model: Path, via: Way | None, backend: str) -> Program:
+    """Return which program runs: a script where ``model`` is one, what is asked for, or else Relay
+    itself on all backends that have it.
     """
+    if folder.is_translated(model):
+        if via is not None:
+            title = f"--via {via} says how Relay is translated, and {str(model)!r} is translated already"
+            raise Relay2RelaxError(title, kind=OPTION)
+        return "script"
     return via or ("graph" if backend == "tvm" else "relay")
 
 
@@ -65,9 +72,9 @@ def run(
     """Run and print a line per output, or write the outputs to ``out``; with a profile also what
     each kernel took.
 
-    Translations have the params that are given bound, so that what depends on them alone is not
-    computed when they run. Products and convolutions of Relax operators go to the library where one
-    is named.
+    A script runs as it is, with the weights beside it. Translations have the params that are given
+    bound, so that what depends on them alone is not computed when they run. Products and
+    convolutions of Relax operators go to the library where one is named.
     """
     target = None if out is None else files.output_file(out, reads=[model, params, inputs], force=force)
     if out is not None and target is not None and target.file is not None and out.suffix not in ("", ".npz"):
@@ -76,15 +83,11 @@ def run(
         raise Relay2RelaxError(Diagnostic(title, help=help, kind=OPTION))
     if target is not None and target.file is None and (as_json or how.profile):
         raise Relay2RelaxError("standard output takes outputs, or what else is printed: not both", kind=OPTION)
-    extents = files.parse_dims(dims)
-    with screen.progress(f"reading {model.name}"):
-        module = files.load_model(model, extents)
-        found = files.load_params(params, module, allow_missing)
-        bound = found.weights
-        given = bound | files.load_inputs(inputs, module, found)
-        arguments, drawn = files.arguments(module, given, seed, require_params)
+    values = _Values(params, inputs, seed, allow_missing, require_params)
+    read = _read_script(model, dims, values, how) if how.via == "script" else _read_relay(model, dims, values, how)
     with screen.progress(f"running on {how.backend}"):
-        result, profile = _computed(module, bound, arguments, how)
+        result, profile = read.compute()
+    drawn = read.drawn
     outputs = translator.flatten(result)
     if target is not None:
         target.write(npz_bytes({f"out{i}": array for i, array in enumerate(outputs)}))
@@ -104,20 +107,79 @@ def run(
         print(f"\n{profile}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Where values come from: files, and what is drawn from a ``seed`` unless all are required."""
+
+    params: Path | None
+    inputs: Path | None
+    seed: int
+    allow_missing: bool
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A program with its arguments, of which some were ``drawn``."""
+
+    compute: Callable[[], tuple[object, Profile]]
+    drawn: translator.Drawn | None
+
+
+def _read_relay(model: Path, dims: list[str], values: _Values, how: How) -> _Read:
+    extents = files.parse_dims(dims)
+    with screen.progress(f"reading {model.name}"):
+        module = files.load_model(model, extents)
+        found = files.load_params(values.params, module, values.allow_missing)
+        given = found.weights | files.load_inputs(values.inputs, module, found)
+        arguments, drawn = files.arguments(module, given, values.seed, values.required)
+    return _Read(lambda: _computed(module, found.weights, arguments, how), drawn)
+
+
+def _read_script(path: Path, dims: list[str], values: _Values, how: How) -> _Read:
+    """Return the script in ``path``, or in that folder, with its weights beside it."""
+    if dims:
+        title = "--dims is for Relay; a script takes extents from its inputs: give those, with --inputs"
+        raise Relay2RelaxError(title, kind=OPTION)
+    found = folder.find(path)
+    with screen.progress(f"reading {found.script.name}"):
+        script = found.load()
+        for said in found.changes():
+            outcome.warn(said)
+        params, inputs = files.load_arrays(values.params), files.load_arrays(values.inputs)
+        if files.verifying.get() and not (script.weights or params or inputs):
+            raise Relay2RelaxError("--verify: there are neither weights nor other values to look at", kind=OPTION)
+        given = translator.values_for_script(script, params, inputs, values.allow_missing)
+        if values.required:
+            files.require_all(param.name for param in script.main.params if param.name not in given)
+        arguments, drawn = translator.script_arguments(script, given, values.seed)
+    if drawn:
+        outcome.note(str(drawn))
+    return _Read(lambda: _run_relax(script.module, script.entry, arguments, how), drawn)
+
+
 def _computed(
     module: relay_ir.IRModule, bound: Mapping[str, Array], arguments: Sequence[translator.Argument], how: How
 ) -> tuple[object, Profile]:
     """Return what the program gives for the arguments of ``main``, and what its kernels took."""
+    assert how.via != "script"
     if how.via == "relay":
         executor = backends.create_executor("debug", module, backend=how.backend)
         return executor.evaluate()(*arguments), Profile()
     program = translator.translate(module, how.via, params=bound)
+    names = [param.name for param in module["main"].params]
+    given = [value for name, value in zip(names, arguments, strict=True) if name not in bound]
+    return _run_relax(program, "main", given, how)
+
+
+def _run_relax(
+    program: relax_ir.IRModule, entry: str, given: Sequence[translator.Argument], how: How
+) -> tuple[object, Profile]:
+    """Return what the function ``entry`` gives, and what its kernels took."""
     if how.library:
         program = _dispatched(program, how.library)
     executable = backends.build(program, target=how.backend)
-    names = [param.name for param in module["main"].params]
-    given = [value for name, value in zip(names, arguments, strict=True) if name not in bound]
-    main = backends.VirtualMachine(executable)["main"]
+    main = backends.VirtualMachine(executable)[entry]
     result = main(*given)
     if how.profile and isinstance(executable, backends.Executable) and executable.native is not None:
         return result, measured(executable.native, lambda: main(*given))

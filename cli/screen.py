@@ -11,7 +11,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # Progress is drawn from so many seconds on, so often; in a pipe it is a line, and rarer.
 _PATIENCE, _REFRESH, _REFRESH_IN_PIPE = 1.0, 0.1, 5.0
+_NO_PAINT: Mapping[int, Callable[[str], str]] = {}
 # A column with more text is broken into lines, where it is the last and leaves so much room.
 _NARROWEST = 16
 
@@ -96,6 +97,14 @@ def json_that_shows(text: str) -> str:
     return text
 
 
+def verdict(text: str) -> str:
+    """Return a verdict on standard output in its colour: green where it agrees, red where not."""
+    word = text.strip()
+    if not word:
+        return text
+    return styled(text, "green" if word == "equal" or word.startswith("agrees") else "red", sys.stdout)
+
+
 def report_table(report: Report) -> str:
     """Return the comparison as a table of plain text, one row per output and program.
 
@@ -114,7 +123,7 @@ def report_table(report: Report) -> str:
         )
         for row in report.rows
     ]
-    shown = table(head, rows)
+    shown = table(head, rows, painted={head.index("verdict"): verdict})
     if any((limit := row.difference.tolerance) is not None and limit.scaled for row in report.rows):
         shown += "\nallowed: a share of |x|, the expected value, plus the largest expected value of the output"
     if any(row.verdict == "agrees of scale" for row in report.rows):
@@ -134,8 +143,15 @@ def columns() -> int | None:
     return shutil.get_terminal_size().columns
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: range = range(0)) -> str:
+def table(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: range = range(0),
+    painted: Mapping[int, Callable[[str], str]] = _NO_PAINT,
+) -> str:
     """Return a table of plain text; the columns ``numbers`` stand to the right.
+
+    Cells of the columns ``painted`` get their colours so, but for the head.
 
     Where it is too wide for the screen, the last column is broken into lines. Where that is not
     enough, every row becomes a paragraph with a line for each of its cells. Nothing is cut off.
@@ -145,13 +161,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: range = r
     limit = columns()
     room = limit - sum(widths[:-1]) - 2 * (len(head) - 1) if limit else widths[-1]
     if room < min(_NARROWEST, widths[-1]):
-        return _paragraphs(shown, limit or 0)
+        return _paragraphs(shown, limit or 0, painted)
     widths[-1] = min(room, widths[-1])
     aligned = [f"{'>' if column in numbers else '<'}{width}" for column, width in enumerate(widths)]
-    broken = [part for line in shown for part in _broken(line, widths[-1])]
-    lines = ["  ".join(f"{cell:{how}}" for cell, how in zip(line, aligned, strict=True)) for line in broken]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(line.rstrip() for line in lines)
+    first, *others = (
+        [f"{cell:{how}}" for cell, how in zip(part, aligned, strict=True)]
+        for line in shown
+        for part in _broken(line, widths[-1])
+    )
+    lines = [first, ["-" * width for width in widths]]
+    lines += [[painted.get(column, str)(cell) for column, cell in enumerate(line)] for line in others]
+    return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
 def _broken(line: Sequence[str], width: int) -> Iterator[Sequence[str]]:
@@ -161,16 +181,16 @@ def _broken(line: Sequence[str], width: int) -> Iterator[Sequence[str]]:
     yield from ([*([""] * (len(line) - 1)), other] for other in others)
 
 
-def _paragraphs(shown: Sequence[Sequence[str]], limit: int) -> str:
+def _paragraphs(shown: Sequence[Sequence[str]], limit: int, painted: Mapping[int, Callable[[str], str]]) -> str:
     """Return rows as paragraphs: a line with the column's name and the value for each cell."""
     head, *rows = shown
     width = max(map(len, head)) + 2
-    return "\n\n".join(
-        "\n".join(
-            textwrap.fill(cell, max(limit, width + 8), initial_indent=f"{name:<{width}}", subsequent_indent=" " * width)
-            if cell
-            else name
-            for name, cell in zip(head, row, strict=True)
-        )
-        for row in rows
-    )
+
+    def filled(cell: str, column: int) -> str:
+        if not cell:
+            return head[column]
+        lines = textwrap.wrap(cell, max(limit - width, 8))
+        paint = painted.get(column, str)
+        return f"{head[column]:<{width}}" + f"\n{' ' * width}".join(map(paint, lines))
+
+    return "\n\n".join("\n".join(filled(cell, column) for column, cell in enumerate(row)) for row in rows)

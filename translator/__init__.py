@@ -19,6 +19,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "partitions": ["Partition", "compilers", "partitions"],
         "pipeline": ["Dims", "Translation", "Via", "lower_to_tir", "translate", "translation", "via_graph"],
         "report": ["Report"],
+        "standalone": ["script_arguments", "values_for_script"],
         "tracing.document": ["map_from_json", "map_to_json"],
         "tracing.model": ["Fate", "GraphNode", "Item", "Map", "Place", "PlaceKind", "RelayNode"],
         "tracing.traced": ["Traced", "translate_with_map"],
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from relay2relax.translator.partitions import Partition, compilers, partitions
     from relay2relax.translator.pipeline import Dims, Translation, Via, lower_to_tir, translate, translation, via_graph
     from relay2relax.translator.report import Report
+    from relay2relax.translator.standalone import script_arguments, values_for_script
     from relay2relax.translator.tracing.document import map_from_json, map_to_json
     from relay2relax.translator.tracing.model import Fate, GraphNode, Item, Map, Place, PlaceKind, RelayNode
     from relay2relax.translator.tracing.traced import Traced, translate_with_map
@@ -76,12 +78,14 @@ __all__ = [
     "map_from_json",
     "map_to_json",
     "partitions",
+    "script_arguments",
     "script_report",
     "translate",
     "translate_with_map",
     "translation",
     "trial_of",
     "values_for_relay",
+    "values_for_script",
     "via_graph",
     "what_becomes",
     "within",

@@ -60,7 +60,7 @@ def make_arguments(
     return [
         given[p.name]
         if p.name in given
-        else _random(_closed(mod.types[p], sizes.get(p.name, ())), p.name, seed, p in weights)
+        else drawn_argument(_closed(mod.types[p], sizes.get(p.name, ())), p.name, seed, p in weights)
         for p in params
     ]
 
@@ -112,11 +112,12 @@ class Drawn:
 def drawn_values(mod: IRModule, given: Mapping[str, Array], made: Sequence[Argument], seed: int) -> Drawn | None:
     """Return which of the arguments ``made`` were drawn; None where all were ``given``."""
     pairs = zip(mod["main"].params, made, strict=True)
-    found = [one for p, value in pairs if p.name not in given for one in _leaves(p.name, mod.types[p], value)]
+    found = [one for p, value in pairs if p.name not in given for one in drawn_leaves(p.name, mod.types[p], value)]
     return Drawn(seed, tuple(found)) if found else None
 
 
-def _leaves(name: str, type_: Type, value: Argument) -> Iterator[DrawnValue]:
+def drawn_leaves(name: str, type_: Type, value: Argument) -> Iterator[DrawnValue]:
+    """Yield the tensors of a value that was drawn for the parameter ``name`` of ``type_``."""
     pending = [(name, type_, value)]
     while pending:
         name, type_, value = pending.pop()
@@ -125,14 +126,18 @@ def _leaves(name: str, type_: Type, value: Argument) -> Iterator[DrawnValue]:
                 parts = zip(fields, value, strict=True)
                 pending += reversed([(f"{name}.{i}", field, one) for i, (field, one) in enumerate(parts)])
             case TensorType(extents), np.ndarray():
-                places = tuple(place for place, extent in enumerate(extents) if is_any(extent))
+                places = tuple(place for place, extent in enumerate(extents) if static(extent) is None)
                 yield DrawnValue(name, value.shape, of_array(value), places)
 
 
-def _random(type_: Type, name: str, seed: int, is_weight: bool) -> Argument:
+def drawn_argument(type_: Type, name: str, seed: int, is_weight: bool) -> Argument:
+    """Return a value for the parameter ``name``, as :func:`make_arguments` draws it.
+
+    Raises Relay2RelaxError for what is neither a tensor nor a tuple of them.
+    """
     match type_:
         case TupleType(fields):
-            return tuple(_random(one, f"{name}.{i}", seed, is_weight) for i, one in enumerate(fields))
+            return tuple(drawn_argument(one, f"{name}.{i}", seed, is_weight) for i, one in enumerate(fields))
         case TensorType(extents, dtype):
             found = [DEFAULT_EXTENT if is_any(e) else static(e) for e in extents]
             shape = [extent for extent in found if extent is not None]

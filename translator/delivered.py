@@ -65,7 +65,8 @@ class Script:
         return (by_name or found)[0]
 
     @property
-    def _is_packed(self) -> bool:
+    def is_packed(self) -> bool:
+        """Whether ``main_transform_params`` makes some of what ``main`` takes."""
         return any(var.name == _AHEAD for var in self.module.functions)
 
     @property
@@ -118,7 +119,7 @@ class Script:
         None are where their numbers, or types at equal places, do not fit each other.
         """
         named = self._same_names(mod) if named is None else named
-        packed = self.weights if self._is_packed else ()
+        packed = self.weights if self.is_packed else ()
         rest = [param for param in self.main.params if param.name not in named and param.name not in packed]
         left = [param for param in mod["main"].params if param.name not in named.values()]
         if len(rest) != len(left) or not all(_fits(a.info, mod.types[b]) for a, b in zip(rest, left, strict=True)):
@@ -155,7 +156,7 @@ class Script:
         relay = dict(zip((param.name for param in mod["main"].params), given, strict=True))
         values: dict[str, Argument] = {script: relay[name] for script, name in names.items()} | dict(self.weights)
         missing = [param.name for param in self.main.params if param.name not in values]
-        if missing and self._is_packed:
+        if missing and self.is_packed:
             weights = self.packed or tuple(name for name in relay if name not in names.values())
             made = running.transform_params(self.module, [_array(relay[name]) for name in weights])
             values |= {name: value for name, value in made.items() if name in missing}

@@ -10,10 +10,11 @@ from itertools import groupby
 from pathlib import Path
 
 from relay2relax import relay_ir, translator
-from relay2relax.cli import outcome
+from relay2relax.cli import outcome, screen
 from relay2relax.cli.converted import folder
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExitCode, LimitError, OutOfMemoryError, Relay2RelaxError
+from relay2relax.core.source import visible
 
 # What a check may take by estimate, in seconds: unasked, and where it is asked for.
 _UNASKED, _ASKED = 4.0, 600.0
@@ -45,24 +46,26 @@ class Check:
             sys.exit(self.report.exit)
 
     def lines(self) -> Iterator[str]:
-        """Yield what the screen says of it."""
+        """Yield what the screen says of it, verdicts in colours."""
         if self.report is None:
-            yield f"not checked: {self.why}"
+            yield visible(f"not checked: {self.why}")
             return
         for (program, backend), group in groupby(self.report.rows, key=lambda row: (row.program, row.backend)):
             rows = list(group)
+            check = f"check: {visible(program)} on {backend}:"
             wrong = [row for row in rows if not row.difference.agrees]
             for row in wrong:
-                yield f"check: {program} on {backend}: output {row.output} {row.verdict}: {row.difference.reason}"
+                said = screen.verdict(row.verdict)
+                yield f"{check} output {row.output} {said}: {visible(row.difference.reason)}"
             if not wrong:
                 worst = max((row.difference for row in rows), key=lambda one: one.of_scale)
                 off = f", off by at most {worst.of_scale:.2g} of the largest value" if worst.max_abs else ""
-                yield f"check: {program} on {backend}: {worst.verdict}{off}"
+                yield f"{check} {screen.verdict(worst.verdict)}{off}"
         if self.report.left_out:
             left = ", ".join(f"{one.backend} ({one.why})" for one in self.report.left_out)
-            yield f"not checked on {left}{self.why and f': {self.why}'}"
+            yield visible(f"not checked on {left}{self.why and f': {self.why}'}")
         if self.report.drawn is not None and self.report.rows:
-            yield str(self.report.drawn)
+            yield visible(str(self.report.drawn))
 
 
 NOT_ASKED = Check(None, "--no-check asks for none")

@@ -86,8 +86,10 @@ class Converted:
             raise FileError(Diagnostic(title, help="name the model, with --model", file=str(self.script)))
         return found
 
-    def changes(self, model: Path) -> tuple[str, ...]:
-        """Return what changed since the script was written, as far as the folder's list tells."""
+    def changes(self, model: Path | None = None) -> tuple[str, ...]:
+        """Return what changed since the script was written, as far as the folder's list tells; the
+        ``model`` as well where that is given.
+        """
         listed = read_manifest(self.folder)
         if not listed:
             why = "is no list of files" if listed is None else "is missing"
@@ -103,7 +105,7 @@ class Converted:
                 said.append(f"{name} was written, and is no file of the folder now")
             elif file_digest(self.folder / name) != written.sha256:
                 said.append(f"{name} was changed since it was written")
-        if own is not None and own.origin.sha256 and file_digest(model) != own.origin.sha256:
+        if model is not None and own is not None and own.origin.sha256 and file_digest(model) != own.origin.sha256:
             said.append(f"{model.name} is not the file that was converted")
         return tuple(said)
 
@@ -127,6 +129,11 @@ class Converted:
     def _named(self, end: str) -> Path | None:
         names = () if self.summary is None else self.summary.files
         return next((self.folder / name for name in names if name.endswith(end)), None)
+
+
+def is_translated(path: Path) -> bool:
+    """Whether ``path`` is what ``find`` takes: a folder, or the file of a script."""
+    return path.is_dir() or path.suffix == ".py" or files.holds_script(path)
 
 
 def find(path: Path) -> Converted:

@@ -20,6 +20,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax run net.relay --params net.params --inputs inputs.npz --out outputs.npz",
         "relay2relax run net.relay --dims data=2,_,_,_ --seed 7",
         "relay2relax run net.relay --backend c --via graph --profile",
+        "relay2relax run net_relax --backend c",
     ),
     "inspect": (
         "relay2relax inspect net.relay --params net.params --summary",

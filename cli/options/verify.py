@@ -29,8 +29,10 @@ def _verifying(given: Mapping[str, Any], added: Mapping[str, Any]) -> Iterator[N
     from relay2relax.cli import files
 
     # A script may have weights beside it.
-    paths = [given.get("model"), given.get("script")] if "script" in given else []
-    script = any(path is not None and (path.is_dir() or path.suffix == ".py") for path in paths)
+    from relay2relax.cli.converted.folder import is_translated
+
+    paths = [given.get("model"), given.get("script")] if given.keys() & {"script", "require_params"} else []
+    script = any(path is not None and is_translated(path) for path in paths)
     if added["verify"] and not script and all(given.get(name) is None for name in ("params", "inputs", "expected")):
         raise typer.BadParameter("there are neither --params nor other values to look at", param_hint="--verify")
     token = files.verifying.set(added["verify"])

@@ -185,6 +185,26 @@ def test_colours_follow_the_environment(env: dict[str, str], coloured: bool, fol
     assert ("\x1b[" in command("run", "net.relay", cwd=folder, **env).stderr) is coloured
 
 
+@pytest.mark.parametrize("width", ["40", "200"])
+@pytest.mark.parametrize(
+    ("options", "colour", "word"), [("", "32", "agrees|equal"), ("--expected no.npz", "31", "DIFFERS")]
+)
+def test_verdicts_are_words_in_colours(options: str, colour: str, word: str, width: str, folder: Path) -> None:
+    np.savez(folder / "no.npz", out0=np.full((2, 3), -9, np.float32))
+    shown = command("compare", "net.relay", "-b", "numpy", *options.split(), cwd=folder, FORCE_COLOR="1", COLUMNS=width)
+    plain = command("compare", "net.relay", "-b", "numpy", *options.split(), cwd=folder, COLUMNS=width)
+    assert re.search(rf"\x1b\[{colour}m({word}) *\x1b\[0m", shown.stdout)
+    assert re.sub(r"\x1b\[\d+m", "", shown.stdout).replace(" ", "") == plain.stdout.replace(" ", "")
+    assert "\x1b" not in plain.stdout
+
+
+@pytest.mark.parametrize(("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_the_check_of_convert_has_colours(env: dict[str, str], coloured: bool, folder: Path) -> None:
+    said = command("convert", "net.relay", "--force", cwd=folder, FORCE_COLOR="1", **env).stdout
+    assert ("on numpy: \x1b[32m" in said) is coloured
+    assert ("\x1b" in said) is coloured
+
+
 HEAD = ("program", "backend", "what is said of it")
 ROWS = [
     ("lower_to_tir", "numpy", "agrees with what was recorded, to within some tolerance"),
@@ -229,7 +249,7 @@ def test_a_narrow_table_is_paragraphs(monkeypatch: pytest.MonkeyPatch) -> None:
         ("run net.relay --dims data=4", 2, "names 1 dimension of 'data', which has 4\n\nhelp: write a word for each: "
          "--dims data=_,_,_,_"),
         ("run net.relay --dims data=_,4,_,_", 2, "the type of 'data' fixes this extent"),
-        ("run .", 3, "compare and inspect take"),
+        ("run .", 3, "no model was converted into it"),
         ("convert .", 3, "compare and inspect take"),
         ("inspect .", 3, "no model was converted into it"),
     ],
