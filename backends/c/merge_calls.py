@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from relay2relax.backends.c.stages import Calls
 from relay2relax.backends.runtime.extern_calls import is_interpreted
 from relay2relax.core.dtype import Array, is_int, of_array
 from relay2relax.relax_ir.ir import expr as rx
@@ -22,6 +23,8 @@ from relay2relax.tir.te.inline import instantiate
 
 # A run of more calls is cut: one C function of any length would take the compiler any time.
 _MOST_CALLS = 2000
+# What is put together is called after its calls, as long as that takes no more characters.
+_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class _Run:
     infos: dict[Buffer, TensorStructInfo] = field(default_factory=dict)
     stages: list[Stmt] = field(default_factory=list)
     temporaries: list[Buffer] = field(default_factory=list)
+    owners: dict[Buffer, str] = field(default_factory=dict)
     members: list[rx.Binding] = field(default_factory=list)
 
 
@@ -190,6 +194,7 @@ class _Merger:
         stages, temporaries = instantiate(func, given, outputs, call.tir_args)
         current.stages += stages
         current.temporaries += temporaries
+        current.owners |= dict.fromkeys((*outputs, *temporaries), func.name)
         current.values[var] = tuple(outputs)
 
     def operand(self, arg: rx.Expr, current: _Run) -> Buffer:
@@ -257,10 +262,20 @@ class _Merger:
         handles = {Var(b.name, "handle"): b for b in (*inputs, *outputs)}
         order = tuple(handles)
         body = Seq(tuple(current.stages))
-        name = self.supply.fresh(f"{self.name}_block")
-        func = PrimFunc(name, order, handles, body, tuple(temporaries), len(outputs))
+        calls = [one.value for one in current.members if isinstance(one.value, rx.CallTIR)]
+        name = self.supply.fresh(_title([call.func.name for call in calls]))
+        func = PrimFunc(name, order, handles, body, tuple(temporaries), len(outputs), origin=Calls(current.owners))
         free = tuple(free_variables(func))
         return replace(func, params=(*order[: len(inputs)], *free, *order[len(inputs) :])), free
+
+
+def _title(calls: Sequence[str]) -> str:
+    """Return a name for what ``calls`` become together, as TVM's FuseOps makes one."""
+    shown = 0
+    while shown < len(calls) and len("_".join(calls[: shown + 1])) <= _LONGEST_NAME:
+        shown += 1
+    rest = [f"and_{len(calls) - shown}_more"] if shown < len(calls) else []
+    return "_".join(["fused", *calls[:shown], *rest])
 
 
 def _is_tensor(arg: rx.Expr) -> bool:

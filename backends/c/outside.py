@@ -24,11 +24,12 @@ def outside(library: ctypes.CDLL, entry: Entry, place: int) -> Relay2RelaxError:
     found = (ctypes.c_int64 * 2)()
     library["r2r_wrong"](found)
     site = entry.sites[abs(place) - 1]
+    function = site.function or entry.func.name
     if site.memory:
-        return no_memory(found[0], f"the buffer {site.tensor!r} of {entry.func.name}")
+        return no_memory(found[0], f"the buffer {site.tensor!r} of {function}")
     if site.dimension is None:
         what = f"element {found[0]} is outside {site.tensor!r}, which has {found[1]}"
     else:
         extent = f"dimension {site.dimension} of {site.tensor!r}, which has extent {found[1]}"
         what = f"index {found[0]} is outside {extent}"
-    return ExecutionError(f"{entry.func.name}: {what}", kind=running.INDEX)
+    return ExecutionError(f"{function}: {what}", kind=running.INDEX)

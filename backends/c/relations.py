@@ -32,6 +32,7 @@ def relations_check(
 
 def _refusal(function: str, relation: Relation, values: Mapping[Var, int]) -> str:
     given = ", ".join(f"{var.name} = {value}" for var, value in values.items())
+    function = relation.function or function
     extents = f" (extents: {given})" if given else ""
     reach = integer(relation.reach, values)
     if not relation.buffer:

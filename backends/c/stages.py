@@ -20,7 +20,18 @@ from typing import TypeAlias, Union
 from relay2relax.tir.analysis import reshape
 from relay2relax.tir.arith.simplify import Bounds, simplify
 from relay2relax.tir.ir.expr import Binary, BinaryOp, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.ir.stmt import Allocate, Block, BlockRealize, BufferStore, For, IterKind, PrimFunc, Seq, Stmt
+from relay2relax.tir.ir.stmt import (
+    Allocate,
+    Block,
+    BlockRealize,
+    BufferStore,
+    For,
+    FuncOrigin,
+    IterKind,
+    PrimFunc,
+    Seq,
+    Stmt,
+)
 from relay2relax.tir.ir.visit import all_expressions, loads, map_expr, statements, substitute_stmt, variables
 
 _REDUCTIONS = ("+", "*", "min", "max", "and", "or")
@@ -185,6 +196,18 @@ class Program:
         while buffer in self.views:
             buffer = self.views[buffer]
         return buffer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calls(FuncOrigin):
+    """The body of a PrimFunc is that of several: ``owners`` says which of them writes a buffer."""
+
+    owners: Mapping[Buffer, str]
+
+
+def owners_of(func: PrimFunc) -> Mapping[Buffer, str]:
+    """Return which functions write buffers of ``func``; nothing where it is a single one."""
+    return func.origin.owners if isinstance(func.origin, Calls) else {}
 
 
 def stages_of(func: PrimFunc) -> list[AnyStage]:

@@ -4,7 +4,7 @@ closures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Optional, TypeAlias
 
@@ -211,6 +211,20 @@ def copy(value: object) -> object:
     return value
 
 
+def apart(value: object, *others: object) -> object:
+    """Return a value, of which those tensors are copied that show memory of ``others``."""
+    if isinstance(value, tuple):
+        return value if isinstance(value, ShapeTuple) else tuple(apart(one, *others) for one in value)
+    return value.copy() if isinstance(value, np.ndarray) and _shows(value, others) else value
+
+
+def _shows(tensor: Array, others: Iterable[object]) -> bool:
+    """Whether a tensor may show memory of another one, or of one in a tuple of them."""
+    tuples = [one for one in others if isinstance(one, tuple)]
+    tensors = [one for one in others if isinstance(one, np.ndarray)]
+    return any(np.may_share_memory(tensor, one) for one in tensors) or any(_shows(tensor, one) for one in tuples)
+
+
 def tensor_check(rank: int, dtype: DataType, context: str) -> Callable[[object], None]:
     """Return ``check_tensor_info`` for one rank and dtype."""
     wanted = None if dtype == "void" else numpy_dtype(dtype)
@@ -247,6 +261,7 @@ BUILTINS: Mapping[str, Callable[..., object]] = {
         alloc_shape_heap,
         alloc_storage,
         alloc_tensor,
+        apart,
         check_func_info,
         check_prim_value_info,
         check_shape_info,

@@ -53,7 +53,7 @@ from relay2relax.relax_ir.inference.memory import (
     viewed,
 )
 from relay2relax.relax_ir.inference.op_signatures import Argument, ForeignOp
-from relay2relax.relax_ir.inference.runtime_calls import is_unproved, packed_call
+from relay2relax.relax_ir.inference.runtime_calls import is_unproved, packed_call, writes_arguments
 from relay2relax.relax_ir.ir import expr as rx
 from relay2relax.relax_ir.ir import struct_info as si
 from relay2relax.relax_ir.ir.names import NameSupply
@@ -90,15 +90,20 @@ LOWERING = Sequential(
 
 
 def compile_module(module: rx.IRModule) -> tuple[tuple[FunctionEntry, ...], tuple[Pooled, ...]]:
-    """Return the function table and the constant pool of ``module``."""
-    return _ModuleCompiler(LOWERING(module)).compile()
+    """Return the function table and the constant pool of ``module``.
+
+    Where calls of ``module`` write into their arguments, no operator's result is a view of what it
+    was given: a value stays what it was when it was computed.
+    """
+    return _ModuleCompiler(LOWERING(module), writes_arguments(module)).compile()
 
 
 class _ModuleCompiler:
     """The function table and the constant pool, as they grow."""
 
-    def __init__(self, module: rx.IRModule) -> None:
+    def __init__(self, module: rx.IRModule, apart: bool) -> None:
         self.module = module
+        self.apart = apart
         self.table: dict[Hashable, int] = {}
         self.functions: list[FunctionEntry | None] = []
         self.names: list[str] = []
@@ -375,7 +380,8 @@ class _FunctionCompiler:
                     return
                 assert isinstance(value, rx.Call)
                 shape = self.shape(info.shape) if info.shape is not None else self.arg(value.args[1])
-                self.registers[var] = self.call("reshape", self.register(source), shape)
+                origin = self.register(source)
+                self.registers[var] = self.apart(self.call("reshape", origin, shape), (origin,))
 
     def branch(self, var: rx.Var, value: rx.If) -> Steps:
         condition = self.call("read_if_cond", self.register(value.condition))
@@ -498,7 +504,13 @@ class _FunctionCompiler:
         func = self.module.module.functions[op] if isinstance(op, rx.GlobalVar) else None
         destination = VOID if isinstance(func, PrimFunc) and func.result == "void" else self.fresh()
         self.code.append(Call(destination, index, tuple(given)))
-        return destination
+        return self.apart(destination, given) if isinstance(op, OpDef) and not op.builtin else destination
+
+    def apart(self, result: Register, given: Sequence[Arg]) -> Register:
+        """Return an operator's result with memory of its own, where somebody may write into
+        ``given``.
+        """
+        return self.call("apart", result, *given) if self.module.apart and result != VOID else result
 
     def foreign(self, value: Any) -> Arg:
         """Return a value that an operator without a record was written with."""

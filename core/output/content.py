@@ -31,11 +31,17 @@ def digest(content: Content) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of what ``path`` contains; raises OSError where it cannot be read."""
+    """Return the SHA-256 of what ``path`` contains.
+
+    Raises FileError, which names the file, where it cannot be read.
+    """
     found = hashlib.sha256()
-    with open(path, "rb") as stream:
-        while block := stream.read(1 << 20):
-            found.update(block)
+    try:
+        with open(path, "rb") as stream:
+            while block := stream.read(1 << 20):
+                found.update(block)
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror or error}") from error
     return found.hexdigest()
 
 

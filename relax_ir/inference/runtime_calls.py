@@ -19,7 +19,9 @@ from relay2relax.relax_ir.ir.expr import (
     Constant,
     Expr,
     ExternFunc,
+    Function,
     GlobalVar,
+    IRModule,
     PrimValue,
     StringImm,
     Tuple,
@@ -28,7 +30,9 @@ from relay2relax.relax_ir.ir.expr import (
 )
 from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.ir.symbols import is_narrower
+from relay2relax.relax_ir.ir.visit import all_sequences, bindings
 from relay2relax.tir.ir.expr import IntImm
+from relay2relax.tir.ir.stmt import PrimFunc
 
 # What the virtual machine does with functions.
 _CLOSURES = frozenset({"make_closure", "invoke_closure", "invoke_pure_closure"})
@@ -147,6 +151,27 @@ def read_inplace_call(expr: Expr) -> InplaceCall | None:
                 f"R.{expr.op.name} of {func.name}: result {number} is to lie in argument {place}, which is {what}"
             )
     return call
+
+
+def writes_arguments(module: IRModule) -> bool:
+    """Whether calls in ``module`` may write into what they are given: those of PrimFuncs by name,
+    of functions in place, and of packed functions that are not said to be pure.
+    """
+    functions = [func for func in module.functions.values() if isinstance(func, Function)]
+    values = (one.value for seq in all_sequences(func.body for func in functions) for one in bindings(seq))
+    return any(_writes_arguments(value, module) for value in values)
+
+
+def _writes_arguments(value: Expr, module: IRModule) -> bool:
+    match value:
+        case Call(GlobalVar() as func):
+            return isinstance(module.functions.get(func), PrimFunc)
+        case Call(ExternFunc(name)):
+            return not name.startswith("vm.builtin.")
+        case Call(ForeignOp(name="call_inplace_packed")):
+            return True
+    call = read_inplace_call(value)
+    return call is not None and any(place >= 0 for place in call.places)
 
 
 def arguments(name: str, args: Sequence[Expr], attrs: ForeignAttrs) -> tuple[Any, ...]:

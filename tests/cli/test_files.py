@@ -6,12 +6,15 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from relay2relax import graph, relay_ir
 from relay2relax.cli import main
+from relay2relax.core.errors.exit_code import ExitCode
+from relay2relax.core.output import OutputFolder
 
 MODULE = """#[version = "0.0.5"]
 def @main(%data: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32]) {
@@ -233,3 +236,22 @@ def test_the_list_holds_the_hashes(user: User) -> None:
     stated = {name: one["sha256"] for name, one in listed.items()}
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("linear.*")}
     assert stated == found
+
+
+@pytest.mark.parametrize("gone", ["missing", "folder"])
+def test_what_was_written_and_cannot_be_read_again(user: User, monkeypatch: pytest.MonkeyPatch, gone: str) -> None:
+    """Somebody takes an output away before it is read back."""
+    write = OutputFolder.write
+
+    def written(folder: OutputFolder, *args: Any, **named: Any) -> tuple[Path, ...]:
+        paths = write(folder, *args, **named)
+        paths[0].unlink()
+        if gone == "folder":
+            paths[0].mkdir()
+        return paths
+
+    monkeypatch.setattr(OutputFolder, "write", written)
+    code, said = user.call("convert linear.relay --params linear.params")
+    assert code == ExitCode.INPUT
+    assert "cannot read linear_relax/linear.py: " in said
+    assert "Traceback" not in said

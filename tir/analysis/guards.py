@@ -2,9 +2,9 @@
 
 An index that the limits of loops, and the conditions around it, prove to lie inside stays as it is.
 Any other one, which data decide or which is wrong, becomes ``index_within(index, extent, tensor,
-dimension)``: the index where it lies inside; where it does not, 0, and whoever runs the program
-hears of it. What is computed from it is not looked at, so that integers that wrap around change
-nothing.
+dimension, function)``: the index where it lies inside; where it does not, 0, and whoever runs the
+program hears of it. What is computed from it is not looked at, so that integers that wrap around
+change nothing.
 
 A choice whose branches load what is not proved becomes lazy: only what is chosen is loaded.
 """
@@ -78,9 +78,10 @@ class Known:
 
 
 class Guards:
-    """Puts guards to the accesses of one program."""
+    """Puts guards to the accesses of one program, or of the part of it that was ``function``."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: str = "") -> None:
+        self._function = StringImm(function)
         self._values: dict[tuple[int, int], tuple[PrimExpr, Known, PrimExpr]] = {}
         self._stored: dict[int, tuple[Stmt, frozenset[Buffer]]] = {}
 
@@ -128,7 +129,7 @@ class Guards:
                 extent = size_of(buffer)
                 if dimension < len(indices) - 1 or is_inside(index, extent, known):
                     continue
-            place = StringImm(buffer.name), IntImm(dimension)
+            place = StringImm(buffer.name), IntImm(dimension), self._function
             found[dimension] = Call(GUARD, (index, extent, *place), index.dtype)
         return tuple(found)
 

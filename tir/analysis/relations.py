@@ -9,7 +9,7 @@ guarded where they are read; here they need no more than that there is something
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -47,6 +47,7 @@ from relay2relax.tir.ir.stmt import (
     If,
     Let,
     PrimFunc,
+    Seq,
     Stmt,
     ThreadAxis,
     While,
@@ -55,6 +56,7 @@ from relay2relax.tir.ir.visit import (
     expressions,
     map_expr,
     shape_variables,
+    statements,
     sub_statements,
     subexpressions,
     substitute,
@@ -62,6 +64,7 @@ from relay2relax.tir.ir.visit import (
 
 _OPPOSITE: dict[str, BinaryOp] = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _DIVISIONS = ("//", "%", "truncdiv", "truncmod")
+_NO_OWNERS: Mapping[Buffer, str] = {}
 # An index with more choices in it is not taken apart.
 _MOST_CHOICES = 6
 
@@ -72,6 +75,7 @@ class Relation:
 
     ``buffer`` and ``dimension`` are where an access goes as far as the place ``reach``, or which
     has the extent ``reach`` where it is ``declared``; without a buffer ``reach`` is a divisor.
+    ``function`` is the one that asks, "" where the program is a single one.
     """
 
     condition: PrimExpr
@@ -79,6 +83,7 @@ class Relation:
     dimension: int
     reach: PrimExpr
     declared: bool = False
+    function: str = ""
 
 
 def negative_extent(buffer: str, dimension: int, extent: int) -> str:
@@ -86,13 +91,15 @@ def negative_extent(buffer: str, dimension: int, extent: int) -> str:
     return f"dimension {dimension} of {buffer!r} has extent {extent}, which is negative"
 
 
-def extent_relations(func: PrimFunc) -> tuple[Relation, ...]:
+def extent_relations(func: PrimFunc, owners: Mapping[Buffer, str] = _NO_OWNERS) -> tuple[Relation, ...]:
     """Return what a call of ``func`` has to satisfy, each condition once.
+
+    ``owners`` are the functions that write buffers, where ``func`` was made of several.
 
     A function without symbolic extents and scalars has none that a call could decide: what it would
     need is then a condition without variables, which is false.
     """
-    found = _Relations(func)
+    found = _Relations(func, owners)
     found.walk()
     return tuple(found.relations.values())
 
@@ -102,6 +109,8 @@ class _Relations:
     """What surrounds a place of the program, and the relations so far."""
 
     func: PrimFunc
+    owners: Mapping[Buffer, str]
+    owner: str = ""
     fixed: frozenset[Var] = frozenset()
     domains: dict[Var, Ends] = field(default_factory=dict)
     bounds: dict[Var, tuple[Limit, Limit]] = field(default_factory=dict)
@@ -126,7 +135,10 @@ class _Relations:
         self.bounds.update((var, (0, None)) for var in extents)
         for buffer in (*func.buffers, *func.root_buffers):
             self.declared(buffer)
-        self.stmt(func.body)
+        for part in func.body.stmts if self.owners and isinstance(func.body, Seq) else (func.body,):
+            written = (node.buffer for node in statements(part) if isinstance(node, BufferStore))
+            self.owner = next((self.owners[one] for one in written if one in self.owners), "")
+            self.stmt(part)
 
     # Statements.
 
@@ -348,7 +360,7 @@ class _Relations:
         for part in parts[1:]:
             whole = binary("or", whole, part)
         if not (isinstance(whole, IntImm) and whole.value):
-            self.relations.setdefault(whole, Relation(whole, buffer, dimension, reach, always))
+            self.relations.setdefault(whole, Relation(whole, buffer, dimension, reach, always, self.owner))
 
 
 def _choices(index: PrimExpr, most: int) -> Iterator[tuple[PrimExpr, list[Claim]]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from relay2relax.core.errors import ExecutionError, mistake
 from relay2relax.core.errors.table import running
-from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Select, Var
+from relay2relax.tir.ir.expr import Binary, BufferLoad, Cast, IntImm, PrimExpr, Select, Var
 
 
 def _quotient(a: int, b: int) -> int:
@@ -39,6 +39,15 @@ _INTEGER: Mapping[str, Any] = {
     "and": lambda a, b: int(bool(a and b)),
     "or": lambda a, b: int(bool(a or b)),
 }
+
+
+def no_extent(expr: PrimExpr) -> ExecutionError:
+    """Return what is said of an expression that extents alone do not decide."""
+    if isinstance(expr, BufferLoad):
+        problem = f"an extent is read from {expr.buffer.name!r}; extents are known before a program runs"
+    else:
+        problem = f"an extent is computed with {getattr(expr, 'name', type(expr).__name__)}, which extents are not"
+    return ExecutionError(problem)
 
 
 def is_computed(expr: PrimExpr, known: Collection[Var]) -> bool:
@@ -75,7 +84,7 @@ def integer(expr: PrimExpr, values: Mapping[Var, int]) -> int:
             return integer(value, values)
         case Select(condition, a, b):
             return integer(a if integer(condition, values) else b, values)
-    raise ExecutionError(f"{expr!r} is not an extent")
+    raise no_extent(expr)
 
 
 def extent_function(expr: PrimExpr, places: Mapping[Var, int]) -> Callable[[Sequence[int]], int]:
@@ -99,4 +108,4 @@ def extent_function(expr: PrimExpr, places: Mapping[Var, int]) -> Callable[[Sequ
             decides = extent_function(condition, places)
             first, second = extent_function(a, places), extent_function(b, places)
             return lambda values: first(values) if decides(values) else second(values)
-    raise ExecutionError(f"{expr!r} is not an extent")
+    raise no_extent(expr)

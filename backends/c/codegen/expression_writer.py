@@ -208,10 +208,11 @@ class ExpressionWriter:
     def call(self, expr: Call) -> CExpr:
         """Return the value of an intrinsic."""
         if expr.name == GUARD:
-            index, extent, tensor, dimension = expr.args
+            index, extent, tensor, dimension, function = expr.args
             assert isinstance(tensor, StringImm)
             assert isinstance(dimension, IntImm)
-            site = self.names.site(tensor.value, dimension.value)
+            assert isinstance(function, StringImm)
+            site = self.names.site(tensor.value, dimension.value, function=function.value)
             return Invoke("r2r_within", (self.expr(index), self.expr(extent), Atom("wrong"), Atom(str(site))))
         expr = math_call(expr) or expr
         args = tuple(self.expr(arg) for arg in expr.args)

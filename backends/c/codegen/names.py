@@ -18,12 +18,13 @@ class Site:
     """A place where a program may leave a tensor: the tensor's name, and which dimension.
 
     Without one it is the number of an element in all of the memory; or there may be no ``memory``
-    for the tensor.
+    for the tensor. ``function`` is the one whose place it is, "" where that is all of the program.
     """
 
     tensor: str
     dimension: int | None
     memory: bool = False
+    function: str = ""
 
 
 class Names:
@@ -80,12 +81,12 @@ class Names:
         found = [*self.buffers.values(), *self.scalars.values()]
         return [*found, "wrong"] if self.asks else found
 
-    def site(self, tensor: str, dimension: int | None, memory: bool = False) -> int:
+    def site(self, tensor: str, dimension: int | None, memory: bool = False, function: str = "") -> int:
         """Return the number of a place, from 1 on, which ``wrong`` begins with where an index is
         outside, or memory is lacking.
         """
         self.asks = True
-        return self.sites.setdefault(Site(tensor, dimension, memory), len(self.sites) + 1)
+        return self.sites.setdefault(Site(tensor, dimension, memory, function), len(self.sites) + 1)
 
     def fresh(self, prefix: str) -> str:
         """Return a new name."""

@@ -27,11 +27,13 @@ from relay2relax.backends.c.codegen.plan import Arena, plan_memory
 from relay2relax.backends.c.codegen.threads import ASKING, DECLARATION, ENDED, POOL
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.schedule import Schedule, Scheduled, schedule
+from relay2relax.backends.c.stages import owners_of
 from relay2relax.backends.c.unit import Unit
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.core.errors import ExecutionError, UnsupportedError
 from relay2relax.core.errors.table import running
 from relay2relax.tir.analysis.relations import Relation, extent_relations
+from relay2relax.tir.arith.evaluate import no_extent
 from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.ir.visit import shape_variables
@@ -195,10 +197,9 @@ def _entry(
     scalars = [p for p in func.params if p not in func.buffer_map]
     variables = tuple(dict.fromkeys([*scalars, *(e for b in params for e in b.shape if isinstance(e, Var))]))
     numbers = [one for one in variables if not is_float(one.dtype)]
-    stages = [
-        _Stage(one, stage_kernel(one.stmt, extents, plan.memory, plan.begin, checked, numbers, polled))
-        for one in plan.stages
-    ]
+    owners = owners_of(func)
+    around = extents, plan.memory, plan.begin, checked, numbers, polled
+    stages = [_Stage(one, _owned(stage_kernel(one.stmt, *around), owners)) for one in plan.stages]
     stages = _without_repetitions(stages, frozenset(params))
     ahead, later = _split_ahead(stages, frozenset(params), constants)
     made = {buffer for stage in ahead for buffer in stage.kernel.written}
@@ -233,7 +234,7 @@ def _entry(
         scratch,
         f"{symbol}_ahead" if ahead else None,
         tuple(number for number, buffer in enumerate(params) if any(buffer in one.kernel.written for one in later)),
-        extent_relations(func),
+        extent_relations(func, owners),
         sites,
         _steps(later),
         _steps(ahead),
@@ -241,6 +242,17 @@ def _entry(
         any(site.memory for site in sites),
     )
     return entry, "\n".join(lines)
+
+
+def _owned(kernel: Kernel, owners: Mapping[Buffer, str]) -> Kernel:
+    """Return a kernel whose sites of memory name the function that asks for it: only statements
+    that no rule has put together do.
+    """
+    names = {owners.get(buffer, "") for buffer in kernel.written}
+    if len(names) != 1:
+        return kernel
+    (name,) = names
+    return replace(kernel, sites=tuple(replace(one, function=name) if one.memory else one for one in kernel.sites))
 
 
 def _without_repetitions(stages: Sequence[_Stage], params: frozenset[Buffer]) -> list[_Stage]:
@@ -409,4 +421,4 @@ def size_text(size: PrimExpr, names: Mapping[Var, str]) -> str:
         case Binary(("min" | "max") as op, a, b):
             left, right = size_text(a, names), size_text(b, names)
             return f"({left} {'<' if op == 'min' else '>'} {right} ? {left} : {right})"
-    raise ExecutionError(f"{size!r} is not an extent")
+    raise no_extent(size)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from relay2relax.backends.c.codegen.magnitude import magnitude
-from relay2relax.core.errors import ExecutionError
+from relay2relax.tir.arith.evaluate import no_extent
 from relay2relax.tir.arith.simplify import EXTENTS, limits, simplify
 from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Select, Var
 from relay2relax.tir.ir.visit import subexpressions
@@ -64,7 +64,7 @@ def c_text(expr: PrimExpr, names: Mapping[Var, str]) -> str:
                 return f"{function}({left}, {divisor})"
             if op in ("+", "-", "*") or op in _COMPARISONS:
                 return f"({left} {_COMPARISONS.get(op, op)} {right})"
-    raise ExecutionError(f"{expr!r} is not an extent")
+    raise no_extent(expr)
 
 
 def _may_be_negative(size: PrimExpr) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.stage_printer import program_text
@@ -20,6 +20,7 @@ class Fusion:
     stays apart, for it is computed once, ahead. ``fixed`` are all buffers that no rule may
     dissolve, ``apart`` those that are made of constants alone (both are known from
     ``c.ChooseMemory`` on). ``relations`` are conditions over extents that every call satisfies.
+    ``owners`` are the names of the functions that wrote buffers before their calls were merged.
     """
 
     program: Program
@@ -30,6 +31,7 @@ class Fusion:
     fixed: frozenset[Buffer] = frozenset()
     apart: frozenset[Buffer] = frozenset()
     relations: tuple[PrimExpr, ...] = ()
+    owners: Mapping[Buffer, str] = field(default_factory=dict)
 
     @property
     def given(self) -> frozenset[Buffer]:

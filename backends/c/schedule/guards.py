@@ -16,12 +16,13 @@ from relay2relax.tir.ir.stmt import BufferStore, If, Seq, Stmt
 
 def guard_accesses(fusion: Fusion) -> Fusion:
     """Return the program with every index proved to lie in its tensor, or guarded."""
-    return fusion.of([_guarded(stage, fusion.relations) for stage in fusion.stages])
+    return fusion.of([_guarded(stage, fusion) for stage in fusion.stages])
 
 
-def _guarded(stage: AnyStage, relations: tuple[PrimExpr, ...]) -> AnyStage:
-    guards = Guards()
-    known = extents_known(stage.reads() | stage.writes(), relations)
+def _guarded(stage: AnyStage, fusion: Fusion) -> AnyStage:
+    # What calls of several functions have become: no rule has yet put their stages together.
+    guards = Guards(next((fusion.owners[one] for one in stage.writes() if one in fusion.owners), ""))
+    known = extents_known(stage.reads() | stage.writes(), fusion.relations)
     if isinstance(stage, Opaque):
         return replace(stage, stmt=guards.statement(stage.stmt, known))
     for axis in stage.axes:

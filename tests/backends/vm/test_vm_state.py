@@ -80,7 +80,7 @@ def test_instruments(target: str) -> None:
     names = [name for name, before in seen if before]
     assert names[:2] == ["vm.builtin.alloc_shape_heap", "vm.builtin.check_tensor_info"]
     assert [name for name, before in seen if not before] == names
-    assert {"relax.add", "relax.multiply"} <= set(names) or any(name.startswith("main_block") for name in names)
+    assert {"relax.add", "relax.multiply"} <= set(names) or any(name.startswith("fused_") for name in names)
     with pytest.raises(ExecutionError, match="dimension 0 is 2, expected 1"):
         vm["main"](X, X[:2])
     del seen[:]

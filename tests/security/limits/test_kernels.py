@@ -136,7 +136,7 @@ def test_lines_of_relay(name: str) -> None:
     # A kernel of fused loops counts them at least as often as the program says.
     counted = int(said.split("takes ")[1].split()[0])
     assert steps <= counted < 2 * steps
-    assert "in @main, where it calls main_block" in said
+    assert "in @main, where it calls fused_" in said
 
 
 @pytest.mark.sweep(every=4)

@@ -75,6 +75,52 @@ def test_parts_that_lie_apart(target: str, written: int) -> None:
         np.testing.assert_array_equal(other, parts[1])
 
 
+VIEWS = {
+    "reshape": ("R.reshape(b, R.shape([2, 4]))", (2, 4)),
+    "same shape": ("R.reshape(b, R.shape([8]))", (8,)),
+    "expand_dims": ("R.expand_dims(b, axis=0)", (1, 8)),
+    "broadcast": ("R.broadcast_to(b, R.shape([3, 8]))", (3, 8)),
+    "turned": ("R.permute_dims(R.reshape(b, R.shape([2, 4])), axes=[1, 0])", (4, 2)),
+    "flipped": ("R.flip(b, axis=0)", (8,)),
+    "part": ("R.split(b, indices_or_sections=2, axis=0)[1]", (4,)),
+    "other function": ("cls.shown(b)", (8,)),
+}
+VIEWED = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def k(A: T.Buffer(SHAPE, "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            B[i] = B[i] + A[PLACE] + T.float32(1)
+
+    @R.function
+    def shown(b: R.Tensor((8,), "float32")) -> R.Tensor((8,), "float32"):
+        v = R.reshape(b, R.shape([8]))
+        return v
+
+    @R.function(pure=False)
+    def main(b: R.Tensor((8,), "float32")):
+        cls = Module
+        v = VIEW
+        y = R.call_tir_inplace(cls.k, (v, b), inplace_indices=[1], out_sinfo=R.Tensor((8,), "float32"))
+        return (v, y)
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", VIEWS)
+def test_what_operators_make_stays_what_it_was(target: str, name: str) -> None:
+    """A view would change with what is written in place, or be refused beside it."""
+    view, shape = VIEWS[name]
+    script = VIEWED.replace("VIEW", view).replace("SHAPE", str(shape)).replace("PLACE", ", ".join("0" for _ in shape))
+    run = backends.VirtualMachine(backends.build(relax_ir.parse(script), target=target))["main"]
+    viewed, written = run(X + 1)
+    first = {"flipped": 8, "part": 5}.get(name, 1)
+    np.testing.assert_array_equal(written, X + 1 + first + 1)
+    assert viewed.shape == shape
+    assert viewed.reshape(-1)[0] == first
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_is_only_read_may_be_one_array(target: str) -> None:
     module = relax_ir.parse("""
