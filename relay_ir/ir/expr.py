@@ -191,7 +191,8 @@ class Call(RelayExpr):
 
     def __post_init__(self) -> None:
         _as_tuple(self, "args")
-        check_words(self.attrs)
+        if type(self.attrs) is not NoAttrs:
+            check_words(self.attrs)
 
     def __getitem__(self, index: int) -> TupleGetItem:
         """Return one result of an operator that has several, as ``op.split(x, 2)[0]``; unpacking

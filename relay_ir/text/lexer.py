@@ -62,8 +62,9 @@ KEYWORDS = {
     )
 }  # fmt: skip
 
-# What ends the innermost bracket that is open.
+# What ends the innermost bracket that is open; the text may end before that.
 _CLOSING = (")", "]", "}")
+_ENDING = frozenset((*_CLOSING, "end"))
 
 _DESCRIPTIONS = {
     "graph": "a graph variable",
@@ -256,7 +257,7 @@ class Lexer:
         """
         if self.kind == closing:
             return False
-        if self.kind == "end" or self.kind in _CLOSING:
+        if self.kind in _ENDING:
             self.unclosed(opening, start, f"`{closing}`")
         return True
 

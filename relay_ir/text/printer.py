@@ -144,16 +144,16 @@ def render(lines: Lines) -> Code:
     return block(found)
 
 
-def _wrap(before: Code, doc: Doc, after: Code) -> Lines:
+def _wrap(before: Code, doc: Doc, *after: Code) -> Lines:
     """Return the lines of ``doc`` with text before the first and after the last of them."""
     if isinstance(doc, str):
-        return [joined(before, doc, after)]
+        return [joined(before, doc, *after)]
     first, last = doc[0], doc[-1]
     assert isinstance(first, str)
     assert isinstance(last, str)
     if len(doc) == 1:
-        return [joined(before, first, after)]
-    return [joined(before, first), *doc[1:-1], joined(last, after)]
+        return [joined(before, first, *after)]
+    return [joined(before, first), *doc[1:-1], joined(last, *after)]
 
 
 def _append(doc: Doc, text: Code) -> Doc:
@@ -355,12 +355,11 @@ class _Printer:
             return doc
         if isinstance(expr, Let):
             doc = [_OPEN, doc if isinstance(doc, list) else [doc], _CLOSE]
-        doc = _append(doc, self._comment(expr))
         name = joined(_TEMPORARY, number(self.temporaries))
         self.temporaries += 1
         self.texts[expr] = name
         self.bound.add(expr)
-        self.lines.extend(_wrap(joined(name, _IS), doc, _END))
+        self.lines.extend(_wrap(joined(name, _IS), doc, self._comment(expr), _END))
         return name
 
     def _visit(self, root: Expr) -> Visit:
