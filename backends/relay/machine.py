@@ -36,6 +36,7 @@ from relay2relax.backends.relay.values import AdtValue, RefValue
 from relay2relax.core.errors import Diagnostic, ExecutionError, LimitError, OutOfMemoryError
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import Budget, active, out_of_memory
+from relay2relax.core.progress import Position, going_on
 from relay2relax.ops.registry.record import OpError
 from relay2relax.relay_ir.ir.expr import Constructor, Expr
 from relay2relax.relay_ir.ir.module import IRModule
@@ -92,6 +93,8 @@ class Machine:
         self._codes = codes
         self._functions = {var.name: function for var, function in mod.functions.items()}
         self._globals: dict[str, Closure] = {}
+        # How far the function is that was called from outside.
+        self._position: Position = lambda: (0, 0)
 
     def function(self, name: str) -> Closure:
         """Return the module's function ``name``; its code, and that of the functions it names, is
@@ -115,15 +118,15 @@ class Machine:
         """Return the result of calling ``closure``."""
         _called(closure, args)
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), going_on("instructions of Relay", lambda: self._position()):
                 return self._run(closure, args)
         except MemoryError as problem:
             raise out_of_memory(f"@{closure.code.name}", problem) from problem
 
     def _run(self, closure: Closure, args: Sequence[object]) -> Any:
-        observe, budget = self.observe, active()
-        callers: list[_Caller] = []
+        observe, budget, callers = self.observe, active(), list[_Caller]()
         code, registers, at = closure.code, _enter(closure, args), 0
+        self._position = lambda: (next((one.resume for one in callers), at), len(closure.code.instructions))
         while True:
             instruction = code.instructions[at] if budget is None else self._counted(budget, code, at)
             match instruction:

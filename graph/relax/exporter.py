@@ -22,6 +22,7 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.core.errors.table import translating
 from relay2relax.core.limits import check
+from relay2relax.core.progress import going_on
 from relay2relax.core.walk import post_order
 from relay2relax.graph.check import check_well_formed
 from relay2relax.graph.kinds import NodeKind
@@ -298,7 +299,8 @@ class _Export:
         dataflow = not (self.branches or codegen)
         if dataflow:
             self.builder.begin_dataflow()
-        run(self.nodes(frame))
+        with going_on("nodes of Relax", lambda: (len(frame.values), len(frame.graph.nodes))):
+            run(self.nodes(frame))
         self.problems.check()
         if self.trace is not None:
             self.trace.begin(closure.graph.result)

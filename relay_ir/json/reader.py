@@ -20,6 +20,7 @@ from relay2relax.core.dtype import Array, check_dtype
 from relay2relax.core.errors import Diagnostic, LimitError, ParseError, Relay2RelaxError, UnsupportedError, placed
 from relay2relax.core.errors.table import reading
 from relay2relax.core.limits import check
+from relay2relax.core.progress import going_on
 from relay2relax.core.source import SequentialSpan, Span
 from relay2relax.core.tensor_blob import read_tensor
 from relay2relax.ops.registry.attributes import BoxInt, NoAttrs
@@ -185,23 +186,24 @@ class _Reader:
         on_path = {self.root}
         needed = self.dependencies(self.root)
         stack: list[tuple[int, list[int], Iterator[int]]] = [(self.root, needed, iter(needed))]
-        while stack:
-            check()
-            index, needed, rest = stack[-1]
-            for other in rest:
-                if other in self.objects:
-                    continue
-                if other in on_path:
-                    self.fail(index, f"refers to node {other}, which depends on it: the document has a cycle")
-                on_path.add(other)
-                needed = self.dependencies(other)
-                stack.append((other, needed, iter(needed)))
-                break
-            else:
-                stack.pop()
-                on_path.discard(index)
-                self.measure(index, needed)
-                self.objects[index] = self.build(index)
+        with going_on("nodes of the document", lambda: (len(self.objects), len(self.nodes))):
+            while stack:
+                check()
+                index, needed, rest = stack[-1]
+                for other in rest:
+                    if other in self.objects:
+                        continue
+                    if other in on_path:
+                        self.fail(index, f"refers to node {other}, which depends on it: the document has a cycle")
+                    on_path.add(other)
+                    needed = self.dependencies(other)
+                    stack.append((other, needed, iter(needed)))
+                    break
+                else:
+                    stack.pop()
+                    on_path.discard(index)
+                    self.measure(index, needed)
+                    self.objects[index] = self.build(index)
         return self.objects[self.root]
 
     def expressions(self) -> dict[ir.Expr, int]:
