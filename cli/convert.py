@@ -41,16 +41,16 @@ class Form:
         params: Mapping[str, Array] | None,
         weights: Collection[str],
         dims: translator.Dims | None,
-    ) -> tuple[relax_ir.IRModule, graph.MSCGraph]:
-        """Return ``module`` in this form, which is well-formed, and its graph."""
-        made = translator.translation(
+    ) -> tuple[relax_ir.IRModule, graph.MSCGraph, translator.Map]:
+        """Return ``module`` in this form, which is well-formed, its graph, and what became what."""
+        made = translator.translate_with_map(
             module, self.via, params=params, weights=weights, dims=dims, schedule=self.schedule,
             partitions=self.partitions,
         )  # fmt: skip
         relax_ir.check_well_formed(made.module)
         if made.source is module:
-            return made.module, made.graph
-        return made.module, graph.from_relay(module, params, dims=dims)[0]
+            return made.module, made.graph, made.map
+        return made.module, graph.from_relay(module, params, dims=dims)[0], made.map
 
 
 def run(
@@ -65,7 +65,7 @@ def run(
     check: bool | None,
     as_json: bool,
 ) -> None:
-    """Write ``<name>.py``, ``<name>.safetensors``, ``<name>.graph.json`` and
+    """Write ``<name>.py``, ``<name>.safetensors``, ``<name>.graph.json``, ``<name>.map.json`` and
     ``<name>.summary.json`` into ``out``, or ``<name>_relax``.
 
     Params that are not bound are parameters of ``main`` behind its inputs, and the arrays of the
@@ -86,12 +86,12 @@ def run(
         _note_length(values, stem)
     with screen.progress("translating"):
         bound, weights = (values, ()) if bind_params else (None, values)
-        relax, found = form.translated(module, bound, weights, extents)
+        relax, found, traced = form.translated(module, bound, weights, extents)
     with screen.progress("preparing files"):
         main = relax["main"]
         assert isinstance(main, relax_ir.Function)
         beside = _beside(relax, main, module, {} if bind_params else values, form.schedule)
-        contents = _contents(stem, relax, main, graph.to_json(found), beside)
+        contents = _contents(stem, relax, main, graph.to_json(found), translator.map_to_json(traced), beside)
         summary = {
             "model": model.name,
             "via": form.via,
@@ -99,6 +99,7 @@ def run(
             "schedule": form.schedule,
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),
             **_described(relax, main, beside, found),
+            "receipt": traced.counts(),
             "files": [*sorted(contents), _names(stem)[-1]],
             "seconds": round(time.perf_counter() - start, 3),
         }
@@ -107,7 +108,7 @@ def run(
     if as_json:
         outcome.deliver(whole)
     elif not is_quiet():
-        _show(whole, relax, beside, written, checked)
+        _show(whole, relax, beside, traced, written, checked)
     checked.end(_names(stem)[0])
 
 
@@ -132,11 +133,11 @@ def dry_run(
         module = files.load_model(model, extents)
         given = files.load_params(params, module, allow_missing)
     bound, weights = (given.weights, ()) if bind_params else (None, given.weights)
-    script, graph_json, saved, digest, summary = _names(stem)
-    names = [script, graph_json, *([saved, digest] if weights else []), summary]
+    script, graph_json, map_json, saved, digest, summary = _names(stem)
+    names = [script, graph_json, map_json, *([saved, digest] if weights else []), summary]
 
     def translated() -> tuple[relax_ir.IRModule, graph.MSCGraph]:
-        return form.translated(module, bound, weights, extents)
+        return form.translated(module, bound, weights, extents)[:2]
 
     lowered = form.via == "tir" or form.schedule is not None
     showing.show(model, folder, names, module, given, translated, lowered, as_json)
@@ -183,20 +184,21 @@ def _text(summary: Mapping[str, object]) -> bytes:
     return (json.dumps(summary, indent=2) + "\n").encode()
 
 
-def _names(stem: str) -> tuple[str, str, str, str, str]:
-    """Return what the files are called: script, graph, weights, their hash, summary."""
+def _names(stem: str) -> tuple[str, str, str, str, str, str]:
+    """Return what the files are called: script, graph, map, weights, their hash, summary."""
     weights = f"{stem}.safetensors"
-    return f"{stem}.py", f"{stem}.graph.json", weights, f"{weights}.sha256", f"{stem}.summary.json"
+    return f"{stem}.py", f"{stem}.graph.json", f"{stem}.map.json", weights, f"{weights}.sha256", f"{stem}.summary.json"
 
 
 def _contents(
-    stem: str, relax: relax_ir.IRModule, main: relax_ir.Function, graph_text: str, beside: _Weights
+    stem: str, relax: relax_ir.IRModule, main: relax_ir.Function, graph_text: str, map_text: str, beside: _Weights
 ) -> dict[str, Content]:
     """Return all files but the summary, by their names."""
-    script, graph_json, weights, weights_hash, _ = _names(stem)
+    script, graph_json, map_json, weights, weights_hash, _ = _names(stem)
     contents: dict[str, Content] = {
         script: relax_ir.script_file(relax).encode(),
         graph_json: graph_text.encode(),
+        map_json: map_text.encode(),
     }
     if beside.arrays:
         contents[weights] = beside.saved(relax_ir.script_names(main))
@@ -248,6 +250,7 @@ def _show(
     summary: Mapping[str, object],
     relax: relax_ir.IRModule,
     beside: _Weights,
+    traced: translator.Map,
     written: Sequence[Path],
     checked: checking.Check,
 ) -> None:
@@ -267,6 +270,8 @@ def _show(
         print(visible(str(partition)))
     for one in translator.calls_as_tensorir(relax):
         print(visible(str(one)))
+    if changed := traced.changed():
+        print(f"{changed}; {visible(written[2].name)} says where and why")
     for path in written:
         print(f"wrote {visible(str(path))}")
     for line in checked.lines():

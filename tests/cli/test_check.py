@@ -202,7 +202,7 @@ def test_a_folder_that_names_files_elsewhere(folder: Path, name: str) -> None:
             compared(path)
 
 
-@pytest.mark.parametrize("end", ["py", "graph.json", "safetensors", "safetensors.sha256", "summary.json"])
+@pytest.mark.parametrize("end", ["py", "graph.json", "map.json", "safetensors", "safetensors.sha256", "summary.json"])
 def test_every_file_of_a_folder_that_changed_is_said(folder: Path, end: str) -> None:
     converted(folder)
     out = folder / "out"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from commands import run_here
 
-from relay2relax import relay_ir
+from relay2relax import relay_ir, translator
 from relay2relax.core.npz import npz_bytes
 
 MODULE = """#[version = "0.0.5"]
@@ -56,6 +56,7 @@ def test_convert_writes_everything(model: Path, params: Path, tmp_path: Path, vi
     assert written == [
         ".relay2relax.json",
         "linear.graph.json",
+        "linear.map.json",
         "linear.py",
         "linear.safetensors",
         "linear.safetensors.sha256",
@@ -373,7 +374,8 @@ def test_a_dry_run_writes_nothing(model: Path, params: Path, tmp_path: Path) -> 
     found = json.loads(done.stdout)
     assert (done.returncode, found["exit_code"]) == (0, 0)
     assert found["files"] == [
-        "linear.py", "linear.graph.json", "linear.safetensors", "linear.safetensors.sha256", "linear.summary.json",
+        "linear.py", "linear.graph.json", "linear.map.json", "linear.safetensors", "linear.safetensors.sha256",
+        "linear.summary.json",
     ]  # fmt: skip
     assert {one["operator"]: one["calls"] for one in found["operators"]}["nn.dense"] == 1
     assert (found["weights"], found["inputs"]) == (["w.0", "b"], ["data"])
@@ -395,7 +397,8 @@ def test_a_dry_run_says_what_would_be_written_over(model: Path, params: Path, tm
 
     assert command("convert", model, "--params", params, cwd=tmp_path).returncode == 0
     code, found = dry_run()
-    assert (code, found["written_over"]) == (0, ["linear.py", "linear.graph.json", "linear.summary.json"])
+    assert code == 0
+    assert found["written_over"] == ["linear.py", "linear.graph.json", "linear.map.json", "linear.summary.json"]
     assert found["removed"] == ["linear.safetensors", "linear.safetensors.sha256"]
     script = tmp_path / "linear_relax" / "linear.py"
     script.write_text("mine")
@@ -479,3 +482,16 @@ def test_where_apache_tvm_is_missing_its_extra_is_named(
         main()
     assert end.value.code not in (0, None)
     assert "apache-tvm is not installed; install relay2relax[tvm]" in capsys.readouterr().err
+
+
+def test_convert_writes_a_map_and_counts_what_was_kept(model: Path, params: Path, tmp_path: Path) -> None:
+    done = command("convert", model, "--params", params, "--no-check", "--json", cwd=tmp_path)
+    found = translator.map_from_json((tmp_path / "linear_relax" / "linear.map.json").read_text())
+    fates = [item.fate.value for item in found.receipt]
+    counts = json.loads(done.stdout)["receipt"]
+    assert counts == {fate: fates.count(fate) for fate in ("kept", "moved", "implied", "dropped")}
+    assert counts["kept"] > 0
+    script = (tmp_path / "linear_relax" / "linear.py").read_text()
+    assert all(place.name in script for place in found.relax)
+    said = command("convert", model, "--params", params, "--no-check", "--force", cwd=tmp_path).stdout
+    assert "; linear.map.json says where and why\n" in said

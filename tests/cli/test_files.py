@@ -60,6 +60,7 @@ def test_outputs_have_a_folder_of_their_own(user: User) -> None:
     made = {
         "linear.py",
         "linear.graph.json",
+        "linear.map.json",
         "linear.safetensors",
         "linear.safetensors.sha256",
         "linear.summary.json",

@@ -135,6 +135,9 @@ def check_receipt(name: str, mod: relay_ir.IRModule, traced: translator.Traced) 
 def check_kept(name: str, item: translator.Item, traced: translator.Traced) -> None:
     places = list(traced.map.places(item.node))
     assert places, (name, item)
+    if item.aspect == "annotation":
+        kinds = (translator.PlaceKind.PARAMETER, translator.PlaceKind.FUNCTION)
+        assert any(place.kind in kinds for place in places) or item.name == "result", (name, item)
     if item.aspect == "name":
         assert item.name in {place.name for place in places}, (name, item)
     elif item.aspect == "attribute" and traced.map.relay[item.node].kind == "Call":

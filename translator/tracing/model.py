@@ -8,10 +8,12 @@ says why not, and so does one of which no place in Relax is left.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from relay2relax.core.amounts import counted
 from relay2relax.core.source import SourceRange
 
 
@@ -119,6 +121,23 @@ class Map:
     graph: tuple[GraphNode, ...]
     relax: tuple[Place, ...]
     receipt: tuple[Item, ...] = ()
+
+    def counts(self) -> dict[str, int]:
+        """Return how many items of the receipt were kept, moved, implied and dropped."""
+        fates = Counter(item.fate for item in self.receipt)
+        return {fate.value: fates[fate] for fate in Fate}
+
+    def changed(self) -> str:
+        """Return in one line what was moved and dropped: ``moved: 3 attributes, 1 name; dropped: 1
+        device``. Empty where nothing was.
+        """
+        parts = []
+        for fate in (Fate.MOVED, Fate.DROPPED):
+            aspects = Counter(item.aspect for item in self.receipt if item.fate is fate)
+            if aspects:
+                said = ", ".join(counted(count, aspect) for aspect, count in sorted(aspects.items()))
+                parts.append(f"{fate.value}: {said}")
+        return "; ".join(parts)
 
     def places(self, node: int) -> Iterator[Place]:
         """Yield the places in Relax of the Relay node ``node``, each once."""

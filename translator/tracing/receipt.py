@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from relay2relax import relax_ir, relay_ir
 from relay2relax.core.dtype import of_array
+from relay2relax.graph.shapes import has_any
 from relay2relax.ops import relay_op
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import OpDef
@@ -151,10 +152,15 @@ def _variable(one: Standing, var: relay_ir.Var) -> Iterator[Item]:
     yield one.item("name", var.name, *_named(one, var.name))
     if var.type_annotation is not None:
         parameter = any(place.kind is PlaceKind.PARAMETER for place in one.places)
-        note = "the struct info of the parameter" if parameter else "the struct info of what it is bound to"
-        yield one.item("annotation", "type", Fate.MOVED, note)
+        note = "the struct info of what it is bound to"
+        yield one.item("annotation", "type", *(_declared(var.type_annotation) if parameter else (Fate.MOVED, note)))
     if var.virtual_device is not None:
         yield one.item("device", str(var.virtual_device), Fate.DROPPED, "the Relax module names no devices")
+
+
+def _declared(annotated: relay_ir.Type) -> tuple[Fate, str]:
+    """Return what became of the type of a parameter or a result, which is its struct info."""
+    return (Fate.MOVED, "struct info, where unknown extents have names") if has_any(annotated) else (Fate.KEPT, "")
 
 
 def _function(one: Standing, function: relay_ir.Function, module: relax_ir.IRModule) -> Iterator[Item]:
@@ -175,7 +181,8 @@ def _function(one: Standing, function: relay_ir.Function, module: relax_ir.IRMod
             note = "Relax has no such attribute of functions" if made else "the function is inlined"
             yield one.item(aspect, key, Fate.DROPPED, note)
     if function.ret_type is not None:
-        yield one.item("annotation", "result", Fate.MOVED, "the struct info of the result")
+        kept = _declared(function.ret_type)
+        yield one.item("annotation", "result", *(kept if made else (Fate.IMPLIED, "its body stands elsewhere")))
     for parameter in function.type_params:
         yield one.item("annotation", parameter.name, Fate.IMPLIED, "Relax infers types")
     if function.virtual_device is not None:
