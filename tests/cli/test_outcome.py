@@ -144,6 +144,18 @@ def test_errors_name_the_file(
     assert [one["file"] for one in json.loads(printed)["errors"]] == [file]
 
 
+@pytest.mark.parametrize("form", ["", "--format dot", "--format json", "--summary"])
+def test_inspect_writes_its_file_beside_the_document(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], form: str
+) -> None:
+    alone = call(f"inspect linear.relay {form} --json", monkeypatch, capfd)[1]
+    code, printed, _ = call(f"inspect linear.relay {form} --json --out both", monkeypatch, capfd)
+    assert (code, printed) == (0, alone)
+    assert call(f"inspect linear.relay {form} --out one", monkeypatch, capfd)[0] == 0
+    assert (folder / "both").read_bytes() == (folder / "one").read_bytes()
+    assert call(f"inspect linear.relay {form} --json --out -", monkeypatch, capfd)[0] == 2
+
+
 def test_warnings_are_data(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     left_over = "no parameter takes these values of the params: other"
     for command in ("convert", "run"):
