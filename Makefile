@@ -56,8 +56,10 @@ demo: $(VENV)/.installed  ## Set up, then convert the dynamic-batch MLP both way
 # environment says otherwise: each process of the tests, and there are many, would compile all it imports.
 TESTED := PYTHONDONTWRITEBYTECODE= PYTHONHASHSEED
 
+# A file of tests goes to one process: what its tests share is made once. Where all run, a few files take minutes, and
+# would be waited for.
 test: $(VENV)/.test  ## Set up, then pass a sample of the tests, in five minutes on two cores.
-	$(TESTED)=0 $(BIN)/pytest -n 2 $(PYTEST_ARGS)
+	$(TESTED)=0 $(BIN)/pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 test-all: $(VENV)/.test  ## Set up, then pass all tests.
 	$(TESTED)=0 RELAY2RELAX_SWEEP=all $(BIN)/pytest -n 2 $(PYTEST_ARGS)
