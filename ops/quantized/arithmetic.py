@@ -134,8 +134,12 @@ def limits(dtype: str) -> tuple[int, int]:
 
 
 def fixed_point(ratio: Any) -> Factor[Array]:
-    """Return the fixed-point numbers nearest to the float64 ``ratio``."""
-    fraction, exponent = np.frexp(np.asarray(ratio, np.float64))
+    """Return the fixed-point numbers nearest to the float64 ``ratio``.
+
+    What is infinite or no number becomes 0, as its bits do when a program runs.
+    """
+    given = np.asarray(ratio, np.float64)
+    fraction, exponent = np.frexp(np.where(np.isfinite(given), given, 0.0))
     size = np.floor(np.abs(fraction) * 2.0**31 + 0.5).astype(np.int64)
     carried = size == 1 << 31
     size = np.where(carried, 1 << 30, size)

@@ -120,7 +120,12 @@ def _common(found: Sequence[TensorType], dimension: int, unknown_axis: bool) -> 
 
 
 def concatenate_numpy(attrs: ConcatenateAttrs, data: tuple[Array, ...]) -> Array:
-    """Return the joined arrays."""
+    """Return the joined arrays; raises OpError where numpy would count their extents beyond 64
+    bits.
+    """
+    count = sum(one.shape[attrs.axis] for one in data)
+    if count > np.iinfo(np.int64).max:
+        raise OpError(f"the joined tensor would have the extent {count}", 0)
     return np.concatenate(data, axis=attrs.axis)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from relay2relax import backends, relax_ir, relay_ir, translator
 from relay2relax.ops import TensorType, TupleType, relay_op
 from relay2relax.ops.quantized.arithmetic import fixed_point, fixed_point_compute
 from relay2relax.ops.registry.record import OpError
@@ -85,7 +86,8 @@ def test_requantize_in_floats(run_op: Any, compute_dtype: str) -> None:
 def test_the_multiplier_when_the_program_runs_is_the_constant_one() -> None:
     from relay2relax.backends.numpy.tir import evaluate_prim_func
 
-    ratios = np.concatenate([RANDOM.uniform(0, 4, 500), 2.0 ** np.arange(-30, 30), [0.0, 1 - 2**-40, 1e-12, 1e9]])
+    odd = [0.0, 1 - 2**-40, 1e-12, 1e9, 1e300, np.inf, -np.inf, np.nan]
+    ratios = np.concatenate([RANDOM.uniform(0, 4, 500), 2.0 ** np.arange(-30, 30), odd])
     tensor = te.placeholder(ratios.shape, "float64", "ratio")
     factor = fixed_point_compute(tensor)
     func = te.create_prim_func([tensor], [factor.scale, factor.half, factor.total])
@@ -94,6 +96,19 @@ def test_the_multiplier_when_the_program_runs_is_the_constant_one() -> None:
     wanted = fixed_point(ratios)
     for found, expected in zip(outputs, (wanted.scale, wanted.half, wanted.total), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_constant_scales_of_which_the_quotient_is_no_number() -> None:
+    """TVM records such a program; its conversion used to warn, and wrote 2^63 as an int64."""
+    module = relay_ir.infer_type(
+        relay_ir.parse("""#[version = "0.0.5"]
+def @main(%a: Tensor[(2, 3), uint8]) { qnn.concatenate((%a, %a), (0f, 0f), (1, 1), 0f, 1, axis=1) }""")
+    )
+    data = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    for program in (translator.via_graph(module), translator.lower_to_tir(module)):
+        relax_ir.parse(relax_ir.script_file(program))
+        found = backends.VirtualMachine(backends.build(program, target="numpy"))["main"](data)
+        np.testing.assert_array_equal(found, np.ones((2, 6), np.uint8))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32"])

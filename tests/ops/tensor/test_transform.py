@@ -14,6 +14,7 @@ from typed import of_type, present
 from relay2relax.ops import OpDef, OpError, TensorType, TupleType, relax_op, relay_op
 from relay2relax.ops.common.reshape_rules import new_shape, reshaped_index
 from relay2relax.ops.common.slicing import axis_slices
+from relay2relax.ops.tensor.joining import ConcatenateAttrs
 from relay2relax.tir.extent import ANY, add, as_prim, canonical, floordiv, maximum, minimum, mul, static, sub
 from relay2relax.tir.ir.expr import IntImm, Var
 from relay2relax.tir.ir.visit import substitute
@@ -421,3 +422,10 @@ def test_slice_like(check: Any) -> None:
     check("slice_like", [X, np.zeros((1, 2), np.int8)], X[:1, :2], axes=None)
     with pytest.raises(OpError, match="cannot be cut to 9"):
         record("slice_like").infer(record("slice_like").attrs((0,)), TensorType((2, 3)), TensorType((9,)))
+
+
+def test_extents_that_numpy_would_count_beyond_64_bits() -> None:
+    op, half = record("concatenate"), np.zeros((2**62, 0), np.int8)
+    assert op.numpy is not None
+    with pytest.raises(OpError, match="the joined tensor would have the extent 18446744073709551616"):
+        op.numpy(ConcatenateAttrs(axis=0), (half,) * 4)
