@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.registry.record import OpError
@@ -69,7 +70,7 @@ def spatial_axes(attrs: Resizing, data: TensorType, rank: int) -> tuple[int, ...
         raise OpError(f'an axis that is resized cannot be split; layout is "{attrs.layout}"', kind=operators.LAYOUT)
     if data.rank != layout.rank:
         raise OpError(
-            f"the data has {data.rank} dimensions, layout {attrs.layout} needs {layout.rank}", 0, kind=operators.LAYOUT
+            mistake(operators.LAYOUT, what="the data", rank=data.rank, layout=attrs.layout, needed=layout.rank), 0
         )
     return tuple(layout.position(letter) for letter in SPATIAL[rank])
 
@@ -82,7 +83,11 @@ def _check(attrs: Resizing, rank: int) -> None:
         (attrs.rounding_method, ROUNDINGS, "rounding_method"),
     ):
         if value not in known:
-            raise OpError(f"{what} is {value!r}; it may be {', '.join(map(repr, known))}", kind=operators.ATTRIBUTE)
+            raise OpError(
+                mistake(
+                    operators.ATTRIBUTE, name=what, value=repr(value), expected=f"one of {', '.join(map(repr, known))}"
+                )
+            )
 
 
 # Places. The same formulas serve numpy and tensor expressions: ``x`` is float32, ``n`` and ``m`` as

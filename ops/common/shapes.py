@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from relay2relax.core.dtype import is_float
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.record import Emit, OpError, V
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
@@ -89,8 +90,34 @@ def normal_axis(axis: int, rank: int, name: str = "axis") -> int:
     Raises OpError where a tensor of ``rank`` has no such axis.
     """
     if not -rank <= axis < rank:
-        raise OpError(f"{name} {axis} is outside of a tensor of rank {rank}", 0, kind=operators.AXIS)
+        raise OpError(mistake(operators.AXIS, name=name, axis=axis, rank=rank), 0)
     return axis % rank
+
+
+def no_new_axis(axis: int, rank: int) -> OpError:
+    """Return the error for a new axis that cannot be put into a tensor of ``rank``."""
+    return OpError(f"axis {axis} is no place for a new axis in a tensor of rank {rank}", 0, kind=operators.AXIS)
+
+
+def check_squeezed(shape: Shape, axes: Iterable[int], argument: int = 0) -> None:
+    """Raise OpError where one of ``axes``, which shall go, has another extent than 1."""
+    for axis in axes:
+        if static(shape[axis]) not in (1, None):
+            raise OpError(
+                f"axis {axis} of {show(shape)} has extent {static(shape[axis])}; only 1 can be squeezed",
+                argument,
+                kind=operators.AXIS,
+            )
+
+
+def check_groups(
+    channels: Extent, groups: int, argument: int = 0, what: str = "channels", among: str = "groups"
+) -> None:
+    """Raise OpError unless each of ``groups`` gets as many channels, as far as these are known."""
+    known = static(channels)
+    if groups < 1 or (known is not None and known % groups):
+        shown = show((channels,))[1:-1]
+        raise OpError(f"{shown} {what} cannot be shared among {groups} {among}", argument, kind=operators.SHAPE)
 
 
 def normal_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
@@ -102,6 +129,11 @@ def normal_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
     if len(set(found)) != len(found):
         raise OpError(f"an axis is given twice: {list(axes)}", 0, kind=operators.AXIS)
     return found
+
+
+def does_not_broadcast(shape: Shape, target: Shape, argument: int = 0) -> OpError:
+    """Return the error for a tensor of ``shape`` that is wanted in the shape ``target``."""
+    return OpError(f"shape {show(shape)} does not broadcast to {show(target)}", argument, kind=operators.SHAPE)
 
 
 def broadcast(*shapes: Sequence[Extent]) -> Shape:

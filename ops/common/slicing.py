@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import ask_at_least, normal_axes
 from relay2relax.ops.registry.record import OpError
@@ -42,7 +43,9 @@ def axis_slices(
     exist, a stride of 0, and a static end before its begin.
     """
     if slice_mode not in ("end", "size"):
-        raise OpError(f"slice_mode is {slice_mode!r}; it may be 'end' or 'size'", 0, kind=operators.ATTRIBUTE)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="slice_mode", value=repr(slice_mode), expected="'end' or 'size'"), 0
+        )
     count = max(len(begin), len(end))
     places = normal_axes(axes if axes is not None else range(count), len(shape))
     if count > len(places):
@@ -51,7 +54,15 @@ def axis_slices(
     for number, axis in enumerate(places):
         stride = static(strides[number]) if number < len(strides) and slice_mode == "end" else 1
         if not stride:
-            raise OpError(f"the stride of axis {axis} is {stride}; it is a number other than 0", 0, kind=operators.AXIS)
+            raise OpError(
+                mistake(
+                    operators.ATTRIBUTE,
+                    name=f"the stride of axis {axis}",
+                    value=stride,
+                    expected="a number other than 0",
+                ),
+                0,
+            )
         first = begin[number] if number < len(begin) else 0 if stride > 0 else _FAR
         last = end[number] if number < len(end) else _FAR if stride > 0 else 0
         if slice_mode == "size":

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.record import OpError
 from relay2relax.tir import te
@@ -68,7 +69,7 @@ def integers(values: Sequence[Extent], what: str) -> tuple[int, ...]:
     """
     found = tuple(static(value) for value in values)
     if any(value is None for value in found):
-        raise OpError(f"{what} must be numbers, but is {list(values)}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name=what, value=list(values), expected="numbers"))
     return tuple(value for value in found if value is not None)
 
 
@@ -81,9 +82,9 @@ def per_axis(values: Sequence[Extent], rank: int, what: str, least: int | None =
     if len(found) == 1:
         found = found * rank
     if len(found) != rank:
-        raise OpError(f"{what} needs {rank} values, but has {len(found)}: {list(found)}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name=what, value=list(found), expected=f"{rank} values"))
     if least is not None and min(found) < least:
-        raise OpError(f"{what} must be at least {least}, but is {list(found)}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name=what, value=list(found), expected=f"at least {least}"))
     return found
 
 
@@ -101,7 +102,7 @@ def both_sides(padding: Sequence[Extent], rank: int) -> tuple[tuple[int, ...], t
     if len(found) == 2 * rank:
         return found[:rank], found[rank:]
     raise OpError(
-        f"padding needs 1, {rank} or {2 * rank} values, but has {len(found)}: {list(found)}", kind=operators.ATTRIBUTE
+        mistake(operators.ATTRIBUTE, name="padding", value=list(found), expected=f"1, {rank} or {2 * rank} values")
     )
 
 

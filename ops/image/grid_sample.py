@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.interpolation import N
 from relay2relax.ops.common.shapes import tensor
@@ -75,15 +76,17 @@ def grid_sample_type(attrs: GridSampleAttrs | RelaxGridSampleAttrs, data: Type, 
     """Return batch and channels of the data with the extents of the grid."""
     x, points = tensor(data), tensor(grid, 1)
     if attrs.layout not in ("NCHW", "NCDHW"):
-        raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW" or "NCDHW"', kind=operators.LAYOUT)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="layout", value=repr(attrs.layout), expected="'NCHW' or 'NCDHW'")
+        )
     if x.rank != len(attrs.layout):
         raise OpError(
-            f"the data has {x.rank} dimensions, layout {attrs.layout} needs {len(attrs.layout)}",
-            0,
-            kind=operators.LAYOUT,
+            mistake(operators.LAYOUT, what="the data", rank=x.rank, layout=attrs.layout, needed=len(attrs.layout)), 0
         )
     if points.rank != x.rank:
-        raise OpError(f"the grid has {points.rank} dimensions, the data {x.rank}", 1, kind=operators.RANK)
+        raise OpError(
+            mistake(operators.RANK, what="the grid", rank=points.rank, expected=f"{x.rank}, as the data has"), 1
+        )
     return TensorType((*x.shape[:2], *points.shape[2:]), x.dtype)
 
 
@@ -98,13 +101,21 @@ def _check_sampling(attrs: GridSampleAttrs | RelaxGridSampleAttrs, rank: int, co
     methods = ("bilinear", "nearest", "bicubic") if rank == 2 else ("bilinear", "nearest")
     if attrs.method not in methods:
         raise OpError(
-            f"method is {attrs.method!r}; over {rank} axes it may be {', '.join(map(repr, methods))}",
-            kind=operators.AXIS,
+            mistake(
+                operators.ATTRIBUTE,
+                name="method",
+                value=repr(attrs.method),
+                expected=f"one of {', '.join(map(repr, methods))} over {rank} axes",
+            )
         )
     if attrs.padding_mode not in ("zeros", "border", "reflection"):
         raise OpError(
-            f"padding_mode is {attrs.padding_mode!r}; it may be 'zeros', 'border' or 'reflection'",
-            kind=operators.ATTRIBUTE,
+            mistake(
+                operators.ATTRIBUTE,
+                name="padding_mode",
+                value=repr(attrs.padding_mode),
+                expected="'zeros', 'border' or 'reflection'",
+            )
         )
 
 
@@ -316,12 +327,16 @@ def affine_type(x: TensorType, size: Sequence[Extent]) -> TensorType:
     """Return (batch, coordinate, *size) of a batch of matrices; ``size`` has 2 or 3 extents."""
     rank = len(size)
     if rank not in (2, 3):
-        raise OpError(f"a grid has 2 or 3 dimensions, this has {rank}", 1, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the grid", rank=rank, expected="2 or 3"), 1)
     if x.rank != 3 or equal(x.shape[1], rank) is False or equal(x.shape[2], rank + 1) is False:
         raise OpError(
-            f"matrices of shape (batch, {rank}, {rank + 1}) are expected, these are {show(x.shape)}",
+            mistake(
+                operators.SHAPE,
+                what="the tensor of matrices",
+                shape=show(x.shape),
+                expected=f"(batch, {rank}, {rank + 1})",
+            ),
             0,
-            kind=operators.SHAPE,
         )
     return TensorType((x.shape[0], rank, *size), x.dtype)
 

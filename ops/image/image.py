@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
@@ -65,10 +66,18 @@ def crop_type(attrs: CropAndResizeAttrs, data: Type, boxes: Type, box_indices: T
     if attrs.crop_size is None or len(attrs.crop_size) != 2:
         raise OpError("crop_size needs 2 values", kind=operators.ATTRIBUTE)
     if found.rank != 2 or equal(found.shape[1], 4) is False:
-        raise OpError(f"boxes of shape (count, 4) are expected, these are {show(found.shape)}", 1, kind=operators.SHAPE)
+        raise OpError(
+            mistake(operators.SHAPE, what="the tensor of boxes", shape=show(found.shape), expected="(count, 4)"), 1
+        )
     if owners.rank != 1:
         raise OpError(
-            f"one index for each box is expected, this has shape {show(owners.shape)}", 2, kind=operators.SHAPE
+            mistake(
+                operators.SHAPE,
+                what="the tensor of indices",
+                shape=show(owners.shape),
+                expected="(count): an index for each box",
+            ),
+            2,
         )
     channels = x.shape[layout.position("C")]
     shape = layout.shape((found.shape[0], channels, *attrs.crop_size), "NCHW")
@@ -90,7 +99,12 @@ def _crop_places(low: Any, high: Any, extent: Any, index: Any, count: Any, only:
 def _check_crop(attrs: CropAndResizeAttrs) -> None:
     if attrs.method not in ("bilinear", "nearest_neighbor"):
         raise OpError(
-            f"method is {attrs.method!r}; it may be 'bilinear' or 'nearest_neighbor'", kind=operators.ATTRIBUTE
+            mistake(
+                operators.ATTRIBUTE,
+                name="method",
+                value=repr(attrs.method),
+                expected="'bilinear' or 'nearest_neighbor'",
+            )
         )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias, Union
 
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.interpolation import SPATIAL, constants, resize_compute, resize_numpy, rounds, spatial_axes
 from relay2relax.ops.common.layout import parse_layout
@@ -115,7 +116,7 @@ def given_size(attrs: Resize1DAttrs, rank: int) -> tuple[Extent, ...]:
     """
     if attrs.size is None or len(attrs.size) != rank:
         found = "null" if attrs.size is None else f"of length {len(attrs.size)}"
-        raise OpError(f"size needs {rank} values, but is {found}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="size", value=found, expected=f"{rank} values"))
     return tuple(attrs.size)
 
 

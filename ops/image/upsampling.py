@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
@@ -69,7 +70,7 @@ def scaled(extent: Extent, factor: float) -> Extent:
     Of an unknown extent, halves up.
     """
     if factor <= 0:
-        raise OpError(f"a scale must be positive, but is {factor}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="the scale", value=factor, expected="a positive number"))
     if is_any(extent):
         return extent
     known = static(extent)
@@ -96,10 +97,14 @@ def _resized(attrs: UpAttrs, shape: Shape) -> Resize2DAttrs | Resize3DAttrs:
     layout = parse_layout(attrs.layout, "NC" + letters)
     if len(shape) != layout.rank:
         raise OpError(
-            f"the data has {len(shape)} dimensions, layout {attrs.layout} needs {layout.rank}", 0, kind=operators.LAYOUT
+            mistake(operators.LAYOUT, what="the data", rank=len(shape), layout=attrs.layout, needed=layout.rank), 0
         )
     if attrs.method not in _METHODS:
-        raise OpError(f'method is "{attrs.method}", expected one of {", ".join(_METHODS)}', kind=operators.SHAPE)
+        raise OpError(
+            mistake(
+                operators.ATTRIBUTE, name="method", value=repr(attrs.method), expected=f"one of {', '.join(_METHODS)}"
+            )
+        )
     factors = {"H": attrs.scale_h, "W": attrs.scale_w}
     if isinstance(attrs, UpSampling3DAttrs):
         factors["D"] = attrs.scale_d
@@ -138,7 +143,7 @@ def upsampling_relay_type(attrs: UpAttrs, data: Type) -> TensorType:
     layout = parse_layout(attrs.layout, "NC" + letters)
     if x.rank != layout.rank:
         raise OpError(
-            f"the data has {x.rank} dimensions, layout {attrs.layout} needs {layout.rank}", 0, kind=operators.LAYOUT
+            mistake(operators.LAYOUT, what="the data", rank=x.rank, layout=attrs.layout, needed=layout.rank), 0
         )
     shape = list(x.shape)
     for letter in letters:
@@ -200,16 +205,12 @@ def _dynamic(name: str, attrs_class: type, letters: str) -> OpDef:
         for argument, one in enumerate(scales, 1):
             if tensor(one, argument).rank:
                 raise OpError(
-                    f"a factor is one number, this tensor has rank {tensor(one, argument).rank}",
-                    argument,
-                    kind=operators.RANK,
+                    mistake(operators.RANK, what="the factor", rank=tensor(one, argument).rank, expected="0"), argument
                 )
         layout = parse_layout(attrs.layout, "NC" + letters)
         if layout.rank != found.rank:
             raise OpError(
-                f"the data has {found.rank} dimensions, layout {attrs.layout} needs {layout.rank}",
-                0,
-                kind=operators.LAYOUT,
+                mistake(operators.LAYOUT, what="the data", rank=found.rank, layout=attrs.layout, needed=layout.rank), 0
             )
         shape = list(found.shape)
         for letter in letters:

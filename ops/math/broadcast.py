@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, is_unsigned, numpy_dtype, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert_element
 from relay2relax.ops.common.formula import Kit, X, definition, kernel
@@ -33,15 +34,17 @@ SOURCE = "TVM 0.18 src/relay/op/tensor/binary.cc"
 NUMBERS = "float int"
 
 
+def _no_conversion(a: str, b: str) -> OpError:
+    return OpError(
+        f"the operands have element types {a} and {b}; there is no conversion between them", 1, kind=operators.DTYPE
+    )
+
+
 def arithmetic_type(attrs: NoAttrs, lhs: Type, rhs: Type) -> Type:
     """Return the broadcast shape with the inputs' dtype."""
     a, b = tensor(lhs, 0), tensor(rhs, 1)
     if a.dtype != b.dtype:
-        raise OpError(
-            f"the operands have element types {a.dtype} and {b.dtype}; there is no conversion between them",
-            1,
-            kind=operators.DTYPE,
-        )
+        raise _no_conversion(a.dtype, b.dtype)
     return TensorType(broadcast(a.shape, b.shape), a.dtype)
 
 
@@ -58,9 +61,7 @@ def matched(a: str, b: str) -> str:
     if a == b:
         return a
     if "bfloat16" in (a, b) or "bool" in (a, b):
-        raise OpError(
-            f"the operands have element types {a} and {b}; there is no conversion between them", 1, kind=operators.DTYPE
-        )
+        raise _no_conversion(a, b)
     if is_float(a) != is_float(b):
         return a if is_float(a) else b
     wide = max(numpy_dtype(a).itemsize, numpy_dtype(b).itemsize) * 8
@@ -270,9 +271,7 @@ def where_type(attrs: NoAttrs, condition: Type, x: Type, y: Type) -> Type:
 def where_relax_type(attrs: NoAttrs, condition: Type, x: Type, y: Type) -> Type:
     """Return the type; the condition of Relax is a truth value."""
     if tensor(condition).dtype != "bool":
-        raise OpError(
-            f"the condition has element type {tensor(condition).dtype}, expected bool", 0, kind=operators.DTYPE
-        )
+        raise OpError(mistake(operators.DTYPE, what="the condition", dtype=tensor(condition).dtype, expected="bool"), 0)
     return where_type(attrs, condition, x, y)
 
 

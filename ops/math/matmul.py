@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import OPEN, is_open, shapes_of
 from relay2relax.ops.common.reshape_rules import reshaped_index
@@ -85,6 +86,11 @@ def _turned(array: Array, transposed: bool) -> Array:
     return np.swapaxes(array, -1, -2) if transposed else array
 
 
+def _check_depths(columns: Extent, rows: Extent) -> None:
+    if equal(columns, rows) is False:
+        raise OpError(f"the left operand has {columns} columns, the right one {rows} rows", 1, kind=operators.SHAPE)
+
+
 def _matmul_compute(
     out: TensorType, a: te.Tensor, b: te.Tensor, transpose_a: bool, transpose_b: bool, name: str
 ) -> te.Tensor:
@@ -95,8 +101,7 @@ def _matmul_compute(
     rows, columns = a.rank > 1, b.rank > 1
     depth_a = a.shape[-2 if transpose_a else -1]
     depth_b = b.shape[-1 if transpose_b or not columns else -2]
-    if equal(depth_a, depth_b) is False:
-        raise OpError(f"the left operand has {depth_a} columns, the right one {depth_b} rows", 1, kind=operators.SHAPE)
+    _check_depths(depth_a, depth_b)
     axis = te.reduce_axis(depth_a, "k")
 
     def element(*indices: PrimExpr) -> PrimExpr:
@@ -123,9 +128,11 @@ def _linear_type(
 ) -> TensorType:
     data, weight = tensor(a), tensor(b, 1)
     if data.rank < (2 if transpose_a else 1):
-        raise OpError(f"the data has too few dimensions: {data.rank}", 0, kind=operators.RANK)
+        raise OpError(
+            mistake(operators.RANK, what="the data", rank=data.rank, expected=f"at least {2 if transpose_a else 1}"), 0
+        )
     if weight.rank != 2:
-        raise OpError(f"the weight must have 2 dimensions, but has {weight.rank}", 1, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the weight", rank=weight.rank, expected="2"), 1)
     shape = list(data.shape)
     depth = shape[-1]
     if transpose_a:
@@ -135,7 +142,15 @@ def _linear_type(
         # Relay compares the summed extents here only: without ``units`` it takes any weight, and so
         # does inference; the product itself refuses.
         if equal(units, columns) is False:
-            raise OpError(f"units is {units}, but the weight has {columns} output features", 1, kind=operators.SHAPE)
+            raise OpError(
+                mistake(
+                    operators.ATTRIBUTE,
+                    name="units",
+                    value=units,
+                    expected=f"{columns}, the output features of the weight",
+                ),
+                1,
+            )
         if equal(depth, rows) is False:
             raise OpError(f"the data has {depth} features, but the weight takes {rows}", 1, kind=operators.SHAPE)
         columns = units
@@ -222,7 +237,7 @@ def batch_matmul_type(attrs: BatchMatmulAttrs, a: Type, b: Type) -> TensorType:
     for argument, one in enumerate((left, right)):
         if one.rank != 3:
             raise OpError(
-                f"batch_matmul takes tensors of 3 dimensions, but got {one.rank}", argument, kind=operators.RANK
+                mistake(operators.RANK, what="the operand of batch_matmul", rank=one.rank, expected="3"), argument
             )
     batch_a, rows, depth_a = left.shape
     batch_b, depth_b, columns = right.shape
@@ -258,8 +273,7 @@ def relax_matmul_type(attrs: RelaxMatmulAttrs, a: Type, b: Type) -> TensorType:
             f"operands have dtypes {left.dtype} and {right.dtype}, and no out_dtype is given", 1, kind=operators.DTYPE
         )
     depth_a, depth_b = left.shape[-1], right.shape[-2 if right.rank > 1 else 0]
-    if equal(depth_a, depth_b) is False:
-        raise OpError(f"the left operand has {depth_a} columns, the right one {depth_b} rows", 1, kind=operators.SHAPE)
+    _check_depths(depth_a, depth_b)
     batch = broadcast(left.shape[:-2], right.shape[:-2])
     rows, columns = left.shape[-2:-1], right.shape[-1:] if right.rank > 1 else ()
     return TensorType((*batch, *rows, *columns), attrs.out_dtype or left.dtype)
@@ -283,7 +297,7 @@ def bias_add_type(attrs: BiasAddAttrs, data: Type, bias: Type) -> TensorType:
     x, b = tensor(data), tensor(bias, 1)
     axis = normal_axis(attrs.axis, x.rank)
     if b.rank != 1:
-        raise OpError(f"the bias must have 1 dimension, but has {b.rank}", 1, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the bias", rank=b.rank, expected="1"), 1)
     # One element is added to all, where the extent of the data is known only when the program runs.
     alone = static(b.shape[0]) == 1 and static(x.shape[axis]) is None
     if not alone and equal(b.shape[0], x.shape[axis]) is False:
@@ -291,7 +305,9 @@ def bias_add_type(attrs: BiasAddAttrs, data: Type, bias: Type) -> TensorType:
             f"the bias has {b.shape[0]} elements, axis {attrs.axis} of the data {x.shape[axis]}", 1, kind=operators.AXIS
         )
     if b.dtype != x.dtype:
-        raise OpError(f"the bias has dtype {b.dtype}, the data {x.dtype}", 1, kind=operators.DTYPE)
+        raise OpError(
+            mistake(operators.DTYPE, what="the bias", dtype=b.dtype, expected=f"{x.dtype}, as the data has"), 1
+        )
     return x
 
 
@@ -348,7 +364,7 @@ def batch_flatten_type(attrs: NoAttrs, data: Type) -> TensorType:
 def batch_flatten_relax_type(attrs: NoAttrs, data: Type) -> TensorType:
     """Return the type; Relax wants an axis besides the batch."""
     if tensor(data).rank < 2:
-        raise OpError(f"the data has {tensor(data).rank} dimensions, at least 2 are expected", 0, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the data", rank=tensor(data).rank, expected="at least 2"), 0)
     return batch_flatten_type(attrs, data)
 
 
@@ -392,7 +408,7 @@ def outer_type(attrs: NoAttrs, x1: Type, x2: Type) -> TensorType:
     a, b = tensor(x1), tensor(x2, 1)
     for index, one in enumerate((a, b)):
         if one.rank != 1:
-            raise OpError(f"a vector is expected, this tensor has rank {one.rank}", index, kind=operators.RANK)
+            raise OpError(mistake(operators.RANK, what="the tensor", rank=one.rank, expected="1"), index)
     if a.dtype != b.dtype:
         raise OpError(f"the vectors have dtypes {a.dtype} and {b.dtype}", 1, kind=operators.DTYPE)
     return TensorType((a.shape[0], b.shape[0]), a.dtype)

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar, Union
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, ONLY_FLOAT_MEANS
 from relay2relax.ops.common.shapes import extent_value, normal_axes, normal_axis, operand_indices, tensor
@@ -220,7 +221,7 @@ def in_relax(record: OpDef, *limits: Limit) -> OpDef:
 
 def _check_flags(dtype: str) -> None:
     if dtype != "bool":
-        raise OpError(f"bool is expected, this is {dtype}", 0, kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what="the data", dtype=dtype, expected="bool"), 0)
 
 
 def _any(element: PrimExpr, axes: tuple[te.ReduceAxis, ...]) -> te.Reduce:
@@ -550,9 +551,13 @@ def variance_type(attrs: VarianceAttrs, data: Type, mean: Type) -> Type:
     found, center = tensor(data), tensor(mean, 1)
     if center.rank != found.rank:
         raise OpError(
-            f"the mean has rank {center.rank}, the data rank {found.rank}; it keeps the reduced axes as 1",
+            mistake(
+                operators.RANK,
+                what="the mean",
+                rank=center.rank,
+                expected=f"{found.rank}, as the data has: reduced axes are kept as 1",
+            ),
             1,
-            kind=operators.RANK,
         )
     return TensorType(reduced_shape(found.shape, reduced_axes(attrs, found.rank), attrs.keepdims), found.dtype)
 

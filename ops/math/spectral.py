@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import ask_at_least, tensor
 from relay2relax.ops.registry.attributes import Bool, Int, OptionalBool
@@ -135,9 +136,11 @@ def stft_type(attrs: StftAttrs, data: Type, window: Type) -> Type:
     """Return [batch], frequencies, frames, 2 in the dtype of the data."""
     found, shape = tensor(data), tensor(window, 1)
     if found.rank not in (1, 2):
-        raise OpError(f"samples have rank 1, or 2 with a batch; these have {found.rank}", 0, kind=operators.RANK)
+        raise OpError(
+            mistake(operators.RANK, what="the tensor of samples", rank=found.rank, expected="1, or 2 with a batch"), 0
+        )
     if shape.rank != 1:
-        raise OpError(f"a window has rank 1, this tensor has {shape.rank}", 1, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the window", rank=shape.rank, expected="1"), 1)
     if attrs.hop_length < 1 or attrs.n_fft < 1:
         raise OpError(
             f"n_fft and hop_length are {attrs.n_fft} and {attrs.hop_length}; they are at least 1",

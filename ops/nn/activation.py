@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, X, definition, kernel, number
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, shapes_of, unless_float
@@ -163,9 +164,9 @@ def prelu_type(attrs: PReluAttrs, data: Type, alpha: Type, several: bool = False
     extent = x.shape[normal_axis(attrs.axis, x.rank)]
     one = not several and slopes.shape == (1,)
     if slopes.rank != 1 or (equal(slopes.shape[0], extent) is False and not one):
-        raise OpError(f"alpha has shape {list(slopes.shape)}, expected {[extent]}", 1, kind=operators.SHAPE)
+        raise OpError(mistake(operators.SHAPE, what="alpha", shape=list(slopes.shape), expected=[extent]), 1)
     if slopes.dtype != x.dtype:
-        raise OpError(f"alpha has dtype {slopes.dtype}, expected {x.dtype}", 1, kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what="alpha", dtype=slopes.dtype, expected=x.dtype), 1)
     return x
 
 

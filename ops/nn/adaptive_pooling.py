@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.math.reduce import ReduceAttrs, extremum_relax
@@ -75,7 +76,7 @@ def _sizes(attrs: AdaptivePoolAttrs, extents: Sequence[Extent], positive: bool =
     if len(sizes) != len(extents):
         raise OpError(f"output_size needs {len(extents)} values, but has {len(sizes)}", kind=operators.ATTRIBUTE)
     if positive and min(integers(sizes, "output_size")) < 1:
-        raise OpError(f"output_size must be at least 1, but is {list(sizes)}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="output_size", value=list(sizes), expected="at least 1"))
     return sizes
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Optional
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import broadcast, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Kind, OptionalInteger
@@ -45,19 +46,32 @@ def attention_type(attrs: AttentionAttrs, query: Type, key: Type, value: Type, *
     for index, one in enumerate((q, k, v)):
         if one.rank != 4:
             raise OpError(
-                f"(batch, place, head, element) is expected, this tensor has rank {one.rank}",
+                mistake(
+                    operators.RANK,
+                    what=("query", "key", "value")[index],
+                    rank=one.rank,
+                    expected="4: (batch, place, head, element)",
+                ),
                 index,
-                kind=operators.RANK,
             )
         if one.dtype != q.dtype or not is_float(one.dtype):
             raise OpError(
-                f"query, key and value are of one floating dtype; {one.dtype} meets {q.dtype}",
+                mistake(
+                    operators.DTYPE,
+                    what=("query", "key", "value")[index],
+                    dtype=one.dtype,
+                    expected=f"the floating-point dtype of the query, {q.dtype}",
+                ),
                 index,
-                kind=operators.DTYPE,
             )
     if attrs.causal_mask not in _MASKS:
         raise OpError(
-            f"there is no mask {attrs.causal_mask!r}; it may be 'TopLeft' or 'BottomRight'", kind=operators.ATTRIBUTE
+            mistake(
+                operators.ATTRIBUTE,
+                name="causal_mask",
+                value=repr(attrs.causal_mask),
+                expected="'TopLeft' or 'BottomRight'",
+            )
         )
     if attrs.window_size is not None:
         raise OpError("attention within a window is not built", kind=operators.ATTRIBUTE)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, bits, is_int, numpy_dtype
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import ask_equal, tensor
 from relay2relax.ops.common.windows import check_positions, integers
@@ -96,7 +97,7 @@ def bitpack_type(attrs: BitPackAttrs, data: Type) -> TensorType:
             kind=operators.RANK,
         )
     if not is_int(x.dtype):
-        raise OpError(f"bits are those of integers, not of {x.dtype}", 0, kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what="the data", dtype=x.dtype, expected="integers"), 0)
     if not 1 <= attrs.bits <= 8:
         raise OpError(f"1 to 8 bits of an element are packed, not {attrs.bits}")
     extent = static(x.shape[attrs.pack_axis])
@@ -216,7 +217,9 @@ _PACKED = {"NCHW": (1, 4), "NHWC": (2, 4)}
 
 def _as_convolution(attrs: BinaryConv2DAttrs) -> Conv2DAttrs:
     if attrs.data_layout not in _PACKED:
-        raise OpError(f'data_layout is "{attrs.data_layout}", expected NCHW or NHWC', kind=operators.LAYOUT)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="data_layout", value=repr(attrs.data_layout), expected="'NCHW' or 'NHWC'")
+        )
     if not attrs.out_dtype:
         raise OpError("the product of bits needs out_dtype", kind=operators.DTYPE)
     if min(attrs.activation_bits, attrs.weight_bits) < 1 or max(attrs.activation_bits, attrs.weight_bits) > 8:
@@ -246,9 +249,13 @@ def bitserial_conv2d_type(attrs: BinaryConv2DAttrs, data: Type, weight: Type) ->
 def _is_packed(rank: int, plain: int, shape: Sequence[Extent]) -> bool:
     if rank not in (plain, plain + 1):
         raise OpError(
-            f"the weight has shape {show(shape)}, expected {plain} dimensions, or {plain + 1} of words",
+            mistake(
+                operators.SHAPE,
+                what="the weight",
+                shape=show(shape),
+                expected=f"{plain} dimensions, or {plain + 1} of words",
+            ),
             1,
-            kind=operators.SHAPE,
         )
     return rank == plain + 1
 
@@ -281,7 +288,12 @@ def bitserial_dense_type(attrs: BinaryDenseAttrs, data: Type, weight: Type) -> T
     if not x.rank:
         raise OpError("the data is a scalar", 0)
     if w.rank == 3 and equal(w.shape[0], attrs.units) is False:
-        raise OpError(f"the weight has {w.shape[0]} units, units is {attrs.units}", 1, kind=operators.SHAPE)
+        raise OpError(
+            mistake(
+                operators.ATTRIBUTE, name="units", value=attrs.units, expected=f"{w.shape[0]}, the units of the weight"
+            ),
+            1,
+        )
     return TensorType((*x.shape[:-1], attrs.units), attrs.out_dtype or x.dtype)
 
 

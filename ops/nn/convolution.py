@@ -13,7 +13,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
 from relay2relax.core.errors.table import operators
-from relay2relax.ops.common.shapes import tensor
+from relay2relax.ops.common.shapes import check_groups, tensor
 from relay2relax.ops.common.windows import Window, check_positions, pad_array, windows_of
 from relay2relax.ops.nn.convolution_rules import (
     Conv1DAttrs,
@@ -23,6 +23,7 @@ from relay2relax.ops.nn.convolution_rules import (
     ConvCall,
     attributes,
     beyond_counted,
+    check_channels,
     check_kernel,
     counted_extents,
     extents_in,
@@ -87,15 +88,8 @@ def _conv_type(attrs: ConvAttrs, data: Type, weight: Type, least: int | None = 1
                 1,
                 kind=operators.SHAPE,
             )
-        if attrs.channels is not None and equal(attrs.channels, outputs) is False:
-            raise OpError(
-                f"the weight has {outputs} output channels, channels is {attrs.channels}", 1, kind=operators.SHAPE
-            )
-        known = static(outputs)
-        if known is not None and known % call.groups:
-            raise OpError(
-                f"{known} output channels cannot be shared among {call.groups} groups", 1, kind=operators.SHAPE
-            )
+        check_channels(attrs, outputs)
+        check_groups(outputs, call.groups, 1, "output channels")
     reach = known_kernel(attrs, kernel[2:])
     windows = call.windows(counted_extents(reach))
     columns = zip(reach, windows, spatial, strict=True)

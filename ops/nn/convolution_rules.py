@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ClassVar, Protocol
 
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
@@ -205,7 +206,7 @@ def read_call(attrs: ConvolutionAttrs, least: int | None = 1) -> ConvCall:
     spatial = attrs.spatial
     rank = len(spatial)
     if attrs.groups < 1:
-        raise OpError(f"groups must be at least 1, but is {attrs.groups}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="groups", value=attrs.groups, expected="at least 1"))
     before, after = both_sides(attrs.padding, rank)
     return ConvCall(
         spatial,
@@ -227,9 +228,7 @@ def extents_in(type_: Type, layout: Layout, order: str, what: str, argument: int
     found = tensor(type_, argument)
     if found.rank != layout.rank:
         raise OpError(
-            f"{what} has {found.rank} dimensions, layout {layout.name} needs {layout.rank}",
-            argument,
-            kind=operators.LAYOUT,
+            mistake(operators.LAYOUT, what=what, rank=found.rank, layout=layout.name, needed=layout.rank), argument
         )
     return layout.extents(found.shape, order)
 
@@ -245,6 +244,13 @@ def check_kernel(attrs: ConvolutionAttrs, kernel: Shape) -> None:
             1,
             kind=operators.SHAPE,
         )
+
+
+def check_channels(attrs: ConvolutionAttrs, outputs: Extent, argument: int = 1) -> None:
+    """Raise OpError where the attribute ``channels`` is not the number that the weight gives."""
+    if attrs.channels is not None and equal(attrs.channels, outputs) is False:
+        expected = f"{outputs}, the output channels of the weight"
+        raise OpError(mistake(operators.ATTRIBUTE, name="channels", value=attrs.channels, expected=expected), argument)
 
 
 def known_kernel(attrs: ConvolutionAttrs, kernel: Shape) -> Shape:

@@ -15,7 +15,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
-from relay2relax.ops.common.shapes import tensor
+from relay2relax.ops.common.shapes import check_groups, tensor
 from relay2relax.ops.common.windows import Window, pad_array, per_axis
 from relay2relax.ops.nn.convolution_rules import (
     Conv1DTransposeAttrs,
@@ -25,6 +25,7 @@ from relay2relax.ops.nn.convolution_rules import (
     ConvTransposeAttrs,
     attributes,
     beyond_counted,
+    check_channels,
     check_kernel,
     counted_extents,
     extents_in,
@@ -41,7 +42,7 @@ from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import OLDEST, Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.extent import ANY, Extent, add, as_prim, equal, floordiv, is_any, mul, static, sub
+from relay2relax.tir.extent import ANY, Extent, add, as_prim, equal, floordiv, is_any, mul, sub
 from relay2relax.tir.ir.expr import PrimExpr, cast, const, if_then_else, logical_and
 
 
@@ -83,14 +84,9 @@ def _conv_transpose_type(attrs: ConvTransposeAttrs, data: Type, weight: Type, ca
     check_kernel(attrs, kernel[2:])
     if equal(channels, kernel[1]) is False:
         raise OpError(f"the data has {channels} channels, the weight takes {kernel[1]}", 1, kind=operators.SHAPE)
-    known = static(channels)
-    if known is not None and known % call.groups:
-        raise OpError(f"{known} channels cannot be shared among {call.groups} groups", 0, kind=operators.SHAPE)
+    check_groups(channels, call.groups)
     outputs = mul(kernel[0], call.groups)
-    if attrs.channels is not None and equal(attrs.channels, outputs) is False:
-        raise OpError(
-            f"the weight has {outputs} output channels, channels is {attrs.channels}", 1, kind=operators.SHAPE
-        )
+    check_channels(attrs, outputs)
     rank = len(call.spatial)
     extra = per_axis(attrs.output_padding[:rank], rank, "output_padding", least=None)
     reach = known_kernel(attrs, kernel[2:])

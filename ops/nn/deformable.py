@@ -14,11 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, numpy_dtype
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
-from relay2relax.ops.common.shapes import tensor
+from relay2relax.ops.common.shapes import check_groups, tensor
 from relay2relax.ops.common.windows import both_sides, check_positions, pad_array, padded
-from relay2relax.ops.nn.convolution_rules import check_kernel, extents_in, kernel_extents, read_call
+from relay2relax.ops.nn.convolution_rules import check_channels, check_kernel, extents_in, kernel_extents, read_call
 from relay2relax.ops.registry.attributes import (
     Bool,
     DType,
@@ -81,9 +82,7 @@ def _deformed(attrs: DeformableConv2DAttrs, data: Type, outputs: Extent, kernel:
     conv = read_call(attrs)
     batch, channels, *spatial = extents_in(data, conv.data, conv.data_order, "the data", 0)
     for groups, what in ((attrs.groups, "groups"), (attrs.deformable_groups, "deformable groups")):
-        known = static(channels)
-        if groups < 1 or (known is not None and known % groups):
-            raise OpError(f"{known} channels cannot be shared among {groups} {what}", 0, kind=operators.SHAPE)
+        check_groups(channels, groups, among=what)
     windows = conv.windows(kernel)
     positions = [w.positions(e) for w, e in zip(windows, spatial, strict=True)]
     check_positions(positions, spatial, windows)
@@ -109,15 +108,12 @@ def deformable_type(attrs: DeformableConv2DAttrs, data: Type, offset: Type, weig
         raise OpError(
             f"the weight takes {extents[1]} channels in each of {attrs.groups} group(s)", 2, kind=operators.SHAPE
         )
-    if attrs.channels is not None and equal(attrs.channels, extents[0]) is False:
-        raise OpError(
-            f"the weight has {extents[0]} output channels, channels is {attrs.channels}", 2, kind=operators.SHAPE
-        )
+    check_channels(attrs, extents[0], 2)
     found = extents_in(offset, conv.data, conv.data_order, "the offset", 1)
     expected = _offset_extents(attrs, out, kernel)
     if any(equal(a, b) is False for a, b in zip(found, expected, strict=True)):
         raise OpError(
-            f"the offset has extents {show(found)} in NCHW, expected {show(expected)}", 1, kind=operators.SHAPE
+            mistake(operators.SHAPE, what="the offset", shape=f"{show(found)} in NCHW", expected=show(expected)), 1
         )
     return TensorType(conv.out.shape(out, conv.data_order), attrs.out_dtype or tensor(data).dtype)
 
@@ -254,9 +250,11 @@ class _Shifts:
 def _shifts(attrs: CorrelationAttrs) -> _Shifts:
     parse_layout(attrs.layout, "NCHW")
     if attrs.layout != "NCHW":
-        raise OpError(f'a correlation is of images in layout NCHW, not "{attrs.layout}"', kind=operators.LAYOUT)
+        raise OpError(mistake(operators.ATTRIBUTE, name="layout", value=repr(attrs.layout), expected="'NCHW'"))
     if attrs.kernel_size < 1 or attrs.kernel_size % 2 == 0:
-        raise OpError(f"kernel_size must be odd, but is {attrs.kernel_size}", kind=operators.ATTRIBUTE)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="kernel_size", value=attrs.kernel_size, expected="an odd number")
+        )
     if min(attrs.stride1, attrs.stride2) < 1 or attrs.max_displacement < 0:
         given = f"{attrs.stride1}, {attrs.stride2} and {attrs.max_displacement}"
         raise OpError(
@@ -268,8 +266,9 @@ def _shifts(attrs: CorrelationAttrs) -> _Shifts:
 def correlation_type(attrs: CorrelationAttrs, data1: Type, data2: Type) -> TensorType:
     """Return a channel for each displacement, and a place for each patch."""
     x, y = tensor(data1), tensor(data2, 1)
-    if x.rank != 4 or y.rank != 4:
-        raise OpError(f"images have 4 dimensions, these have {x.rank} and {y.rank}", 0, kind=operators.RANK)
+    for argument, one in enumerate((x, y)):
+        if one.rank != 4:
+            raise OpError(mistake(operators.RANK, what=f"data{argument + 1}", rank=one.rank, expected="4"), argument)
     if any(equal(a, b) is False for a, b in zip(x.shape, y.shape, strict=True)) or x.dtype != y.dtype:
         raise OpError(
             f"data2 has type {show(y.shape)} {y.dtype}, expected {show(x.shape)} {x.dtype}", 1, kind=operators.SHAPE
@@ -281,7 +280,9 @@ def correlation_relay_type(attrs: CorrelationAttrs, data1: Type, data2: Type) ->
     """Return the type; TVM takes the height of one image and the width of the other as they are."""
     x, y, shifts = tensor(data1), tensor(data2, 1), _shifts(attrs)
     if x.rank < 3 or y.rank < 4:
-        raise OpError(f"images have 4 dimensions, these have {x.rank} and {y.rank}", 0, kind=operators.RANK)
+        raise OpError(
+            f"height and width are those of images; these have {x.rank} and {y.rank} dimensions", 0, kind=operators.RANK
+        )
     border = attrs.max_displacement + (attrs.kernel_size - 1) // 2
     places = [
         floordiv(add(sub(add(e, b + a), 2 * border), attrs.stride1 - 1), attrs.stride1)

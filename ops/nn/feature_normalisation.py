@@ -13,10 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import ONLY_FLOAT32_AND_16
 from relay2relax.ops.common.narrow_floats import in_single
-from relay2relax.ops.common.shapes import any_type, check_float, floating, normal_axes, normal_axis, tensor
+from relay2relax.ops.common.shapes import (
+    any_type,
+    check_float,
+    check_groups,
+    floating,
+    normal_axes,
+    normal_axis,
+    tensor,
+)
 from relay2relax.ops.common.windows import padded
 from relay2relax.ops.nn.normalisation import relay_epsilon
 from relay2relax.ops.registry.attributes import Bool, Double, Int, IntegerArray
@@ -159,18 +168,12 @@ def feature_norm_type(attrs: NormAttrs, data: Type, gamma: Type, beta: Type) -> 
     for argument, (name, vector) in enumerate((("gamma", tensor(gamma, 1)), ("beta", tensor(beta, 2))), 1):
         if vector.rank != 1 or equal(vector.shape[0], extent) is False:
             raise OpError(
-                f"{name} has shape {show(vector.shape)}, expected {show((extent,))}", argument, kind=operators.SHAPE
+                mistake(operators.SHAPE, what=name, shape=show(vector.shape), expected=show((extent,))), argument
             )
         if vector.dtype != x.dtype:
-            raise OpError(f"{name} has dtype {vector.dtype}, expected {x.dtype}", argument, kind=operators.DTYPE)
+            raise OpError(mistake(operators.DTYPE, what=name, dtype=vector.dtype, expected=x.dtype), argument)
     if found.groups is not None:
-        channels = static(extent)
-        if found.groups < 1 or (channels is not None and channels % found.groups):
-            raise OpError(
-                f"{show((extent,))[1:-1]} channels cannot be shared among {found.groups} groups",
-                0,
-                kind=operators.SHAPE,
-            )
+        check_groups(extent, found.groups)
     return x
 
 
@@ -340,7 +343,7 @@ def rms_norm_type(attrs: RMSNormAttrs, data: Type, weight: Type) -> TensorType:
     x, factors = tensor(data), tensor(weight, 1)
     want = tuple(x.shape[axis] for axis in _square_axes(attrs, x.rank))
     if factors.rank != len(want) or any(equal(a, b) is False for a, b in zip(factors.shape, want, strict=True)):
-        raise OpError(f"the weight has shape {show(factors.shape)}, expected {show(want)}", 1, kind=operators.SHAPE)
+        raise OpError(mistake(operators.SHAPE, what="the weight", shape=show(factors.shape), expected=show(want)), 1)
     return x
 
 
@@ -381,7 +384,7 @@ def lrn_type(attrs: LRNAttrs, data: Type) -> TensorType:
     x = tensor(data)
     normal_axis(attrs.axis, x.rank)
     if attrs.size < 1:
-        raise OpError(f"size must be at least 1, but is {attrs.size}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="size", value=attrs.size, expected="at least 1"))
     return x
 
 

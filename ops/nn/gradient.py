@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, numpy_dtype, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
-from relay2relax.ops.common.shapes import tensor
+from relay2relax.ops.common.shapes import check_groups, tensor
 from relay2relax.ops.common.windows import Window, integers, pad_array, padded, windows_of
 from relay2relax.ops.nn.convolution_rules import Conv2DAttrs, extents_in, read_call
 from relay2relax.ops.nn.pooling import (
@@ -35,7 +36,7 @@ from relay2relax.ops.registry.record import Definition, Emit, Expanded, Kernel, 
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
-from relay2relax.tir.extent import Extent, Shape, equal, floordiv, static
+from relay2relax.tir.extent import Extent, Shape, equal, floordiv
 from relay2relax.tir.ir.expr import PrimExpr, Select, binary, cast, const, if_then_else, logical_and, maximum, minimum
 from relay2relax.tir.ir.intrinsics import min_value
 
@@ -57,7 +58,7 @@ def _check_grad(attrs: PoolAttrs, grad: Shape, data: Shape, dtype: str) -> None:
     """Raise OpError where the gradient does not have the shape of the pooled data."""
     expected = pool_type(_pool(attrs), TensorType(data, dtype)).shape
     if len(grad) != len(expected) or any(equal(a, b) is False for a, b in zip(grad, expected, strict=True)):
-        raise OpError(f"out_grad has shape {show(grad)}, expected {show(expected)}", 0, kind=operators.SHAPE)
+        raise OpError(mistake(operators.SHAPE, what="out_grad", shape=show(grad), expected=show(expected)), 0)
 
 
 def _image(attrs: PoolAttrs, data: Array) -> tuple[list[int], tuple[Window, ...], Any]:
@@ -274,14 +275,13 @@ def backward_weight_type(attrs: Conv2DAttrs, grad: Type, data: Type) -> TensorTy
     expected = [w.positions(e) for w, e in zip(conv.windows(kernel), spatial, strict=True)]
     if any(equal(a, b) is False for a, b in zip((batch, *places), (again, *expected), strict=True)):
         raise OpError(
-            f"the gradient has extents {show((batch, *places))}, expected {show((again, *expected))}",
+            mistake(
+                operators.SHAPE, what="the gradient", shape=show((batch, *places)), expected=show((again, *expected))
+            ),
             0,
-            kind=operators.SHAPE,
         )
     for extent in (outputs, channels):
-        known = static(extent)
-        if known is not None and known % conv.groups:
-            raise OpError(f"{known} channels cannot be shared among {conv.groups} groups", 0, kind=operators.SHAPE)
+        check_groups(extent, conv.groups)
     shape = conv.kernel.shape((outputs, floordiv(channels, conv.groups), *kernel), conv.kernel_order)
     return TensorType(shape, attrs.out_dtype or tensor(grad).dtype)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, is_int
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.places import FROM_THE_BORDER, clipped, inside
 from relay2relax.ops.common.shapes import extent_value, tensor
@@ -45,7 +46,9 @@ def nll_loss_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, weights
     axis = class_axis(x.rank)
     places = x.shape[:axis] + x.shape[axis + 1 :]
     if any(equal(a, b) is False for a, b in zip(places, wanted.shape, strict=True)):
-        raise OpError(f"targets have shape {show(wanted.shape)}, expected {show(places)}", 1, kind=operators.SHAPE)
+        raise OpError(
+            mistake(operators.SHAPE, what="the tensor of targets", shape=show(wanted.shape), expected=show(places)), 1
+        )
     return found
 
 
@@ -54,18 +57,33 @@ def nll_loss_relay_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, w
     x, wanted, weight = tensor(predictions), tensor(targets, 1), tensor(weights, 2)
     if attrs.reduction not in _REDUCTIONS:
         raise OpError(
-            f'reduction is "{attrs.reduction}", expected one of {", ".join(_REDUCTIONS)}', kind=operators.SHAPE
+            mistake(
+                operators.ATTRIBUTE,
+                name="reduction",
+                value=repr(attrs.reduction),
+                expected=f"one of {', '.join(_REDUCTIONS)}",
+            )
         )
     if x.rank != wanted.rank + 1:
         raise OpError(
-            f"targets have {wanted.rank} dimensions, expected {x.rank - 1}: all but the classes", 1, kind=operators.RANK
+            mistake(
+                operators.RANK,
+                what="the tensor of targets",
+                rank=wanted.rank,
+                expected=f"{x.rank - 1}: all but the classes",
+            ),
+            1,
         )
     axis = class_axis(x.rank)
     if weight.rank != 1 or equal(weight.shape[0], x.shape[axis]) is False:
         raise OpError(
-            f"weights have shape {show(weight.shape)}, expected {show(x.shape[axis : axis + 1])}",
+            mistake(
+                operators.SHAPE,
+                what="the tensor of weights",
+                shape=show(weight.shape),
+                expected=show(x.shape[axis : axis + 1]),
+            ),
             2,
-            kind=operators.SHAPE,
         )
     if weight.dtype != x.dtype or not is_float(x.dtype):
         raise OpError(
@@ -74,7 +92,9 @@ def nll_loss_relay_type(attrs: NLLLossAttrs, predictions: Type, targets: Type, w
             kind=operators.DTYPE,
         )
     if not is_int(wanted.dtype):
-        raise OpError(f"targets are integers, but have dtype {wanted.dtype}", 1, kind=operators.DTYPE)
+        raise OpError(
+            mistake(operators.DTYPE, what="the tensor of targets", dtype=wanted.dtype, expected="integers"), 1
+        )
     return TensorType(wanted.shape if attrs.reduction == "none" else (), x.dtype)
 
 
@@ -179,9 +199,9 @@ def cross_entropy_type(attrs: NoAttrs, x: Type, y: Type) -> TensorType:
             kind=operators.SHAPE,
         )
     if any(equal(a, b) is False for a, b in zip(predicted.shape, wanted.shape, strict=True)):
-        raise OpError(f"y has shape {show(wanted.shape)}, expected {show(predicted.shape)}", 1, kind=operators.SHAPE)
+        raise OpError(mistake(operators.SHAPE, what="y", shape=show(wanted.shape), expected=show(predicted.shape)), 1)
     if predicted.dtype != wanted.dtype:
-        raise OpError(f"y has dtype {wanted.dtype}, expected {predicted.dtype}", 1, kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what="y", dtype=wanted.dtype, expected=predicted.dtype), 1)
     return TensorType((), predicted.dtype)
 
 

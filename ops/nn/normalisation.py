@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import ONLY_FLOAT32_AND_16, of_dtype
 from relay2relax.ops.common.shapes import floating, normal_axes, normal_axis, tensor
@@ -98,9 +99,9 @@ def _vector(type_: Type, name: str, extents: Sequence[Extent], dtype: str, argum
         equal(a, b) is not False for a, b in zip(found.shape, extents, strict=True)
     )
     if not fits:
-        raise OpError(f"{name} has shape {list(found.shape)}, expected {list(extents)}", argument, kind=operators.SHAPE)
+        raise OpError(mistake(operators.SHAPE, what=name, shape=list(found.shape), expected=list(extents)), argument)
     if found.dtype != dtype:
-        raise OpError(f"{name} has dtype {found.dtype}, expected {dtype}", argument, kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what=name, dtype=found.dtype, expected=dtype), argument)
     return found
 
 
@@ -137,7 +138,9 @@ def relax_batch_norm_type(attrs: RelaxBatchNormAttrs, data: Type, *vectors: Type
 def batch_norm_relay_type(attrs: BatchNormAttrs, data: Type, *vectors: Type) -> TupleType:
     """Return the type; of negative axes Relay takes the last one only."""
     if attrs.axis < -1:
-        raise OpError(f"axis is {attrs.axis}; it is -1 or counted from the front", 0, kind=operators.AXIS)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="axis", value=attrs.axis, expected="-1, or counted from the front"), 0
+        )
     return batch_norm_type(attrs, data, *vectors)
 
 

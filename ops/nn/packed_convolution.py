@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
@@ -119,7 +120,7 @@ def blocks_of_channels(attrs: Conv2DAttrs, channels: int, shape: Sequence[int], 
     """
     if len(shape) not in (6, 7):
         raise OpError(
-            f"a weight in blocks has 6 or 7 dimensions, this one has shape {show(shape)}", 1, kind=operators.SHAPE
+            mistake(operators.SHAPE, what="the weight in blocks", shape=show(shape), expected="6 or 7 dimensions"), 1
         )
     outer, inner, height, width, low, wide, *rest = shape
     last = rest[0] if rest else 1
@@ -143,7 +144,7 @@ def _by_column(dtype: str) -> bool:
 def tiles(attrs: Conv2DAttrs, channels: int, shape: Sequence[int], dtype: str) -> Unpacked:
     """Read (N / tile N, K / tile K, …); what rounding up added is left out."""
     if len(shape) != 4:
-        raise OpError(f"a tiled weight has 4 dimensions, this one has shape {show(shape)}", 1, kind=operators.SHAPE)
+        raise OpError(mistake(operators.SHAPE, what="the tiled weight", shape=show(shape), expected="4 dimensions"), 1)
     columns, rows = (shape[2], shape[3]) if _by_column(dtype) else (shape[3], shape[2])
     height, width = integers(attrs.kernel_size or (), "kernel_size")
     (outputs,) = integers([attrs.channels if attrs.channels is not None else 0], "channels")
@@ -166,7 +167,7 @@ def _tiled(attrs: ConvGemmWeightTransformAttrs, weights: Type) -> tuple[TensorTy
     """Return the kernel's type, and the numbers of rows and columns rounded up to whole tiles."""
     x = tensor(weights)
     if x.rank != 4:
-        raise OpError(f"the kernel has {x.rank} dimensions, layout HWIO needs 4", 0, kind=operators.LAYOUT)
+        raise OpError(mistake(operators.LAYOUT, what="the kernel", rank=x.rank, layout="HWIO", needed=4), 0)
     if min(attrs.tile_N, attrs.tile_K) < 1:
         raise OpError(
             f"a tile has at least one element, this one is {attrs.tile_N} by {attrs.tile_K}", kind=operators.ATTRIBUTE
@@ -217,7 +218,7 @@ def _units(attrs: DensePackAttrs, weight: Type) -> tuple[TensorType, Layout, Sha
     x, layout = tensor(weight, 1), parse_layout(attrs.weight_layout, "NC")
     if x.rank != layout.rank:
         raise OpError(
-            f"the weight has {x.rank} dimensions, layout {layout.name} needs {layout.rank}", 1, kind=operators.LAYOUT
+            mistake(operators.LAYOUT, what="the weight", rank=x.rank, layout=layout.name, needed=layout.rank), 1
         )
     return x, layout, layout.extents(x.shape, "NC")
 
@@ -227,11 +228,14 @@ def dense_pack_type(attrs: DensePackAttrs, data: Type, weight: Type) -> TensorTy
     x = tensor(data)
     _, _, (units, inputs) = _units(attrs, weight)
     if x.rank != 2:
-        raise OpError(f"the data has {x.rank} dimensions, expected (batch, inputs)", 0, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the data", rank=x.rank, expected="2: (batch, inputs)"), 0)
     if equal(x.shape[1], inputs) is False:
         raise OpError(f"the data has {x.shape[1]} inputs, the weight takes {inputs}", 1)
     if equal(units, attrs.units) is False:
-        raise OpError(f"the weight has {units} units, units is {attrs.units}", 1, kind=operators.SHAPE)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="units", value=attrs.units, expected=f"{units}, the units of the weight"),
+            1,
+        )
     return TensorType((x.shape[0], units), attrs.out_dtype or x.dtype)
 
 

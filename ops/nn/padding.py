@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.places import FAR
 from relay2relax.ops.common.shapes import tensor
@@ -68,7 +69,11 @@ _NUMPY_MODES = {"replicate": "edge", "reflect": "reflect", "circular": "wrap"}
 def _relay_widths(attrs: PadAttrs) -> Widths:
     for pair in attrs.pad_width:
         if len(pair) != 2:
-            raise OpError(f"pad_width needs (before, after) for each axis, but has {list(pair)}", kind=operators.AXIS)
+            raise OpError(
+                mistake(
+                    operators.ATTRIBUTE, name="pad_width", value=list(pair), expected="(before, after) for each axis"
+                )
+            )
     return [(pair[0], pair[1]) for pair in attrs.pad_width]
 
 
@@ -79,7 +84,12 @@ def _relax_widths(attrs: RelaxPadAttrs) -> Widths:
 def _relay_mode(attrs: PadAttrs) -> str:
     if attrs.pad_mode not in _RELAX_MODES:
         raise OpError(
-            f'pad_mode is "{attrs.pad_mode}", expected one of {", ".join(_RELAX_MODES)}', kind=operators.SHAPE
+            mistake(
+                operators.ATTRIBUTE,
+                name="pad_mode",
+                value=repr(attrs.pad_mode),
+                expected=f"one of {', '.join(_RELAX_MODES)}",
+            )
         )
     return _RELAX_MODES[attrs.pad_mode]
 
@@ -138,7 +148,7 @@ def pad_type(attrs: PadAttrs, data: Type, pad_value: Type) -> TensorType:
     _relay_mode(attrs)
     value = tensor(pad_value, 1)
     if value.rank:
-        raise OpError(f"pad_value must be a scalar, but has {value.rank} dimension(s)", 1, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="pad_value", rank=value.rank, expected="0"), 1)
     return _padded_type(_relay_widths(attrs), data)
 
 
@@ -183,7 +193,12 @@ def relax_pad_type(attrs: RelaxPadAttrs, data: Type) -> TensorType:
     """Return the padded shape."""
     if attrs.pad_mode not in ("constant", *_NUMPY_MODES):
         raise OpError(
-            f'pad_mode is "{attrs.pad_mode}", expected constant, replicate, reflect or circular', kind=operators.SHAPE
+            mistake(
+                operators.ATTRIBUTE,
+                name="pad_mode",
+                value=repr(attrs.pad_mode),
+                expected="'constant', 'replicate', 'reflect' or 'circular'",
+            )
         )
     if len(attrs.pad_width) % 2:
         raise OpError(f"pad_width needs two values for each axis, but has {len(attrs.pad_width)}", kind=operators.AXIS)
@@ -207,14 +222,23 @@ _MIRRORS = {"SYMMETRIC": "symmetric", "REFLECT": "reflect"}
 
 def _mirror_widths(attrs: MirrorPadAttrs) -> Widths:
     if attrs.mode not in _MIRRORS:
-        raise OpError(f'mode is "{attrs.mode}", expected one of {", ".join(_MIRRORS)}', kind=operators.SHAPE)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="mode", value=repr(attrs.mode), expected=f"one of {', '.join(_MIRRORS)}")
+        )
     if any(len(pair) != 2 for pair in attrs.pad_width):
         raise OpError(
-            f"pad_width needs (before, after) for each axis, but is {list(attrs.pad_width)}", kind=operators.AXIS
+            mistake(
+                operators.ATTRIBUTE,
+                name="pad_width",
+                value=list(attrs.pad_width),
+                expected="(before, after) for each axis",
+            )
         )
     flat = integers([width for pair in attrs.pad_width for width in pair], "pad_width")
     if min(flat, default=0) < 0:
-        raise OpError(f"pad_width must not be negative, but is {list(attrs.pad_width)}", kind=operators.ATTRIBUTE)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="pad_width", value=list(attrs.pad_width), expected="at least 0")
+        )
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
@@ -315,7 +339,13 @@ def dynamic_pad_type(attrs: PadAttrs, data: Type, pad_width: Type, pad_value: Ty
     found, widths = tensor(data), tensor(pad_width, 1)
     if widths.rank != 2 or not is_int(widths.dtype):
         raise OpError(
-            f"pad_width is a matrix of integers, this is {widths.dtype} of rank {widths.rank}", 1, kind=operators.DTYPE
+            mistake(
+                operators.DTYPE,
+                what="pad_width",
+                dtype=f"{widths.dtype} and rank {widths.rank}",
+                expected="a matrix of integers",
+            ),
+            1,
         )
     return unknown_type(found.rank, found.dtype)
 
@@ -324,7 +354,7 @@ def dynamic_pad_numpy(attrs: PadAttrs, data: Array, pad_width: Array, pad_value:
     """Return the data with a border of the given widths."""
     if pad_width.shape != (data.ndim, 2):
         raise OpError(
-            f"pad_width has shape {show(pad_width.shape)}; expected {show((data.ndim, 2))}", 1, kind=operators.SHAPE
+            mistake(operators.SHAPE, what="pad_width", shape=show(pad_width.shape), expected=show((data.ndim, 2))), 1
         )
     wide = np.clip(pad_width.astype(np.int64), -FAR, FAR)
     widths = tuple((int(before), int(after)) for before, after in wide)

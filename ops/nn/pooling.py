@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
@@ -167,7 +168,7 @@ def image_of(attrs: ImageAttrs, data: Type) -> tuple[TensorType, list[int]]:
     x, layout = tensor(data), pool_layout(attrs)
     if x.rank != layout.rank:
         raise OpError(
-            f"the data has {x.rank} dimensions, layout {layout.name} needs {layout.rank}", 0, kind=operators.LAYOUT
+            mistake(operators.LAYOUT, what="the data", rank=x.rank, layout=layout.name, needed=layout.rank), 0
         )
     return x, [layout.position(letter) for letter in attrs.spatial]
 

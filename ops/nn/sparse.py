@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.places import SPARSE, clipped, inside
@@ -65,9 +65,7 @@ def _matrix(data: Type, indices: Type, indptr: Type, first: int, ranks: Sequence
     values, columns, starts = tensor(data, first), tensor(indices, first + 1), tensor(indptr, first + 2)
     if values.rank not in ranks:
         raise OpError(
-            f"{_NAMES[0]} has {values.rank} dimensions, expected {' or '.join(map(str, ranks))}",
-            first,
-            kind=operators.RANK,
+            mistake(operators.RANK, what=_NAMES[0], rank=values.rank, expected=" or ".join(map(str, ranks))), first
         )
     if columns.rank != 1 or starts.rank != 1:
         found = f"{columns.rank} and {starts.rank}"
@@ -175,7 +173,7 @@ def sparse_dense_type(attrs: SparseDenseAttrs, dense: Type, data: Type, indices:
     x = tensor(dense)
     count, _ = _matrix(data, indices, indptr, 1, (1, 3))
     if x.rank != 2:
-        raise OpError(f"the dense matrix has {x.rank} dimensions", 0, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the dense matrix", rank=x.rank, expected="2"), 0)
     return TensorType((count, x.shape[0]) if attrs.sparse_lhs else (x.shape[0], count), x.dtype)
 
 
@@ -216,15 +214,20 @@ def _channels_last(attrs: SparseConv2DAttrs) -> bool:
     """
     parse_layout(attrs.layout, "NCHW")
     if attrs.layout not in ("NHWC", "NCHW"):
-        raise OpError(f'layout is "{attrs.layout}", expected NHWC or NCHW', kind=operators.LAYOUT)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="layout", value=repr(attrs.layout), expected="'NHWC' or 'NCHW'")
+        )
     return attrs.layout == "NHWC"
 
 
 def _check_window(attrs: SparseConv2DAttrs) -> None:
     if set(integers(attrs.kernel_size, "kernel_size")) != {1}:
         raise UnsupportedError(
-            f"nn.sparse_conv2d is computed for a window of 1 by 1, not {list(attrs.kernel_size)}",
-            kind=operators.NOT_RUN,
+            mistake(
+                operators.NOT_RUN,
+                name="nn.sparse_conv2d",
+                reason=f"its window is {list(attrs.kernel_size)}, only 1 by 1 is computed",
+            )
         )
 
 
@@ -233,7 +236,7 @@ def sparse_conv2d_type(attrs: SparseConv2DAttrs, dense: Type, data: Type, indice
     x = tensor(dense)
     count, _ = _matrix(data, indices, indptr, 1, (2, 3))
     if x.rank != 4:
-        raise OpError(f"images have 4 dimensions, these have {x.rank}", 0, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the tensor of images", rank=x.rank, expected="4"), 0)
     axis = 3 if _channels_last(attrs) else 1
     return TensorType((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype)
 

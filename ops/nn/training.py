@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.places import FROM_THE_BORDER, clipped, inside
 from relay2relax.ops.common.reshape_rules import reshaped_index
@@ -53,10 +54,13 @@ def nll_loss_backward_type(
     shapes = (loss.shape, tensor(targets, 2).shape)
     if not any(_may_be(given.shape, shape) for shape in shapes):
         raise OpError(
-            f"output_grad has shape {show(given.shape)}, expected {show(loss.shape)}", 0, kind=operators.SHAPE
+            mistake(operators.SHAPE, what="output_grad", shape=show(given.shape), expected=show(loss.shape)), 0
         )
     if given.dtype != loss.dtype:
-        raise OpError(f"output_grad has element type {given.dtype}, the loss {loss.dtype}", 0, kind=operators.DTYPE)
+        raise OpError(
+            mistake(operators.DTYPE, what="output_grad", dtype=given.dtype, expected=f"{loss.dtype}, as the loss has"),
+            0,
+        )
     return tensor(predictions, 1)
 
 
@@ -145,9 +149,11 @@ def take_backward_type(attrs: TakeBackwardAttrs, output_grad: Type, x: Type, ind
     grad, data, places = tensor(output_grad), tensor(x, 1), integer_places(indices, 2)
     expected = tensor(take_type(RelaxTakeAttrs(attrs.axis), data, places)).shape
     if len(expected) != grad.rank or any(equal(a, b) is False for a, b in zip(grad.shape, expected, strict=True)):
-        raise OpError(f"output_grad has shape {show(grad.shape)}, expected {show(expected)}", 0, kind=operators.SHAPE)
+        raise OpError(mistake(operators.SHAPE, what="output_grad", shape=show(grad.shape), expected=show(expected)), 0)
     if grad.dtype != data.dtype:
-        raise OpError(f"output_grad has element type {grad.dtype}, the data {data.dtype}", 0, kind=operators.DTYPE)
+        raise OpError(
+            mistake(operators.DTYPE, what="output_grad", dtype=grad.dtype, expected=f"{data.dtype}, as the data has"), 0
+        )
     return data
 
 

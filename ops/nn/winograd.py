@@ -20,6 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, check_positions, integers, pad_array, windows_of
@@ -173,7 +174,7 @@ def _kernel(attrs: ConvWinogradWeightTransformAttrs, weight: Type, rank: int) ->
     x = tensor(weight)
     if x.rank != rank + 2:
         raise OpError(
-            f"the weight has {x.rank} dimensions, layout OI{'DHW'[-rank:]} needs {rank + 2}", 0, kind=operators.LAYOUT
+            mistake(operators.LAYOUT, what="the weight", rank=x.rank, layout=f"OI{'DHW'[-rank:]}", needed=rank + 2), 0
         )
     return x, _axes(attrs.tile_size, integers(x.shape[2:], "the kernel's extents"))
 
@@ -291,9 +292,13 @@ def _weight_order(attrs: WinogradAttrs, conv: ConvCall, axes: Sequence[_Axis], c
     if found in ((*taps, outputs, inputs), (*taps, inputs, outputs)):
         return found == (*taps, outputs, inputs)
     raise OpError(
-        f"a transformed weight has shape {show((*taps, outputs or 0, inputs or 0))}, not {show(shape)}",
+        mistake(
+            operators.SHAPE,
+            what="the transformed weight",
+            shape=show((*taps, outputs or 0, inputs or 0)),
+            expected=show(shape),
+        ),
         1,
-        kind=operators.SHAPE,
     )
 
 
@@ -407,7 +412,7 @@ def nnpack_type(attrs: Conv2DWinogradNNPACKWeightTransformAttrs, weight: Type) -
     """Return (outputs, inputs, 8, 8)."""
     x = tensor(weight)
     if x.rank != 4:
-        raise OpError(f"the weight has {x.rank} dimensions, layout OIHW needs 4", 0, kind=operators.LAYOUT)
+        raise OpError(mistake(operators.LAYOUT, what="the weight", rank=x.rank, layout="OIHW", needed=4), 0)
     return TensorType((*x.shape[:2], 8, 8), attrs.out_dtype or x.dtype)
 
 

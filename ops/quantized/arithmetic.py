@@ -17,6 +17,7 @@ from typing import Any, Generic
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.formula import Kit, X
 from relay2relax.ops.common.shapes import tensor
@@ -126,7 +127,7 @@ def limits(dtype: str) -> tuple[int, int]:
     """
     low, high = min_value(dtype), max_value(dtype)
     if not (isinstance(low, IntImm) and isinstance(high, IntImm)):
-        raise OpError(f"quantised numbers are integers, not {dtype}", 0, kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what="the quantised tensor", dtype=dtype, expected="integers"), 0)
     return low.value, high.value
 
 
@@ -197,7 +198,7 @@ def channel_axis(axis: int, rank: int) -> int:
 def check_axis(axis: int, rank: int, name: str = "axis") -> None:
     """Raise OpError where a tensor of ``rank`` has no axis ``axis``."""
     if not 0 <= channel_axis(axis, rank) < max(rank, 1):
-        raise OpError(f"{name} {axis} is outside of a tensor of rank {rank}", 0, kind=operators.AXIS)
+        raise OpError(mistake(operators.AXIS, name=name, axis=axis, rank=rank), 0)
 
 
 def check_scalar(value: Type, dtype: str, argument: int) -> None:
@@ -205,9 +206,13 @@ def check_scalar(value: Type, dtype: str, argument: int) -> None:
     found = tensor(value, argument)
     if found.rank or found.dtype != dtype:
         raise OpError(
-            f"one {dtype} of rank 0 is expected, this is {found.dtype}{show(found.shape)}",
+            mistake(
+                operators.DTYPE,
+                what="the parameter",
+                dtype=f"{found.dtype} and shape {show(found.shape)}",
+                expected=f"one {dtype}",
+            ),
             argument,
-            kind=operators.DTYPE,
         )
 
 
@@ -217,10 +222,11 @@ def check_parameter(value: Type, dtype: str, channels: Extent | None, argument: 
     """
     found = tensor(value, argument)
     if found.dtype != dtype:
-        raise OpError(f"{dtype} is expected, this is {found.dtype}", argument, kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what="the parameter", dtype=found.dtype, expected=dtype), argument)
     if found.rank > 1:
         raise OpError(
-            f"a number or a vector is expected, this has shape {show(found.shape)}", argument, kind=operators.SHAPE
+            mistake(operators.SHAPE, what="the parameter", shape=show(found.shape), expected="a number or a vector"),
+            argument,
         )
     if found.rank and channels is not None and equal(found.shape[0], channels) is False:
         raise OpError(
@@ -283,7 +289,7 @@ def check_dtype(value: Type, dtypes: tuple[str, ...], what: str, argument: int =
     """
     found = tensor(value, argument)
     if found.dtype not in dtypes:
-        raise OpError(f"{what} is {found.dtype}; expected {', '.join(dtypes)}", argument, kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.DTYPE, what=what, dtype=found.dtype, expected=", ".join(dtypes)), argument)
     return found
 
 
@@ -291,4 +297,4 @@ def is_integer_result(dtype: str, dtypes: tuple[str, ...]) -> None:
     """Raise OpError unless ``dtype`` is one of ``dtypes``."""
     if dtype not in dtypes:
         shown = dtype or "void"
-        raise OpError(f"the result's dtype is {shown}; expected {', '.join(dtypes)}", kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what="the result", dtype=shown, expected=", ".join(dtypes)))

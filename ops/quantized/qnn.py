@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
@@ -155,7 +156,7 @@ def dequantize_type(attrs: DequantizeAttrs, data: Type, scale: Type, zero: Type)
     check_parameter(zero, "int32", channels, 2)
     if attrs.out_dtype not in ("float16", "float32"):
         raise OpError(
-            f"the result's dtype is {attrs.out_dtype or 'void'}; expected float16, float32", kind=operators.DTYPE
+            mistake(operators.DTYPE, what="the result", dtype=attrs.out_dtype or "void", expected="float16 or float32")
         )
     return TensorType(found.shape, attrs.out_dtype)
 
@@ -222,9 +223,15 @@ def _rounding(attrs: RequantizeAttrs) -> tuple[str, str]:
     rounding = "UPWARD" if attrs.rounding == "None" else attrs.rounding
     dtype = "int64" if attrs.compute_dtype == "None" else attrs.compute_dtype
     if rounding not in ("UPWARD", "TONEAREST"):
-        raise OpError(f'rounding is {rounding!r}; expected "UPWARD" or "TONEAREST"', kind=operators.ATTRIBUTE)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="rounding", value=repr(rounding), expected="'UPWARD' or 'TONEAREST'")
+        )
     if dtype not in ("int64", "float32", "float64"):
-        raise OpError(f'compute_dtype is {dtype!r}; expected "int64", "float32" or "float64"', kind=operators.DTYPE)
+        raise OpError(
+            mistake(
+                operators.ATTRIBUTE, name="compute_dtype", value=repr(dtype), expected="'int64', 'float32' or 'float64'"
+            )
+        )
     return rounding, dtype
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, RelaxValues
 from relay2relax.ops.common.layout import parse_layout
@@ -232,9 +233,9 @@ def dense_pack_type(
     """Return (rows, output features)."""
     found, packed = tensor(data), tensor(weight, 1)
     if found.rank != 2:
-        raise OpError(f"the data has {found.rank} dimensions; 2 are expected", 0, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the data", rank=found.rank, expected="2"), 0)
     if packed.rank != 4:
-        raise OpError(f"the weight has {packed.rank} dimensions; 4 are expected", 1, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the weight", rank=packed.rank, expected="4"), 1)
     if not attrs.out_dtype:
         raise OpError("out_dtype must be given", kind=operators.DTYPE)
     return TensorType((found.shape[0], mul(packed.shape[0], packed.shape[2])), attrs.out_dtype)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, is_int, numpy_dtype, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert
 from relay2relax.ops.common.shapes import normal_axis, tensor
@@ -51,7 +52,13 @@ def _parameters_fit(attrs: DequantizeAttrs | QuantizeAttrs, data: TensorType, sc
             continue
         if found.rank != 1 or not data.rank:
             raise OpError(
-                f"a number, or one per channel, is expected; this has rank {found.rank}", index, kind=operators.RANK
+                mistake(
+                    operators.RANK,
+                    what="the parameter",
+                    rank=found.rank,
+                    expected="0, or 1 with a number for each channel",
+                ),
+                index,
             )
         if equal(found.shape[0], data.shape[normal_axis(attrs.axis, data.rank)]) is False:
             raise OpError(
@@ -69,7 +76,9 @@ def quantize_type(attrs: QuantizeAttrs, data: Type, scale: Type, zero_point: Typ
     """Return the shape of the data with ``out_dtype``."""
     found = tensor(data)
     if not is_float(found.dtype):
-        raise OpError(f"floating-point numbers are quantised, not {found.dtype}", 0, kind=operators.DTYPE)
+        raise OpError(
+            mistake(operators.DTYPE, what="the data", dtype=found.dtype, expected="floating-point numbers"), 0
+        )
     _parameters_fit(attrs, found, scale, zero_point)
     return TensorType(found.shape, attrs.out_dtype)
 
@@ -78,7 +87,9 @@ def dequantize_type(attrs: DequantizeAttrs, data: Type, scale: Type, zero_point:
     """Return the shape of the data with ``out_dtype``."""
     found = tensor(data)
     if not is_float(attrs.out_dtype):
-        raise OpError(f"dequantised numbers are of floating point, not {attrs.out_dtype}", 0, kind=operators.DTYPE)
+        raise OpError(
+            mistake(operators.DTYPE, what="the result", dtype=attrs.out_dtype, expected="floating-point numbers"), 0
+        )
     _parameters_fit(attrs, found, scale, zero_point)
     return TensorType(found.shape, attrs.out_dtype)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import A, OpDef
@@ -57,7 +57,7 @@ def lower_extents(op: OpDef[A], attrs: A, args: Sequence[Type | Shape], out: Typ
     """
     if op.extents is None:
         raise UnsupportedError(
-            f"{op.name}: a shape is not known, and the operator's inputs do not tell it", kind=operators.NOT_RUN
+            mistake(operators.NOT_RUN, name=op.name, reason="a shape is not known, and the inputs do not tell it")
         )
     inputs, given = _placeholders(op, args)
     func = te.create_prim_func(inputs, [op.extents(attrs, out, *given)], name=name)
@@ -104,7 +104,7 @@ def _placeholders(op: OpDef, args: Sequence[Type | Shape]) -> tuple[list[te.Tens
                 return tuple(placeholder(one, f"{hint}_{i}") for i, one in enumerate(fields))
             case tuple():
                 return arg
-        raise TypeError(f"an operator cannot take {arg!r}")
+        raise TypeError(f"no placeholder stands for {arg!r}")
 
     names = list(op.inputs)
     if op.variadic:

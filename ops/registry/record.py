@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeAlias, Union
 from typing_extensions import TypeVar
 
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import ErrorKind, Relay2RelaxError
+from relay2relax.core.errors import Diagnostic, ErrorKind, Relay2RelaxError
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.script import Script
@@ -84,9 +84,11 @@ class OpError(Relay2RelaxError):
 
     kind = operators.REFUSED
 
-    def __init__(self, message: str, argument: int | None = None, *, kind: ErrorKind | None = None) -> None:
-        super().__init__(message, kind=kind)
-        self.message = message
+    def __init__(
+        self, problem: str | Diagnostic, argument: int | None = None, *, kind: ErrorKind | None = None
+    ) -> None:
+        super().__init__(problem, kind=kind)
+        self.message = self.diagnostics[0].title
         self.argument = argument
 
 

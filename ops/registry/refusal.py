@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import operators
 
 # Names that TVM 0.18 lists among its operators and that no program can call; they have no records.
@@ -28,4 +28,4 @@ class Refusal:
     reason: str
 
     def __call__(self, *args: object) -> NoReturn:
-        raise UnsupportedError(f"{self.name} cannot be run: {self.reason}", kind=operators.NOT_RUN)
+        raise UnsupportedError(mistake(operators.NOT_RUN, name=self.name, reason=self.reason))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.quantized.arithmetic import check_dtype
@@ -153,7 +154,7 @@ def _plane(data: TensorType, layout: str) -> tuple[Extent, Extent, Extent]:
     """Return batch, height and width."""
     wanted = 5 if layout == BRICKS else 4
     if data.rank != wanted:
-        raise OpError(f"the input has {data.rank} dimensions; layout {layout} has {wanted}", 0, kind=operators.LAYOUT)
+        raise OpError(mistake(operators.LAYOUT, what="the input", rank=data.rank, layout=layout, needed=wanted), 0)
     shape = data.shape
     return shape[0], shape[1], shape[3] if layout == BRICKS else shape[2]
 
@@ -183,7 +184,9 @@ def _under_kernel(
     batch, height, width = _plane(data, attrs.ifm_layout)
     upscale = attrs.upscale
     if upscale not in ("NONE", "ZEROS", "NEAREST"):
-        raise OpError(f'upscale is {upscale!r}; expected "NONE", "ZEROS" or "NEAREST"', kind=operators.ATTRIBUTE)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="upscale", value=repr(upscale), expected="'NONE', 'ZEROS' or 'NEAREST'")
+        )
     factor = 1 if upscale == "NONE" or isinstance(attrs, EthosuDepthwiseConv2DAttrs) else 2
     padding = tuple(attrs.padding) * (4 // len(attrs.padding)) if len(attrs.padding) in (1, 2) else attrs.padding
     if len(padding) != 4:
@@ -201,18 +204,24 @@ def _weight(attrs: Any, weight: TensorType) -> Any:
     """Return the kernel's extents; raises OpError where the weight does not have them."""
     kernel = _given(attrs.kernel_shape, "kernel_shape")
     if weight.rank != 4:
-        raise OpError(f"the weight has {weight.rank} dimensions; 4 are expected", 1, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the weight", rank=weight.rank, expected="4"), 1)
     wanted = (_given(attrs.ofm_channels, "ofm_channels"), *kernel, weight.shape[3])
     if any(equal(a, b) is False for a, b in zip(weight.shape, wanted, strict=True)):
         raise OpError(
-            f"the weight has shape {show(weight.shape)}; the attributes say {show(wanted)}", 1, kind=operators.SHAPE
+            mistake(
+                operators.SHAPE,
+                what="the weight",
+                shape=show(weight.shape),
+                expected=f"{show(wanted)}, as the attributes say",
+            ),
+            1,
         )
     return kernel
 
 
 def _result_dtype(name: str, dtypes: tuple[str, ...]) -> str:
     if name not in dtypes:
-        raise OpError(f"ofm_dtype is {name}; expected {', '.join(dtypes)}", kind=operators.DTYPE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="ofm_dtype", value=name, expected=", ".join(dtypes)))
     return name
 
 
@@ -223,7 +232,7 @@ def conv2d_type(attrs: EthosuConv2DAttrs, ifm: Type, weight: Type, scale_bias: T
     bias = check_dtype(scale_bias, ("uint8",), "scale_bias", 2)
     wanted = (tensor(weight).shape[0], 10)
     if bias.rank != 2 or any(equal(a, b) is False for a, b in zip(bias.shape, wanted, strict=True)):
-        raise OpError(f"scale_bias has shape {show(bias.shape)}; expected {show(wanted)}", 2, kind=operators.SHAPE)
+        raise OpError(mistake(operators.SHAPE, what="scale_bias", shape=show(bias.shape), expected=show(wanted)), 2)
     return TensorType(_under_kernel(attrs, data, kernel, attrs.dilation), data.dtype)
 
 
@@ -243,7 +252,12 @@ def pooling_type(attrs: EthosuPoolingAttrs, ifm: Type, lut: Type) -> TensorType:
     sums = attrs.pooling_type == "SUM"
     if not sums and attrs.pooling_type not in ("AVG", "MAX"):
         raise OpError(
-            f'pooling_type is {attrs.pooling_type!r}; expected "AVG", "MAX" or "SUM"', kind=operators.ATTRIBUTE
+            mistake(
+                operators.ATTRIBUTE,
+                name="pooling_type",
+                value=repr(attrs.pooling_type),
+                expected="'AVG', 'MAX' or 'SUM'",
+            )
         )
     data = check_dtype(ifm, (*WORDS, "int32") if sums else WORDS, "the input")
     dtype = _result_dtype(attrs.ofm_dtype, ("int32",) if sums else (data.dtype,))
@@ -263,7 +277,9 @@ def binary_elementwise_type(attrs: EthosuBinaryElementwiseAttrs, ifm: Type, ifm2
     """Return the type of the feature map."""
     if attrs.operator_type not in _BINARY:
         raise OpError(
-            f"operator_type is {attrs.operator_type!r}; expected {', '.join(_BINARY)}", kind=operators.ATTRIBUTE
+            mistake(
+                operators.ATTRIBUTE, name="operator_type", value=repr(attrs.operator_type), expected=", ".join(_BINARY)
+            )
         )
     inputs, results = _BINARY[attrs.operator_type]
     data = check_dtype(ifm, inputs, "the first input")
@@ -276,7 +292,11 @@ def binary_elementwise_type(attrs: EthosuBinaryElementwiseAttrs, ifm: Type, ifm2
 def unary_elementwise_type(attrs: EthosuUnaryElementwiseAttrs, ifm: Type, lut: Type) -> TensorType:
     """Return the type of the feature map."""
     if attrs.operator_type not in ("ABS", "CLZ"):
-        raise OpError(f'operator_type is {attrs.operator_type!r}; expected "ABS" or "CLZ"', kind=operators.ATTRIBUTE)
+        raise OpError(
+            mistake(
+                operators.ATTRIBUTE, name="operator_type", value=repr(attrs.operator_type), expected="'ABS' or 'CLZ'"
+            )
+        )
     data = check_dtype(ifm, ("int32",) if attrs.operator_type == "CLZ" else BYTES, "the input")
     batch, height, width = _plane(data, attrs.ifm_layout)
     return TensorType(_image(batch, height, width, attrs.ofm_channels, attrs.ofm_layout), data.dtype)
@@ -286,7 +306,7 @@ def identity_type(attrs: EthosuIdentityAttrs, ifm: Type, lut: Type) -> TensorTyp
     """Return the type of the input."""
     data = check_dtype(ifm, WORDS, "the input")
     if data.rank > 4:
-        raise OpError(f"the input has {data.rank} dimensions; at most 4 are possible", 0, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the input", rank=data.rank, expected="at most 4"), 0)
     return TensorType(data.shape, data.dtype)
 
 

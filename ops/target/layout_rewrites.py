@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import IndexMapping, InlineString, Number, OptionalIntegerArray
@@ -105,9 +106,7 @@ def auto_scheduler_type(attrs: AutoSchedulerLayoutTransformAttrs, data: Type) ->
     target = _parts(attrs.dst_layout)
     if found.rank != len(source):
         raise OpError(
-            f'the data has {found.rank} dimensions; layout "{attrs.src_layout}" has {len(source)}',
-            0,
-            kind=operators.LAYOUT,
+            mistake(operators.LAYOUT, what="the data", rank=found.rank, layout=attrs.src_layout, needed=len(source)), 0
         )
     for axis in {axis for _, axis in source}:
         sizes = [int(np.prod([extent for extent, other in parts if other == axis])) for parts in (source, target)]

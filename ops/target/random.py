@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common import threefry
 from relay2relax.ops.common.shapes import tensor
@@ -71,7 +72,13 @@ def _is_scalar(value: Type, dtype: str, argument: int) -> None:
     found = tensor(value, argument)
     if found.rank != 0 or found.dtype != dtype:
         raise OpError(
-            f"a {dtype} of rank 0 is expected, this is {found.dtype}{show(found.shape)}", argument, kind=operators.DTYPE
+            mistake(
+                operators.DTYPE,
+                what="the parameter",
+                dtype=f"{found.dtype} and shape {show(found.shape)}",
+                expected=f"one {dtype}",
+            ),
+            argument,
         )
 
 
@@ -91,7 +98,12 @@ def numbers_type(attrs: UniformAttrs | NormalAttrs, key: Type, first: Type, seco
     """Return the type of the next key and of the numbers."""
     if attrs.out_dtype not in ("float32", "float64"):
         raise OpError(
-            f"random numbers are float32 or float64, not {attrs.out_dtype or 'of no dtype'}", kind=operators.DTYPE
+            mistake(
+                operators.DTYPE,
+                what="the result",
+                dtype=attrs.out_dtype or "of no dtype",
+                expected="float32 or float64",
+            )
         )
     _is_key(key)
     _is_scalar(first, attrs.out_dtype, 1)

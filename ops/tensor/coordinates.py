@@ -15,7 +15,7 @@ import numpy as np
 
 from relay2relax.core import arithmetic
 from relay2relax.core.dtype import Array, Numbers, is_int
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.places import are_inside
 from relay2relax.ops.common.shapes import tensor
@@ -43,7 +43,7 @@ def integers(value: Type, argument: int) -> TensorType:
     """Return the type of a tensor of integers; raises OpError for other element types."""
     found = tensor(value, argument)
     if not is_int(found.dtype):
-        raise OpError(f"integers are expected, these are {found.dtype}", argument, kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what="the tensor", dtype=found.dtype, expected="integers"), argument)
     return found
 
 
@@ -89,7 +89,11 @@ def unravel_index_compute(attrs: NoAttrs, out: TensorType, data: te.Tensor, shap
     count = static(out.shape[0])
     if count is None:
         raise UnsupportedError(
-            "unravel_index: the rank of the shape is unknown; TensorIR needs it beforehand", kind=operators.NOT_RUN
+            mistake(
+                operators.NOT_RUN,
+                name="unravel_index",
+                reason="the rank of the shape is unknown, and TensorIR needs it beforehand",
+            )
         )
 
     def element(*i: PrimExpr) -> PrimExpr:
@@ -111,7 +115,7 @@ def invert_permutation_type(attrs: NoAttrs, data: Type) -> Type:
     """Return the type of ``data``."""
     found = integers(data, 0)
     if found.rank != 1:
-        raise OpError(f"a permutation is a vector, this tensor has rank {found.rank}", 0, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the permutation", rank=found.rank, expected="1"), 0)
     return found
 
 
@@ -160,7 +164,9 @@ def check_sparse(indices: Type, values: Type, default: Type, rank: int) -> Tenso
     """
     places, found, fill = integers(indices, 0), tensor(values, 1), tensor(default, 2)
     if places.rank > 2:
-        raise OpError(f"coordinates have rank 0, 1 or 2, these {places.rank}", 0, kind=operators.RANK)
+        raise OpError(
+            mistake(operators.RANK, what="the tensor of coordinates", rank=places.rank, expected="0, 1 or 2"), 0
+        )
     count = places.shape[1] if places.rank == 2 else 1
     if equal(count, rank) is False:
         raise OpError(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, numpy_dtype
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.shapes import any_type, extent_value, tensor
@@ -174,7 +175,7 @@ def _init_records(name: str, value: int, doc: str) -> tuple[OpDef, ...]:
 def _fill_value(value: Type, argument: int) -> TensorType:
     found = tensor(value, argument)
     if found.rank:
-        raise OpError(f"the fill value is one number, this tensor has rank {found.rank}", argument, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the fill value", rank=found.rank, expected="0"), argument)
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, seq, store, when
@@ -50,7 +50,7 @@ class RelaxUniqueAttrs:
 
 
 def _no_program(*unused: Any) -> Any:
-    raise UnsupportedError("R.shape_of: no tensor program gives a shape", kind=operators.NOT_RUN)
+    raise UnsupportedError(mistake(operators.NOT_RUN, name="R.shape_of", reason="no tensor program gives a shape"))
 
 
 # nonzero
@@ -87,7 +87,7 @@ def _axis(attrs: RelaxUniqueAttrs, rank: int) -> int | None:
         return None
     axis = attrs.axis.value if isinstance(attrs.axis, IntImm) else attrs.axis
     if not isinstance(axis, int) or not -rank <= axis < rank:
-        raise OpError(f"axis {axis!r} is outside of a tensor of rank {rank}", 0, kind=operators.AXIS)
+        raise OpError(mistake(operators.AXIS, name="axis", axis=repr(axis), rank=rank), 0)
     return axis % rank
 
 

@@ -16,12 +16,12 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, numpy_dtype
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert
 from relay2relax.ops.common.places import FAR, NO_SUCH_SHAPE
 from relay2relax.ops.common.reshape_rules import new_shape
-from relay2relax.ops.common.shapes import normal_axes, normal_axis, tensor
+from relay2relax.ops.common.shapes import check_squeezed, does_not_broadcast, normal_axes, normal_axis, tensor
 from relay2relax.ops.registry import table
 from relay2relax.ops.registry.attributes import Int, NoAttrs
 from relay2relax.ops.registry.record import (
@@ -37,7 +37,7 @@ from relay2relax.ops.registry.record import (
     V,
 )
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type, show
+from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor import dynamic_kernels as kernels
 from relay2relax.ops.tensor.coordinates import SparseToDenseAttrs, check_sparse, dense_values, sparse_to_dense_compute
 from relay2relax.ops.tensor.create import InitOpAttrs, full_compute, static_shape
@@ -61,9 +61,13 @@ def _length(value: Type, argument: int, what: str) -> int:
     found = tensor(value, argument)
     if found.rank != 1 or not is_int(found.dtype):
         raise OpError(
-            f"{what} is a vector of integers, this is {found.dtype} of rank {found.rank}",
+            mistake(
+                operators.DTYPE,
+                what=what,
+                dtype=f"{found.dtype} and rank {found.rank}",
+                expected="a vector of integers",
+            ),
             argument,
-            kind=operators.DTYPE,
         )
     count = static(found.shape[0])
     if count is None:
@@ -107,9 +111,7 @@ def broadcast_to_numpy(attrs: InitOpAttrs, data: Array, shape: Array) -> Array:
     try:
         return np.broadcast_to(data, target)
     except ValueError:
-        raise OpError(
-            f"shape {show(data.shape)} does not broadcast to {show(target)}", 0, kind=operators.SHAPE
-        ) from None
+        raise does_not_broadcast(data.shape, target) from None
 
 
 def tile_type(attrs: TileAttrs, data: Type, reps: Type) -> Type:
@@ -144,7 +146,7 @@ def full_type(attrs: InitOpAttrs, fill_value: Type, shape: Type) -> Type:
     """
     value = tensor(fill_value)
     if value.rank:
-        raise OpError(f"the fill value is one number, this tensor has rank {value.rank}", 0, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the fill value", rank=value.rank, expected="0"), 0)
     return unknown_type(_length(shape, 1, "shape"), attrs.dtype or value.dtype)
 
 
@@ -209,7 +211,12 @@ def strided_slice_numpy(attrs: StridedSliceAttrs, data: Array, begin: Array, end
         extent = data.shape[axis]
         step = steps[axis] if axis < len(steps) and attrs.slice_mode == "end" else 1
         if not step:
-            raise OpError(f"the stride of axis {axis} is 0", 3, kind=operators.AXIS)
+            raise OpError(
+                mistake(
+                    operators.ATTRIBUTE, name=f"the stride of axis {axis}", value=0, expected="a number other than 0"
+                ),
+                3,
+            )
         last = ends[axis] if axis < len(ends) else extent if step > 0 else -extent - 1
         if attrs.slice_mode == "size":
             first = min(first + extent if first < 0 else first, extent)
@@ -235,13 +242,7 @@ def squeeze_numpy(attrs: SqueezeAttrs, data: Array, axes: Array) -> Array:
     if axes.size == data.ndim and data.size == 1:
         return data.reshape(())  # Whatever the axes are called: all go.
     gone = normal_axes(_numbers(axes), data.ndim)
-    for axis in gone:
-        if data.shape[axis] != 1:
-            raise OpError(
-                f"axis {axis} of {show(data.shape)} has extent {data.shape[axis]}; only 1 can be squeezed",
-                1,
-                kind=operators.AXIS,
-            )
+    check_squeezed(data.shape, gone, 1)
     return np.squeeze(data, axis=gone)
 
 
@@ -249,9 +250,16 @@ def expand_dims_type(attrs: DynExpandDimsAttrs, data: Type, axis: Type) -> Type:
     """Return as many dimensions more as there are new axes, all unknown."""
     found, given = tensor(data), tensor(axis, 1)
     if given.rank or not is_int(given.dtype):
-        raise OpError(f"the axis is one integer, this is {given.dtype} of rank {given.rank}", 1, kind=operators.RANK)
+        raise OpError(
+            mistake(
+                operators.DTYPE, what="the axis", dtype=f"{given.dtype} and rank {given.rank}", expected="one integer"
+            ),
+            1,
+        )
     if attrs.num_newaxis < 0:
-        raise OpError(f"num_newaxis is {attrs.num_newaxis}", 0)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="num_newaxis", value=attrs.num_newaxis, expected="at least 0"), 0
+        )
     return unknown_type(found.rank + attrs.num_newaxis, found.dtype)
 
 
@@ -346,12 +354,14 @@ def tensor_to_shape_type(attrs: NoAttrs, data: Type) -> Any:
     """Return a shape, as many unknown extents as the vector has elements."""
     found = tensor(data)
     if found.dtype != "int64":
-        raise OpError(f"extents are int64, these are {found.dtype}", 0, kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what="the tensor of extents", dtype=found.dtype, expected="int64"), 0)
     return (ANY,) * _length(data, 0, "the vector")
 
 
 def _no_program(*unused: object) -> NoReturn:
-    raise UnsupportedError("R.tensor_to_shape: no tensor program gives a shape", kind=operators.NOT_RUN)
+    raise UnsupportedError(
+        mistake(operators.NOT_RUN, name="R.tensor_to_shape", reason="no tensor program gives a shape")
+    )
 
 
 # Records

@@ -156,7 +156,9 @@ def broadcast_extents(attrs: object, out: TensorType, data: te.Tensor, shape: te
 def flat_compute(attrs: object, out: TensorType, data: te.Tensor, *unused: te.Tensor) -> te.Tensor:
     """Return each element from its place in row-major order."""
     if equal(product(data.shape), product(out.shape)) is False:
-        raise OpError(f"a tensor of shape {show(data.shape)} has no shape {show(out.shape)}", 0, kind=operators.SHAPE)
+        raise OpError(
+            f"shape {show(out.shape)} has not as many elements as shape {show(data.shape)}", 0, kind=operators.SHAPE
+        )
     return te.compute(out.shape, lambda *i: data[tuple(reshaped_index(data.shape, out.shape, i))], name="T_reshape")
 
 

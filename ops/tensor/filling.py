@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.limits import dtype_of
@@ -82,7 +83,7 @@ class RelaxOneHotAttrs:
 
 def _extent(value: Extent, name: str) -> Extent:
     if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)) or isinstance(value, FloatImm):
-        raise OpError(f"`{name}` is an integer, this is {value!r}")
+        raise OpError(mistake(operators.ATTRIBUTE, name=name, value=repr(value), expected="an integer"))
     return canonical(value)
 
 
@@ -106,7 +107,7 @@ def eye_like_type(attrs: EyeLikeAttrs, data: Type) -> TensorType:
     """Return the shape of the data, which is a matrix."""
     found = tensor(data)
     if found.rank != 2:
-        raise OpError(f"a matrix is expected, this tensor has rank {found.rank}", 0, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the tensor", rank=found.rank, expected="2"), 0)
     return TensorType(found.shape, attrs.dtype or found.dtype)
 
 
@@ -134,7 +135,7 @@ def full_like_type(attrs: LikeAttrs, data: Type, fill_value: Type) -> TensorType
     """Return the shape of the data."""
     found, value = tensor(data), tensor(fill_value, 1)
     if value.rank:
-        raise OpError(f"the number is a tensor of rank 0, this has rank {value.rank}", 1, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the number", rank=value.rank, expected="0"), 1)
     return TensorType(found.shape, attrs.dtype or found.dtype)
 
 
@@ -203,7 +204,7 @@ def _values(attrs: RelaxOneHotAttrs) -> tuple[PrimExpr, PrimExpr, str]:
                 return const(value, "int64")
             case float():
                 return const(value, "float64")
-        raise OpError(f"`{name}` is a number, this is {value!r}")
+        raise OpError(mistake(operators.ATTRIBUTE, name=name, value=repr(value), expected="a number"))
 
     on, off = literal(attrs.on_value, "on_value"), literal(attrs.off_value, "off_value")
     if on.dtype != off.dtype:
@@ -216,7 +217,7 @@ def relax_one_hot_type(attrs: RelaxOneHotAttrs, indices: Type) -> TensorType:
     values.
     """
     if attrs.depth < 1:
-        raise OpError(f"depth is {attrs.depth}; it is at least 1", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="depth", value=attrs.depth, expected="at least 1"))
     return one_hot_shape(OneHotAttrs(attrs.depth, attrs.axis, _values(attrs)[2]), indices, attrs.depth)
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, is_unsigned
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.places import FROM_THE_BORDER, clipped, inside
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
@@ -69,10 +70,19 @@ class RelaxGatherNDAttrs:
 # Places
 
 
+def tuple_of_places(indices: Type) -> tuple[Type, ...]:
+    """Return the fields of the second argument; raises OpError where it is not a tuple."""
+    if not isinstance(indices, TupleType):
+        raise OpError("a tuple of tensors of places is expected", 1, kind=operators.SHAPE)
+    return indices.fields
+
+
 def integer_places(indices: Type, argument: int) -> TensorType:
     found = tensor(indices, argument)
     if not is_int(found.dtype):
-        raise OpError(f"places are integers, these are {found.dtype}", argument, kind=operators.DTYPE)
+        raise OpError(
+            mistake(operators.DTYPE, what="the tensor of places", dtype=found.dtype, expected="integers"), argument
+        )
     return found
 
 
@@ -107,7 +117,12 @@ def gather_type(attrs: GatherAttrs | RelaxGatherElementsAttrs, data: Type, indic
 def gather_relay_type(attrs: GatherAttrs, data: Type, indices: Type) -> Type:
     """Return the type; TVM's inference wants signed indices."""
     if is_unsigned(tensor(indices, 1).dtype):
-        raise OpError(f"places are signed integers, these are {tensor(indices, 1).dtype}", 1, kind=operators.DTYPE)
+        raise OpError(
+            mistake(
+                operators.DTYPE, what="the tensor of places", dtype=tensor(indices, 1).dtype, expected="signed integers"
+            ),
+            1,
+        )
     return gather_type(attrs, data, indices)
 
 
@@ -147,10 +162,18 @@ def signed_places(e: Emit[V], indices: V) -> V:
 # gather_nd
 
 
+def check_coordinates(indices: TensorType) -> None:
+    """Raise OpError where ``indices`` have no dimension along which coordinates lie."""
+    if not indices.rank:
+        raise OpError(
+            mistake(operators.RANK, what="the tensor of indices", rank=0, expected="at least that of the coordinates"),
+            1,
+        )
+
+
 def _coordinates(attrs: GatherNDAttrs, indices: TensorType) -> int:
     """Return how many coordinates one place has."""
-    if not indices.rank:
-        raise OpError("indices have at least the dimension of the coordinates", 1, kind=operators.RANK)
+    check_coordinates(indices)
     count = static(indices.shape[0])
     if count is None:
         count = attrs.index_rank
@@ -200,7 +223,7 @@ def gather_nd_relax_type(attrs: RelaxGatherNDAttrs, data: Type, indices: Type) -
     """
     found, places = tensor(data), tensor(indices, 1)
     if places.dtype != "int64":
-        raise OpError(f"places are int64, these are {places.dtype}", 1, kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what="the tensor of places", dtype=places.dtype, expected="int64"), 1)
     if places.rank and static(places.shape[-1]) is None:
         return AnyRankType(found.dtype)
     return relax_gather_nd_type(attrs, data, indices)
@@ -285,9 +308,7 @@ def index_tensor_type(attrs: NoAttrs, data: Type, indices: Type) -> Type:
     """Return the shape that the places broadcast to, then the dimensions of the data that are not
     indexed.
     """
-    if not isinstance(indices, TupleType):
-        raise OpError("a tuple of tensors of places is expected", 1, kind=operators.SHAPE)
-    return _indexed(data, indices.fields)
+    return _indexed(data, tuple_of_places(indices))
 
 
 def _index(data: Array, places: Sequence[Array]) -> Array:

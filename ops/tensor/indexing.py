@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_int
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import dtype_of
 from relay2relax.ops.common.reshape_rules import reshaped_index
@@ -105,7 +106,9 @@ class SliceLikeAttrs:
 def _take_axis(attrs: Any, data_rank: int, indices_rank: int) -> tuple[int, int]:
     """Return the axis that is indexed and the number of leading axes that both inputs share."""
     if attrs.mode not in ("clip", "wrap", "fast", "nan"):
-        raise OpError(f"mode is {attrs.mode!r}; it may be 'clip', 'wrap' or 'fast'", kind=operators.ATTRIBUTE)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="mode", value=repr(attrs.mode), expected="'clip', 'wrap' or 'fast'")
+        )
     axis = normal_axis(attrs.axis, data_rank)
     batch = getattr(attrs, "batch_dims", 0)
     batch = batch + indices_rank if batch < 0 else batch
@@ -134,7 +137,7 @@ def take_relay_type(attrs: Any, data: Type, indices: Type) -> Type:
     """
     found, places = tensor(data), tensor(indices, 1)
     if not (is_int(places.dtype) or places.dtype == "bool"):
-        raise OpError(f"places are integers, these are {places.dtype}", 1, kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what="the tensor of places", dtype=places.dtype, expected="integers"), 1)
     if attrs.axis != found.rank or getattr(attrs, "batch_dims", 0):
         return take_type(attrs, data, indices)
     return TensorType((*found.shape, *places.shape), found.dtype)
@@ -144,7 +147,7 @@ def relax_take_type(attrs: RelaxTakeAttrs, data: Type, indices: Type) -> Type:
     """Return the type; the axis may be left out where there is one only."""
     found, places = tensor(data), tensor(indices, 1)
     if not is_int(places.dtype):
-        raise OpError(f"places are integers, these are {places.dtype}", 1, kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what="the tensor of places", dtype=places.dtype, expected="integers"), 1)
     if attrs.axis is None and found.rank != 1:
         raise OpError(f"data of rank {found.rank} is indexed along an axis, none is given", 0, kind=operators.RANK)
     if attrs.mode == "nan":

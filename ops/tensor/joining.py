@@ -233,6 +233,14 @@ def _cuts(attrs: SplitAttrs, extent: Extent) -> list[tuple[Extent, Extent]]:
     return [(begin, maximum(sub(end, begin), 0)) for begin, end in pairwise([*inside, extent])]
 
 
+def _growing(sections: Sequence[Extent]) -> list[int]:
+    """Return 0 and the places to cut at; raises OpError where one is not behind the last."""
+    places = [0, *(int(one) for one in sections)]
+    if any(after <= before for before, after in pairwise(places)):
+        raise OpError(f"the places to cut at must grow: {places[1:]}", 0, kind=operators.ATTRIBUTE)
+    return places
+
+
 def split_type(attrs: SplitAttrs, data: Type) -> Type:
     """Return a tuple with a type for each part."""
     found = tensor(data)
@@ -253,16 +261,13 @@ def split_relay_type(attrs: SplitAttrs, data: Type) -> Type:
     known = static(extent)
     if isinstance(sections, int) and sections > 0:
         _checked_count(sections)
-    if isinstance(sections, int) and known is not None and sections > 0 and known % sections:
-        raise OpError(f"an extent of {known} cannot be split into {int(sections)} equal parts", 0, kind=operators.SHAPE)
-    if isinstance(sections, int) and sections > 0 and static(floormod(extent, int(sections))) not in (0, None):
-        raise OpError(
-            f"an extent of {static(extent)} cannot be split into {sections} equal parts", 0, kind=operators.SHAPE
-        )
+        if static(floormod(extent, int(sections))) not in (0, None):
+            shown = show((extent,))[1:-1]
+            raise OpError(
+                f"an extent of {shown} cannot be split into {int(sections)} equal parts", 0, kind=operators.SHAPE
+            )
     if not isinstance(sections, int):
-        places = [0, *map(int, sections)]
-        if any(after <= before for before, after in pairwise(places)):
-            raise OpError(f"the places to cut at must grow: {places[1:]}", 0, kind=operators.ATTRIBUTE)
+        places = _growing(sections)
         if known is not None and places[-1] >= known:
             raise OpError(f"an extent of {known} cannot be cut at {places[-1]}", 0, kind=operators.SHAPE)
     if not (isinstance(sections, int) and isinstance(extent, PrimExpr) and is_symbolic(extent)):
@@ -293,10 +298,7 @@ def _relax_cuts(attrs: SplitAttrs, extent: Extent) -> list[tuple[Extent, Extent]
         length = floordiv(add(extent, sections - 1), sections)
         begins = [mul(number, length) for number in range(sections)]
         return [(begin, length) for begin in begins[:-1]] + [(begins[-1], sub(extent, begins[-1]))]
-    places = [0, *(int(one) for one in sections)]
-    for before, after in pairwise(places):
-        if after <= before:
-            raise OpError(f"the places to cut at must grow: {places[1:]}", 0, kind=operators.ATTRIBUTE)
+    places = _growing(sections)
     begins = [0, *(minimum(place, extent) for place in places[1:])]
     lengths = [maximum(sub(after, before), 0) for before, after in pairwise(begins)]
     return list(zip(begins, [*lengths, maximum(sub(extent, places[-1]), 0)], strict=True))

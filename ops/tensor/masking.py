@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, numpy_dtype
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.places import FAR
-from relay2relax.ops.common.shapes import tensor
+from relay2relax.ops.common.shapes import no_new_axis, tensor
 from relay2relax.ops.registry.attributes import Bool, Double, DType, Int, Integer
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
@@ -78,11 +79,9 @@ def one_hot_shape(attrs: OneHotAttrs, indices: Type, depth: Extent) -> TensorTyp
     """Return the shape of ``indices`` with an axis of ``depth`` more."""
     found = tensor(indices)
     if not is_int(found.dtype):
-        raise OpError(f"places are integers, these are {found.dtype}", 0, kind=operators.DTYPE)
+        raise OpError(mistake(operators.DTYPE, what="the tensor of places", dtype=found.dtype, expected="integers"), 0)
     if not -1 <= attrs.axis <= found.rank:
-        raise OpError(
-            f"axis {attrs.axis} is no place for a new axis in a tensor of rank {found.rank}", 0, kind=operators.AXIS
-        )
+        raise no_new_axis(attrs.axis, found.rank)
     axis = _hot_axis(attrs, found.rank)
     return TensorType((*found.shape[:axis], depth, *found.shape[axis:]), attrs.dtype)
 
@@ -94,7 +93,7 @@ def _hot_axis(attrs: OneHotAttrs, rank: int) -> int:
 def one_hot_type(attrs: OneHotAttrs, indices: Type, on_value: Type, off_value: Type) -> Type:
     """Return the shape of ``indices`` with an axis of ``depth`` more, in the attributes' dtype."""
     if attrs.depth < 1:
-        raise OpError(f"depth is {attrs.depth}; it is at least 1", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="depth", value=attrs.depth, expected="at least 1"))
     return one_hot_shape(attrs, indices, attrs.depth)
 
 
@@ -161,10 +160,13 @@ def trilu_type(attrs: TriluAttrs, data: Type, k: Type) -> Type:
     """Return the type of ``data``."""
     found, diagonal = tensor(data), tensor(k, 1)
     if found.rank < 2:
-        raise OpError(f"a matrix has rank 2, this tensor has rank {found.rank}", 0, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the tensor of matrices", rank=found.rank, expected="at least 2"), 0)
     if diagonal.rank or not is_int(diagonal.dtype):
         raise OpError(
-            f"the diagonal is one integer, this is a tensor of shape {show(diagonal.shape)}", 1, kind=operators.SHAPE
+            mistake(
+                operators.SHAPE, what="the tensor of the diagonal", shape=show(diagonal.shape), expected="one integer"
+            ),
+            1,
         )
     return found
 
@@ -226,18 +228,15 @@ def sequence_mask_type(attrs: SequenceMaskAttrs, data: Type, valid_length: Type)
     """Return the type of ``data``."""
     found, lengths = tensor(data), tensor(valid_length, 1)
     if attrs.axis not in (0, 1):
-        raise OpError(f"axis {attrs.axis} is not 0 or 1", kind=operators.AXIS)
+        raise OpError(mistake(operators.ATTRIBUTE, name="axis", value=attrs.axis, expected="0 or 1"))
     if found.rank < 2:
         raise OpError(
-            f"a sequence has an axis of time and one of the batch, this tensor has rank {found.rank}",
-            0,
-            kind=operators.RANK,
+            mistake(operators.RANK, what="the data", rank=found.rank, expected="at least 2: time and batch"), 0
         )
     if lengths.rank != 1 or equal(lengths.shape[0], found.shape[1 - attrs.axis]) is False:
+        expected = f"{show((found.shape[1 - attrs.axis],))}, a length for each sequence of the data"
         raise OpError(
-            f"lengths of shape {show(lengths.shape)} do not fit data of shape {show(found.shape)}",
-            1,
-            kind=operators.SHAPE,
+            mistake(operators.SHAPE, what="the tensor of lengths", shape=show(lengths.shape), expected=expected), 1
         )
     return found
 
@@ -290,7 +289,7 @@ def matrix_set_diag_type(attrs: MatrixSetDiagAttrs, data: Type, diagonal: Type) 
     """Return the type of ``input``; raises OpError where the diagonals do not fit it."""
     found, given = tensor(data), tensor(diagonal, 1)
     if found.rank < 2:
-        raise OpError(f"a matrix has rank 2, this tensor has rank {found.rank}", 0, kind=operators.RANK)
+        raise OpError(mistake(operators.RANK, what="the tensor of matrices", rank=found.rank, expected="at least 2"), 0)
     if attrs.k1 > attrs.k2:
         raise OpError(f"k1 is {attrs.k1}, above k2, {attrs.k2}", kind=operators.ATTRIBUTE)
     rows, columns = found.shape[-2:]
@@ -306,10 +305,18 @@ def matrix_set_diag_type(attrs: MatrixSetDiagAttrs, data: Type, diagonal: Type) 
     count = () if attrs.k1 == attrs.k2 else (attrs.k2 - attrs.k1 + 1,)
     want = (*found.shape[:-2], *count, longest)
     if len(want) != given.rank or any(equal(a, b) is False for a, b in zip(want, given.shape, strict=True)):
-        raise OpError(f"diagonals have shape {show(given.shape)}; expected {show(want)}", 1, kind=operators.ATTRIBUTE)
+        raise OpError(
+            mistake(operators.SHAPE, what="the tensor of diagonals", shape=show(given.shape), expected=show(want)), 1
+        )
     if given.dtype != found.dtype:
         raise OpError(
-            f"the diagonals have element type {given.dtype}, the matrices {found.dtype}", 1, kind=operators.DTYPE
+            mistake(
+                operators.DTYPE,
+                what="the tensor of diagonals",
+                dtype=given.dtype,
+                expected=f"{found.dtype}, as the matrices have",
+            ),
+            1,
         )
     return found
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_int
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.places import LEFT_OUT, are_inside, is_inside
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
@@ -21,7 +22,8 @@ from relay2relax.ops.common.stmt_builders import let, loop, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, Expr, Int
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
+from relay2relax.ops.registry.types import TensorType, Type, show
+from relay2relax.ops.tensor.gather import integer_places, tuple_of_places
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, as_prim, canonical, equal, static
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, Select, binary, cast, if_then_else, logical_and, maximum, minimum
@@ -49,17 +51,12 @@ class SliceScatterAttrs:
 
 
 def _named(data: TensorType, indices: Type) -> tuple[TensorType, ...]:
-    if not isinstance(indices, TupleType):
-        raise OpError("a tuple of tensors of places is expected", 1, kind=operators.SHAPE)
-    places = tuple(tensor(one, 1) for one in indices.fields)
+    places = tuple(tensor(one, 1) for one in tuple_of_places(indices))
     if len(places) != data.rank:
         raise OpError(
             f"each of the {data.rank} dimensions needs its places; {len(places)} are given", 1, kind=operators.RANK
         )
-    for one in places:
-        if not is_int(one.dtype):
-            raise OpError(f"places are integers, these are {one.dtype}", 1, kind=operators.DTYPE)
-    return places
+    return tuple(integer_places(one, 1) for one in places)
 
 
 def index_put_type(attrs: IndexPutAttrs, data: Type, indices: Type, values: Type) -> TensorType:
@@ -67,10 +64,26 @@ def index_put_type(attrs: IndexPutAttrs, data: Type, indices: Type, values: Type
     found, given = tensor(data), tensor(values, 2)
     places = _named(found, indices)
     if given.dtype != found.dtype:
-        raise OpError(f"the values have dtype {given.dtype}, the data {found.dtype}", 2, kind=operators.DTYPE)
+        raise OpError(
+            mistake(
+                operators.DTYPE,
+                what="the tensor of values",
+                dtype=given.dtype,
+                expected=f"{found.dtype}, as the data has",
+            ),
+            2,
+        )
     shape = broadcast(*(one.shape for one in places))
     if given.rank > len(shape):
-        raise OpError(f"the values have shape {show(given.shape)}, the places {show(shape)}", 2, kind=operators.SHAPE)
+        raise OpError(
+            mistake(
+                operators.SHAPE,
+                what="the tensor of values",
+                shape=show(given.shape),
+                expected=f"{show(shape)}, as the places have",
+            ),
+            2,
+        )
     broadcast(shape, given.shape)
     return found
 
@@ -144,7 +157,7 @@ def _each(extents: Sequence[Extent], body: Callable[..., Stmt], at: tuple[PrimEx
 
 def _bound(value: Any, name: str) -> Extent:
     if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)):
-        raise OpError(f"`{name}` is an integer, this is {value!r}")
+        raise OpError(mistake(operators.ATTRIBUTE, name=name, value=repr(value), expected="an integer"))
     return canonical(value)
 
 
@@ -152,7 +165,9 @@ def _slice(attrs: SliceScatterAttrs, extent: Extent) -> tuple[Extent, Extent, in
     """Return where the slice begins and ends inside of ``extent``, and its step."""
     step = static(_bound(attrs.step, "step"))
     if step is None or step < 1:
-        raise OpError(f"the step is a positive number, this is {attrs.step!r}", kind=operators.ATTRIBUTE)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="the step", value=repr(attrs.step), expected="a positive number")
+        )
 
     def inside(value: Extent) -> Extent:
         known, size = static(value), static(extent)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_int, is_unsigned
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.reshape_rules import new_shape
@@ -105,7 +106,7 @@ def layout_transform_type(attrs: LayoutTransformAttrs, data: Type) -> Type:
     source, target, _ = _layouts(attrs)
     if source.rank != found.rank:
         raise OpError(
-            f"layout {source.name} has {source.rank} axes, the tensor has rank {found.rank}", 0, kind=operators.LAYOUT
+            mistake(operators.LAYOUT, what="the tensor", rank=found.rank, layout=source.name, needed=source.rank), 0
         )
     for axis, n in zip(source.axes, found.shape, strict=True):
         if axis.factor and equal(axis.factor, n) is False:
@@ -254,12 +255,13 @@ def reverse_sequence_type(attrs: ReverseSequenceAttrs, data: Type, seq_lengths: 
     found, lengths = tensor(data), tensor(seq_lengths, 1)
     _, batch = _sequence_axes(attrs, found.rank)
     if not is_int(lengths.dtype):
-        raise OpError(f"lengths are integers, these are {lengths.dtype}", 1, kind=operators.DTYPE)
-    if lengths.rank != 1 or equal(lengths.shape[0], found.shape[batch]) is False:
         raise OpError(
-            f"lengths of shape {show(lengths.shape)} do not fit data of shape {show(found.shape)}",
-            1,
-            kind=operators.SHAPE,
+            mistake(operators.DTYPE, what="the tensor of lengths", dtype=lengths.dtype, expected="integers"), 1
+        )
+    if lengths.rank != 1 or equal(lengths.shape[0], found.shape[batch]) is False:
+        expected = f"{show((found.shape[batch],))}, a length for each sequence of the data"
+        raise OpError(
+            mistake(operators.SHAPE, what="the tensor of lengths", shape=show(lengths.shape), expected=expected), 1
         )
     return found
 
@@ -267,14 +269,30 @@ def reverse_sequence_type(attrs: ReverseSequenceAttrs, data: Type, seq_lengths: 
 def reverse_sequence_relay_type(attrs: ReverseSequenceAttrs, data: Type, seq_lengths: Type) -> Type:
     """Return the type; TVM's inference wants signed lengths."""
     if is_unsigned(tensor(seq_lengths, 1).dtype):
-        raise OpError(f"lengths are signed integers, these are {tensor(seq_lengths, 1).dtype}", 1, kind=operators.DTYPE)
+        raise OpError(
+            mistake(
+                operators.DTYPE,
+                what="the tensor of lengths",
+                dtype=tensor(seq_lengths, 1).dtype,
+                expected="signed integers",
+            ),
+            1,
+        )
     return reverse_sequence_type(attrs, data, seq_lengths)
 
 
 def reverse_sequence_relax_type(attrs: ReverseSequenceAttrs, data: Type, seq_lengths: Type) -> Type:
     """Return the type; Relax takes lengths of 32 and 64 bits."""
     if tensor(seq_lengths, 1).dtype not in ("int32", "int64"):
-        raise OpError(f"lengths are int32 or int64, these are {tensor(seq_lengths, 1).dtype}", 1)
+        raise OpError(
+            mistake(
+                operators.DTYPE,
+                what="the tensor of lengths",
+                dtype=tensor(seq_lengths, 1).dtype,
+                expected="int32 or int64",
+            ),
+            1,
+        )
     return reverse_sequence_type(attrs, data, seq_lengths)
 
 
@@ -361,7 +379,9 @@ def meshgrid_type(attrs: MeshgridAttrs, data: Type) -> Type:
     if any(one.dtype != found[0].dtype for one in found):
         raise OpError("the vectors differ in element type", 0, kind=operators.DTYPE)
     if attrs.indexing not in ("ij", "xy"):
-        raise OpError(f"indexing is {attrs.indexing!r}; it may be 'ij' or 'xy'", kind=operators.ATTRIBUTE)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="indexing", value=repr(attrs.indexing), expected="'ij' or 'xy'")
+        )
     shape = [one.shape[0] if one.rank else 1 for one in found]
     if attrs.indexing == "xy" and len(shape) > 1:
         shape[:2] = shape[1::-1]

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.limits import NO_BOOL, shapes_of
@@ -25,7 +26,14 @@ from relay2relax.ops.registry.attributes import Integer, String
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type, show
-from relay2relax.ops.tensor.gather import columns_last, coordinate_place, integer_places, open_grid, signed_places
+from relay2relax.ops.tensor.gather import (
+    check_coordinates,
+    columns_last,
+    coordinate_place,
+    integer_places,
+    open_grid,
+    signed_places,
+)
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, equal, static
 from relay2relax.tir.ir.expr import (
@@ -84,7 +92,12 @@ _FUNCTIONS: dict[str, np.ufunc] = {"add": np.add, "mul": np.multiply, "min": np.
 def _known(mode: str, allowed: Sequence[str]) -> str:
     if mode not in allowed:
         raise OpError(
-            f"{mode!r} is no way to update; it may be {', '.join(map(repr, allowed))}", kind=operators.ATTRIBUTE
+            mistake(
+                operators.ATTRIBUTE,
+                name="the way to update",
+                value=repr(mode),
+                expected=f"one of {', '.join(map(repr, allowed))}",
+            )
         )
     return mode
 
@@ -158,7 +171,15 @@ def scatter_elements_relax_type(attrs: ScatterElementsAttrs, data: Type, indices
     """
     found, places, values = tensor(data), tensor(indices, 1), tensor(updates, 2)
     if values.dtype != found.dtype:
-        raise OpError(f"the updates have element type {values.dtype}, the data {found.dtype}", 2, kind=operators.DTYPE)
+        raise OpError(
+            mistake(
+                operators.DTYPE,
+                what="the tensor of updates",
+                dtype=values.dtype,
+                expected=f"{found.dtype}, as the data has",
+            ),
+            2,
+        )
     result = scatter_elements_type(attrs, data, indices, updates)
     if any(equal(a, b) is False for a, b in zip(places.shape, values.shape, strict=True)):
         raise OpError(
@@ -239,8 +260,7 @@ def scatter_nd_type(attrs: ScatterNDAttrs, data: Type, indices: Type, updates: T
     """Return the type of ``data``; the first extent of ``indices`` is the number of coordinates."""
     found, places, values = _scattered(data, indices, updates)
     _known(attrs.mode, _ND_MODES)
-    if not places.rank:
-        raise OpError("indices have at least the dimension of the coordinates", 1, kind=operators.RANK)
+    check_coordinates(places)
     return _scatter_nd_type(found, places.shape[0], places.shape[1:], values)
 
 
@@ -259,8 +279,7 @@ def relax_scatter_nd_type(attrs: RelaxScatterNDAttrs, data: Type, indices: Type,
     """Return the type of ``data``; the last extent of ``indices`` is the number of coordinates."""
     found, places, values = _scattered(data, indices, updates)
     _known(attrs.reduction, _ND_MODES)
-    if not places.rank:
-        raise OpError("indices have at least the dimension of the coordinates", 1, kind=operators.RANK)
+    check_coordinates(places)
     return _scatter_nd_type(found, places.shape[-1], places.shape[:-1], values)
 
 

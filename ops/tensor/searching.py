@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, numpy_dtype
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.narrow_floats import floating_test
 from relay2relax.ops.common.order import order_compute, order_numpy
@@ -145,9 +146,7 @@ def unique_type(attrs: UniqueAttrs, data: Type) -> Type:
     """
     found = tensor(data)
     if found.rank != 1:
-        raise OpError(
-            f"a tensor of one dimension is expected, this has shape {show(found.shape)}", 0, kind=operators.SHAPE
-        )
+        raise OpError(mistake(operators.SHAPE, what="the tensor", shape=show(found.shape), expected="one dimension"), 0)
     places = TensorType(found.shape, "int32")
     counts = (places,) if attrs.return_counts else ()
     return TupleType((found, places, places, TensorType((1,), "int32"), *counts))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import unless_dtype
 from relay2relax.ops.common.order import before, order_compute, order_numpy, sort_keys
@@ -246,7 +247,7 @@ def topk_type(attrs: RelaxTopkAttrs | TopkAttrs, data: Type, *k: Type) -> Type:
     for one in k:
         given = tensor(one, 1)
         if given.rank > 1 or (given.rank == 1 and equal(given.shape[0], 1) is False):
-            raise OpError(f"k is a number, but has shape {show(given.shape)}", 1, kind=operators.SHAPE)
+            raise OpError(mistake(operators.SHAPE, what="k", shape=show(given.shape), expected="one number"), 1)
     count = ANY if k or attrs.k is None else attrs.k if attrs.k >= 1 else found.shape[axis]
     shape = (*found.shape[:axis], count, *found.shape[axis + 1 :])
     values, indices = TensorType(shape, found.dtype), TensorType(shape, attrs.dtype)
@@ -254,18 +255,27 @@ def topk_type(attrs: RelaxTopkAttrs | TopkAttrs, data: Type, *k: Type) -> Type:
         return values
     if attrs.ret_type not in ("both", "indices"):
         raise OpError(
-            f"ret_type is {attrs.ret_type!r}; it may be 'both', 'values' or 'indices'", kind=operators.ATTRIBUTE
+            mistake(
+                operators.ATTRIBUTE,
+                name="ret_type",
+                value=repr(attrs.ret_type),
+                expected="'both', 'values' or 'indices'",
+            )
         )
     _index_dtype(attrs)
     return indices if attrs.ret_type == "indices" else TupleType((values, indices))
+
+
+def _check_first(count: int | None, extent: int | None) -> None:
+    if count is not None and extent is not None and count > extent:
+        raise OpError(f"the first {count} of {extent} elements do not exist", 0, kind=operators.SHAPE)
 
 
 def topk_numpy(attrs: Any, data: Array, *given: Array) -> Value:
     """Return the first ``k`` of the sorted axis. Raises OpError where the axis is shorter."""
     k = int(given[0].reshape(())) if given else attrs.k
     extent = data.shape[attrs.axis]
-    if k > extent:
-        raise OpError(f"the first {k} of {extent} elements do not exist", 0, kind=operators.SHAPE)
+    _check_first(k, extent)
     order = order_numpy(data, attrs.axis, _ascending(attrs))
     order = np.take(order, np.arange(k if k >= 1 else extent), attrs.axis)
     values = np.take_along_axis(data, order, attrs.axis)
@@ -285,8 +295,7 @@ def topk_compute(attrs: RelaxTopkAttrs | TopkAttrs, out: Type, data: te.Tensor, 
     axis = normal_axis(attrs.axis, data.rank)
     first = tensor(out.fields[0] if isinstance(out, TupleType) else out)
     count, extent = static(first.shape[axis]), static(data.shape[axis])
-    if count is not None and extent is not None and count > extent:
-        raise OpError(f"the first {count} of {extent} elements do not exist", 0, kind=operators.SHAPE)
+    _check_first(count, extent)
     few = count is not None and 0 < count <= _FEW and (extent is None or 2 * count <= extent)
     if few and count is not None:
         order = first_compute(data, axis, _ascending(attrs), count)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import normal_axis, tensor
@@ -162,7 +163,7 @@ def _blocks(attrs: SubPixelAttrs, data: Type) -> tuple[TensorType, int]:
             kind=operators.LAYOUT,
         )
     if attrs.block_size < 1:
-        raise OpError(f"block_size must be at least 1, but is {attrs.block_size}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="block_size", value=attrs.block_size, expected="at least 1"))
     return x, attrs.block_size
 
 
@@ -275,7 +276,12 @@ def _pairs(pairs: Sequence[Sequence[Extent]], block: Sequence[int], rank: int, w
     """
     if len(pairs) != len(block) or any(len(pair) != 2 for pair in pairs):
         raise OpError(
-            f"{what} needs (before, after) for each of {len(block)} axes, but is {list(pairs)}", kind=operators.AXIS
+            mistake(
+                operators.ATTRIBUTE,
+                name=what,
+                value=list(pairs),
+                expected=f"(before, after) for each of {len(block)} axes",
+            )
         )
     if rank <= len(block):
         raise OpError(
@@ -284,10 +290,10 @@ def _pairs(pairs: Sequence[Sequence[Extent]], block: Sequence[int], rank: int, w
             kind=operators.RANK,
         )
     if min(block, default=1) < 1:
-        raise OpError(f"block_shape must be at least 1, but is {list(block)}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="block_shape", value=list(block), expected="at least 1"))
     found = [integers(pair, what) for pair in pairs]
     if any(min(pair) < 0 for pair in found):
-        raise OpError(f"{what} must not be negative, but is {list(pairs)}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name=what, value=list(pairs), expected="at least 0"))
     return [(before, after) for before, after in found]
 
 
@@ -412,7 +418,7 @@ def _strides(attrs: DilateAttrs, rank: int) -> tuple[int, ...]:
     if len(found) != rank:
         raise OpError(f"strides are for {len(found)} axes, the data has {rank}", 0, kind=operators.AXIS)
     if min(found, default=1) < 1:
-        raise OpError(f"strides must be at least 1, but are {list(found)}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="strides", value=list(found), expected="at least 1"))
     return found
 
 
@@ -472,14 +478,18 @@ def fifo_buffer_type(attrs: FIFOBufferAttrs, data: Type, buffer: Type) -> Tensor
     """Return the type of the buffer; the data has its shape but for the axis of time."""
     new, old = tensor(data), tensor(buffer, 1)
     if new.rank != old.rank:
-        raise OpError(f"the data has {new.rank} dimensions, the buffer {old.rank}", 0, kind=operators.RANK)
+        raise OpError(
+            mistake(operators.RANK, what="the data", rank=new.rank, expected=f"{old.rank}, as the buffer has"), 0
+        )
     axis = normal_axis(attrs.axis, old.rank)
     if any(equal(a, b) is False for d, (a, b) in enumerate(zip(new.shape, old.shape, strict=True)) if d != axis):
         raise OpError(
             f"shapes {show(new.shape)} and {show(old.shape)} differ outside of axis {axis}", 0, kind=operators.SHAPE
         )
     if new.dtype != old.dtype:
-        raise OpError(f"the data has dtype {new.dtype}, the buffer {old.dtype}", 0, kind=operators.DTYPE)
+        raise OpError(
+            mistake(operators.DTYPE, what="the data", dtype=new.dtype, expected=f"{old.dtype}, as the buffer has"), 0
+        )
     return old
 
 

@@ -14,10 +14,21 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import OPEN
 from relay2relax.ops.common.reshape_rules import new_shape, reshaped_index
-from relay2relax.ops.common.shapes import ask_equal, broadcast, normal_axes, normal_axis, operand_indices, tensor
+from relay2relax.ops.common.shapes import (
+    ask_equal,
+    broadcast,
+    check_squeezed,
+    does_not_broadcast,
+    no_new_axis,
+    normal_axes,
+    normal_axis,
+    operand_indices,
+    tensor,
+)
 from relay2relax.ops.registry.attributes import (
     Bool,
     IndexExprArray,
@@ -228,13 +239,8 @@ def _squeezed(attrs: SqueezeAttrs, shape: Shape) -> tuple[int, ...]:
     if attrs.axis is None:
         return tuple(axis for axis, extent in enumerate(shape) if static(extent) == 1)
     axes = normal_axes(attrs.axis, len(shape))
+    check_squeezed(shape, axes)
     for axis in axes:
-        if static(shape[axis]) not in (1, None):
-            raise OpError(
-                f"axis {axis} of {show(shape)} has extent {static(shape[axis])}; only 1 can be squeezed",
-                0,
-                kind=operators.AXIS,
-            )
         ask_equal(shape[axis], 1)
     return axes
 
@@ -285,11 +291,17 @@ def _new_axes(attrs: Any, rank: int) -> tuple[int, ...]:
     if isinstance(attrs, RelaxExpandDimsAttrs):
         return normal_axes(attrs.axis, rank + len(attrs.axis))
     if not 0 <= attrs.num_newaxis <= _MOST_AXES:
-        raise OpError(f"num_newaxis is {attrs.num_newaxis}, tensors have up to {_MOST_AXES} dimensions", 0)
-    if not -rank - 1 <= attrs.axis <= rank:
         raise OpError(
-            f"axis {attrs.axis} is no place for a new axis in a tensor of rank {rank}", 0, kind=operators.AXIS
+            mistake(
+                operators.ATTRIBUTE,
+                name="num_newaxis",
+                value=attrs.num_newaxis,
+                expected=f"at most {_MOST_AXES}: more dimensions no tensor has",
+            ),
+            0,
         )
+    if not -rank - 1 <= attrs.axis <= rank:
+        raise no_new_axis(attrs.axis, rank)
     first = attrs.axis if attrs.axis >= 0 else rank + attrs.axis + 1
     return tuple(range(first, first + attrs.num_newaxis))
 
@@ -328,7 +340,7 @@ def _broadcast_type(data: Type, shape: Shape) -> Type:
     target = tuple(shape)
     met = broadcast(found.shape, target)
     if len(met) > len(target) or any(equal(a, b) is False for a, b in zip(met, target, strict=True)):
-        raise OpError(f"shape {show(found.shape)} does not broadcast to {show(target)}", 0, kind=operators.SHAPE)
+        raise does_not_broadcast(found.shape, target)
     return TensorType(target, found.dtype)
 
 

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_int, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.places import NO_SUCH_SHAPE, inside
-from relay2relax.ops.common.shapes import broadcast, tensor
+from relay2relax.ops.common.shapes import broadcast, does_not_broadcast, tensor
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
-from relay2relax.ops.registry.types import TensorType, Type, show
+from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.create import InitOpAttrs, static_shape
 from relay2relax.ops.tensor.dynamic_kernels import REFUSED, numbers, pick, vector
 from relay2relax.tir import te
@@ -46,7 +47,7 @@ def _collapsed(data: Type, target: Shape) -> TensorType:
     found = tensor(data)
     met = broadcast(found.shape, target)
     if len(met) != found.rank or any(equal(a, b) is False for a, b in zip(met, found.shape, strict=True)):
-        raise OpError(f"shape {show(target)} does not broadcast to {show(found.shape)}", 1, kind=operators.SHAPE)
+        raise does_not_broadcast(target, found.shape, 1)
     return TensorType(target, found.dtype)
 
 
@@ -71,7 +72,13 @@ def collapse_sum_to_type(attrs: InitOpAttrs, data: Type, shape: Type) -> Type:
     extents = tensor(shape, 1)
     if extents.rank != 1 or not is_int(extents.dtype):
         raise OpError(
-            f"a shape is a vector of integers, this is {extents.dtype} of rank {extents.rank}", 1, kind=operators.DTYPE
+            mistake(
+                operators.DTYPE,
+                what="the shape",
+                dtype=f"{extents.dtype} and rank {extents.rank}",
+                expected="a vector of integers",
+            ),
+            1,
         )
     if attrs.shape is not None:
         return _collapsed(data, attrs.shape)
@@ -157,16 +164,33 @@ def strided_set_type(attrs: NoAttrs, data: Type, v: Type, begin: Type, end: Type
     """Return the type of ``data``."""
     found, values = tensor(data), tensor(v, 1)
     if values.dtype != found.dtype:
-        raise OpError(f"the values have element type {values.dtype}, the data {found.dtype}", 1, kind=operators.DTYPE)
+        raise OpError(
+            mistake(
+                operators.DTYPE,
+                what="the tensor of values",
+                dtype=values.dtype,
+                expected=f"{found.dtype}, as the data has",
+            ),
+            1,
+        )
     if values.rank != found.rank:
-        raise OpError(f"the values have rank {values.rank}, the data {found.rank}", 1, kind=operators.RANK)
+        raise OpError(
+            mistake(
+                operators.RANK, what="the tensor of values", rank=values.rank, expected=f"{found.rank}, as the data has"
+            ),
+            1,
+        )
     for argument, one in enumerate((begin, end, strides), 2):
         places = tensor(one, argument)
         if places.rank != 1 or not is_int(places.dtype):
             raise OpError(
-                f"places are a vector of integers, these {places.dtype} of rank {places.rank}",
+                mistake(
+                    operators.DTYPE,
+                    what="the tensor of places",
+                    dtype=f"{places.dtype} and rank {places.rank}",
+                    expected="a vector of integers",
+                ),
                 argument,
-                kind=operators.DTYPE,
             )
     return found
 

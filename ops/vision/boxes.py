@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, rows, seq, store, when
@@ -72,7 +73,7 @@ def numbers(values: tuple[Extent, ...], what: str) -> tuple[float, ...]:
     for value in values:
         known = value.value if isinstance(value, FloatImm) else static(value)
         if known is None:
-            raise OpError(f"{what} must be numbers, but is {list(values)}", kind=operators.ATTRIBUTE)
+            raise OpError(mistake(operators.ATTRIBUTE, name=what, value=list(values), expected="numbers"))
         found.append(float(known))
     return tuple(found)
 
@@ -85,7 +86,8 @@ def prior_type(attrs: MultiBoxPriorAttrs, data: Type) -> TensorType:
     x = tensor(data)
     if x.rank != 4:
         raise OpError(
-            f"an image (batch, channels, height, width) is expected, this is {show(x.shape)}", 0, kind=operators.DTYPE
+            mistake(operators.SHAPE, what="the data", shape=show(x.shape), expected="(batch, channels, height, width)"),
+            0,
         )
     count = len(attrs.sizes) + len(attrs.ratios) - 1
     return TensorType((1, product((x.shape[2], x.shape[3], count)), 4), x.dtype)
@@ -170,9 +172,14 @@ def transform_type(attrs: MultiBoxTransformLocAttrs, cls_prob: Type, loc_pred: T
             f"{show(scores.shape)}, {show(places.shape)}, {show(anchors.shape)}: the anchors differ in number"
         )
     if equal(anchors.shape[2], 4) is False or static(count) == 0:
-        raise OpError(f"anchors (1, anchors, 4) are expected, these are {show(anchors.shape)}", 2, kind=operators.SHAPE)
+        raise OpError(
+            mistake(
+                operators.SHAPE, what="the tensor of anchors", shape=show(anchors.shape), expected="(1, anchors, 4)"
+            ),
+            2,
+        )
     if len(attrs.variances) != 4:
-        raise OpError(f"variances needs 4 values, but has {len(attrs.variances)}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="variances", value=list(attrs.variances), expected="4 values"))
     shape = (scores.shape[0], anchors.shape[1], 6)
     return TupleType((TensorType(shape, scores.dtype), TensorType((scores.shape[0],), "int32")))
 
@@ -277,10 +284,11 @@ def reorg_type(attrs: YoloReorgAttrs, data: Type) -> TensorType:
     x, s = tensor(data), attrs.stride
     if x.rank != 4:
         raise OpError(
-            f"an image (batch, channels, height, width) is expected, this is {show(x.shape)}", 0, kind=operators.DTYPE
+            mistake(operators.SHAPE, what="the data", shape=show(x.shape), expected="(batch, channels, height, width)"),
+            0,
         )
     if s < 1:
-        raise OpError(f"stride must be at least 1, but is {s}", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="stride", value=s, expected="at least 1"))
     n, c, h, w = x.shape
     return TensorType((n, mul(mul(c, s), s), floordiv(h, s), floordiv(w, s)), x.dtype)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
@@ -63,9 +64,13 @@ def all_class_type(
     found = tensor(scores, 1)
     if found.rank != 3:
         raise OpError(
-            f"scores of shape (batch, classes, boxes) are expected, these are {show(found.shape)}",
+            mistake(
+                operators.SHAPE,
+                what="the tensor of scores",
+                shape=show(found.shape),
+                expected="(batch, classes, boxes)",
+            ),
             1,
-            kind=operators.SHAPE,
         )
     batch, classes, count = found.shape
     if attrs.output_format == "onnx":
@@ -73,7 +78,12 @@ def all_class_type(
         return TupleType((TensorType((total, 3), "int64"), TensorType((1,), "int64")))
     if attrs.output_format != "tensorflow":
         raise OpError(
-            f"output_format is {attrs.output_format!r}; it may be 'onnx' or 'tensorflow'", kind=operators.ATTRIBUTE
+            mistake(
+                operators.ATTRIBUTE,
+                name="output_format",
+                value=repr(attrs.output_format),
+                expected="'onnx' or 'tensorflow'",
+            )
         )
     each = mul(classes, count)
     return TupleType(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
@@ -105,14 +106,14 @@ def overlap(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> PrimExpr:
 def only(buffer: Buffer) -> PrimExpr:
     """Return the only element of a buffer; raises OpError where it may have several."""
     if len(buffer.shape) > 1 or any(static(extent) not in (1, None) for extent in buffer.shape):
-        raise OpError(f"{buffer.name} is to be a number, but has shape {show(buffer.shape)}", kind=operators.SHAPE)
+        raise OpError(mistake(operators.SHAPE, what=buffer.name, shape=show(buffer.shape), expected="one number"))
     return buffer[(0,) * len(buffer.shape)]
 
 
 def number(array: Array) -> Numbers:
     """Return the only element of an array; raises OpError where it has several."""
     if array.size != 1:
-        raise OpError(f"a number is expected, this has shape {show(array.shape)}", kind=operators.SHAPE)
+        raise OpError(mistake(operators.SHAPE, what="the tensor", shape=show(array.shape), expected="one number"))
     return array.reshape(())[()]
 
 
@@ -120,9 +121,10 @@ def boxes_type(value: Type, argument: int = 0) -> TensorType:
     found = tensor(value, argument)
     if found.rank != 3:
         raise OpError(
-            f"boxes of shape (batch, count, values) are expected, these are {show(found.shape)}",
+            mistake(
+                operators.SHAPE, what="the tensor of boxes", shape=show(found.shape), expected="(batch, count, values)"
+            ),
             argument,
-            kind=operators.SHAPE,
         )
     return found
 
@@ -290,7 +292,9 @@ def _check_names(attrs: NonMaximumSuppressionAttrs, rank: int) -> None:
     Else Relay takes anything in their place.
     """
     if attrs.return_indices and rank != 2:
-        raise OpError(f"an index for each box is expected, this has {rank} dimensions", 2, kind=operators.RANK)
+        raise OpError(
+            mistake(operators.RANK, what="the tensor of indices", rank=rank, expected="1: an index for each box"), 2
+        )
 
 
 def _suppressed(attrs: NonMaximumSuppressionAttrs, boxes: Numbers, most: int, threshold: Numbers) -> list[int]:

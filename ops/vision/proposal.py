@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
@@ -57,9 +58,13 @@ def proposal_type(attrs: ProposalAttrs, cls_prob: Type, bbox_pred: Type, im_info
         )
     if info.rank != 2 or equal(info.shape[1], 3) is False:
         raise OpError(
-            f"one (height, width, scale) for each image is expected, this is {show(info.shape)}",
+            mistake(
+                operators.SHAPE,
+                what="im_info",
+                shape=show(info.shape),
+                expected="(batch, 3): (height, width, scale) for each image",
+            ),
             2,
-            kind=operators.DTYPE,
         )
     return TensorType((mul(scores.shape[0], attrs.rpn_post_nms_top_n), 5), scores.dtype)
 

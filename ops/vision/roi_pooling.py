@@ -13,6 +13,7 @@ import numpy as np
 
 from relay2relax.core.arithmetic import converted
 from relay2relax.core.dtype import Array, Numbers, of_array
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.places import FAR, bounded
@@ -106,10 +107,12 @@ def pooled_type(
         )
     if regions.rank != 2 or equal(regions.shape[1], 5) is False:
         raise OpError(
-            f"regions of shape (count, 5) are expected, these are {show(regions.shape)}", 1, kind=operators.SHAPE
+            mistake(operators.SHAPE, what="the tensor of regions", shape=show(regions.shape), expected="(count, 5)"), 1
         )
     if len(attrs.pooled_size) != 2:
-        raise OpError(f"pooled_size needs 2 values, but has {len(attrs.pooled_size)}", kind=operators.ATTRIBUTE)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="pooled_size", value=list(attrs.pooled_size), expected="2 values")
+        )
     count = regions.shape[0]
     if any(equal(extent, 0) for extent in x.shape) and equal(count, 0) is False:
         raise _no_elements(x.shape)
@@ -123,9 +126,11 @@ def pooled_type(
 
 def _align_check(attrs: AlignAttrs) -> None:
     if attrs.mode not in ("avg", "max"):
-        raise OpError(f"mode is {attrs.mode!r}; it may be 'avg' or 'max'", kind=operators.ATTRIBUTE)
+        raise OpError(mistake(operators.ATTRIBUTE, name="mode", value=repr(attrs.mode), expected="'avg' or 'max'"))
     if attrs.layout not in ("NCHW", "NHWC"):
-        raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW" or "NHWC"', kind=operators.LAYOUT)
+        raise OpError(
+            mistake(operators.ATTRIBUTE, name="layout", value=repr(attrs.layout), expected="'NCHW' or 'NHWC'")
+        )
 
 
 def _least(attrs: AlignAttrs) -> float | None:
@@ -328,7 +333,7 @@ def _slack(attrs: ROIPoolAttrs) -> float:
 
 def _pool_check(attrs: ROIPoolAttrs) -> None:
     if attrs.layout != "NCHW":
-        raise OpError(f'layout is "{attrs.layout}"; it may be "NCHW"', kind=operators.LAYOUT)
+        raise OpError(mistake(operators.ATTRIBUTE, name="layout", value=repr(attrs.layout), expected="'NCHW'"))
 
 
 def pool_numpy(attrs: ROIPoolAttrs, data: Array, rois: Array) -> Array:

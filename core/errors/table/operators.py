@@ -37,6 +37,7 @@ RANK = ErrorKind(
     record = relay_op("nn.batch_matmul")
     record.infer(record.attrs(transpose_b=True), TensorType((1, 2, 3), "float32"), TensorType((1, 2, 3), "float32"))
     """,
+    template="{what} has {rank} dimensions, expected {expected}",
 )
 DTYPE = ErrorKind(
     "R2R-0302",
@@ -55,6 +56,7 @@ DTYPE = ErrorKind(
     record = relay_op("add")
     record.infer(record.attrs(), TensorType((2,), "float32"), TensorType((2,), "float32"))
     """,
+    template="{what} has dtype {dtype}, expected {expected}",
 )
 SHAPE = ErrorKind(
     "R2R-0303",
@@ -73,6 +75,7 @@ SHAPE = ErrorKind(
     record = relay_op("add")
     record.infer(record.attrs(), TensorType((2, 3), "float32"), TensorType((3,), "float32"))
     """,
+    template="{what} has shape {shape}, expected {expected}",
 )
 AXIS = ErrorKind(
     "R2R-0304",
@@ -90,6 +93,7 @@ AXIS = ErrorKind(
     record = relay_op("nn.softmax")
     record.infer(record.attrs(axis=-1), TensorType((2, 3), "float32"))
     """,
+    template="{name} {axis} is outside of a tensor of rank {rank}",
 )
 ATTRIBUTE = ErrorKind(
     "R2R-0305",
@@ -107,6 +111,7 @@ ATTRIBUTE = ErrorKind(
     record = relay_op("nn.max_pool2d")
     record.infer(record.attrs(pool_size=(2, 2), strides=(1, 1)), TensorType((1, 1, 4, 4), "float32"))
     """,
+    template="{name} is {value}, expected {expected}",
 )
 LAYOUT = ErrorKind(
     "R2R-0306",
@@ -125,6 +130,7 @@ LAYOUT = ErrorKind(
     record = relay_op("layout_transform")
     record.infer(record.attrs(src_layout="NCHW", dst_layout="NHWC"), TensorType((1, 4, 2, 2), "float32"))
     """,
+    template="{what} has {rank} dimensions, layout {layout} needs {needed}",
 )
 NOT_RUN = ErrorKind(
     "R2R-0307",
@@ -143,5 +149,6 @@ NOT_RUN = ErrorKind(
 
     relay_op("nn.relu").numpy(NoAttrs(), np.ones(2, np.float32))
     """,
+    template="{name} cannot be run: {reason}",
     exit=ExitCode.UNSUPPORTED,
 )

@@ -152,8 +152,8 @@ def test_types() -> None:
     found = RESIZE.infer(RESIZE.attrs(size=(8, 9), layout="NHWC", out_dtype="int8"), TensorType((1, 5, 5, n)))
     assert found == TensorType((1, 8, 9, n), "int8")
     for attrs, message in (
-        ({}, "size needs 2 values, but is null"),
-        ({"size": (1,)}, "size needs 2 values"),
+        ({}, "size is null, expected 2 values"),
+        ({"size": (1,)}, "expected 2 values"),
         ({"size": (2, 2), "layout": "NCW"}, 'layout "NCW"'),
     ):
         with pytest.raises(OpError, match=message):

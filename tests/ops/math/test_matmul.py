@@ -122,13 +122,13 @@ def test_dense_deduces_its_weight() -> None:
 @pytest.mark.parametrize(
     ("name", "attrs", "types", "message"),
     [
-        ("nn.dense", {"units": 3}, [t((2, 4)), t((5, 4))], "units is 3, but the weight has 5"),
+        ("nn.dense", {"units": 3}, [t((2, 4)), t((5, 4))], "units is 3, expected 5"),
         ("nn.dense", {"units": 5}, [t((2, 4)), t((5, 6))], "the data has 4 features, but the weight takes 6"),
-        ("nn.dense", {"units": None}, [t((2, 4)), t((5,))], "must have 2 dimensions"),
-        ("nn.matmul", {"units": None, "transpose_a": True}, [t((4,)), t((4, 5))], "too few dimensions"),
+        ("nn.dense", {"units": None}, [t((2, 4)), t((5,))], "the weight has 1 dimensions, expected 2"),
+        ("nn.matmul", {"units": None, "transpose_a": True}, [t((4,)), t((4, 5))], "expected at least 2"),
         ("nn.batch_matmul", {}, [t((2, 3, 4)), t((3, 4, 5))], "shapes"),
         ("nn.batch_matmul", {}, [t((2, 3, 4)), t((2, 5, 4))], "4 columns, the right ones 5 rows"),
-        ("nn.batch_matmul", {}, [t((3, 4)), t((4, 5))], "3 dimensions"),
+        ("nn.batch_matmul", {}, [t((3, 4)), t((4, 5))], "has 2 dimensions, expected 3"),
         ("matmul", {}, [t(()), t((4, 5))], "scalar"),
         ("matmul", {}, [t((2, 3)), t((4, 5))], "3 columns, the right one 4 rows"),
         ("matmul", {}, [t((2, 4)), t((4, 5), "float16")], "dtypes float32 and float16"),

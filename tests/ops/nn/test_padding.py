@@ -83,9 +83,9 @@ def test_relax_spells_modes_and_values_its_own_way(eager: Callable[..., Any]) ->
     [
         ({"pad_width": ((0, 0),)}, (), "pairs for 1 axes, the data has 3"),
         ({"pad_width": ((0, 0), (0, 0), (-3, -3))}, (), "cannot be padded"),
-        ({"pad_width": ((0, 0), (0, 0), (1,))}, (), "needs \\(before, after\\)"),
-        ({"pad_width": ((0, 0),) * 3, "pad_mode": "wrap"}, (), 'pad_mode is "wrap"'),
-        ({"pad_width": ((0, 0),) * 3}, (1,), "must be a scalar"),
+        ({"pad_width": ((0, 0), (0, 0), (1,))}, (), "expected \\(before, after\\)"),
+        ({"pad_width": ((0, 0),) * 3, "pad_mode": "wrap"}, (), "pad_mode is 'wrap'"),
+        ({"pad_width": ((0, 0),) * 3}, (1,), "pad_value has 1 dimensions, expected 0"),
     ],
 )
 def test_refused(attrs: dict[str, Any], value: tuple[int, ...], message: str) -> None:

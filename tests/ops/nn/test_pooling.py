@@ -221,8 +221,8 @@ def test_types_of_pools() -> None:
         ({"pool_size": (2, 2), "layout": "NCXY"}, 'layout "NCXY"'),
         ({"pool_size": (2, 2), "layout": "NCHW4h"}, "split axis"),
         ({"pool_size": (2, 2), "out_layout": "NHWC"}, "keeps the layout"),
-        ({"pool_size": (0, 2)}, "pool_size must be at least 1"),
-        ({"pool_size": (2, 2, 2)}, "pool_size needs 2 values"),
+        ({"pool_size": (0, 2)}, r"pool_size is \[0, 2\], expected at least 1"),
+        ({"pool_size": (2, 2, 2)}, r"pool_size is \[2, 2, 2\], expected 2 values"),
         ({"pool_size": (9, 9)}, "a window of 9 elements"),
     ],
 )

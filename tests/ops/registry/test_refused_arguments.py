@@ -21,14 +21,14 @@ QUANTISED = "0.5f, 1, 0.25f, 2, 0.1f, 3"
 OF_BYTES = "%x: Tensor[(2, 3), int8]"
 OF_HALVES = "%x: Tensor[(2, 3), float16]"
 NOT_FLOAT = "is defined for floating-point numbers, not for int8"
-NOT_INTEGERS = "quantised numbers are integers, not float16"
+NOT_INTEGERS = "the quantised tensor has dtype float16, expected integers"
 
 # The function's parameters and body, the arguments, and what is said.
 CASES: list[tuple[str, str, list[np.ndarray], str]] = [
     (OF_BYTES, "nn.softmax(%x)", [BYTES], f"softmax {NOT_FLOAT}"),
     (OF_BYTES, "nn.log_softmax(%x)", [BYTES], f"log_softmax {NOT_FLOAT}"),
     (OF_BYTES, "nn.l2_normalize(%x, eps=1e-5f, axis=[1])", [BYTES], NOT_FLOAT),
-    (OF_BYTES, "multiply(all(%x), any(%x))", [BYTES], "bool is expected, this is int8"),
+    (OF_BYTES, "multiply(all(%x), any(%x))", [BYTES], "the data has dtype int8, expected bool"),
     (OF_HALVES, f"qnn.add(%x, %x, {QUANTISED})", [HALVES], NOT_INTEGERS),
     (OF_HALVES, f"qnn.mul(%x, %x, {QUANTISED})", [HALVES], NOT_INTEGERS),
     (OF_HALVES, "qnn.concatenate((%x, %x), (0.5f, 0.25f), (1, 2), 0.1f, 3, axis=1)", [HALVES], NOT_INTEGERS),

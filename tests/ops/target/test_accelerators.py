@@ -48,7 +48,7 @@ def test_types_of_ethosu_kernels() -> None:
         infer("conv2d", attrs, image, weight, TensorType((3, 10), "uint8"), LUT)
     with pytest.raises(OpError, match="the weight has shape"):
         infer("conv2d", attrs, image, TensorType((20, 1, 1, 3), "int8"), bias, LUT)
-    with pytest.raises(OpError, match="the input is float32"):
+    with pytest.raises(OpError, match="the input has dtype float32"):
         infer("conv2d", attrs, TensorType((1, 9, 8, 3), "float32"), weight, bias, LUT)
     with pytest.raises(OpError, match="expected int32"):
         infer("pooling", {**pool, "pooling_type": "SUM"}, image, LUT)

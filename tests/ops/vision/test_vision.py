@@ -91,9 +91,9 @@ def test_suppression_refuses() -> None:
     op = relay_record("vision.non_max_suppression")
     with pytest.raises(OpError, match="an index for each box"):
         op.numpy(op.attrs(), BOXES, np.array([4], np.int32), NAMES[0], np.array(-1, np.int32), f(0.5))
-    with pytest.raises(OpError, match="a number is expected"):
+    with pytest.raises(OpError, match="expected one number"):
         op.numpy(op.attrs(), BOXES, np.array([4], np.int32), NAMES, np.zeros(2, np.int32), f(0.5))
-    with pytest.raises(OpError, match="boxes of shape"):
+    with pytest.raises(OpError, match="boxes has shape"):
         op.infer(op.attrs(), TensorType((2, 6)), *[TensorType(())] * 4)
 
 
@@ -239,7 +239,7 @@ def test_reorganisation(check: Check) -> None:
         listed.append(flat[((k % inner) * 4 * 2 + (j * 2 + offset // 2) * 2) * 4 + i * 2 + offset % 2])
     check("vision.yolo_reorg", [x], f(listed).reshape(1, 32, 1, 2), symbols=False, stride=2)
     op = relay_record("vision.yolo_reorg")
-    with pytest.raises(OpError, match="stride must be at least 1"):
+    with pytest.raises(OpError, match="stride is 0, expected at least 1"):
         op.infer(op.attrs(stride=0), TensorType((1, 4, 4, 4)))
     with pytest.raises(OpError, match="fewer than the square"):
         op.numpy(op.attrs(stride=2), x[:, :3])
@@ -340,7 +340,7 @@ def test_types_of_regions() -> None:
     align = relay_record("vision.roi_align")
     attrs = align.attrs(pooled_size=(7, 7), spatial_scale=1.0)
     assert align.infer(attrs, TensorType((1, 4, 9, 9)), TensorType((ANY, 5))) == TensorType((ANY, 4, 7, 7))
-    with pytest.raises(OpError, match="regions of shape"):
+    with pytest.raises(OpError, match="regions has shape"):
         align.infer(attrs, TensorType((1, 4, 9, 9)), TensorType((3, 4)))
     proposal = relay_record("vision.proposal")
     types = TensorType((2, 4, 3, 3)), TensorType((2, 8, 3, 3)), TensorType((2, 3))
