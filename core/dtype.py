@@ -8,13 +8,14 @@ TVM's binary formats store.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import tensor_programs
 from relay2relax.core.words import nearest, shown
 
@@ -66,7 +67,7 @@ def check_dtype(dtype: str) -> str:
     if not isinstance(dtype, str):
         raise DTypeError(f"expected the name of a dtype, found {type(dtype).__name__}")
     if _WORD.match(dtype) is None:
-        raise DTypeError(Diagnostic(f"unknown dtype {shown(dtype)}", help=dtype_help(dtype)))
+        raise _unknown(dtype)
     if len(_checked) < _MOST_CHECKED:
         _checked.add(str(dtype))
     return dtype
@@ -78,8 +79,12 @@ def check_named_dtype(dtype: str) -> str:
     Raises DTypeError as ``check_dtype`` does.
     """
     if dtype in ("", "void"):
-        raise DTypeError(Diagnostic(f"unknown dtype {shown(dtype)}", help=dtype_help(dtype)))
+        raise _unknown(dtype)
     return check_dtype(dtype)
+
+
+def _unknown(dtype: str) -> DTypeError:
+    return DTypeError(replace(mistake(tensor_programs.DTYPE, dtype=shown(dtype)), help=dtype_help(dtype)))
 
 
 def is_dtype(word: str) -> bool:
@@ -146,7 +151,7 @@ def bits(dtype: str) -> int:
         return 8
     form = _FORM.match(dtype)
     if form is None or not form["bits"]:
-        raise DTypeError(f"unknown dtype {dtype!r}")
+        raise _unknown(dtype)
     return int(form["bits"])
 
 
@@ -181,7 +186,7 @@ def to_code(dtype: str) -> tuple[int, int, int]:
             return code, 8, 1
     form = _FORM.match(dtype)
     if form is None or bool(form["bits"]) == (form["kind"] in _WIDTHS):
-        raise DTypeError(f"unknown dtype {dtype!r}")
+        raise _unknown(dtype)
     lanes = int(form["lanes"] or 1)
     if form["kind"] == "bool":
         return 1, _WIDTHS["bool"], lanes

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from relay2relax.core.amounts import counted
-from relay2relax.core.errors.exceptions import LimitError, OutOfMemoryError, Relay2RelaxError, mistake
+from relay2relax.core.errors import mistake
+from relay2relax.core.errors.exceptions import LimitError, OutOfMemoryError, Relay2RelaxError
 from relay2relax.core.errors.table import files, limits
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from relay2relax.core.file_kinds import describe_archive
 from relay2relax.core.limits import allocating, check
 from relay2relax.core.output.marks import MARK_BYTES, marked
 from relay2relax.core.schema import Extent, Form, read_value
-from relay2relax.core.tensor_blob import count_elements
+from relay2relax.core.tensor_blob import count_elements, no_such_array
 
 T = TypeVar("T")
 
@@ -162,9 +162,7 @@ class _Member:
             with allocating(wanted, lambda: self.what):
                 array = np.empty(header.shape, dtype, "F" if header.fortran_order else "C")
         except ValueError as error:
-            raise ParseError(
-                f"{self.what}: no array has the shape {header.shape}: {error}", kind=reading.PARAMETERS
-            ) from None
+            raise no_such_array(self.what, header.shape, error) from None
         self._fill(array.reshape(-1, order="A").view(np.uint8).data)
         array.flags.writeable = False
         return array

@@ -48,6 +48,11 @@ _STATEMENTS = {"FunctionDef": "def", "AsyncFunctionDef": "async", "ClassDef": "c
                "Delete": "del", "AsyncFor": "async", "AsyncWith": "async"}  # fmt: skip
 
 
+def too_deep() -> Diagnostic:
+    """Return the mistake of a script that is nested deeper than Python's stack reaches."""
+    return Diagnostic("the script is nested too deep", kind=script.MALFORMED)
+
+
 class ScriptProblem(Exception):
     """One mistake in a script; whoever reads statements collects it and goes on."""
 
@@ -153,7 +158,7 @@ class ScriptSource:
         except ValueError as error:
             raise ParseError(Diagnostic(f"the text is no script: {error}", kind=script.MALFORMED)) from error
         except (RecursionError, MemoryError) as error:
-            raise ParseError(Diagnostic("the script is nested too deep", kind=script.MALFORMED)) from error
+            raise ParseError(too_deep()) from error
         if _LONG_NUMBER.search(text):
             self._check_numbers()
         self.functions = {node.name: node for node in _statements(self.tree) if isinstance(node, ast.FunctionDef)}

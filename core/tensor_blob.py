@@ -103,7 +103,7 @@ def view(buffer: memoryview, start: int, shape: tuple[int, ...], dtype: np.dtype
             return np.empty(shape, dtype)
         array = np.frombuffer(buffer, dtype, count, start).reshape(shape)
     except (ValueError, MemoryError) as error:
-        raise ParseError(f"{what}: no array has the shape {shape}: {error}", kind=reading.PARAMETERS) from None
+        raise no_such_array(what, shape, error) from None
     array.flags.writeable = False
     return array
 
@@ -127,3 +127,8 @@ def elements(array: Array) -> Array:
     if whole.dtype.byteorder == ">":
         whole = whole.astype(whole.dtype.newbyteorder("<"))
     return whole.reshape(-1).view(np.uint8)
+
+
+def no_such_array(what: str, shape: tuple[int, ...], error: Exception) -> ParseError:
+    """Return the error for a file that states a shape that numpy refuses."""
+    return ParseError(f"{what}: no array has the shape {shape}: {error}", kind=reading.PARAMETERS)

@@ -155,15 +155,18 @@ def _escape(found: re.Match[str]) -> str:
 
 def word(text: str) -> Identifier:
     """Return ``text``, which has to be one Python name and no keyword; raises WordError."""
-    if not _is_name(text):
-        raise WordError(f"{shown(text)} is not a name that a program can use")
-    return Identifier(Code(text))
+    return _made_of(text, [text])
 
 
 @lru_cache(maxsize=4096)
 def dotted(text: str) -> Identifier:
     """Return ``text``, which has to be Python names with dots between; raises WordError."""
-    if not all(map(_is_name, text.split("."))):
+    return _made_of(text, text.split("."))
+
+
+def _made_of(text: str, names: Iterable[str]) -> Identifier:
+    """Return ``text``, which is made of ``names``; raises WordError where one is not a name."""
+    if not all(map(_is_name, names)):
         raise WordError(f"{shown(text)} is not a name that a program can use")
     return Identifier(Code(text))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
+from relay2relax.graph.errors import holds_no_weight, ill_formed, no_input, used_too_early
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
     CallAttrs,
@@ -87,7 +88,7 @@ def _check_names(graph: MSCGraph) -> None:
     graph.find_node(graph.result)
     for name in (*graph.params, *graph.captured):
         if graph.find_node(name).kind is not NodeKind.INPUT:
-            raise GraphError(f"the parameter {name!r} of {graph.name!r} is not an input")
+            raise no_input(name, graph)
 
 
 def _check_operands(node: MSCJoint, known: Set[str], every: Set[str]) -> None:
@@ -96,7 +97,7 @@ def _check_operands(node: MSCJoint, known: Set[str], every: Set[str]) -> None:
         if name not in every:
             raise GraphError(f"node {node.name!r} uses {name!r}, which does not exist")
         if name not in known:
-            raise GraphError(f"node {node.name!r} uses {name!r}, which does not come before it")
+            raise used_too_early(node, name)
 
 
 def _is_consistent(tensor: MSCTensor, prims: Set[str]) -> bool:
@@ -116,19 +117,19 @@ def _check_node(node: MSCJoint, is_relax: bool) -> None:
     rule = _RULES.get(node.kind)
     if rule is None:
         if node.kind is not NodeKind.OPERATOR or not node.op or is_relax:
-            raise _misfit(node)
+            raise ill_formed(node)
         _check_operator(node)
         return
     own = len(node.operands) - sum(len(body.captured) for body in node.bodies)
     if not isinstance(node.attrs, rule.attrs) or node.op:
-        raise _misfit(node)
+        raise ill_formed(node)
     if node.bodies and own != rule.operands:
         taken = len(node.operands) - own
         raise GraphError(f"node {node.name!r} has {len(node.operands)} operands, but its graphs capture {taken}")
     if (rule.operands is not None and own != rule.operands) or (node.kind is NodeKind.CALL and not own):
-        raise _misfit(node)
+        raise ill_formed(node)
     if node.kind is NodeKind.CONSTANT and "const" not in node.weights:
-        raise GraphError(f"the constant {node.name!r} holds no weight")
+        raise holds_no_weight(node)
     if isinstance(node.attrs, MatchAttrs):
         for pattern, clause in zip(node.attrs.patterns, node.attrs.graphs, strict=True):
             if len(clause.params) != pattern.variables:
@@ -141,12 +142,8 @@ def _check_operator(node: MSCJoint) -> None:
     if record is None:
         return
     if not isinstance(node.attrs, record.attrs):
-        raise _misfit(node)
+        raise ill_formed(node)
     given = len(node.operands)
     least = len(record.inputs) - record.variadic
     if given < least or (given > least and not record.variadic):
         raise GraphError(f"node {node.name!r} has {given} operands, {node.op} takes {', '.join(record.inputs)}")
-
-
-def _misfit(node: MSCJoint) -> GraphError:
-    return GraphError(f"node {node.name!r} is not well formed: {node.optype} with {node.attrs!r}")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, numpy_dtype
-from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors import ExecutionError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.ir.expr import Var
@@ -41,11 +41,15 @@ def bind_call(func: PrimFunc, arrays: Sequence[Array], scalars: Sequence[float] 
     for buffer, array in zip(buffers, arrays, strict=True):
         what, rank = f"{func.name}: argument {buffer.name!r}", len(buffer.shape)
         if not isinstance(array, (np.ndarray, np.generic)):
-            raise ExecutionError(f"{what} is {type(array).__name__}, expected a tensor", kind=running.ARGUMENT)
+            raise ExecutionError(
+                mistake(running.ARGUMENT, what=what, found=f"type {type(array).__name__}", expected="a tensor")
+            )
         if array.dtype != numpy_dtype(buffer.dtype):
-            raise ExecutionError(f"{what} has dtype {array.dtype}, expected {buffer.dtype}", kind=running.ARGUMENT)
+            raise ExecutionError(
+                mistake(running.ARGUMENT, what=what, found=f"dtype {array.dtype}", expected=buffer.dtype)
+            )
         if array.ndim != rank:
-            raise ExecutionError(f"{what} has {array.ndim} dimensions, expected {rank}", kind=running.ARGUMENT)
+            raise ExecutionError(mistake(running.ARGUMENT, what=what, found=f"{array.ndim} dimensions", expected=rank))
         for extent, actual in zip(buffer.shape, array.shape, strict=True):
             if isinstance(extent, Var):
                 values.setdefault(extent, int(actual))

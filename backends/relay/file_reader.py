@@ -11,6 +11,7 @@ from functools import partial
 from relay2relax.backends.relay import code as rc
 from relay2relax.backends.relay import file_forms as f
 from relay2relax.backends.runtime.archive import each_at, read_archive, read_at
+from relay2relax.backends.runtime.code_checks import check_below, endless, never_reached, not_written
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import LimitError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import running
@@ -121,15 +122,15 @@ class _Reader:
             )
         code.template = [None] * form.registers
         for at, place in form.tensors:
-            code.template[_below(at, form.registers, "a register")] = self.tensors[
-                _below(place, len(self.tensors), "a tensor")
+            code.template[check_below(at, form.registers, "a register")] = self.tensors[
+                check_below(place, len(self.tensors), "a tensor")
             ]
         for at, *key in form.constructors:
-            code.template[_below(at, form.registers, "a register")] = self.constructor((key[0], key[1]))
+            code.template[check_below(at, form.registers, "a register")] = self.constructor((key[0], key[1]))
         for at, name in form.globals:
             if name not in self.functions:
                 raise ParseError(f"there is no function {name!r:.40} at $.globals", kind=running.SAVED_FILE)
-            code.globals.append((_below(at, form.registers, "a register"), name))
+            code.globals.append((check_below(at, form.registers, "a register"), name))
         code.params, code.captured, code.released = form.params, list(form.captured), list(form.released)
         calls = found.body.fields
         for position, one in enumerate(form.code):
@@ -141,7 +142,7 @@ class _Reader:
         """Return the instruction at ``position`` of the code of that number."""
         match form:
             case f.CallOperator(target, op, args):
-                return self.operator(calls[_below(op, len(calls), "a call")], target, args)
+                return self.operator(calls[check_below(op, len(calls), "a call")], target, args)
             case f.CallFunction(target, callee, args, tail):
                 return rc.CallFunction(target, callee, args, _CALL, tail)
             case f.MakeTuple(target, args):
@@ -191,7 +192,7 @@ class _Reader:
     def closure(self, number: int, target: int, code: int, captured: tuple[int, ...]) -> rc.MakeClosure:
         """Return the instruction that makes a closure of the code of number ``code``."""
         # Inner functions come behind the outer one, so no code contains itself.
-        if _below(code, len(self.made), "a code") <= number:
+        if check_below(code, len(self.made), "a code") <= number:
             raise ParseError("a closure is made of a function outside", kind=running.SAVED_FILE)
         if len(captured) != len(self.forms[code].captured):
             raise ParseError(
@@ -211,14 +212,14 @@ class _Walk:
         ahead = [*form.params, *form.captured, *(at for at, _ in form.globals)]
         ahead += [*(at for at, _ in form.tensors), *(at for at, _, _ in form.constructors)]
         # The registers that hold something; None where no control arrives.
-        self.holds: set[int] | None = {_below(at, form.registers, "a register") for at in ahead}
+        self.holds: set[int] | None = {check_below(at, form.registers, "a register") for at in ahead}
         self.arriving: dict[int, set[int]] = {}
 
     def run(self) -> None:
         """Raise ParseError for what no compiler writes."""
         form = self.form
         if not form.code or not isinstance(form.code[-1], (f.Return, f.Jump, f.Fail)):
-            raise ParseError("the code has no end at $.code", kind=running.SAVED_FILE)
+            raise endless()
         if len(form.released) != len(form.code):
             raise ParseError(
                 f"{len(form.released)} lists for {len(form.code)} instructions at $.released", kind=running.SAVED_FILE
@@ -228,7 +229,7 @@ class _Walk:
             if arriving is not None:
                 self.holds = arriving if self.holds is None else self.holds & arriving
             if self.holds is None:
-                raise ParseError(f"the instruction is never reached at $.code[{position}]", kind=running.SAVED_FILE)
+                raise never_reached(position)
             read_at(f"$.code[{position}]", partial(self.step, position, self.holds), instruction)
 
     def step(self, position: int, holds: set[int], instruction: f.Instruction) -> None:
@@ -237,15 +238,19 @@ class _Walk:
         written: int = getattr(instruction, "target", -1)
         for register in _read(instruction):
             own = register == written and isinstance(instruction, f.MakeClosure)
-            if _below(register, size, "a register") not in holds and not own:
-                raise ParseError(f"the register {register} is read before it is written", kind=running.SAVED_FILE)
-        released = {_below(register, size, "a register") for register in self.form.released[position]}
+            if check_below(register, size, "a register") not in holds and not own:
+                raise not_written(register)
+        released = {check_below(register, size, "a register") for register in self.form.released[position]}
         if isinstance(instruction, f.CallFunction):
             holds -= released
         if written >= 0:
-            holds.add(_below(written, size, "a register"))
+            holds.add(check_below(written, size, "a register"))
         if isinstance(instruction, (f.Jump, f.JumpUnless, f.JumpUnlessMade)):
-            to = position + 1 + _below(instruction.to, len(self.form.code) - position - 1, "an instruction further on")
+            to = (
+                position
+                + 1
+                + check_below(instruction.to, len(self.form.code) - position - 1, "an instruction further on")
+            )
             self.arriving[to] = self.arriving[to] & holds if to in self.arriving else set(holds)
         holds -= released - {written} if isinstance(instruction, f.CallFunction) else released
         if isinstance(instruction, (f.Jump, f.Return, f.Fail)):
@@ -266,9 +271,3 @@ def _read(instruction: f.Instruction) -> tuple[int, ...]:
         case f.Jump():
             return ()
     return (instruction.source,)
-
-
-def _below(number: int, limit: int, what: str) -> int:
-    if number >= limit:
-        raise ParseError(f"expected {what} below {limit}, found {number}", kind=running.SAVED_FILE)
-    return number

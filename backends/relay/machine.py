@@ -33,7 +33,7 @@ from relay2relax.backends.relay.code import (
     with_inner,
 )
 from relay2relax.backends.relay.values import AdtValue, RefValue
-from relay2relax.core.errors import Diagnostic, ExecutionError, LimitError, OutOfMemoryError
+from relay2relax.core.errors import Diagnostic, ExecutionError, LimitError, OutOfMemoryError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import Budget, active, out_of_memory
 from relay2relax.core.progress import Position, going_on
@@ -258,7 +258,7 @@ def _computed(instruction: MakeTuple | Project | Move | MakeRef | ReadRef | Writ
 
 def _called(function: object, args: Sequence[object]) -> Closure:
     if not isinstance(function, Closure):
-        raise ExecutionError(f"{type(function).__name__} was called, which is not a function", kind=running.VALUE)
+        raise ExecutionError(mistake(running.VALUE, expected="a function to call", found=type(function).__name__))
     if len(args) != len(function.code.params):
         given = f"{len(args)} were given"
         raise ExecutionError(
@@ -270,13 +270,15 @@ def _called(function: object, args: Sequence[object]) -> Closure:
 def _field(whole: object, index: int) -> object:
     fields = whole.fields if isinstance(whole, AdtValue) else whole
     if not isinstance(fields, (tuple, list)) or index >= len(fields):
-        raise ExecutionError(f"{type(whole).__name__} has no field {index}", kind=running.VALUE)
+        raise ExecutionError(
+            mistake(running.VALUE, expected=f"a tuple with a field {index}", found=type(whole).__name__)
+        )
     return fields[index]
 
 
 def _cell(value: object) -> RefValue:
     if not isinstance(value, RefValue):
-        raise ExecutionError(f"{type(value).__name__} is not a reference", kind=running.VALUE)
+        raise ExecutionError(mistake(running.VALUE, expected="a reference", found=type(value).__name__))
     return value
 
 
@@ -284,9 +286,15 @@ def _holds(jump: JumpUnless | JumpUnlessMade, value: object) -> bool:
     """Whether what a jump asks of ``value`` holds, so that it is not taken."""
     if isinstance(jump, JumpUnlessMade):
         if not isinstance(value, AdtValue):
-            raise ExecutionError(f"{type(value).__name__} is not a value of an algebraic data type", kind=running.VALUE)
+            raise ExecutionError(
+                mistake(running.VALUE, expected="a value of an algebraic data type", found=type(value).__name__)
+            )
         return value.constructor.same_as(jump.constructor)
     try:
         return bool(value)
     except ValueError as problem:
-        raise ExecutionError(f"a condition is a tensor without dimensions: {problem}", kind=running.VALUE) from problem
+        raise ExecutionError(
+            mistake(
+                running.VALUE, expected="a condition without dimensions", found=f"{type(value).__name__}: {problem}"
+            )
+        ) from problem

@@ -16,7 +16,7 @@ from relay2relax.backends.runtime.dlpack import from_bfloat16, is_bfloat16
 from relay2relax.core.arithmetic import converted
 from relay2relax.core.arrays import plain_array
 from relay2relax.core.dtype import Array, DTypeError, numpy_dtype
-from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors import ExecutionError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir.arith.evaluate import integer
@@ -104,24 +104,28 @@ def as_array(value: object, dtype: str, what: str) -> Array:
                 value = from_bfloat16(value) if is_bfloat16(value) else np.from_dlpack(value)
             except (BufferError, RuntimeError, TypeError, ValueError) as problem:
                 if not hasattr(value, "__array__"):
-                    raise ExecutionError(
-                        f"{what} cannot be read as an array: {problem}", kind=running.ARGUMENT
-                    ) from problem
+                    raise _unreadable(what, problem) from problem
         try:
             value = np.asarray(value)
         except (RuntimeError, TypeError, ValueError) as problem:
-            raise ExecutionError(f"{what} cannot be read as an array: {problem}", kind=running.ARGUMENT) from problem
+            raise _unreadable(what, problem) from problem
     try:
         array = plain_array(value)
     except DTypeError as problem:
         if dtype and value.dtype == np.longdouble:
             return value.astype(numpy_dtype(dtype))
         raise ExecutionError(
-            f"{what} has dtype {value.dtype}, expected numbers of dtype {dtype or 'TVM'}", kind=running.ARGUMENT
+            mistake(
+                running.ARGUMENT, what=what, found=f"dtype {value.dtype}", expected=f"numbers of dtype {dtype or 'TVM'}"
+            )
         ) from problem
     if not dtype or array.dtype == numpy_dtype(dtype):
         return array
     return converted(array, numpy_dtype(dtype))
+
+
+def _unreadable(what: str, problem: Exception) -> ExecutionError:
+    return ExecutionError(f"{what} cannot be read as an array: {problem}", kind=running.ARGUMENT)
 
 
 def make_plain(written: Iterable[object]) -> None:
@@ -150,7 +154,12 @@ def _check_shape(shape: tuple[int, ...], ty: TensorType, what: str, extents: dic
         known = ", ".join(f"{var} = {value}" for var, value in extents.items())
         note = f" (with {known})" if known else ""
         raise ExecutionError(
-            f"{what} has shape {shape_text(shape)}, expected {shape_text(ty.shape)}{note}", kind=running.ARGUMENT
+            mistake(
+                running.ARGUMENT,
+                what=what,
+                found=f"shape {shape_text(shape)}",
+                expected=f"{shape_text(ty.shape)}{note}",
+            )
         )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors import ExecutionError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relax_op
@@ -22,7 +22,7 @@ from relay2relax.ops.registry.table import relax_op
 
 def _require_tensor(value: object) -> None:
     if not isinstance(value, np.ndarray):
-        raise ExecutionError(f"expected a tensor, found {type(value).__name__}", kind=running.VALUE)
+        raise ExecutionError(mistake(running.VALUE, expected="a tensor", found=type(value).__name__))
 
 
 def shape_of(value: Array) -> ShapeTuple:

@@ -11,7 +11,7 @@ from relay2relax.backends.runtime.arguments import bind_arguments
 from relay2relax.backends.runtime.registry import registered
 from relay2relax.backends.runtime.virtual_machine import Instrument
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import ExecutionError, UnsupportedError
+from relay2relax.core.errors import ExecutionError, UnsupportedError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.types import Type
 from relay2relax.relax_ir.ir.expr import Call, CallDPSPacked, ExternFunc, Function, IRModule
@@ -60,7 +60,7 @@ class TvmMachine:
         functions = {var.name: (var, f) for var, f in self._module.functions.items() if isinstance(f, Function)}
         if name not in functions:
             known = ", ".join(functions) or "none"
-            raise ExecutionError(f"the module has no function {name!r}; it has: {known}", kind=running.NO_FUNCTION)
+            raise ExecutionError(mistake(running.NO_FUNCTION, owner="the module", name=repr(name), known=known))
         var, func = functions[name]
         if self._loaded is None:
             _lend_functions(self._module)

@@ -5,7 +5,7 @@ closures.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional, TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from relay2relax.backends.vm.bytecode import DataType, FunctionRef
 from relay2relax.backends.vm.shape_heap import EQUAL, EQUAL_SLOT, LOAD, STORE
 from relay2relax.core.arrays import empty
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
-from relay2relax.core.errors import Diagnostic, ExecutionError
+from relay2relax.core.errors import Diagnostic, ExecutionError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.ops.tensor import inspection
 
@@ -34,6 +34,10 @@ _BYTE = np.dtype(np.uint8)
 Heap: TypeAlias = Optional[list[int]]
 
 
+def _unlike(expected: str, found: object, context: str) -> ExecutionError:
+    return ExecutionError(replace(mistake(running.VALUE, expected=expected, found=found), notes=(context.strip(),)))
+
+
 def _refuse(problem: str, context: str) -> ExecutionError:
     return ExecutionError(Diagnostic(problem, notes=(context.strip(),), kind=running.VALUE))
 
@@ -43,11 +47,11 @@ def check_tensor_info(value: object, rank: int, dtype: DataType, context: str) -
     any).
     """
     if not isinstance(value, np.ndarray):
-        raise _refuse(f"expected a tensor, found {type(value).__name__}", context)
+        raise _unlike("a tensor", type(value).__name__, context)
     if rank >= 0 and value.ndim != rank:
-        raise _refuse(f"expected a tensor of {rank} dimensions, found shape {value.shape}", context)
+        raise _unlike(f"a tensor of {rank} dimensions", f"shape {value.shape}", context)
     if dtype != "void" and value.dtype != numpy_dtype(dtype):
-        raise _refuse(f"expected dtype {dtype}, found {of_array(value)}", context)
+        raise _unlike(f"dtype {dtype}", of_array(value), context)
 
 
 def check_shape_info(value: object, rank: int, context: str) -> None:
@@ -55,32 +59,32 @@ def check_shape_info(value: object, rank: int, context: str) -> None:
     extents.
     """
     if not isinstance(value, ShapeTuple):
-        raise _refuse(f"expected a shape, found {type(value).__name__}", context)
+        raise _unlike("a shape", type(value).__name__, context)
     if rank not in (-1, len(value)):
-        raise _refuse(f"expected a shape of {rank} extents, found {tuple(value)}", context)
+        raise _unlike(f"a shape of {rank} extents", tuple(value), context)
     if any(extent < 0 for extent in value):
-        raise _refuse(f"expected extents that are not negative, found {tuple(value)}", context)
+        raise _unlike("extents that are not negative", tuple(value), context)
 
 
 def check_tuple_info(value: object, size: int, context: str) -> None:
     """Raise ExecutionError unless ``value`` is a tuple of ``size`` fields."""
     if not isinstance(value, tuple) or isinstance(value, ShapeTuple):
-        raise _refuse(f"expected a tuple, found {type(value).__name__}", context)
+        raise _unlike("a tuple", type(value).__name__, context)
     if len(value) != size:
-        raise _refuse(f"expected a tuple of {size} fields, found {len(value)}", context)
+        raise _unlike(f"a tuple of {size} fields", len(value), context)
 
 
 def check_prim_value_info(value: object, dtype: DataType, context: str) -> None:
     """Raise ExecutionError unless ``value`` is a number that ``dtype`` can hold."""
     numbers = (int, float) if dtype.startswith("float") else (int,)
     if not isinstance(value, numbers) or (isinstance(value, bool) and dtype != "bool"):
-        raise _refuse(f"expected a number of dtype {dtype}, found {type(value).__name__}", context)
+        raise _unlike(f"a number of dtype {dtype}", type(value).__name__, context)
 
 
 def check_func_info(value: object, context: str) -> None:
     """Raise ExecutionError unless ``value`` is a function."""
     if not isinstance(value, (Closure, FunctionRef)) and not callable(value):
-        raise _refuse(f"expected a function, found {type(value).__name__}", context)
+        raise _unlike("a function", type(value).__name__, context)
 
 
 def match_shape(value: object, heap: Heap, rank: int, *rest: int | str) -> None:
@@ -90,9 +94,9 @@ def match_shape(value: object, heap: Heap, rank: int, *rest: int | str) -> None:
     shape = value if isinstance(value, tuple) else getattr(value, "shape", None)
     context = str(rest[-1])
     if not isinstance(shape, tuple):
-        raise _refuse(f"expected a tensor or a shape, found {type(value).__name__}", context)
+        raise _unlike("a tensor or a shape", type(value).__name__, context)
     if len(shape) != rank:
-        raise _refuse(f"expected {rank} dimensions, found shape {tuple(shape)}", context)
+        raise _unlike(f"{rank} dimensions", f"shape {tuple(shape)}", context)
     for dimension, actual in enumerate(shape):
         code, arg = rest[2 * dimension], rest[2 * dimension + 1]
         assert isinstance(arg, int)
@@ -185,7 +189,11 @@ def read_if_cond(value: object) -> int:
     try:
         return int(bool(np.asarray(value).reshape(())))
     except ValueError as problem:
-        raise ExecutionError(f"a condition is a tensor without dimensions: {problem}", kind=running.VALUE) from problem
+        raise ExecutionError(
+            mistake(
+                running.VALUE, expected="a condition without dimensions", found=f"{type(value).__name__}: {problem}"
+            )
+        ) from problem
 
 
 def make_tuple(*values: object) -> tuple[object, ...]:
@@ -198,7 +206,9 @@ def tuple_getitem(value: tuple[object, ...], index: int) -> object:
     try:
         return value[index]
     except (IndexError, TypeError) as problem:
-        raise ExecutionError(f"{type(value).__name__} has no field {index}", kind=running.VALUE) from problem
+        raise ExecutionError(
+            mistake(running.VALUE, expected=f"a tuple with a field {index}", found=type(value).__name__)
+        ) from problem
 
 
 def make_closure(function: FunctionRef, *captured: object) -> Closure:

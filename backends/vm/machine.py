@@ -24,7 +24,7 @@ from relay2relax.backends.vm.instruction_place import describe_place
 from relay2relax.backends.vm.resolve import Callee, kernel_of, names_looked_up, resolve
 from relay2relax.backends.vm.steps import CALL, CLOSURE, Step, StepWriter
 from relay2relax.core.dtype import numpy_dtype
-from relay2relax.core.errors import ExecutionError, LimitError, OutOfMemoryError
+from relay2relax.core.errors import ExecutionError, LimitError, OutOfMemoryError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import active, out_of_memory
 
@@ -95,7 +95,7 @@ class BytecodeMachine:
             if function is not None and function.name == name:
                 return self._entry_point(function)
         known = ", ".join(one.name for one in self._functions if one is not None) or "none"
-        raise ExecutionError(f"the executable has no function {name!r}; it has: {known}", kind=running.NO_FUNCTION)
+        raise ExecutionError(mistake(running.NO_FUNCTION, owner="the executable", name=repr(name), known=known))
 
     def set_instrument(self, instrument: Instrument | None) -> None:
         """Let ``instrument`` see the calls of functions of the table; None takes it away."""
@@ -275,4 +275,4 @@ def _callee(given: list[object]) -> tuple[int, list[object]]:
             return function.index, [*given[1:], *captured]
         case bc.FunctionRef(index, _):
             return index, given[1:]
-    raise ExecutionError(f"{type(given[0]).__name__} was called, which is not a function", kind=running.VALUE)
+    raise ExecutionError(mistake(running.VALUE, expected="a function to call", found=type(given[0]).__name__))

@@ -140,7 +140,8 @@ class FileError(Relay2RelaxError):
     def unread(cls, path: str | os.PathLike[str], error: Exception) -> Self:
         """Return the mistake of a file that the system does not let us read."""
         name = os.fspath(path)
-        return cls(Diagnostic(f"cannot read {name!r}: {getattr(error, 'strerror', None) or error}", file=name))
+        problem = getattr(error, "strerror", None) or error
+        return cls(replace(mistake(files.FILE, action="read", file=repr(name), problem=problem), file=name))
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from relay2relax.core.limits import check
 from relay2relax.core.progress import going_on
 from relay2relax.core.walk import post_order
 from relay2relax.graph.check import check_well_formed
+from relay2relax.graph.errors import used_too_early
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
     ConstructorAttrs,
@@ -647,7 +648,7 @@ class _Export:
         try:
             return frame.values[name]
         except KeyError:
-            raise GraphError(f"node {node.name!r} uses {name!r}, which does not come before it") from None
+            raise used_too_early(node, name) from None
 
     def project(self, value: Value, index: int) -> Value:
         known = item(value, index)

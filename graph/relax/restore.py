@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from relay2relax.core.dtype import Array
+from relay2relax.graph.errors import holds_no_weight, ill_formed, no_input
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
     FunctionAttrs,
@@ -101,7 +102,7 @@ class _Build:
         for name in graph.params:
             node = graph.find_node(name)
             if not isinstance(node.attrs, InputAttrs):
-                raise GraphError(f"the parameter {name!r} of {graph.name!r} is not an input")
+                raise no_input(name, graph)
             yield name, Var(node.attrs.hint, _info(node), span=node.span)
 
     def finished(self, frame: _Frame) -> Function:
@@ -161,13 +162,13 @@ class _Build:
                 return self.finished(inner[0])
             case IfAttrs():
                 return If(frame.value(node.operands[0]), inner[0].sequence(), inner[1].sequence())
-        raise GraphError(f"node {node.name!r} is not well formed: {node.optype} with {node.attrs!r}")
+        raise ill_formed(node)
 
     def constant(self, node: MSCJoint) -> Constant:
         """Return the constant of a weight: one object per weight, so that sharing survives."""
         tensor: MSCTensor | None = node.weights.get("const")
         if tensor is None:
-            raise GraphError(f"the constant {node.name!r} holds no weight")
+            raise holds_no_weight(node)
         if tensor.name not in self.constants:
             self.constants[tensor.name] = Constant(weight_data(self.weights, tensor), node.span)
         return self.constants[tensor.name]

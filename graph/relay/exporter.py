@@ -11,6 +11,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.source import Span
 from relay2relax.graph.check import check_well_formed
+from relay2relax.graph.errors import ill_formed
 from relay2relax.graph.kinds import NodeKind, PatternKind
 from relay2relax.graph.model import (
     CallAttrs,
@@ -192,7 +193,7 @@ class _Build:
             case NodeKind.OPERATOR, _:
                 attrs = with_attr_operands(node.attrs, node.attr_operands, args)
                 return Call(Op(node.op), args, attrs, (), node.span)
-        raise GraphError(f"node {node.name!r} is not well formed: {node.optype} with {node.attrs!r}")
+        raise ill_formed(node)
 
     def constructor(self, data_type: str, name: str) -> Constructor:
         found = self.constructors.get((data_type, name))

@@ -313,7 +313,11 @@ def check_arity(op: OpDef, count: int) -> None:
     least = len(op.inputs) - op.variadic
     if count < least or (count > least and not op.variadic):
         names = ", ".join(op.inputs) or "none"
-        raise StructInfoError(f"{spelled(op)}: {count} arguments given, it takes {names}")
+        raise _miscounted(spelled(op), count, names)
+
+
+def _miscounted(callee: str, given: int, takes: object) -> StructInfoError:
+    return StructInfoError(f"{callee}: {given} arguments given, it takes {takes}")
 
 
 def argument_type(info: StructInfo) -> Type | Shape:
@@ -359,7 +363,7 @@ def _apply(name: str, signature: FuncStructInfo, args: tuple[StructInfo, ...]) -
     if signature.params is None:
         return signature.ret
     if len(args) != len(signature.params):
-        raise StructInfoError(f"{name}: {len(args)} arguments given, it takes {len(signature.params)}")
+        raise _miscounted(name, len(args), len(signature.params))
     values: dict[tir.Var, Extent] = {}
     for expected, actual in zip(signature.params, args, strict=True):
         unify(expected, actual, values)

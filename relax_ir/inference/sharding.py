@@ -14,7 +14,7 @@ from relay2relax.core.errors import UnsupportedError
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.script import Spread
 from relay2relax.relax_ir.ir.expr import Constant, Function, IRModule, MatchCast
-from relay2relax.relax_ir.ir.mesh import REPLICA, DeviceMesh, MeshError, Sharding, read_placement
+from relay2relax.relax_ir.ir.mesh import REPLICA, DeviceMesh, MeshError, Sharding, no_axis, read_placement
 from relay2relax.relax_ir.ir.struct_info import (
     FuncStructInfo,
     ShapeStructInfo,
@@ -171,7 +171,7 @@ def _cut(info: TensorStructInfo, shape: tuple[Extent, ...], workers: int, axis: 
     Of a tensor over a mesh, the tensor that is cut.
     """
     if not 0 <= axis < len(shape):
-        raise MeshError(f"a tensor of rank {len(shape)} has no axis {axis} to be cut along")
+        raise no_axis(len(shape), axis)
     if equal(floormod(shape[axis], workers), 0) is False:
         raise MeshError(f"axis {axis} has {shape[axis]} elements, which {workers} workers cannot share alike")
     if info.sharding is not None:

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias, Union
 
 from relay2relax.core.arrays import plain_array
 from relay2relax.core.dtype import Array, check_dtype, of_array
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.core.source import Span
 from relay2relax.ops.registry.attributes import NoAttrs, check_words
@@ -262,7 +262,7 @@ class IRModule:
         if name in self._vars:
             return self._vars[name]
         known = ", ".join(sorted(self._vars)) or "none"
-        raise Relay2RelaxError(f"the module has no function {name!r}; it has: {known}", kind=running.NO_FUNCTION)
+        raise Relay2RelaxError(mistake(running.NO_FUNCTION, owner="the module", name=repr(name), known=known))
 
     def __getitem__(self, name: str | GlobalVar) -> Function | PrimFunc:
         return self.functions[name if isinstance(name, GlobalVar) else self.get_global_var(name)]

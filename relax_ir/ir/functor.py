@@ -53,7 +53,7 @@ class ExprFunctor(Generic[Result]):
 
     def visit_default(self, expr: Expr) -> Result:
         """Return the value of a node whose kind has no method of its own."""
-        raise NotImplementedError(f"{type(self).__name__} has no method for a {type(expr).__name__}")
+        raise NotImplementedError(f"{type(self).__name__} has no method for a {type(expr).__name__} of Relax")
 
     def _dispatch(self, expr: Expr) -> Result:
         match expr:

@@ -30,6 +30,11 @@ class MeshError(Relay2RelaxError):
     kind = relax.MESH
 
 
+def no_axis(rank: int, axis: int) -> MeshError:
+    """Return the error for a tensor that shall be cut along an axis that it does not have."""
+    return MeshError(f"a tensor of rank {rank} has no axis {axis} to be cut along")
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceMesh:
     """A view of devices as an array of ``shape``; ``devices`` are their numbers, in order."""
@@ -62,7 +67,7 @@ class Sharding:
             )
         for axis in self.placement:
             if axis >= ndim >= 0:
-                raise MeshError(f"a tensor of rank {ndim} has no axis {axis} to be cut along")
+                raise no_axis(ndim, axis)
 
 
 def read_placement(text: str) -> tuple[int, ...]:

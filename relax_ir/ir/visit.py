@@ -79,7 +79,7 @@ def with_operands(expr: Expr, new: Sequence[Expr]) -> Expr:
             return TupleGetItem(new[0], index)
         case If():
             return replace(expr, condition=new[0])
-    raise TypeError(f"{type(expr).__name__} has no operands")
+    raise TypeError(f"{type(expr).__name__} of Relax has no operands")
 
 
 def values(expr: Expr) -> Iterator[Var | Constant]:

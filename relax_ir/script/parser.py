@@ -18,7 +18,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic, ParseError
 from relay2relax.core.errors.table import script
 from relay2relax.core.script_scope import Scopes
-from relay2relax.core.script_source import FollowsError, ScriptProblem, ScriptSource
+from relay2relax.core.script_source import ScriptProblem, ScriptSource, too_deep
 from relay2relax.core.source import SourceRange
 from relay2relax.relax_ir.analysis.check import WellFormedError, find_mistakes
 from relay2relax.relax_ir.inference.infer import function_info
@@ -63,7 +63,7 @@ def read_script(
     try:
         reader = source.attempt(lambda: _read(source, outside, check_well_formed, live))
     except RecursionError as error:
-        raise ParseError(Diagnostic("the script is nested too deep", kind=script.MALFORMED), source.text) from error
+        raise ParseError(too_deep(), source.text) from error
     source.finish()
     assert reader is not None
     mod = reader.module()
@@ -293,7 +293,7 @@ class _ModuleReader:
         head = self.heads.get(var)
         if head is None or head.ret is not None:
             if self.functions.get(var, head) is None:
-                raise FollowsError(Diagnostic(f"`{var.name}` is mistaken", kind=script.MALFORMED))
+                raise self.source.follows(var.name)
             return
         if var in self.reading and var not in self.functions:
             raise self.source.problem(
@@ -304,7 +304,7 @@ class _ModuleReader:
             )
         self.function(var)
         if self.functions[var] is None:
-            raise FollowsError(Diagnostic(f"`{var.name}` is mistaken", kind=script.MALFORMED))
+            raise self.source.follows(var.name)
 
     # The module.
 

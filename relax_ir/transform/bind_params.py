@@ -51,7 +51,7 @@ class BindParams(Pass[IRModule]):
         """Return ``mod`` with the parameters bound."""
         func = mod[self.func_name]
         if not isinstance(func, Function):
-            raise BindParamsError(f"{self.func_name} is not a Relax function")
+            raise BindParamsError(f"parameters of {self.func_name} cannot be bound: it is not a Relax function")
         bound: dict[Var, Expr] = {}
         for key, value in self.params.items():
             meant = [param for param in func.params if param is key or param.name == key]

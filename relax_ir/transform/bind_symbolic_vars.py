@@ -41,7 +41,7 @@ class BindSymbolicVars(Pass[IRModule]):
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with the dimensions bound."""
         if self.func_name is not None and not isinstance(mod[self.func_name], Function):
-            raise BindSymbolicVarsError(f"{self.func_name} is not a Relax function")
+            raise BindSymbolicVarsError(f"dimensions of {self.func_name} cannot be bound: it is not a Relax function")
         chosen = {
             var.name: _dimensions(func)
             for var, func in mod.functions.items()

@@ -77,7 +77,11 @@ def _lookup(name: str) -> Any:
         return partial(_lookup(other[0]), **other[1])
     if any(other.startswith(f"{name}.") for other in relay_names()):
         return Namespace(f"{name}.")
-    raise AttributeError(f"no operator {name!r} is known")
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> AttributeError:
+    return AttributeError(f"no operator {name!r} is known")
 
 
 def _members(prefix: str) -> list[str]:
@@ -90,7 +94,7 @@ def get(name: str) -> Op:
     Raises AttributeError if unknown.
     """
     if relay_op(name) is None:
-        raise AttributeError(f"no operator {name!r} is known")
+        raise _unknown(name)
     return Op(name)
 
 

@@ -64,7 +64,7 @@ class ScopeBuilder:
         """
         outer = self._scopes[-1]
         if outer.branch is None:
-            raise BuildError("else_scope has to follow if_scope")
+            raise BuildError("else_scope has no if_scope before it")
         condition, then = outer.branch
         self._scopes.append(_Scope())
         yield
@@ -78,8 +78,7 @@ class ScopeBuilder:
 
     def _open(self) -> _Scope:
         scope = self._scopes[-1]
-        if scope.branch is not None:
-            raise BuildError("else_scope has to follow if_scope")
+        _require_closed(scope)
         if scope.result is not None:
             raise BuildError("the scope already has its result")
         return scope
@@ -88,11 +87,15 @@ class ScopeBuilder:
         return self._body(self._scopes.pop())
 
     def _body(self, scope: _Scope) -> Expr:
-        if scope.branch is not None:
-            raise BuildError("else_scope has to follow if_scope")
+        _require_closed(scope)
         if scope.result is None:
             raise BuildError("the scope has no result: call ret")
         body = scope.result
         for var, value in reversed(scope.bindings):
             body = Let(var, value, body)
         return body
+
+
+def _require_closed(scope: _Scope) -> None:
+    if scope.branch is not None:
+        raise BuildError("else_scope has to follow if_scope")

@@ -11,7 +11,7 @@ from dataclasses import MISSING
 from functools import lru_cache
 from typing import Any
 
-from relay2relax.core.errors import ParseError, Relay2RelaxError, placed
+from relay2relax.core.errors import ParseError, Relay2RelaxError, mistake, placed
 from relay2relax.core.errors.table import reading
 from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields, word_check
 from relay2relax.ops.registry.table import all_ops
@@ -78,7 +78,7 @@ def parse_int(text: str) -> int:
         value = int(text)
         if value in _INT64:
             return value
-    raise ParseError(f"expected an integer of 64 bits, found {text[:40]!r}", kind=reading.JSON_DOCUMENT)
+    raise ParseError(mistake(reading.JSON_DOCUMENT, place="", expected="an integer of 64 bits", found=repr(text[:40])))
 
 
 def parse_double(text: str) -> float:
@@ -86,7 +86,9 @@ def parse_double(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ParseError(f"expected a floating-point number, found {text[:40]!r}", kind=reading.JSON_DOCUMENT) from None
+        raise ParseError(
+            mistake(reading.JSON_DOCUMENT, place="", expected="a floating-point number", found=repr(text[:40]))
+        ) from None
 
 
 def parse_bool(text: str) -> bool:
@@ -133,15 +135,18 @@ def references(cls: type, fields: Mapping[str, str], is_string_node: Callable[[i
     for field in attr_fields(cls):
         text = fields.get(field.name)
         if text is not None and _is_reference(field, text, is_string_node):
-            yield _index(field, text)
+            yield node_index(field.name, text)
 
 
-def _index(field: AttrField, text: str) -> int:
+def node_index(name: str, text: str) -> int:
+    """Return the index of a node that the field ``name`` holds; raises ParseError."""
     try:
         return parse_int(text)
     except ParseError:
         raise ParseError(
-            f"field {field.name!r}: expected the index of a node, found {text[:40]!r}", kind=reading.JSON_DOCUMENT
+            mistake(
+                reading.JSON_DOCUMENT, place=f"field {name!r}: ", expected="the index of a node", found=repr(text[:40])
+            )
         ) from None
 
 
@@ -169,7 +174,7 @@ def decode_attrs(
             continue
         value: object = text
         if _is_reference(field, text, is_string_node):
-            value = resolve(_index(field, text))
+            value = resolve(node_index(field.name, text))
         values[field.name] = coerce(field, value)
     return cls(**values)
 
@@ -198,13 +203,19 @@ def coerce(field: AttrField, value: object) -> object:
         if field.default is not MISSING:
             return field.default
         raise ParseError(
-            f"field {field.name!r}: expected {describe_kind(field.kind)}, found null", kind=reading.JSON_DOCUMENT
+            mistake(
+                reading.JSON_DOCUMENT, place=f"field {field.name!r}: ", expected=describe_kind(field.kind), found="null"
+            )
         )
     result = _coerced(field.kind, value)
     if result is None:
         raise ParseError(
-            f"field {field.name!r}: expected {describe_kind(field.kind)}, found {_shown(value)}",
-            kind=reading.JSON_DOCUMENT,
+            mistake(
+                reading.JSON_DOCUMENT,
+                place=f"field {field.name!r}: ",
+                expected=describe_kind(field.kind),
+                found=_shown(value),
+            )
         )
     try:
         return _checked(field, result)

@@ -101,7 +101,7 @@ class RelayExpr:
     def astype(self, dtype: str) -> Call:
         """Return the value converted to ``dtype``; raises BuildError where that is not a name."""
         if not isinstance(dtype, str):
-            raise BuildError(f"expected the name of a dtype, found {type(dtype).__name__}")
+            raise BuildError(f"astype takes the name of a dtype, found {type(dtype).__name__}")
         return _operator_call("cast", as_expr(self), dtype=dtype)
 
 

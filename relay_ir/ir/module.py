@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
-from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.core.source import SourceRange, SourceText
 from relay2relax.relay_ir.ir.expr import Constructor, Expr, Function, GlobalVar
@@ -101,7 +101,7 @@ class IRModule:
             function = self.opaque_functions[self._opaque_vars[name]]
             raise UnsupportedError(f"@{name} is a {function.type_key}, not a function of Relay")
         known = ", ".join(sorted(self._vars)) or "none"
-        raise Relay2RelaxError(f"the module has no function @{name}; it has: {known}", kind=running.NO_FUNCTION)
+        raise Relay2RelaxError(mistake(running.NO_FUNCTION, owner="the module", name=f"@{name}", known=known))
 
     def __contains__(self, name: object) -> bool:
         """Whether the module has a function of Relay called ``name``, or bound to that variable."""

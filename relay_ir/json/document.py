@@ -9,7 +9,7 @@ import binascii
 import json
 import struct
 
-from relay2relax.core.errors import ParseError
+from relay2relax.core.errors import Diagnostic, ParseError
 from relay2relax.core.errors.table import reading
 from relay2relax.core.file_kinds import describe_document
 from relay2relax.core.source import to_text
@@ -75,6 +75,16 @@ def _check_node(index: int, node: object) -> None:
             raise ParseError(
                 f"node {index} ({node['type_key']}): {name!r}: expected {wanted}", kind=reading.JSON_DOCUMENT
             )
+
+
+def odd_map() -> ParseError:
+    """Return the error for a map whose nodes are not pairs."""
+    return ParseError("the map has a key without a value", kind=reading.JSON_DOCUMENT)
+
+
+def in_node(index: int, key: object, message: str, help: str = "") -> ParseError:
+    """Return the error for what is wrong in a node, by its number and type."""
+    return ParseError(Diagnostic(f"node {index} ({key}): {message}", help=help, kind=reading.JSON_DOCUMENT))
 
 
 def node_text(node: Node) -> str:

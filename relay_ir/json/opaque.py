@@ -16,7 +16,7 @@ from relay2relax.core.errors.table import reading
 from relay2relax.relay_ir.compat.attrs_codec import parse_bool, parse_double, parse_int
 from relay2relax.relay_ir.ir.expr import GlobalVar
 from relay2relax.relay_ir.ir.opaque import OpaqueFunction, OpaqueNode
-from relay2relax.relay_ir.json.document import node_text
+from relay2relax.relay_ir.json.document import in_node, node_text, odd_map
 from relay2relax.relay_ir.json.schema import EXPRESSIONS, FIELDS, INLINE, LEAVES, Node
 
 PRIM_FUNC = "tir.PrimFunc"
@@ -164,7 +164,7 @@ def _stored(nodes: list[Node], index: int) -> OpaqueNode | None:
     texts = _TEXTS[key]
     try:
         if key == "Map" and (len(keys) != len(data) if keys else len(data) % 2):
-            raise ParseError("the map has a key without a value", kind=reading.JSON_DOCUMENT)
+            raise odd_map()
         return OpaqueNode(
             key,
             node_text(node),
@@ -174,7 +174,7 @@ def _stored(nodes: list[Node], index: int) -> OpaqueNode | None:
             tuple(_index(nodes, item) for item in data),
         )
     except ParseError as error:
-        raise ParseError(f"node {index} ({key}): {error.diagnostics[0].title}", kind=reading.JSON_DOCUMENT) from None
+        raise in_node(index, key, error.diagnostics[0].title) from None
 
 
 def _checked(kind: str, text: str) -> str:

@@ -17,7 +17,14 @@ from typing import NoReturn, cast
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array, check_dtype
-from relay2relax.core.errors import Diagnostic, LimitError, ParseError, Relay2RelaxError, UnsupportedError, placed
+from relay2relax.core.errors import (
+    LimitError,
+    ParseError,
+    Relay2RelaxError,
+    UnsupportedError,
+    mistake,
+    placed,
+)
 from relay2relax.core.errors.table import reading
 from relay2relax.core.limits import check
 from relay2relax.core.progress import going_on
@@ -30,6 +37,7 @@ from relay2relax.relay_ir.compat.attrs_codec import (
     attrs_class,
     decode_attrs,
     is_attrs,
+    node_index,
     parse_bool,
     parse_double,
     parse_int,
@@ -41,7 +49,7 @@ from relay2relax.relay_ir.ir import types as ty
 from relay2relax.relay_ir.ir.device import BuildOption, Target, VirtualDevice
 from relay2relax.relay_ir.ir.module import IRModule, TypeData
 from relay2relax.relay_ir.ir.opaque import OpaqueFunction
-from relay2relax.relay_ir.json.document import node_text, read_document
+from relay2relax.relay_ir.json.document import in_node, node_text, odd_map, read_document
 from relay2relax.relay_ir.json.opaque import PRIM_FUNC, Closure, closure, opaque_function
 from relay2relax.relay_ir.json.scalars import is_extent, make_scalar, prim
 from relay2relax.relay_ir.json.schema import EXPRESSIONS, FIELDS, INLINE, LEAVES, Node, Values
@@ -170,7 +178,7 @@ class _Reader:
 
     def fail(self, index: int, message: str, help: str = "") -> NoReturn:
         key = self.nodes[index].get("type_key") if 0 <= index < len(self.nodes) else ""
-        raise ParseError(Diagnostic(f"node {index} ({key}): {message}", help=help, kind=reading.JSON_DOCUMENT))
+        raise in_node(index, key, message, help)
 
     # --- order ---
 
@@ -268,7 +276,7 @@ class _Reader:
                 if kind not in INLINE and kind != "skip" and name in fields:
                     if kind == "string" and not self._is_reference_to_string(fields[name]):
                         continue
-                    yield _index(name, fields[name])
+                    yield node_index(name, fields[name])
         elif key.startswith(_ATTRS):
             cls = self.attrs_layout(key, fields)
             if cls is not None:
@@ -326,7 +334,7 @@ class _Reader:
                 )
             return dict(zip(node["keys"], data, strict=True))
         if len(data) % 2:
-            raise ParseError("the map has a key without a value", kind=reading.JSON_DOCUMENT)
+            raise odd_map()
         try:
             return dict(zip(data[0::2], data[1::2], strict=True))
         except TypeError:
@@ -403,14 +411,14 @@ class _Reader:
             return () if base.endswith("*") else None
         if not base.endswith("*"):
             if not fits(value):
-                raise ParseError(f"expected {name}, found {_describe(value)}", kind=reading.JSON_DOCUMENT)
+                raise ParseError(mistake(reading.JSON_DOCUMENT, place="", expected=name, found=_describe(value)))
             return value
         if not isinstance(value, tuple):
-            raise ParseError(f"expected an array, found {_describe(value)}", kind=reading.JSON_DOCUMENT)
+            raise ParseError(mistake(reading.JSON_DOCUMENT, place="", expected="an array", found=_describe(value)))
         for place, item in enumerate(value):
             if not fits(item):
                 raise ParseError(
-                    f"expected {name} as element {place}, found {_describe(item)}", kind=reading.JSON_DOCUMENT
+                    mistake(reading.JSON_DOCUMENT, place=f"element {place}: ", expected=name, found=_describe(item))
                 )
         return value
 
@@ -534,8 +542,12 @@ class _Reader:
         for key, value in v["functions"].items():
             if not isinstance(key, ir.GlobalVar):
                 raise ParseError(
-                    f"field 'functions': expected global variables as keys, found {_describe(key)}",
-                    kind=reading.JSON_DOCUMENT,
+                    mistake(
+                        reading.JSON_DOCUMENT,
+                        place="field 'functions': ",
+                        expected="global variables as keys",
+                        found=_describe(key),
+                    )
                 )
             if isinstance(value, ir.Function):
                 functions[key] = value
@@ -543,8 +555,12 @@ class _Reader:
                 opaque[key] = replace(value, type=self.types.get(key))
             else:
                 raise ParseError(
-                    f"field 'functions': @{key.name} is {_describe(value)}; expected a function",
-                    kind=reading.JSON_DOCUMENT,
+                    mistake(
+                        reading.JSON_DOCUMENT,
+                        place="field 'functions': ",
+                        expected=f"a function as @{key.name}",
+                        found=_describe(value),
+                    )
                 )
         definitions = v["type_definitions"] or {}
         for key, value in definitions.items():
@@ -611,11 +627,17 @@ def _call_attrs(op: object, attrs: object) -> object:
     if record is not None and not isinstance(attrs, (record.attrs, ir.OpaqueAttrs)):
         wanted = record.attrs_key or "no attributes"
         raise ParseError(
-            f"field 'attrs': the operator {record.name} takes {wanted}, found {_describe(attrs)}",
-            kind=reading.JSON_DOCUMENT,
+            mistake(
+                reading.JSON_DOCUMENT,
+                place="field 'attrs': ",
+                expected=f"{wanted} for the operator {record.name}",
+                found=_describe(attrs),
+            )
         )
     if not is_attrs(attrs):
-        raise ParseError(f"field 'attrs': expected attributes, found {_describe(attrs)}", kind=reading.JSON_DOCUMENT)
+        raise ParseError(
+            mistake(reading.JSON_DOCUMENT, place="field 'attrs': ", expected="attributes", found=_describe(attrs))
+        )
     return attrs
 
 
@@ -625,15 +647,6 @@ def _kind(code: int) -> ty.Kind:
         return ty.Kind.TYPE if code == 3 else ty.Kind(code)
     except ValueError:
         raise ParseError(f"field 'kind': {code} is not the code of a kind", kind=reading.JSON_DOCUMENT) from None
-
-
-def _index(name: str, text: str) -> int:
-    try:
-        return parse_int(text)
-    except ParseError:
-        raise ParseError(
-            f"field {name!r}: expected the index of a node, found {text[:40]!r}", kind=reading.JSON_DOCUMENT
-        ) from None
 
 
 def _tensor(text: str) -> Array:

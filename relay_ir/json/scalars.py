@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from relay2relax.core.dtype import is_float, is_int, to_code
-from relay2relax.core.errors import ParseError
+from relay2relax.core.errors import ParseError, mistake
 from relay2relax.core.errors.table import reading
 from relay2relax.relay_ir.ir import expr as ir
 from relay2relax.relay_ir.json.schema import BINARY, Values
@@ -34,12 +34,16 @@ def make_scalar(key: str, v: Values) -> Extent:
         case "IntImm":
             if not is_int(dtype) and dtype != "bool":
                 raise ParseError(
-                    f"field 'dtype': expected one of integers, found {dtype!r}", kind=reading.JSON_DOCUMENT
+                    mistake(
+                        reading.JSON_DOCUMENT, place="field 'dtype': ", expected="one of integers", found=repr(dtype)
+                    )
                 )
             return v["value"] if dtype == "int32" else tir.IntImm(v["value"], dtype)
         case "FloatImm":
             if not is_float(dtype):
-                raise ParseError(f"field 'dtype': expected one of floats, found {dtype!r}", kind=reading.JSON_DOCUMENT)
+                raise ParseError(
+                    mistake(reading.JSON_DOCUMENT, place="field 'dtype': ", expected="one of floats", found=repr(dtype))
+                )
             return tir.FloatImm(v["value"], dtype)
         case "tir.Any":
             return ANY

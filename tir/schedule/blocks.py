@@ -318,3 +318,25 @@ def with_accesses(stmt: Stmt, bounds: Bounds, moved: Moved) -> Stmt:
         return new
 
     return change(stmt, bounds)
+
+
+def ordered(name: str) -> TIRError:
+    """Return the error for a block whose reduction gives something else in another order."""
+    return TIRError(
+        f"the reduction in the block {name} depends on the order of its iterations", kind=tensor_programs.SCHEDULE
+    )
+
+
+def depends(name: str) -> TIRError:
+    """Return the error for a block that would come before what it needs, or what needs it."""
+    return TIRError(f"the block {name} cannot move before a stage that it depends on", kind=tensor_programs.SCHEDULE)
+
+
+def mixes_axes(loop: str, name: str) -> TIRError:
+    """Return the error for a loop that a reduction of the block ``name`` cannot be split at."""
+    return TIRError(f"the loop {loop} runs over reduction and other axes of {name}", kind=tensor_programs.SCHEDULE)
+
+
+def written_elsewhere(buffer: Buffer, name: str) -> TIRError:
+    """Return the error for a buffer that not only the block ``name`` writes."""
+    return TIRError(f"{buffer.name} is written by other blocks than {name}", kind=tensor_programs.SCHEDULE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.arith.simplify import Bounds, constant_difference
 from relay2relax.tir.errors import TIRError
@@ -29,24 +30,24 @@ def require_independent(func: PrimFunc, var: Var, what: str) -> For:
     bounds = bounds_of(func, inside)
     blocks = blocks_in(loop.body)
     if not blocks:
-        raise TIRError(f"cannot {what} the loop {var.name}: it holds no block", kind=tensor_programs.SCHEDULE)
+        raise TIRError(mistake(tensor_programs.SCHEDULE, step=what, loop=var.name, reason="it holds no block"))
     own = {one.var: one.extent for one in loops_in(loop.body)}
     private = {node.buffer for node in statements(loop.body) if isinstance(node, Allocate)}
     private |= private_buffers(func, loop, own, bounds)
     for realize in blocks:
         reason = independent(realize, var, inside, bounds)
         if reason and (touched([realize])[1] - private or reduces(realize, var)):
-            raise TIRError(f"cannot {what} the loop {var.name}: {reason}", kind=tensor_programs.SCHEDULE)
+            raise TIRError(mistake(tensor_programs.SCHEDULE, step=what, loop=var.name, reason=reason))
     for writer, reader in permutations(blocks, 2):
         written = touched([writer])[1] - private
         read, also_written = touched([reader])
         for buffer in (written & read) | (written & also_written):
             if not stays_within(buffer, writer, reader, own, bounds):
-                raise TIRError(
-                    f"cannot {what} the loop {var.name}: the block {reader.block.name} is not seen to keep to what "
-                    f"the same iteration of {writer.block.name} wrote",
-                    kind=tensor_programs.SCHEDULE,
+                reason = (
+                    f"the block {reader.block.name} is not seen to keep to what the same iteration of "
+                    f"{writer.block.name} wrote"
                 )
+                raise TIRError(mistake(tensor_programs.SCHEDULE, step=what, loop=var.name, reason=reason))
     return loop
 
 

@@ -14,6 +14,7 @@ from relay2relax.tir.ir.expr import Buffer, BufferLoad, PrimExpr, Var
 from relay2relax.tir.ir.stmt import BlockRealize, PrimFunc, Stmt
 from relay2relax.tir.ir.visit import loads, map_expr, map_parts, substitute, variables
 from relay2relax.tir.schedule.blocks import (
+    depends,
     only_store,
     only_writer,
     plain_axes,
@@ -23,6 +24,7 @@ from relay2relax.tir.schedule.blocks import (
     require_whole,
     require_writes_all,
     with_regions,
+    written_elsewhere,
 )
 from relay2relax.tir.schedule.iteration import axis_values
 from relay2relax.tir.schedule.tree import (
@@ -62,7 +64,7 @@ def compute_inline(func: PrimFunc, name: str) -> PrimFunc:
     for index, stage in enumerate(before):
         read, written = touched([stage])
         if index != mine and buffer in written:
-            raise TIRError(f"{buffer.name} is written by other blocks than {name}", kind=tensor_programs.SCHEDULE)
+            raise written_elsewhere(buffer, name)
         if index < mine and buffer in read:
             raise TIRError(f"{buffer.name} is read before the block {name}", kind=tensor_programs.SCHEDULE)
         if index > mine and written & touched([store])[0]:
@@ -160,10 +162,7 @@ def _require_movable(between: Sequence[Stmt], realize: BlockRealize, buffer: Buf
     for stage in between:
         stage_read, stage_written = touched([stage])
         if stage_written & (read - {buffer}) or written & (stage_read | stage_written):
-            raise TIRError(
-                f"the block {realize.block.name} cannot move before a stage that it depends on",
-                kind=tensor_programs.SCHEDULE,
-            )
+            raise depends(realize.block.name)
 
 
 def _reads_at_axes(realize: BlockRealize, buffer: Buffer) -> list[Var] | None:

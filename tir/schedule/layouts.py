@@ -30,6 +30,7 @@ from relay2relax.tir.schedule.blocks import (
     nest_over,
     only_store,
     only_writer,
+    ordered,
     plain_axes,
     require_complete,
     require_dataflow,
@@ -111,9 +112,7 @@ def transform_block_layout(func: PrimFunc, name: str, function: IndexFunction) -
     block = realize.block
     kind = require_dataflow(realize)
     if kind is BlockKind.ORDERED:
-        raise TIRError(
-            f"the reduction in the block {name} depends on the order of its iterations", kind=tensor_programs.SCHEDULE
-        )
+        raise ordered(name)
     nest_path = _whole_nest(func, path)
     bounds = bounds_of(func)
     mapping = index_map(function, [axis.extent for axis in block.iter_vars], bounds)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.arith.simplify import Bounds, ceiling, prove, simplify
 from relay2relax.tir.errors import TIRError
 from relay2relax.tir.ir.expr import IntImm, PrimExpr, Var, conjuncts, const
 from relay2relax.tir.ir.stmt import BlockRealize, For, LoopKind, PrimFunc, Seq, Stmt
 from relay2relax.tir.ir.visit import map_parts, variables
-from relay2relax.tir.schedule.blocks import all_of, block_names, fresh_name
+from relay2relax.tir.schedule.blocks import all_of, block_names, fresh_name, ordered
 from relay2relax.tir.schedule.independence import require_independent
 from relay2relax.tir.schedule.iteration import BlockKind, block_kind, reduces
 from relay2relax.tir.schedule.tree import (
@@ -157,10 +158,7 @@ def reorder(func: PrimFunc, order: Sequence[Var]) -> PrimFunc:
     if kind is BlockKind.ORDERED:
         reducing = [loop.var for loop in old if reduces(inner, loop.var)]
         if [loop.var for loop in new if loop.var in reducing] != reducing:
-            raise TIRError(
-                f"the reduction in the block {inner.block.name} depends on the order of its iterations",
-                kind=tensor_programs.SCHEDULE,
-            )
+            raise ordered(inner.block.name)
     body = old[-1].body
     for loop in reversed(new):
         if loop.kind is LoopKind.VECTORIZED and not isinstance(body, BlockRealize):
@@ -185,8 +183,12 @@ def parallel(func: PrimFunc, var: Var) -> PrimFunc:
     for one in (*loops_of(path_to_loop(func, var)), *loops_in(loop.body)):
         if one.kind is LoopKind.PARALLEL:
             raise TIRError(
-                f"cannot run in parallel the loop {var.name}: {one.var.name} is parallel already",
-                kind=tensor_programs.SCHEDULE,
+                mistake(
+                    tensor_programs.SCHEDULE,
+                    step="run in parallel",
+                    loop=var.name,
+                    reason=f"{one.var.name} is parallel already",
+                )
             )
     return _change_kind(func, var, LoopKind.PARALLEL)
 
@@ -199,8 +201,12 @@ def vectorize(func: PrimFunc, var: Var) -> PrimFunc:
     loop = require_independent(func, var, "vectorize")
     if not isinstance(loop.extent, IntImm) or not isinstance(loop.body, BlockRealize):
         raise TIRError(
-            f"cannot vectorize the loop {var.name}: it is not an innermost loop of constant extent",
-            kind=tensor_programs.SCHEDULE,
+            mistake(
+                tensor_programs.SCHEDULE,
+                step="vectorize",
+                loop=var.name,
+                reason="it is not an innermost loop of constant extent",
+            )
         )
     return _change_kind(func, var, LoopKind.VECTORIZED)
 
@@ -208,7 +214,9 @@ def vectorize(func: PrimFunc, var: Var) -> PrimFunc:
 def unroll(func: PrimFunc, var: Var) -> PrimFunc:
     """Return ``func`` with a loop of constant extent written out by the compiler."""
     if not isinstance(loop_at(path_to_loop(func, var)).extent, IntImm):
-        raise TIRError(f"cannot unroll the loop {var.name}: its extent is not constant", kind=tensor_programs.SCHEDULE)
+        raise TIRError(
+            mistake(tensor_programs.SCHEDULE, step="unroll", loop=var.name, reason="its extent is not constant")
+        )
     return _change_kind(func, var, LoopKind.UNROLLED)
 
 

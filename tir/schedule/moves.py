@@ -18,15 +18,18 @@ from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var, binar
 from relay2relax.tir.ir.stmt import BlockRealize, For, IterKind, LoopKind, PrimFunc, Seq, Stmt
 from relay2relax.tir.ir.visit import all_expressions, loads, variables
 from relay2relax.tir.schedule.blocks import (
+    depends,
     inserted,
     nest_over,
     only_store,
+    ordered,
     plain_axes,
     require_dataflow,
     require_temporary,
     require_whole,
     require_writes_all,
     written_by,
+    written_elsewhere,
 )
 from relay2relax.tir.schedule.independence import require_parallel_loops_independent
 from relay2relax.tir.schedule.iteration import BlockKind, boxes, independent, place_of
@@ -78,7 +81,7 @@ def compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops: bool = 
     loop = loop_at(loop_path)
     inside, everywhere = accesses(loop.body, buffer), accesses(rest.body, buffer)
     if any(access.is_store for access in everywhere.found):
-        raise TIRError(f"{buffer.name} is written by other blocks than {name}", kind=tensor_programs.SCHEDULE)
+        raise written_elsewhere(buffer, name)
     if len(inside.found) != len(everywhere.found):
         raise TIRError(f"{buffer.name} is read outside of the loop {var.name}, too", kind=tensor_programs.SCHEDULE)
     if not inside.found:
@@ -119,9 +122,7 @@ def reverse_compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops:
     for place, stage in enumerate([*between[:-1], without_part(between[-1], realize)]):
         stage_read, stage_written = touched([stage])
         if stage_written & (read - made) or written & (stage_read | stage_written):
-            raise TIRError(
-                f"the block {name} cannot move before a stage that it depends on", kind=tensor_programs.SCHEDULE
-            )
+            raise depends(name)
         if place and made & stage_written:
             names = ", ".join(sorted(buffer.name for buffer in made & stage_written))
             raise TIRError(
@@ -141,9 +142,7 @@ def reverse_compute_at(func: PrimFunc, name: str, var: Var, preserve_unit_loops:
                 )
     folded = [axis.var for axis in realize.block.iter_vars if axis.kind is IterKind.REDUCE]
     if kind is BlockKind.ORDERED and len(folded) > 1 and ranges.keys() & set(folded):
-        raise TIRError(
-            f"the reduction in the block {name} depends on the order of its iterations", kind=tensor_programs.SCHEDULE
-        )
+        raise ordered(name)
     shared = {loop.var for loop in common}
     for bound, value in zip(realize.block.iter_vars, realize.values, strict=True):
         if bound.var not in ranges and shared & set(variables(value)):

@@ -34,13 +34,7 @@ from relay2relax.tir.ir.stmt import (
     Stmt,
 )
 from relay2relax.tir.ir.visit import map_region, substitute, substitute_stmt, variables
-from relay2relax.tir.schedule.blocks import (
-    all_of,
-    block_names,
-    fresh_name,
-    require_whole,
-    with_regions,
-)
+from relay2relax.tir.schedule.blocks import all_of, block_names, fresh_name, mixes_axes, require_whole, with_regions
 from relay2relax.tir.schedule.iteration import BlockKind, block_kind, reduces
 from relay2relax.tir.schedule.tree import (
     Path,
@@ -97,10 +91,7 @@ def decompose_reduction(func: PrimFunc, name: str, var: Var) -> PrimFunc:
     ]
     mixed = reducing.intersection(v for _, value in spatial for v in variables(value))
     if mixed:
-        raise TIRError(
-            f"the loop {min(v.name for v in mixed)} runs over reduction and other axes of {name}",
-            kind=tensor_programs.SCHEDULE,
-        )
+        raise mixes_axes(min(v.name for v in mixed), name)
     at = path.index(loops[place])
     if any(not isinstance(stmt, For) for stmt in path[at:-1]):
         raise TIRError(
@@ -281,9 +272,7 @@ def _reduction_over(func: PrimFunc, var: Var) -> tuple[BlockRealize, Path]:
         if not reduces(realize, loop.var):
             continue
         if loop.var in used:
-            raise TIRError(
-                f"the loop {loop.var.name} runs over reduction and other axes of {name}", kind=tensor_programs.SCHEDULE
-            )
+            raise mixes_axes(loop.var.name, name)
         if loop not in nest:
             raise TIRError(
                 f"the loop {loop.var.name} over a reduction axis of {name} holds other blocks, too",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.arith.simplify import Bounds, Limit, simplify
 from relay2relax.tir.errors import TIRError
@@ -164,8 +165,12 @@ def require_serial(loop: For, what: str) -> None:
     """Raise TIRError unless ``loop`` is a plain serial one."""
     if loop.kind is not LoopKind.SERIAL or loop.annotations:
         raise TIRError(
-            f"cannot {what} the loop {loop.var.name}: it is {loop.kind.value}, not a plain serial loop",
-            kind=tensor_programs.SCHEDULE,
+            mistake(
+                tensor_programs.SCHEDULE,
+                step=what,
+                loop=loop.var.name,
+                reason=f"it is {loop.kind.value}, not a plain serial loop",
+            )
         )
 
 

@@ -142,7 +142,7 @@ class ExpressionPrinter(ABC):
             case Var(name):
                 found = self.scope.name(expr) or self.places.get(expr)
                 if found is None:
-                    raise TIRError(f"the variable {name} is used where it is not defined")
+                    raise TIRError(f"the tensor program uses the variable {name} where it is not defined")
                 return found, _ATOM
             case Binary():
                 return self.binary(expr)
@@ -282,5 +282,5 @@ class ExpressionPrinter(ABC):
             case list() | tuple():
                 return code("[{}]", comma(self.attribute(v) for v in value))
         raise UnsupportedError(
-            f"TVMScript cannot say the attribute value {value!r}", kind=tensor_programs.NOT_EXPRESSED
+            f"TVMScript cannot say {value!r} as an attribute of a tensor program", kind=tensor_programs.NOT_EXPRESSED
         )

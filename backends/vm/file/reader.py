@@ -10,6 +10,7 @@ import os
 from dataclasses import replace
 
 from relay2relax.backends.runtime.archive import each_at, read_archive, read_at
+from relay2relax.backends.runtime.code_checks import check_array_dtype, check_below
 from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.backends.vm import bytecode as bc
 from relay2relax.backends.vm import function_spec as spec
@@ -18,7 +19,7 @@ from relay2relax.backends.vm.file import FORMAT, VERSION
 from relay2relax.backends.vm.file import forms as f
 from relay2relax.backends.vm.file.values import ValueReader
 from relay2relax.backends.vm.file.verify import Verifier
-from relay2relax.core.dtype import Array, DTypeError, numpy_dtype, of_array
+from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import LimitError, ParseError, Relay2RelaxError
 from relay2relax.core.errors.table import running
 from relay2relax.core.schema import read_value
@@ -46,7 +47,7 @@ def read_program(path: str | os.PathLike[str]) -> bc.Program:
     except ParseError as problem:
         raise ParseError(f"{path}: {problem.diagnostics[0].title}", kind=running.SAVED_FILE) from problem
     except RecursionError as problem:
-        raise ParseError(f"{path} is nested too deeply", kind=running.SAVED_FILE) from problem
+        raise ParseError(f"the parts of {path} are nested too deeply", kind=running.SAVED_FILE) from problem
 
 
 class _Reader:
@@ -77,7 +78,7 @@ class _Reader:
     def constant(self, constant: f.Constant) -> bc.Pooled:
         match constant:
             case f.PooledDType(name):
-                return bc.DataType(name if name in _NO_ARRAYS else _dtype(name))
+                return bc.DataType(name if name in _NO_ARRAYS else check_array_dtype(name))
             case f.PooledString(text):
                 return text
             case f.PooledShape(extents):
@@ -89,7 +90,7 @@ class _Reader:
                 assert isinstance(number, float)
                 return number
             case f.PooledTensor(place):
-                return self.tensors[_below(place, len(self.tensors), "a tensor")]
+                return self.tensors[check_below(place, len(self.tensors), "a tensor")]
 
     def entry(self, entry: f.Entry) -> bc.FunctionEntry:
         read = self.values
@@ -137,7 +138,7 @@ class _Reader:
         func = self.programs.get(entry.script)
         if func is None:
             raise ParseError(f"the script has no kernel {entry.script!r:.60}", kind=running.SAVED_FILE)
-        weights = [self.tensors[_below(place, len(self.tensors), "a tensor")] for place in entry.weights]
+        weights = [self.tensors[check_below(place, len(self.tensors), "a tensor")] for place in entry.weights]
         for param, data in zip(func.params, weights, strict=False):
             buffer = func.buffer_map.get(param)
             extents = [static(extent) for extent in buffer.shape] if buffer is not None else None
@@ -148,13 +149,13 @@ class _Reader:
             raise ParseError("there are more constants than the kernel's program reads", kind=running.SAVED_FILE)
         params = func.params[len(weights) :]
         buffers = {param: buffer for param, buffer in func.buffer_map.items() if param in params}
-        outputs = _below(entry.outputs, len(buffers) + 1, "a number of results")
+        outputs = check_below(entry.outputs, len(buffers) + 1, "a number of results")
         return replace(func, name=entry.function, params=params, buffer_map=buffers, num_outputs=outputs)
 
     def instruction(self, instruction: f.Instruction) -> bc.Instruction:
         match instruction:
             case f.Call(destination, function, args):
-                target = _below(function, len(self.names), "a function")
+                target = check_below(function, len(self.names), "a function")
                 return bc.Call(bc.Register(destination), target, tuple(map(self.argument, args)))
             case f.Ret(register):
                 return bc.Ret(bc.Register(register))
@@ -170,15 +171,15 @@ class _Reader:
             case f.Immediate(value):
                 return bc.Immediate(value)
             case f.ConstantRef(index):
-                return bc.ConstantRef(_below(index, len(self.header.constants), "a constant"))
+                return bc.ConstantRef(check_below(index, len(self.header.constants), "a constant"))
             case f.FunctionRef(index):
-                return bc.FunctionRef(_below(index, len(self.names), "a function"), self.names[index])
+                return bc.FunctionRef(check_below(index, len(self.names), "a function"), self.names[index])
 
 
 def _form(form: f.ValueForm) -> spec.ValueForm:
     match form:
         case f.TensorForm(dtype):
-            return spec.TensorForm(_dtype(dtype) if dtype else "")
+            return spec.TensorForm(check_array_dtype(dtype) if dtype else "")
         case f.ShapeForm():
             return spec.ShapeForm()
         case f.TupleForm(fields):
@@ -190,23 +191,11 @@ def _form(form: f.ValueForm) -> spec.ValueForm:
 def _checks(checks: f.Checks | None) -> spec.Checks | None:
     if checks is None:
         return None
-    static_ones = tuple(spec.StaticTensor(one.parameter, one.shape, _dtype(one.dtype)) for one in checks.static)
+    static_ones = tuple(
+        spec.StaticTensor(one.parameter, one.shape, check_array_dtype(one.dtype)) for one in checks.static
+    )
     return spec.Checks(checks.count, static_ones, checks.relations)
 
 
 def _kernel(kernel: f.OnlyKernel | None) -> spec.OnlyKernel | None:
     return None if kernel is None else spec.OnlyKernel(kernel.function, kernel.order)
-
-
-def _dtype(name: str) -> str:
-    try:
-        numpy_dtype(name)
-    except DTypeError as problem:
-        raise ParseError(f"expected a dtype, found {name!r:.40}", kind=running.SAVED_FILE) from problem
-    return name
-
-
-def _below(number: int, limit: int, what: str) -> int:
-    if number >= limit:
-        raise ParseError(f"expected {what} below {limit}, found {number}", kind=running.SAVED_FILE)
-    return number

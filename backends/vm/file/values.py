@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from relay2relax.backends.runtime.code_checks import check_array_dtype, unlike
 from relay2relax.backends.vm.file import forms as f
-from relay2relax.core.dtype import DTypeError, numpy_dtype
 from relay2relax.core.errors import ParseError, UnsupportedError
 from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.attributes import attr_fields
@@ -100,7 +100,7 @@ class ValueReader:
     """Reads what :class:`ValueWriter` wrote; raises ParseError for what cannot be."""
 
     def __init__(self, table: tuple[tuple[str, str], ...]) -> None:
-        self._variables = [Var(name, _dtype(dtype)) for name, dtype in table]
+        self._variables = [Var(name, check_array_dtype(dtype)) for name, dtype in table]
 
     def value(self, value: f.Value) -> object:
         """Return a value of an attribute."""
@@ -125,21 +125,21 @@ class ValueReader:
             case f.Variable(number):
                 return self.variable(number)
             case f.Integer(value, dtype):
-                return IntImm(value, _dtype(dtype))
+                return IntImm(value, check_array_dtype(dtype))
             case f.Number(digits, dtype):
-                return FloatImm(_number(digits), _dtype(dtype))
+                return FloatImm(_number(digits), check_array_dtype(dtype))
             case f.AnyExtent():
                 return ANY
             case f.Binary(op, a, b):
                 return Binary(op, self.expr(a), self.expr(b))
             case f.Cast(dtype, inner):
-                return Cast(_dtype(dtype), self.expr(inner))
+                return Cast(check_array_dtype(dtype), self.expr(inner))
 
     def type(self, type_: f.Type) -> Type | Shape:
         """Return the type of an operator's argument."""
         match type_:
             case f.TensorType(shape, dtype):
-                return TensorType(tuple(map(self._extent, shape)), _dtype(dtype))
+                return TensorType(tuple(map(self._extent, shape)), check_array_dtype(dtype))
             case f.TupleType(fields):
                 made = tuple(self.type(one) for one in fields)
                 return TupleType(tuple(one for one in made if not isinstance(one, tuple)))
@@ -160,18 +160,8 @@ class ValueReader:
         return extent if isinstance(extent, int) else self.expr(extent)
 
 
-def _dtype(name: str) -> str:
-    try:
-        numpy_dtype(name)
-    except DTypeError as problem:
-        raise ParseError(f"expected a dtype, found {name!r:.40}", kind=running.SAVED_FILE) from problem
-    return name
-
-
 def _number(digits: str) -> float:
     try:
         return float.fromhex(digits)
     except (ValueError, OverflowError) as problem:
-        raise ParseError(
-            f"expected a number in hexadecimal digits, found {digits!r:.40}", kind=running.SAVED_FILE
-        ) from problem
+        raise unlike(f"{digits!r:.40}", "a number in hexadecimal digits") from problem

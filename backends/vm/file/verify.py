@@ -15,6 +15,7 @@ from typing import get_type_hints
 
 import numpy as np
 
+from relay2relax.backends.runtime.code_checks import endless, never_reached, not_written, unlike
 from relay2relax.backends.runtime.values import ShapeTuple
 from relay2relax.backends.vm import bytecode as bc
 from relay2relax.backends.vm.builtins import BUILTINS, Closure, Heap
@@ -96,7 +97,7 @@ class Verifier:
                 f"{function.registers} registers are not what the code needs at $.registers", kind=running.SAVED_FILE
             )
         if not function.code or not isinstance(function.code[-1], bc.Ret):
-            raise ParseError("the code has no end at $.code", kind=running.SAVED_FILE)
+            raise endless()
         _Walk(self.functions, self.constants, function).run()
         self._verify_spec(function.spec, function)
 
@@ -147,7 +148,7 @@ class _Walk:
             if position in self.arriving:
                 self.holds = _common(self.holds, self.arriving.pop(position))
             if self.holds is None:
-                raise ParseError(f"the instruction is never reached at $.code[{position}]", kind=running.SAVED_FILE)
+                raise never_reached(position)
             try:
                 self.step(position, instruction, self.holds)
             except ParseError as problem:
@@ -210,7 +211,7 @@ class _Walk:
         assert self.holds is not None
         found = self.holds.get(self.written(arg))
         if found is None:
-            raise ParseError(f"the register {arg.number} is read before it is written", kind=running.SAVED_FILE)
+            raise not_written(arg.number)
         return found
 
     def takes(self, wanted: Kind, arg: bc.Arg) -> None:
@@ -219,7 +220,7 @@ class _Walk:
             return
         known = (Kind.HEAP, Kind.MACHINE)
         if wanted in known or found in (*known, Kind.NOTHING) or Kind.ANYTHING not in (wanted, found):
-            raise ParseError(f"expected {wanted.value}, found {found.value}", kind=running.SAVED_FILE)
+            raise unlike(found.value, wanted.value)
 
     def call(self, entry: bc.FunctionEntry, args: Sequence[bc.Arg]) -> Kind:
         """See that ``args`` are what ``entry`` takes; return what it returns."""

@@ -19,6 +19,7 @@ FILE = ErrorKind(
     Path("model.relay").write_text('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }')
     relay_ir.load("model.relay")
     """,
+    template="cannot {action} {file}: {problem}",
 )
 OPTION = ErrorKind(
     "R2R-0910",

@@ -72,6 +72,7 @@ JSON_DOCUMENT = ErrorKind(
     mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }')
     relay_ir.load_json(relay_ir.save_json(mod))
     """,
+    template="{place}expected {expected}, found {found}",
 )
 RELAY_ATTRIBUTE = ErrorKind(
     "R2R-0103",

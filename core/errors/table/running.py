@@ -100,6 +100,7 @@ ARGUMENT = ErrorKind(
     run = backends.create_executor("graph", relay_ir.infer_type(mod)).evaluate()
     run(np.ones(2, np.float32))
     """,
+    template="{what} has {found}, expected {expected}",
 )
 EXTENTS = ErrorKind(
     "R2R-0804",
@@ -182,6 +183,7 @@ NO_FUNCTION = ErrorKind(
     machine = backends.VirtualMachine(exe)
     machine["main"]
     """,
+    template="{owner} has no function {name}; it has: {known}",
 )
 INDEX = ErrorKind(
     "R2R-0806",
@@ -231,6 +233,7 @@ SAVED_FILE = ErrorKind(
     exe.save("model.exe")
     backends.Executable.load("model.exe")
     """,
+    template="{found} is not {expected}",
 )
 NOT_ON_BACKEND = ErrorKind(
     "R2R-0811",
@@ -253,6 +256,7 @@ NOT_ON_BACKEND = ErrorKind(
     a = te.placeholder((4,), "float32", "A")
     compile_prim_funcs([te.create_prim_func([a], [te.compute((4,), lambda i: a[i] + a[i])])])
     """,
+    template="{what} is not known to {backend}",
     exit=ExitCode.UNSUPPORTED,
 )
 EXPORT = ErrorKind(
@@ -323,6 +327,7 @@ VALUE = ErrorKind(
     ''')
     backends.VirtualMachine(backends.build(mod, target="numpy"))["main"](np.ones(2, "float32"))
     """,
+    template="expected {expected}, found {found}",
     exit=ExitCode.UNSUPPORTED,
 )
 EXTENT = ErrorKind(

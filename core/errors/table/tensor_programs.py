@@ -57,6 +57,7 @@ DTYPE = ErrorKind(
 
     numpy_dtype("float32")
     """,
+    template="unknown dtype {dtype}",
 )
 SCHEDULE = ErrorKind(
     "R2R-0610",
@@ -83,6 +84,7 @@ SCHEDULE = ErrorKind(
     (loop,) = schedule.get_loops("B")
     schedule.split(loop, [2, 4])
     """,
+    template="cannot {step} the loop {loop}: {reason}",
     exit=ExitCode.UNSUPPORTED,
 )
 NOT_EXPRESSED = ErrorKind(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from relay2relax.core.errors import LimitError, ParseError, Relay2RelaxError, placed
+from relay2relax.core.errors import LimitError, ParseError, Relay2RelaxError, mistake, placed
 from relay2relax.core.errors.table import reading
 from relay2relax.core.schema import parse_json, read_value
 from relay2relax.core.source import Span
@@ -64,8 +64,12 @@ def from_json(text: str) -> MSCGraph:
     head = read_value(written, document.Head, _WHAT).extra
     if head.version != document.VERSION:
         raise ParseError(
-            f"{document.EXTRA!r}: expected version {document.VERSION}, found {head.version}",
-            kind=reading.JSON_DOCUMENT,
+            mistake(
+                reading.JSON_DOCUMENT,
+                place=f"{document.EXTRA!r}: ",
+                expected=f"version {document.VERSION}",
+                found=head.version,
+            )
         )
     try:
         if head.script is None:
@@ -121,7 +125,7 @@ class _Reader:
         objects = load_json_object(json.dumps(written.extra.objects))
         if not isinstance(objects, tuple):
             raise ParseError(
-                f"the objects: expected an array, found {type(objects).__name__}", kind=reading.JSON_DOCUMENT
+                mistake(reading.JSON_DOCUMENT, place="the objects: ", expected="an array", found=type(objects).__name__)
             )
         self.objects: tuple[object, ...] = objects
         self.graphs: dict[int, MSCGraph] = {}
@@ -155,8 +159,12 @@ class _Reader:
         if not isinstance(found, kind):
             wanted = kind if isinstance(kind, type) else kind[0]
             raise ParseError(
-                f"{place}, object {index}: expected {wanted.__name__}, found {type(found).__name__}",
-                kind=reading.JSON_DOCUMENT,
+                mistake(
+                    reading.JSON_DOCUMENT,
+                    place=f"{place}, object {index}: ",
+                    expected=wanted.__name__,
+                    found=type(found).__name__,
+                )
             )
         return found
 
@@ -260,8 +268,12 @@ class _Reader:
             return OpaqueAttrs("DictAttrs", tuple(found.items()))
         if found is not None and not is_attrs(found):
             raise ParseError(
-                f"{place}: expected attributes of an operator, found {type(found).__name__}",
-                kind=reading.JSON_DOCUMENT,
+                mistake(
+                    reading.JSON_DOCUMENT,
+                    place=f"{place}: ",
+                    expected="attributes of an operator",
+                    found=type(found).__name__,
+                )
             )
         return NoAttrs() if found is None else found
 
