@@ -17,7 +17,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, SupportsInt, TypeAlias
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from relay2relax.backends.threads import thread_count
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.relax_ir.ir.expr import Call
 from relay2relax.relax_ir.ir.struct_info import TensorStructInfo
@@ -248,6 +248,5 @@ def _library(name: str) -> Library:
     try:
         return _LIBRARIES[name]()
     except ImportError as error:
-        title = f"the library {name!r} is not installed: {error}"
-        help = f"pip install 'relay2relax[{name}]'"
-        raise UnsupportedError(Diagnostic(title, help=help), kind=running.LIBRARY) from error
+        lacking = mistake(running.LIBRARY, what=f"the library {name!r}", problem=error)
+        raise UnsupportedError(replace(lacking, help=f"pip install 'relay2relax[{name}]'")) from error

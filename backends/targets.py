@@ -13,7 +13,7 @@ from relay2relax.backends.vm.compiler import compile_module
 from relay2relax.backends.vm.executable import Executable
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import running, translating
 from relay2relax.relax_ir.inference.sharding import require_one_device
 from relay2relax.relax_ir.ir.expr import IRModule
@@ -59,7 +59,7 @@ def build(module: IRModule, target: str = "numpy", *, checked: bool = False) -> 
             from relay2relax.backends import tvm
 
             return tvm.build(module)
-    raise UnsupportedError(f"there is no target {target!r}; there are: {', '.join(TARGETS)}", kind=translating.CHOICE)
+    raise UnsupportedError(mistake(translating.CHOICE, what="target", name=repr(target), known=", ".join(TARGETS)))
 
 
 def _evaluate(func: PrimFunc, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:

@@ -16,7 +16,7 @@ from relay2relax.cli import outcome, screen, streams
 from relay2relax.cli.names import importable, plain_name
 from relay2relax.core import Diagnostic, FileError, ParseError, Relay2RelaxError
 from relay2relax.core.dtype import Array, of_array
-from relay2relax.core.errors import about
+from relay2relax.core.errors import about, mistake
 from relay2relax.core.errors.table import files, running
 from relay2relax.core.limits import read_file
 from relay2relax.core.output import Origin, OutputFile, OutputFolder, file_digest, reported
@@ -308,7 +308,9 @@ def parse_dims(options: list[str]) -> dict[str, tuple[str | int | None, ...]]:
         name, equals, text = option.partition("=")
         if not equals or not name:
             raise Relay2RelaxError(
-                f"--dims {option!r}: expected NAME=DIM,DIM,… such as data=batch,_,_,_", kind=files.OPTION
+                mistake(
+                    files.OPTION, name="--dims", value=repr(option), expected="NAME=DIM,DIM,… such as data=batch,_,_,_"
+                )
             )
         dims[name] = tuple(map(_dim, text.split(",")))
     return dims

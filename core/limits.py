@@ -71,7 +71,9 @@ class Limits:
         for name, kinds in (("memory", int), ("seconds", (int, float)), ("steps", int), ("extents", int)):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or not value > 0):
-                raise Relay2RelaxError(f"the limit {name}={value!r} is not a number above 0", kind=files.OPTION)
+                raise Relay2RelaxError(
+                    mistake(files.OPTION, name=f"the limit {name}", value=repr(value), expected="a number above 0")
+                )
 
     def __enter__(self) -> Limits:
         _active.set(Budget(self, _active.get()))

@@ -20,7 +20,7 @@ import numpy as np
 
 from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import ParseError
+from relay2relax.core.errors import ParseError, mistake
 from relay2relax.core.errors.table import reading
 from relay2relax.core.file_kinds import describe_archive
 from relay2relax.core.limits import allocating, check
@@ -174,8 +174,12 @@ class _Member:
             chunk = self.read(min(_CHUNK, len(memory) - at))
             if not chunk:
                 raise ParseError(
-                    f"{self.what}: expected {counted(len(memory), 'byte')} of elements, found {at}",
-                    kind=reading.PARAMETERS,
+                    mistake(
+                        reading.PARAMETERS,
+                        place=self.what,
+                        expected=f"{counted(len(memory), 'byte')} of elements",
+                        found=at,
+                    )
                 )
             memory[at : at + len(chunk)] = chunk
             at += len(chunk)

@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Generic, TypeVar
 
 from relay2relax.core.collection import collection_paused
-from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
+from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
 from relay2relax.core.errors.table import files
 from relay2relax.core.limits import check
 
@@ -98,7 +98,9 @@ class PassContext:
                 )
             if not isinstance(value, CONFIGS[name]):
                 raise Relay2RelaxError(
-                    f"the option {name!r} is {value!r}, expected {CONFIGS[name].__name__}", kind=files.OPTION
+                    mistake(
+                        files.OPTION, name=f"the option {name!r}", value=repr(value), expected=CONFIGS[name].__name__
+                    )
                 )
 
     @staticmethod

@@ -19,7 +19,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from relay2relax.core.errors import Diagnostic, ErrorKind, LimitError, ParseError, Relay2RelaxError
+from relay2relax.core.errors import Diagnostic, ErrorKind, LimitError, ParseError, Relay2RelaxError, mistake
 from relay2relax.core.errors.table import script
 from relay2relax.core.limits import check
 from relay2relax.core.source import SourceRange, SourceText
@@ -183,7 +183,7 @@ class ScriptSource:
         line, column = error.lineno or 1, error.offset or 1
         end = error.end_offset if error.end_lineno == line and error.end_offset else column + 1
         where = SourceRange(self.text.name, line, column, line, max(end, column + 1))
-        return Diagnostic("the script is not Python", where, error.msg or "invalid syntax", kind=script.NOT_PYTHON)
+        return mistake(script.NOT_PYTHON, where, error.msg or "invalid syntax")
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         module = node.module if isinstance(node, ast.ImportFrom) else None
@@ -264,8 +264,8 @@ class ScriptSource:
         """
         # The names that are like one are looked for among all; of many mistakes that is too much.
         help = nearest(name, known) if len(self.problems) < _SUGGESTIONS else ""
-        return self.problem(node, f"the {what} `{name}` is not defined", "not defined here", help=help,
-                            kind=script.OPERATOR if what in ("operator", "function") else script.NAME)  # fmt: skip
+        kind = script.OPERATOR if what in ("operator", "function") else script.NAME
+        return self.problem(node, kind.message(what=what, name=name), "not defined here", help=help, kind=kind)
 
     def finish(self) -> None:
         """Raise ParseError with all mistakes found, where there are any."""

@@ -17,7 +17,7 @@ import struct
 import numpy as np
 
 from relay2relax.core.dtype import Array, from_code, numpy_dtype, of_array, to_code
-from relay2relax.core.errors import ParseError
+from relay2relax.core.errors import ParseError, mistake
 from relay2relax.core.errors.table import reading
 
 MAGIC = 0xDD5E40F096B4A13F
@@ -36,21 +36,34 @@ def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tup
     """
     if offset + _HEAD.size > len(buffer):
         raise ParseError(
-            f"tensor at byte {offset}: expected {_HEAD.size} bytes of header, found {len(buffer) - offset}",
-            kind=reading.PARAMETERS,
+            mistake(
+                reading.PARAMETERS,
+                place=f"tensor at byte {offset}",
+                expected=f"{_HEAD.size} bytes of header",
+                found=len(buffer) - offset,
+            )
         )
     magic, _, device, _, rank, code, width, lanes = _HEAD.unpack_from(buffer, offset)
     if magic != MAGIC:
         raise ParseError(
-            f"tensor at byte {offset}: expected the mark {MAGIC:#x}, found {magic:#x}", kind=reading.PARAMETERS
+            mistake(
+                reading.PARAMETERS,
+                place=f"tensor at byte {offset}",
+                expected=f"the mark {MAGIC:#x}",
+                found=f"{magic:#x}",
+            )
         )
     if device != _CPU:
         raise ParseError(
-            f"tensor at byte {offset}: expected device type {_CPU} (CPU), found {device}", kind=reading.PARAMETERS
+            mistake(
+                reading.PARAMETERS, place=f"tensor at byte {offset}", expected=f"device type {_CPU} (CPU)", found=device
+            )
         )
     if not 0 <= rank <= _MAX_RANK:
         raise ParseError(
-            f"tensor at byte {offset}: expected a rank of 0 to {_MAX_RANK}, found {rank}", kind=reading.PARAMETERS
+            mistake(
+                reading.PARAMETERS, place=f"tensor at byte {offset}", expected=f"a rank of 0 to {_MAX_RANK}", found=rank
+            )
         )
     start = offset + _HEAD.size + 8 * rank + 8
     if start > len(buffer):
@@ -75,8 +88,12 @@ def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tup
         )
     if start + size > len(buffer):
         raise ParseError(
-            f"tensor at byte {offset}: expected {size} bytes of elements, found {len(buffer) - start}",
-            kind=reading.PARAMETERS,
+            mistake(
+                reading.PARAMETERS,
+                place=f"tensor at byte {offset}",
+                expected=f"{size} bytes of elements",
+                found=len(buffer) - start,
+            )
         )
     return view(buffer, start, tuple(shape), dtype, f"tensor at byte {offset}"), start + size
 

@@ -22,7 +22,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import NewType, Union
 
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import general
 from relay2relax.core.source import UNSHOWN, escaped, to_bytes, visible
 
@@ -95,7 +95,7 @@ def matching(text: str, form: re.Pattern[str], what: str) -> Identifier:
     ``what``.
     """
     if form.fullmatch(text) is None:
-        raise WordError(f"{shown(text)} is not {what}")
+        raise WordError(mistake(general.WORD, text=shown(text), expected=what))
     return Identifier(Code(text))
 
 
@@ -122,7 +122,7 @@ _SIGNS = frozenset(
 def sign(operator: str) -> Code:
     """Return a binary operator of Python; raises WordError for what is none."""
     if operator not in _SIGNS:
-        raise WordError(f"{shown(operator)} is not an operator")
+        raise WordError(mistake(general.WORD, text=shown(operator), expected="an operator"))
     return Code(operator)
 
 
@@ -144,7 +144,7 @@ _NUMERAL = re.compile(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?\Z", re.ASCII)
 def numeral(text: str) -> Code:
     """Return the digits of a number as they are; raises WordError for what is none."""
     if _NUMERAL.match(text) is None:
-        raise WordError(f"{shown(text)} is not a number")
+        raise WordError(mistake(general.WORD, text=shown(text), expected="a number"))
     return Code(text)
 
 
@@ -167,7 +167,7 @@ def dotted(text: str) -> Identifier:
 def _made_of(text: str, names: Iterable[str]) -> Identifier:
     """Return ``text``, which is made of ``names``; raises WordError where one is not a name."""
     if not all(map(_is_name, names)):
-        raise WordError(f"{shown(text)} is not a name that a program can use")
+        raise WordError(mistake(general.WORD, text=shown(text), expected="a name that a program can use"))
     return Identifier(Code(text))
 
 
@@ -204,7 +204,7 @@ def check_scope(text: str) -> None:
 def _check(text: str, form: re.Pattern[str], what: str, example: str) -> None:
     if not isinstance(text, str) or form.match(text) is None:
         said = shown(text) if isinstance(text, str) else type(text).__name__
-        raise WordError(f"{said} names no {what}: expected a word such as {example!r}")
+        raise WordError(mistake(general.WORD, text=said, expected=f"the name of a {what}, such as {example!r}"))
 
 
 # Of so many words the near ones are looked for, by so many letters.

@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 
 from relay2relax import backends, relax_ir, relay_ir
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
 from relay2relax.graph.model import MSCGraph
 from relay2relax.graph.relax.exporter import relax_of_well_formed
@@ -129,7 +129,9 @@ def passage(
     ``trace`` is told what becomes of the graph's nodes.
     """
     if via not in ("tir", "graph"):
-        raise UnsupportedError(f"unknown way {via!r} into Relax; there are 'tir' and 'graph'", kind=translating.CHOICE)
+        raise UnsupportedError(
+            mistake(translating.CHOICE, what="way into Relax", name=repr(via), known="'tir', 'graph'")
+        )
     given = relay_ir.IRModule({relay_ir.GlobalVar("main"): mod}) if isinstance(mod, relay_ir.Function) else mod
     check_partitions(partitions)
     if schedule is not None:
@@ -194,5 +196,5 @@ def _scheduled(program: relax_ir.IRModule, schedule: str | None) -> relax_ir.IRM
     if schedule is None:
         return program
     if schedule != "cpu":
-        raise UnsupportedError(f"unknown schedule {schedule!r}; there is 'cpu'", kind=translating.CHOICE)
+        raise UnsupportedError(mistake(translating.CHOICE, what="schedule", name=repr(schedule), known="'cpu'"))
     return backends.schedule_module(program)

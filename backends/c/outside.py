@@ -8,7 +8,7 @@ import ctypes
 
 from relay2relax.backends.c.asking import raise_answer
 from relay2relax.backends.c.codegen.program import STOPPED, Entry
-from relay2relax.core.errors import ExecutionError, Relay2RelaxError
+from relay2relax.core.errors import ExecutionError, Relay2RelaxError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import no_memory
 
@@ -27,9 +27,8 @@ def outside(library: ctypes.CDLL, entry: Entry, place: int) -> Relay2RelaxError:
     function = site.function or entry.func.name
     if site.memory:
         return no_memory(found[0], f"the buffer {site.tensor!r} of {function}")
-    if site.dimension is None:
-        what = f"element {found[0]} is outside {site.tensor!r}, which has {found[1]}"
-    else:
-        extent = f"dimension {site.dimension} of {site.tensor!r}, which has extent {found[1]}"
-        what = f"index {found[0]} is outside {extent}"
-    return ExecutionError(f"{function}: {what}", kind=running.INDEX)
+    index, place = f"element {found[0]}", f"{site.tensor!r}, which has {found[1]}"
+    if site.dimension is not None:
+        index = f"index {found[0]}"
+        place = f"dimension {site.dimension} of {site.tensor!r}, which has extent {found[1]}"
+    return ExecutionError(mistake(running.INDEX, index=f"{function}: {index}", place=place))

@@ -20,7 +20,7 @@ from relay2relax.backends.cache.entries import NAME, read_entry, write_entry
 from relay2relax.backends.cache.place import Place, find_place
 from relay2relax.backends.cache.work import left_over, remove_left_over, work_folder
 from relay2relax.core.amounts import parse_bytes
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import files
 
 LIMIT = "RELAY2RELAX_CACHE_LIMIT"
@@ -136,7 +136,7 @@ def size_limit() -> int:
     given = os.environ.get(LIMIT) or _DEFAULT_LIMIT
     found = parse_bytes(given)
     if found is None:
-        raise Relay2RelaxError(f"{LIMIT} is {given!r}, expected a size such as 500MB", kind=files.OPTION)
+        raise Relay2RelaxError(mistake(files.OPTION, name=LIMIT, value=repr(given), expected="a size such as 500MB"))
     return found
 
 

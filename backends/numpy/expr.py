@@ -20,7 +20,7 @@ from relay2relax.backends.numpy.intrinsics import BINARY, INTRINSICS
 from relay2relax.backends.runtime.extern_calls import call_outside, is_outside, math_call
 from relay2relax.core.arithmetic import converted
 from relay2relax.core.dtype import Array, numpy_dtype
-from relay2relax.core.errors import ExecutionError, UnsupportedError
+from relay2relax.core.errors import ExecutionError, UnsupportedError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.tir.ir.expr import (
     Binary,
@@ -179,16 +179,16 @@ class Grid:
             case Call() if is_outside(expr):
                 return call_outside(expr, [self.argument(arg) for arg in expr.args[1:]])
             case Call(name):
-                raise UnsupportedError(
-                    f"numpy has no evaluation of the intrinsic T.{name}", kind=running.NOT_ON_BACKEND
-                )
+                raise UnsupportedError(mistake(running.NOT_ON_BACKEND, what=f"the intrinsic T.{name}", backend="numpy"))
             case FunctionCall(name):
                 raise UnsupportedError(
                     f"numpy does not call Module.{name}, another function of the module", kind=running.NOT_ON_BACKEND
                 )
             case BufferLoad(buffer, indices):
                 return self.load(buffer, indices)
-        raise UnsupportedError(f"numpy cannot evaluate {type(expr).__name__}", kind=running.NOT_ON_BACKEND)
+        raise UnsupportedError(
+            mistake(running.NOT_ON_BACKEND, what=f"the expression {type(expr).__name__}", backend="numpy")
+        )
 
     def argument(self, expr: PrimExpr) -> Any:
         """Return what a function outside of the program is given for ``expr``; arrays share the
@@ -358,7 +358,7 @@ class Grid:
                 if (self.asked is not None or not self.clip) and outside.any():
                     wrong = np.broadcast_to(found, outside.shape)[outside][0]
                     where = f"dimension {dimension} of {buffer.name!r}, which has extent {extent}"
-                    raise ExecutionError(f"index {wrong} is outside {where}", kind=running.INDEX)
+                    raise ExecutionError(mistake(running.INDEX, index=f"index {wrong}", place=where))
                 found = np.clip(found, 0, max(extent - 1, 0))
             result.append(found)
         return tuple(result)

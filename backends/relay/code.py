@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, Union
 from typing_extensions import assert_never
 
 from relay2relax.backends.relay.scope import hoisted_nodes
-from relay2relax.core.errors import ExecutionError, UnsupportedError
+from relay2relax.core.errors import ExecutionError, UnsupportedError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_op
@@ -429,7 +429,9 @@ class _Compiler:
             case Call(Op(name), args, attrs):
                 op = relay_op(name)
                 if op is None:
-                    raise UnsupportedError(f"no operator {name} is known", kind=running.NOT_ON_BACKEND)
+                    raise UnsupportedError(
+                        mistake(running.NOT_ON_BACKEND, what=f"the operator {name}", backend="the Relay executors")
+                    )
                 frame.emit(CallOperator(target, op, attrs, tuple(map(read, args)), expr))
             case Call(callee, args):
                 frame.emit(CallFunction(target, read(callee), tuple(map(read, args)), expr))

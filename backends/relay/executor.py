@@ -31,7 +31,7 @@ from relay2relax.backends.relay.machine import Closure, Machine, Observer
 from relay2relax.backends.relay.values import admitted
 from relay2relax.backends.runtime.arguments import bind_arguments
 from relay2relax.core.collection import collection_paused
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import running, translating
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.relay_ir.inference.infer import typed_module
@@ -51,7 +51,7 @@ def create_executor(kind: str, mod: IRModule, backend: str = "numpy") -> Executo
     """
     if kind not in KINDS:
         raise UnsupportedError(
-            f"there is no executor {kind!r} for Relay; expected one of {', '.join(KINDS)}", kind=translating.CHOICE
+            mistake(translating.CHOICE, what="executor of Relay", name=repr(kind), known=", ".join(KINDS))
         )
     _check_backend(backend)
     mod.refuse_opaque("the executors run Relay only; use the program from before it was lowered")
@@ -73,9 +73,10 @@ def load_executor(path: str | os.PathLike[str], backend: str = "numpy") -> Execu
 
 def _check_backend(backend: str) -> None:
     if backend not in BACKENDS:
-        expected = ", ".join(BACKENDS)
         raise UnsupportedError(
-            f"the Relay executors have no backend {backend!r}; expected one of {expected}", kind=translating.CHOICE
+            mistake(
+                translating.CHOICE, what="backend of the Relay executors", name=repr(backend), known=", ".join(BACKENDS)
+            )
         )
 
 

@@ -67,7 +67,7 @@ def mistake(kind: ErrorKind, where: SourceRange | None = None, label: str = "", 
 
     Raises KeyError for a field of the template that is not given.
     """
-    return Diagnostic(kind.template.format(**fields), where, label, kind.notes, kind.help, kind)
+    return Diagnostic(kind.message(**fields), where, label, kind.notes, kind.help, kind)
 
 
 class Relay2RelaxError(Exception):

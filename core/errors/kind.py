@@ -1,7 +1,7 @@
 """Kinds of mistakes: what an error code stands for.
 
     kind = find_kind("R2R-0103")
-    raise ParseError(kind(name="%y"))               # the message is made from the kind's template
+    raise ParseError(mistake(kind, name="%y"))      # the message is made from the kind's template
     raise ParseError("…in words of its own", kind=kind)
 
 A code is never given to another kind. ``table/`` holds all kinds, a file for each area;
@@ -28,8 +28,8 @@ class ErrorKind:
     ``why``  what is expected, and why; paragraphs with an empty line between.
     ``example``  a program in ``language`` that makes the mistake; ``mend`` is the same without it.
         Relay is parsed and typed, TVMScript is parsed and checked, Python is run.
-    ``template``  the message, with names of fields in braces; "" where every place has its own
-        words.
+    ``template``  the message that most places give, with names of fields in braces; "" where every
+        place has a rule, and words, of its own.
     ``notes``, ``help``  what every message of the kind says besides.
     ``exit``  what a command ends with that meets the mistake: where it is not said, with that of
         wrong input.
@@ -45,6 +45,10 @@ class ErrorKind:
     notes: tuple[str, ...] = ()
     help: str = ""
     exit: ExitCode = ExitCode.INPUT
+
+    def message(self, **fields: object) -> str:
+        """Return the template with the fields filled in; raises KeyError for one not given."""
+        return self.template.format(**fields)
 
     def page(self) -> str:
         """Return what ``relay2relax explain`` shows, as Markdown."""

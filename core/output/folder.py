@@ -12,11 +12,11 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from relay2relax.core.errors import Diagnostic
+from relay2relax.core.errors import Diagnostic, mistake
 from relay2relax.core.errors.table import files
 from relay2relax.core.output import journal
 from relay2relax.core.output.claim import beside, claimed, clear_stale, locked, make_folder, remove
@@ -140,8 +140,8 @@ class OutputFolder:
         journal.exchange(folder, {name: one.sha256 for name, one in written.items()} | {MANIFEST: digest(text)}, gone)
 
     def _is_a_file(self) -> Diagnostic:
-        title = f"{self.path} is a file; a folder of that name would be written"
-        return Diagnostic(title, help="name another folder, with --out", kind=files.OVERWRITE, file=str(self.path))
+        lost = mistake(files.OVERWRITE, path=self.path, why="it is a file, not a folder")
+        return replace(lost, help="name another folder, with --out", file=str(self.path))
 
     def _gone(self, folder: Path, listed: Mapping[str, Written], names: Collection[str]) -> list[str]:
         """Return the files of earlier runs that are removed when those of ``names`` are written."""
@@ -179,9 +179,8 @@ class OutputFolder:
             if problem is not None:
                 yield problem
             elif not stat.S_ISREG(mode):
-                title = f"{shown} would be written over, and is not a regular file"
-                help = "write into another folder, with --out"
-                yield Diagnostic(title, help=help, kind=files.OVERWRITE, file=str(shown))
+                lost = mistake(files.OVERWRITE, path=shown, why="it is not a regular file")
+                yield replace(lost, help="write into another folder, with --out", file=str(shown))
             elif not self.force and name != MANIFEST:
                 why = self._why_foreign(path, (listed or {}).get(name), whole)
                 if why:

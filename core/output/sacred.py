@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from relay2relax.core.errors import Diagnostic, FileError
+from relay2relax.core.errors import Diagnostic, FileError, mistake
 from relay2relax.core.errors.table import files
 
 
@@ -35,9 +36,8 @@ def is_read(path: Path, reads: Iterable[Path], shown: Path) -> Diagnostic | None
         except OSError:
             continue
         if os.path.samestat(found, target):
-            title = f"{shown} is read and would be written over"
-            help = "write somewhere else, with --out"
-            return Diagnostic(title, help=help, kind=files.OVERWRITE, file=str(shown))
+            lost = mistake(files.OVERWRITE, path=shown, why="it is read")
+            return replace(lost, help="write somewhere else, with --out", file=str(shown))
     return None
 
 
@@ -48,8 +48,8 @@ def foreign(paths: Sequence[Path], why: str) -> Diagnostic:
     """
     one = len(paths) == 1
     advice = f"write somewhere else, with --out; --force (in Python force=True) writes over {'it' if one else 'them'}"
-    title = f"{', '.join(map(str, paths))} would be written over: {'it was' if one else 'they were'} {why}"
-    return Diagnostic(title, help=advice, kind=files.OVERWRITE, file=str(paths[0]))
+    lost = mistake(files.OVERWRITE, path=", ".join(map(str, paths)), why=f"{'it was' if one else 'they were'} {why}")
+    return replace(lost, help=advice, file=str(paths[0]))
 
 
 def is_foreign(path: Path, is_own: Callable[[Path], bool], shown: Path) -> Diagnostic | None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.errors import Diagnostic, UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
 from relay2relax.core.limits import check
 from relay2relax.core.progress import going_on
@@ -160,7 +160,7 @@ def _info(type_: Type, what_: str) -> StructInfo:
     """
     if not is_relax(type_):
         raise UnsupportedError(
-            f"{what_} has the type {type_text(type_)}; Relax has no such values", kind=translating.NO_RELAX_FORM
+            mistake(translating.NO_RELAX_FORM, owner=what_, problem=f"has the type {type_text(type_)}")
         )
     return from_type(type_)
 
@@ -672,8 +672,7 @@ class _Export:
         if isinstance(value, (Closure, Lifted, Maker, Data, Fields, Cell)):
             where = f"node {node.name!r}" if node is not None else "a node"
             raise UnsupportedError(
-                f"{where} needs {what(value)} when the program runs; Relax has no such values",
-                kind=translating.NO_RELAX_FORM,
+                mistake(translating.NO_RELAX_FORM, owner=where, problem=f"needs {what(value)} when the program runs")
             )
         return value
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from keyword import iskeyword
 from typing import Any
 
-from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError, mistake
 from relay2relax.core.errors.table import translating
 from relay2relax.core.words import nearest
 from relay2relax.ops.registry.attributes import attr_fields
@@ -37,8 +37,12 @@ def name_extents(params: Iterable[tuple[str, Type]], dims: Dims | None = None) -
     params = list(params)
     if not isinstance(dims or {}, Mapping):
         raise Relay2RelaxError(
-            f"dims is {type(dims).__name__}, expected a dictionary, as in {{'x': ('n', None)}}",
-            kind=translating.DIMENSIONS,
+            mistake(
+                translating.DIMENSIONS,
+                of="",
+                value=type(dims).__name__,
+                expected="a dictionary, as in {'x': ('n', None)}",
+            )
         )
     dims = dict(dims or {})
     _check_dims(params, dims)
@@ -118,15 +122,24 @@ def _check_dims(params: Iterable[tuple[str, Type]], dims: Mapping[str, object]) 
                 )
         if isinstance(names, str) or not isinstance(names, Sequence):
             raise Relay2RelaxError(
-                f"dims of {name!r} are {names!r}, expected a name or None for each dimension, as in ('n', None)",
-                kind=translating.DIMENSIONS,
+                mistake(
+                    translating.DIMENSIONS,
+                    of=f" of {name!r}",
+                    value=repr(names),
+                    expected="a name or None for each dimension, as in ('n', None)",
+                )
             )
         for hint in names:
             if isinstance(hint, int) and not isinstance(hint, bool) and hint >= 0:
                 continue
             if hint is not None and not (isinstance(hint, str) and hint.isidentifier() and not iskeyword(hint)):
                 raise Relay2RelaxError(
-                    f"dims: {hint!r} is no name for a dimension; use letters, digits and _", kind=translating.DIMENSIONS
+                    mistake(
+                        translating.DIMENSIONS,
+                        of=f" of {name!r}",
+                        value=f"{names!r}",
+                        expected=f"names of letters, digits and _, which {hint!r} is not",
+                    )
                 )
 
 

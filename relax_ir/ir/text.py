@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
 from relay2relax.core.words import Code, code, comma, number, numeral, quoted, sign, truth, word
 from relay2relax.ops.target.layout_rewrites import IndexMap
@@ -68,7 +68,7 @@ def extent_text(extent: Extent, names: Names, level: int = 0) -> Code:
             own = LEVELS[op]
             text = code("{} {} {}", extent_text(a, names, own + (own == 1)), sign(op), extent_text(b, names, own + 1))
             return code("({})", text) if own < level else text
-    raise UnsupportedError(f"TVMScript cannot say {extent!r} in a shape", kind=translating.NOT_SAID)
+    raise UnsupportedError(mistake(translating.NOT_SAID, what=f"{extent!r} in a shape"))
 
 
 def _row(values: tuple[Extent, ...], names: Names, known: Set[Var] | None) -> list[Code]:
@@ -127,7 +127,7 @@ def info_text(info: StructInfo, names: Names, known: Set[Var] | None = None, mes
             return code("R.Callable({}, {}, {})", inner, info_text(ret, names, known, meshes), truth(purity))
         case FuncStructInfo():
             return code("R.Callable")
-    raise UnsupportedError(f"TVMScript cannot say {info!r}", kind=translating.NOT_SAID)
+    raise UnsupportedError(mistake(translating.NOT_SAID, what=repr(info)))
 
 
 def print_struct_info(info: StructInfo) -> Code:
@@ -232,4 +232,4 @@ def attribute_text(value: object, names: Names, meshes: Meshes = _NO_MESHES) -> 
         case Mapping():
             items = sorted(value.items())
             return code("{{{}}}", comma(code("{}: {}", quoted(k), attribute_text(v, names, meshes)) for k, v in items))
-    raise UnsupportedError(f"TVMScript cannot say the attribute value {value!r}", kind=translating.NOT_SAID)
+    raise UnsupportedError(mistake(translating.NOT_SAID, what=f"the attribute value {value!r}"))

@@ -18,7 +18,7 @@ from typing import Any
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
+from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
 from relay2relax.core.words import Code, Identifier, code, comma, dotted, indented, joined, quoted, word
 from relay2relax.ops.registry.attributes import attr_fields
@@ -474,9 +474,7 @@ class _FunctionPrinter:
                 return code("R.{}({}, {})", dotted(name), self.expr(func), self.destination(given_args, out))
             case CallDPSPacked(name, args, out):
                 return code("R.call_dps_packed({}, {})", quoted(name), self.destination(args, out))
-        raise UnsupportedError(
-            f"TVMScript cannot say {type(expr).__name__} as part of an expression", kind=translating.NOT_SAID
-        )
+        raise UnsupportedError(mistake(translating.NOT_SAID, what=f"{type(expr).__name__} as part of an expression"))
 
     def undefined(self, var: Var) -> Code:
         """Return an empty tuple for a variable without a value, which nothing has to define."""
@@ -551,10 +549,8 @@ class _FunctionPrinter:
                     text = attribute_text(value, self.symbol, self.meshes)
             if keyword in RESULT_KEYWORDS:
                 if self.dialect.result is None:
-                    raise UnsupportedError(
-                        f"dialect {self.dialect.name} has no word for `{keyword}=`, about which "
-                        "TVM's releases disagree; print for one of them: tvm-0.25, tvm-0.27",
-                        kind=translating.NOT_SAID,
-                    )
+                    said = f"`{keyword}=` in dialect {self.dialect.name}, for TVM's releases disagree"
+                    help = "print for one of them: tvm-0.25, tvm-0.27"
+                    raise UnsupportedError(replace(mistake(translating.NOT_SAID, what=said), help=help))
                 keyword = self.dialect.result
             yield code("{}={}", word(keyword), text) if keyword else text

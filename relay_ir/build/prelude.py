@@ -15,7 +15,7 @@ from dataclasses import replace
 from importlib import resources
 from typing import Optional, TypeAlias
 
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import translating
 from relay2relax.relay_ir.ir.expr import Constructor, GlobalVar
 from relay2relax.relay_ir.ir.module import IRModule
@@ -46,7 +46,7 @@ def library_text(
     for part in parts:
         if part not in _PARTS:
             raise Relay2RelaxError(
-                f"the library has no part {part!r}; it has: {', '.join(_PARTS)}", kind=translating.CHOICE
+                mistake(translating.CHOICE, what="part of the library", name=repr(part), known=", ".join(_PARTS))
             )
     texts = [_read(part) for part in parts]
     for dtype in tensor_arrays:
@@ -65,7 +65,9 @@ def library_text(
 
 def _check_dtype(dtype: str) -> None:
     if dtype not in _DTYPES:
-        raise Relay2RelaxError(f"tensor arrays hold {', '.join(_DTYPES)}, not {dtype!r}", kind=translating.CHOICE)
+        raise Relay2RelaxError(
+            mistake(translating.CHOICE, what="tensor array of", name=repr(dtype), known=", ".join(_DTYPES))
+        )
 
 
 def _static_tensor_array(dtype: str, shape: Shape) -> dict[str, str]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 from typing import TypeVar as TypeParameter
 
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import types
 from relay2relax.relay_ir.ir.types import (
     FuncType,
@@ -150,9 +150,9 @@ class TypeTooLarge(Relay2RelaxError):
 def check_measure(depth: int, size: int) -> None:
     """Raise TypeTooLarge for a type of that many levels or parts, if they are too many."""
     if depth > MAX_DEPTH:
-        raise TypeTooLarge(f"a type is nested more than {MAX_DEPTH} deep")
+        raise TypeTooLarge(mistake(types.TOO_LARGE, most=MAX_DEPTH, parts="levels"))
     if size > MAX_SIZE:
-        raise TypeTooLarge(f"a type is made of more than {MAX_SIZE} types")
+        raise TypeTooLarge(mistake(types.TOO_LARGE, most=MAX_SIZE, parts="types in it"))
 
 
 def fold(root: Item, below: Callable[[Item], Sequence[Item]], build: Callable[[Item, list[Result]], Result]) -> Result:

@@ -14,7 +14,7 @@ from typing import TypeAlias, Union
 
 from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import Array, of_array
-from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError
+from relay2relax.core.errors import FileError, ParseError, Relay2RelaxError, mistake
 from relay2relax.core.errors.table import reading, relax
 from relay2relax.core.file_kinds import describe_content, is_tar
 from relay2relax.core.limits import read_file
@@ -100,8 +100,12 @@ def _read_params(buffer: memoryview) -> dict[str, Array]:
         offset += 8
         if length > len(buffer) - offset:
             raise ParseError(
-                f"name {index} of {number}: expected {counted(length, 'byte')}, found {len(buffer) - offset}",
-                kind=reading.PARAMETERS,
+                mistake(
+                    reading.PARAMETERS,
+                    place=f"name {index} of {number}",
+                    expected=counted(length, "byte"),
+                    found=len(buffer) - offset,
+                )
             )
         names.append(to_text(bytes(buffer[offset : offset + length])))
         offset += length

@@ -11,10 +11,11 @@ import pickle
 import re
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from relay2relax.core.dtype import Array, numpy_dtype
-from relay2relax.core.errors import Diagnostic, ParseError, UnsupportedError
+from relay2relax.core.errors import Diagnostic, ParseError, UnsupportedError, mistake
 from relay2relax.core.errors.table import reading, running
 from relay2relax.core.file_kinds import archive_names
 from relay2relax.core.npz import is_npz
@@ -45,11 +46,9 @@ def read_checkpoint(buffer: memoryview) -> dict[str, Array]:
     try:
         import torch
     except ImportError as error:
-        title = f"a PyTorch checkpoint is read by PyTorch, which is not installed: {error}"
-        raise UnsupportedError(
-            Diagnostic(title, help="pip install torch, or save the tensors with safetensors.torch.save_file"),
-            kind=running.LIBRARY,
-        ) from error
+        lacking = mistake(running.LIBRARY, what="PyTorch, by which a PyTorch checkpoint is read,", problem=error)
+        advice = "pip install torch, or save the tensors with safetensors.torch.save_file"
+        raise UnsupportedError(replace(lacking, help=advice)) from error
     try:
         with warnings.catch_warnings():
             # What it warns of is how the file was pickled, and whom to tell.

@@ -180,7 +180,7 @@ class AttributeReader:
                 names = ", ".join(known) or "none"
                 help = nearest(one.key, known) or f"attributes of {owner}: {names}"
                 lexer.report(
-                    f"{owner} has no attribute `{one.key}`",
+                    reading.RELAY_ATTRIBUTE.message(owner=owner, name=one.key),
                     one.start,
                     one.end,
                     "unknown attribute",

@@ -169,7 +169,10 @@ class ExpressionReader:
             device, others = self._device(given)
             for one in others:
                 lexer.fail(
-                    f"a parameter has no attribute `{one.key}`", one.start, one.end, kind=reading.RELAY_ATTRIBUTE
+                    reading.RELAY_ATTRIBUTE.message(owner="a parameter", name=one.key),
+                    one.start,
+                    one.end,
+                    kind=reading.RELAY_ATTRIBUTE,
                 )
         return self._binder(name, start, device)
 
@@ -338,7 +341,11 @@ class ExpressionReader:
         name = lexer.value
         constructor = self.constructors.get(name)
         if constructor is None:
-            lexer.fail(f"unknown constructor `{name}`", help=nearest(name, self.constructors), kind=reading.RELAY_NAME)
+            lexer.fail(
+                reading.RELAY_NAME.message(what="constructor", name=f"`{name}`"),
+                help=nearest(name, self.constructors),
+                kind=reading.RELAY_NAME,
+            )
         lexer.advance()
         parts = sequence(lexer, "(", ")", self._pattern) if lexer.kind == "(" else []
         return PatternConstructor(constructor, tuple(parts))
@@ -484,7 +491,11 @@ class ExpressionReader:
             return found
         wanted = f"the attributes of operator {record.relay}" if record else "an expression or attributes"
         self.lexer.fail(
-            "this metadata object does not fit here", start, end, f"expected {wanted}", kind=reading.RELAY_METADATA
+            reading.RELAY_METADATA.message(expected=wanted),
+            start,
+            end,
+            "does not fit here",
+            kind=reading.RELAY_METADATA,
         )
 
     # --- primaries ---
@@ -509,7 +520,7 @@ class ExpressionReader:
                 return found
         known = [f"%{name}" for name in self.scope.names()]
         lexer.fail(
-            f"unknown variable {lexer.value}",
+            reading.RELAY_NAME.message(what="variable", name=lexer.value),
             label="not defined in this scope",
             help=nearest(lexer.value, known),
             kind=reading.RELAY_NAME,
@@ -619,7 +630,9 @@ class ExpressionReader:
         if isinstance(found, Omitted):
             found = self._omitted(found, start, end)
         if not isinstance(found, RelayExpr):
-            self.lexer.fail("this metadata object is not an expression", start, end, kind=reading.RELAY_METADATA)
+            self.lexer.fail(
+                reading.RELAY_METADATA.message(expected="an expression"), start, end, kind=reading.RELAY_METADATA
+            )
         return self._shared(found, start, end)
 
     def _omitted(self, one: Omitted, start: int, end: int) -> Var:

@@ -265,7 +265,7 @@ class Lexer:
         """Count one more level of nesting; raises ParseError where there are too many."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self.fail(f"{what} are nested more than {MAX_DEPTH} deep", help=help, kind=reading.NESTING)
+            self.fail(reading.NESTING.message(what=what, most=MAX_DEPTH), help=help, kind=reading.NESTING)
 
     def leave(self) -> None:
         """Count one level of nesting less."""

@@ -134,11 +134,13 @@ class _ModuleReader:
         if lexer.kind == "version":
             found = lexer.value.split('"')[1]
             if found != VERSION:
-                lexer.fail(f"unknown version {found!r} of the text format", label=expected, kind=reading.RELAY_VERSION)
+                lexer.fail(
+                    reading.RELAY_VERSION.message(version=repr(found)), label=expected, kind=reading.RELAY_VERSION
+                )
             lexer.advance()
         elif not self.older and re.match(r"v\d", lexer.value):
             lexer.fail(
-                "unknown version of the text format",
+                reading.RELAY_VERSION.message(version=lexer.value),
                 label=f"{expected}, or `v0.0.1` to `v0.0.4`",
                 kind=reading.RELAY_VERSION,
             )
@@ -180,7 +182,9 @@ class _ModuleReader:
         start, end = lexer.start, lexer.end
         header = types.adt(lexer.expect("name", "for the type"))
         if header in self.definitions:
-            lexer.fail(f"the type `{header.name}` is defined twice", start, end, kind=reading.DEFINED_TWICE)
+            lexer.fail(
+                reading.DEFINED_TWICE.message(what="type", name=header.name), start, end, kind=reading.DEFINED_TWICE
+            )
         mark = types.mark()
         variables = types.parameters()
         constructors: list[Constructor] = []
@@ -196,7 +200,9 @@ class _ModuleReader:
         opened = lexer.start
         inputs = sequence(lexer, "(", ")", reader.types.read) if lexer.kind == "(" else []
         if name in reader.constructors:
-            lexer.report(f"the constructor `{name}` is defined twice", start, end, kind=reading.DEFINED_TWICE)
+            lexer.report(
+                reading.DEFINED_TWICE.message(what="constructor", name=name), start, end, kind=reading.DEFINED_TWICE
+            )
         made = reader.located(Constructor(name, tuple(inputs), header), start)
         reader.constructors[name] = made
         reader.signatures[name] = lexer.text[opened : lexer.previous_end] if inputs else ""

@@ -116,7 +116,7 @@ class TypeReader:
                 found = self.metadata.take(lexer)
                 if isinstance(found, Type):
                     return found
-                lexer.fail("this metadata object is not a type", start, end, kind=reading.RELAY_METADATA)
+                lexer.fail(reading.RELAY_METADATA.message(expected="a type"), start, end, kind=reading.RELAY_METADATA)
         lexer.unexpected("a type")
 
     def _parenthesised(self) -> Type:
@@ -204,7 +204,7 @@ class TypeReader:
             found = self.metadata.take(lexer)
             if is_extent(found):
                 return found
-            lexer.fail("this metadata object is not a dimension", start, end, kind=reading.RELAY_METADATA)
+            lexer.fail(reading.RELAY_METADATA.message(expected="a dimension"), start, end, kind=reading.RELAY_METADATA)
         lexer.unexpected("a dimension: an integer, `?` or a metadata reference")
 
     def _function(self) -> Type:

@@ -25,7 +25,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 from relay2relax.core.dtype import check_dtype, element_dtype, lanes_of
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import tensor_programs
 from relay2relax.core.limits import active
 from relay2relax.core.words import check_scope
@@ -533,7 +533,7 @@ def binary(op: BinaryOp, a: PrimLike, b: PrimLike) -> PrimExpr:
         raise TypeError("one operand of a TensorIR expression must be an expression")
     if left.dtype != right.dtype:
         if left.dtype not in _SIGNED or right.dtype not in _SIGNED:
-            raise OperandError(f"operands of {op!r} have dtypes {left.dtype} and {right.dtype}")
+            raise OperandError(mistake(tensor_programs.OPERANDS, op=repr(op), left=left.dtype, right=right.dtype))
         wider = max(left.dtype, right.dtype, key=_SIGNED.index)
         left, right = cast(wider, left), cast(wider, right)
     if isinstance(left, AnyExtent) or isinstance(right, AnyExtent):

@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from relay2relax.core import dtype as dt
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.analysis.regions import block_regions
 from relay2relax.tir.analysis.reshape import constant_stores, flat_index, row_major
@@ -161,8 +161,9 @@ class _Lowering:
                 return map_expr(self.expr(body), lambda node: known if node is var else None)
             case Call() if needs_threads(expr):
                 raise UnsupportedError(
-                    f"T.{expr.name} is a function of threads that run together, which cannot be run here",
-                    kind=tensor_programs.NOT_EXPRESSED,
+                    mistake(
+                        tensor_programs.NOT_EXPRESSED, what=f"T.{expr.name}, a function of threads that run together,"
+                    )
                 )
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, Var
 from relay2relax.tir.ir.stmt import (
@@ -92,6 +92,8 @@ def check_threads(func: PrimFunc) -> None:
             together = store.threads & load.threads & store.apart
             if load.buffer is store.buffer and together and load.indices != store.indices:
                 raise UnsupportedError(
-                    f"{func.name}: threads store and read {store.buffer.name} together, which cannot be run here",
-                    kind=tensor_programs.NOT_EXPRESSED,
+                    mistake(
+                        tensor_programs.NOT_EXPRESSED,
+                        what=f"{func.name}, whose threads store and read {store.buffer.name} together,",
+                    )
                 )

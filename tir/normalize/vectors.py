@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from relay2relax.core import dtype as dt
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import tensor_programs
 from relay2relax.tir.ir.expr import (
     Binary,
@@ -59,8 +59,10 @@ def _count(dtype: str) -> int:
     lanes = dt.lanes_of(dtype)
     if not isinstance(lanes, int):
         raise UnsupportedError(
-            f"vectors of {dtype} have as many lanes as a machine decides, which cannot be run here",
-            kind=tensor_programs.NOT_EXPRESSED,
+            mistake(
+                tensor_programs.NOT_EXPRESSED,
+                what=f"a vector of {dtype}, which has as many lanes as a machine decides,",
+            )
         )
     return lanes
 
@@ -93,8 +95,9 @@ class _Scalars:
                 offset = None if buffer.offset is None else binary("*", buffer.offset, count)
                 if buffer.strides:
                     raise UnsupportedError(
-                        f"{buffer.name} holds vectors and has strides, which cannot be run here",
-                        kind=tensor_programs.NOT_EXPRESSED,
+                        mistake(
+                            tensor_programs.NOT_EXPRESSED, what=f"{buffer.name}, which holds vectors and has strides,"
+                        )
                     )
                 self.wide[buffer] = replace(
                     buffer, shape=(*buffer.shape, extent), dtype=dt.element_dtype(buffer.dtype), offset=offset
@@ -143,9 +146,7 @@ class _Scalars:
         if buffer not in self.wide:
             return tuple(self.lane(index, lane) for index in indices)
         if indices and dt.lanes_of(indices[-1].dtype) != 1:
-            raise UnsupportedError(
-                f"vectors of vectors of {buffer.name} cannot be run here", kind=tensor_programs.NOT_EXPRESSED
-            )
+            raise UnsupportedError(mistake(tensor_programs.NOT_EXPRESSED, what=f"a vector of vectors of {buffer.name}"))
         return (*map(self.expr, indices), lane)
 
     def expr(self, expr: PrimExpr) -> PrimExpr:
@@ -163,9 +164,7 @@ class _Scalars:
     def shuffled(self, expr: Shuffle, index: PrimExpr) -> PrimExpr:
         """Return the lane ``index`` of the vectors of ``expr``."""
         if not isinstance(index, IntImm):
-            raise UnsupportedError(
-                "a shuffle of lanes that are computed cannot be run here", kind=tensor_programs.NOT_EXPRESSED
-            )
+            raise UnsupportedError(mistake(tensor_programs.NOT_EXPRESSED, what="a shuffle of lanes that are computed"))
         place = index.value
         for vector in expr.vectors:
             count = _count(vector.dtype)
@@ -173,7 +172,7 @@ class _Scalars:
                 return self.lane(vector, IntImm(place, "int32"))
             place -= count
         raise UnsupportedError(
-            "a shuffle of a lane that its vectors do not have cannot be run here", kind=tensor_programs.NOT_EXPRESSED
+            mistake(tensor_programs.NOT_EXPRESSED, what="a shuffle of a lane that its vectors do not have")
         )
 
     def lane(self, expr: PrimExpr, lane: PrimExpr) -> PrimExpr:
@@ -216,6 +215,4 @@ class _Scalars:
                 return rebuild(expr, [self.lane(part, lane) for part in children(expr)])
         if children(expr):
             return rebuild(expr, [self.lane(part, lane) for part in children(expr)])
-        raise UnsupportedError(
-            f"a vector of {type(expr).__name__} cannot be run here", kind=tensor_programs.NOT_EXPRESSED
-        )
+        raise UnsupportedError(mistake(tensor_programs.NOT_EXPRESSED, what=f"a vector of {type(expr).__name__}"))

@@ -26,7 +26,7 @@ from relay2relax.backends.c.codegen.properties import chooses_around_loops, is_n
 from relay2relax.backends.c.codegen.steps import StepCounter, Steps, on_stack
 from relay2relax.backends.c.dtypes import c_type, value_type
 from relay2relax.core.dtype import bits
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import check
 from relay2relax.tir.analysis.guards import is_guarded
@@ -235,7 +235,9 @@ class _Writer:
             case Allocate(buffer, body):
                 self.allocate(buffer, body)
             case Evaluate(value):
-                raise UnsupportedError(f"the C backend has no statement {value!r}", kind=running.NOT_ON_BACKEND)
+                raise UnsupportedError(
+                    mistake(running.NOT_ON_BACKEND, what=f"the statement {value!r}", backend="the C backend")
+                )
             case _:
                 raise TypeError(f"{type(stmt).__name__} must be lowered before C is written")
 

@@ -22,7 +22,7 @@ from relay2relax.backends.c.codegen.properties import is_distance, is_divisor, i
 from relay2relax.backends.c.dtypes import HALF, c_type, value_type
 from relay2relax.backends.runtime.extern_calls import math_call
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.tir.analysis.guards import GUARD
 from relay2relax.tir.analysis.reshape import size as size_of
@@ -141,7 +141,9 @@ class ExpressionWriter:
                     # Whoever calls may have other bytes for true than 1.
                     return Infix("!=", element, Atom("0"))
                 return Invoke(f"r2r_load_{buffer.dtype}", (element,)) if buffer.dtype in HALF else element
-        raise UnsupportedError(f"the C backend has no expression {type(expr).__name__}", kind=running.NOT_ON_BACKEND)
+        raise UnsupportedError(
+            mistake(running.NOT_ON_BACKEND, what=f"the expression {type(expr).__name__}", backend="the C backend")
+        )
 
     def cast(self, dtype: str, value: PrimExpr) -> CExpr:
         """Return ``value`` converted to ``dtype``."""
@@ -248,7 +250,7 @@ class ExpressionWriter:
         found = FUNCTIONS.get(expr.name)
         if found is None or not is_float(dtype):
             raise UnsupportedError(
-                f"the C backend has no intrinsic T.{expr.name} of {dtype}", kind=running.NOT_ON_BACKEND
+                mistake(running.NOT_ON_BACKEND, what=f"the intrinsic T.{expr.name} of {dtype}", backend="the C backend")
             )
         value = Invoke(found[1] if dtype == "float64" else found[0], args)
         return value if expr.name in _EXACT | _PREDICATES else rounded(value, dtype)

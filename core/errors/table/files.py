@@ -35,6 +35,7 @@ OPTION = ErrorKind(
 
     parse_dims(["data=batch,_,_"])
     """,
+    template="{name} is {value}, expected {expected}",
     exit=ExitCode.USAGE,
 )
 OVERWRITE = ErrorKind(
@@ -57,5 +58,6 @@ OVERWRITE = ErrorKind(
     Path("notes.txt").write_text("mine")
     OutputFile(Path("result.txt")).write(b"a result")
     """,
+    template="{path} would be written over: {why}",
     exit=ExitCode.USAGE,
 )

@@ -36,4 +36,5 @@ WORD = ErrorKind(
 
     relax_ir.print_struct_info(relax_ir.TensorStructInfo((2,), "float32", vdevice="cuda:0:global"))
     """,
+    template="{text} is not {expected}",
 )

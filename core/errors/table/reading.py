@@ -55,6 +55,7 @@ RELAY_NAME = ErrorKind(
     }
     """,
     language="relay",
+    template="unknown {what} {name}",
 )
 JSON_DOCUMENT = ErrorKind(
     "R2R-0110",
@@ -90,6 +91,7 @@ RELAY_ATTRIBUTE = ErrorKind(
     }
     """,
     language="relay",
+    template="{owner} has no attribute `{name}`",
 )
 RELAY_METADATA = ErrorKind(
     "R2R-0104",
@@ -108,6 +110,7 @@ RELAY_METADATA = ErrorKind(
     }
     """,
     language="relay",
+    template="this metadata object is not {expected}",
 )
 RELAY_VERSION = ErrorKind(
     "R2R-0105",
@@ -123,6 +126,7 @@ RELAY_VERSION = ErrorKind(
 
     relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }')
     """,
+    template="unknown version {version} of the text format",
 )
 DEFINED_TWICE = ErrorKind(
     "R2R-0106",
@@ -145,6 +149,7 @@ DEFINED_TWICE = ErrorKind(
     }
     """,
     language="relay",
+    template="the {what} `{name}` is defined twice",
 )
 NESTING = ErrorKind(
     "R2R-0107",
@@ -163,6 +168,7 @@ NESTING = ErrorKind(
     depth = 5
     relay_ir.parse_expr("(" * depth + "1f" + ")" * depth)
     """,
+    template="{what} are nested more than {most} deep",
 )
 PARAMETERS = ErrorKind(
     "R2R-0130",
@@ -180,4 +186,5 @@ PARAMETERS = ErrorKind(
 
     relay_ir.load_params(relay_ir.save_params({"w": np.ones(2, np.float32)}))
     """,
+    template="{place}: expected {expected}, found {found}",
 )

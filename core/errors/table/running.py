@@ -77,6 +77,7 @@ LIBRARY = ErrorKind(
 
     relay_ir.load_params(relay_ir.save_params({}))
     """,
+    template="{what} is not installed: {problem}",
     exit=ExitCode.TOOL,
 )
 ARGUMENT = ErrorKind(
@@ -210,6 +211,7 @@ INDEX = ErrorKind(
     found = np.empty(3, np.float32)
     compile_prim_funcs([func]).call(func.name, np.array([0, 4, 3]), np.ones(5, np.float32), found)
     """,
+    template="{index} is outside {place}",
     exit=ExitCode.UNSUPPORTED,
 )
 SAVED_FILE = ErrorKind(

@@ -52,6 +52,7 @@ NOT_PYTHON = ErrorKind(
         return y
     """)
     ''',
+    template="the script is not Python",
 )
 NAME = ErrorKind(
     "R2R-0402",
@@ -78,6 +79,7 @@ NAME = ErrorKind(
         return y
     """)
     ''',
+    template="the {what} `{name}` is not defined",
 )
 OPERATOR = ErrorKind(
     "R2R-0403",
@@ -104,6 +106,7 @@ OPERATOR = ErrorKind(
         return y
     """)
     ''',
+    template="there is no {what} `{name}`",
 )
 ARGUMENTS = ErrorKind(
     "R2R-0404",

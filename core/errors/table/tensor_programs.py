@@ -42,6 +42,7 @@ OPERANDS = ErrorKind(
     b = te.placeholder((4,), "float32", "B")
     te.compute((4,), lambda i: a[i] + b[i])
     """,
+    template="operands of {op} have dtypes {left} and {right}",
 )
 DTYPE = ErrorKind(
     "R2R-0602",
@@ -108,5 +109,6 @@ NOT_EXPRESSED = ErrorKind(
     b = te.compute((4,), lambda i: call("exp", a[i]), "B")
     print_prim_func(te.create_prim_func([a], [b]))
     """,
+    template="{what} cannot be run here",
     exit=ExitCode.UNSUPPORTED,
 )

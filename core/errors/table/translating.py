@@ -61,6 +61,7 @@ NO_RELAX_FORM = ErrorKind(
         '#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { ref_read(ref(%x)) }'
     )))
     """,
+    template="{owner} {problem}; Relax has no such values",
     exit=ExitCode.UNSUPPORTED,
 )
 CHOICE = ErrorKind(
@@ -79,6 +80,7 @@ CHOICE = ErrorKind(
     mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %x }'))
     backends.create_executor("debug", mod)
     """,
+    template="there is no {what} {name}; there are: {known}",
     exit=ExitCode.USAGE,
 )
 DIMENSIONS = ErrorKind(
@@ -98,6 +100,7 @@ DIMENSIONS = ErrorKind(
     mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(?, 2), float32]) { nn.relu(%x) }')
     translator.via_graph(relay_ir.infer_type(mod), dims={"x": ("n", None)})
     """,
+    template="dims{of} is {value}, expected {expected}",
     exit=ExitCode.USAGE,
 )
 NOT_SAID = ErrorKind(
@@ -121,5 +124,6 @@ NOT_SAID = ErrorKind(
     main = relax_ir.Function((x,), relax_ir.SeqExpr((), x), info, attrs={"made_by": "hand"})
     relax_ir.IRModule({relax_ir.GlobalVar("main"): main}).script()
     """,
+    template="TVMScript cannot say {what}",
     exit=ExitCode.UNSUPPORTED,
 )

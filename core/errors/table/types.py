@@ -176,6 +176,7 @@ TOO_LARGE = ErrorKind(
         value = relay_ir.Tuple((value,))
     relay_ir.infer_type(relay_ir.IRModule.from_expr(value))
     """,
+    template="a type has more than {most} {parts}",
 )
 BUILD = ErrorKind(
     "R2R-0220",
