@@ -258,6 +258,10 @@ class ScriptSource:
         """Return a mistake at ``node``, to be raised."""
         return ScriptProblem(Diagnostic(title, self.where(node), label, tuple(notes), help, kind))
 
+    def not_computed(self, node: ast.AST, error: Exception) -> ScriptProblem:
+        """Return the mistake of numbers that cannot be computed with."""
+        return self.problem(node, f"this cannot be computed: {error}", "expected other numbers")
+
     def undefined(self, node: ast.AST, name: str, known: Iterable[str], what: str = "name") -> ScriptProblem:
         """Return the mistake of a name that nothing defines, with the known name that is most like
         it.
@@ -408,7 +412,7 @@ class ScriptSource:
         try:
             found: int | float = _ARITHMETIC[type(op)](left, right)
         except ArithmeticError as error:
-            raise self.problem(node, f"this cannot be computed: {error}", "expected a number") from None
+            raise self.not_computed(node, error) from None
         return found
 
     def _key(self, node: ast.expr | None, dictionary: ast.AST) -> str:

@@ -58,7 +58,7 @@ def bind_call(func: PrimFunc, arrays: Sequence[Array], scalars: Sequence[float] 
             expected = integer(extent, values)
             if expected != actual:
                 what = f"{func.name}: dimension {dimension} of argument {buffer.name!r}"
-                raise ExecutionError(f"{what} is {actual}, expected {expected}", kind=running.ARGUMENT)
+                raise ExecutionError(mistake(running.ARGUMENT, what=what, found=f"extent {actual}", expected=expected))
     return values
 
 

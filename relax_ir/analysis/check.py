@@ -260,7 +260,7 @@ class _Checker:
                 case PrimValue(value):
                     self.dimensions_of([value], self.dimensions)
                 case GlobalVar(name) if one not in self.mod.functions:
-                    self.report(f"the module has no function {name}")
+                    self.report(_no_function(name))
         if isinstance(expr, CallTIR):
             for info in expr.out:
                 self.known_dimensions(info, self.dimensions)
@@ -282,7 +282,7 @@ class _Checker:
         func = self.mod.functions.get(callee)
         name = callee.name
         if func is None:
-            self.report(f"the module has no function {name}")
+            self.report(_no_function(name))
             return
         if not isinstance(func, PrimFunc):
             self.report(f"{op} calls {name}, which is not a PrimFunc")
@@ -316,3 +316,7 @@ class _Checker:
             if reason := symbols.mismatch(symbols.substitute(one, values), symbols.whole(info)):
                 what = f"argument {index}" if index < len(args) else f"result {index - len(given) + len(out)}"
                 self.report(f"{what} of {name}: {reason}")
+
+
+def _no_function(name: str) -> str:
+    return f"the module has no function {name}"

@@ -168,7 +168,7 @@ class Inference:
                 return ObjectStructInfo()
             case GlobalVar(name):
                 if expr not in self._globals:
-                    raise StructInfoError(f"the module has no function {name!r}")
+                    raise StructInfoError(f"no function of the module is called {name!r}")
                 return self._globals[expr]
             case If(_, then, otherwise):
                 return symbols.join(self._sequence(then), self._sequence(otherwise))

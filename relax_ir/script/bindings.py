@@ -100,7 +100,7 @@ class Bindings:
         if isinstance(actual, ObjectStructInfo) and isinstance(value, Call) and isinstance(value.op, ExternFunc):
             actual = self.result_of(node) or actual
         if info is not None and self.module.checks and (reason := symbols.mismatch(info, actual)):
-            raise self.source.problem(node, f"`{name}` is not what it is said to be: {reason}",
+            raise self.source.problem(node, script.STRUCT_INFO.message(name=name, reason=reason),
                                       f"this is {print_struct_info(actual)}", kind=script.STRUCT_INFO)  # fmt: skip
         if info is not None and self.module.checks and symbols.needs_cast(info, actual):
             # TVM believes such an annotation; here the machine looks whether it is so.

@@ -73,7 +73,7 @@ class BranchReader:
     def branch(self, node: ast.If) -> str:
         """Read a branch; return the name that both of its arms bind."""
         if self.bindings.sequence.dataflow:
-            raise self.source.problem(node.test, "a dataflow block has no branches", "inside of a dataflow block")
+            raise self.source.problem(node.test, "a branch stands inside of a dataflow block", "not possible there")
         if not node.orelse:
             raise self.source.problem(node.test, "a branch has no `else`", "expected both branches")
         condition = self.values.argument(node.test)

@@ -88,7 +88,9 @@ class DeviceReader:
     def vdevice(self, node: ast.Call) -> VDevice:
         """Return the device that ``I.vdevice(target, index, memory)`` describes."""
         if self.source.called(node) not in ("I.vdevice", "tvm.ir.VDevice"):
-            raise self.source.problem(node, "this is no device", 'expected I.vdevice("llvm", 0, "global") or a name')
+            raise self.source.problem(
+                node, script.MALFORMED.message(what="device"), 'expected I.vdevice("llvm", 0, "global") or a name'
+            )
         given = self.source.arguments(node, ("target", "vdevice_id", "memory_scope"))
         target = self.source.literal(given["target"]) if "target" in given else None
         if not isinstance(target, (str, dict)):
@@ -109,7 +111,9 @@ class DeviceReader:
                 DEVICE_TYPES[kind], self.source.integer(given["index"], "a device") if "index" in given else 0
             )
         if not isinstance(node, ast.Call) or called not in ("R.device", "tvm.device", "tvm.runtime.device"):
-            raise self.source.problem(node, "this is no device", "expected R.device(1, 0): CPUs, and the first of them")
+            raise self.source.problem(
+                node, script.MALFORMED.message(what="device"), "expected R.device(1, 0): CPUs, and the first of them"
+            )
         # TVM's releases do not agree about the names.
         names = {"dev_type": "device_type", "type": "device_type", "dev_id": "index", "device_id": "index"}
         given = dict(zip(("device_type", "index"), node.args, strict=False))

@@ -123,7 +123,9 @@ class ValueReader:
         for one in operands:
             found = self.scopes.find(one.id) if isinstance(one, ast.Name) else None
             if isinstance(found, (Var, Constant)):
-                raise self.source.problem(one, "tensors have no such operator", f"call {instead}", kind=script.NAME)
+                raise self.source.problem(
+                    one, "Python's words for truth do not take tensors", f"call {instead}", kind=script.NAME
+                )
 
     def named(self, node: ast.AST, name: str) -> object:
         found = self.scopes.lookup(name)

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, Union
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import LimitError, Relay2RelaxError
-from relay2relax.core.script_source import ScriptSource
+from relay2relax.core.script_source import ScriptProblem, ScriptSource
 from relay2relax.core.tensor_blob import read_tensor
 
 # An array, a text, or None for what is left alone.
@@ -42,11 +42,15 @@ def metadata_of(source: ScriptSource) -> dict[str, Any]:
                     except LimitError:
                         raise
                     except Relay2RelaxError as error:
-                        raise source.problem(func, "the table of constants cannot be read", str(error)) from error
+                        raise _unreadable(source, func, str(error)) from error
                     except (ValueError, LookupError, TypeError, AttributeError, binascii.Error) as error:
-                        what = "expected what TVM prints with show_meta=True"
-                        raise source.problem(func, "the table of constants cannot be read", what) from error
+                        wanted = "expected what TVM prints with show_meta=True"
+                        raise _unreadable(source, func, wanted) from error
     return {}
+
+
+def _unreadable(source: ScriptSource, func: ast.FunctionDef, why: str) -> ScriptProblem:
+    return source.problem(func, "the table of constants cannot be read", why)
 
 
 def _read(document: Mapping[str, Any]) -> dict[str, list[Entry]]:

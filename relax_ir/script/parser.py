@@ -248,7 +248,9 @@ class _ModuleReader:
             case "I.dummy_global_info":
                 return DummyGlobalInfo()
         if not isinstance(node, ast.Call):
-            raise self.source.problem(node, "this is no device", 'expected I.vdevice("llvm", 0, "global")')
+            raise self.source.problem(
+                node, script.MALFORMED.message(what="device"), 'expected I.vdevice("llvm", 0, "global")'
+            )
         name = self.source.called(node) or ""
         devices = self.reader().devices
         return devices.written_mesh(node) if name.endswith(".device_mesh") else devices.vdevice(node)

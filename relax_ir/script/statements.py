@@ -188,7 +188,7 @@ class StatementReader:
     def several(self, targets: Sequence[ast.expr], value: ast.expr, node: ast.stmt) -> None:
         names = [target.id for target in targets if isinstance(target, ast.Name)]
         if len(names) != len(targets):
-            raise self.source.problem(node, "this cannot be assigned to", "expected names")
+            raise self.source.problem(node, "several values are given to what has no names", "expected names")
         if isinstance(value, ast.Tuple) and len(value.elts) == len(names):
             for name, one in zip(names, value.elts, strict=True):
                 self.assign(name, None, one, node)
@@ -215,7 +215,7 @@ class StatementReader:
                 node, f"the cast cannot succeed: {reason}", f"cast is {print_struct_info(actual)}"
             )
         if self.module.checks and annotated is not None and (reason := symbols.mismatch(annotated, info)):
-            raise self.source.problem(node, f"`{name}` is not what it is said to be: {reason}",
+            raise self.source.problem(node, script.STRUCT_INFO.message(name=name, reason=reason),
                                       f"this is {print_struct_info(info)}", kind=script.STRUCT_INFO)  # fmt: skip
         self.scopes.define(name, self.bindings.cast(name, value, info, node))
 
@@ -238,7 +238,7 @@ class StatementReader:
 
     def dataflow(self, call: ast.expr, body: Sequence[ast.stmt]) -> None:
         if self.bindings.sequence.dataflow:
-            raise self.source.problem(call, "dataflow blocks do not nest", "inside of another one")
+            raise self.source.problem(call, "this dataflow block begins inside of another one", "blocks do not nest")
         outputs: dict[str, ast.expr] = {}
         statements = list(body)
         last = statements[-1]

@@ -77,7 +77,9 @@ class TypeReader:
             self.declare_dimensions(node)
         value = self.exprs.value(node)
         if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)):
-            raise self.source.problem(node, "this is no extent", "expected an integer or an expression over dimensions")
+            raise self.source.problem(
+                node, script.MALFORMED.message(what="extent"), "expected an integer or an expression over dimensions"
+            )
         if isinstance(value, PrimExpr) and not value.dtype.startswith(("int", "uint")):
             raise self.source.problem(node, f"an extent has dtype {value.dtype}", "expected an integer")
         return value.value if isinstance(value, IntImm) and value.dtype == "int64" else value
@@ -124,7 +126,7 @@ class TypeReader:
         if kind is None:
             raise self.source.problem(
                 node,
-                "this is no struct info",
+                script.MALFORMED.message(what="struct info"),
                 "expected R.Tensor(…), R.Shape, R.Tuple, R.Prim …",
                 kind=script.STRUCT_INFO,
             )
@@ -158,7 +160,7 @@ class TypeReader:
             return TensorStructInfo(known.values, dtype, known.ndim, vdevice)
         extents = None if shape is None or _is_none(shape) else self.row(self.shape_of(shape))
         if shape is not None and any(isinstance(extent, int) and extent < 0 for extent in extents or ()):
-            raise self.source.problem(shape, "an extent is negative", "expected 0 or more")
+            raise self.source.problem(shape, "a tensor has a negative extent", "expected 0 or more")
         dtype = self.dtype(given["dtype"]) if "dtype" in given else ""
         ndim = self.source.integer(given["ndim"], "ndim") if "ndim" in given else -1
         if ndim < -1:

@@ -77,6 +77,11 @@ def _check_node(index: int, node: object) -> None:
             )
 
 
+def no_such_node(index: int, count: int) -> str:
+    """Return what is wrong where a document of ``count`` nodes refers to another one."""
+    return f"refers to node {index}, but the document has nodes 0 to {count - 1}"
+
+
 def odd_map() -> ParseError:
     """Return the error for a map whose nodes are not pairs."""
     return ParseError("the map has a key without a value", kind=reading.JSON_DOCUMENT)

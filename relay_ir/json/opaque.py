@@ -16,7 +16,7 @@ from relay2relax.core.errors.table import reading
 from relay2relax.relay_ir.compat.attrs_codec import parse_bool, parse_double, parse_int
 from relay2relax.relay_ir.ir.expr import GlobalVar
 from relay2relax.relay_ir.ir.opaque import OpaqueFunction, OpaqueNode
-from relay2relax.relay_ir.json.document import in_node, node_text, odd_map
+from relay2relax.relay_ir.json.document import in_node, no_such_node, node_text, odd_map
 from relay2relax.relay_ir.json.schema import EXPRESSIONS, FIELDS, INLINE, LEAVES, Node
 
 PRIM_FUNC = "tir.PrimFunc"
@@ -186,7 +186,5 @@ def _checked(kind: str, text: str) -> str:
 def _index(nodes: list[Node], index: int) -> int:
     """Return ``index``, 0 for that of an empty node."""
     if not 0 <= index < len(nodes):
-        raise ParseError(
-            f"refers to node {index}, but the document has nodes 0 to {len(nodes) - 1}", kind=reading.JSON_DOCUMENT
-        )
+        raise ParseError(no_such_node(index, len(nodes)), kind=reading.JSON_DOCUMENT)
     return index if nodes[index]["type_key"] else 0

@@ -49,7 +49,7 @@ from relay2relax.relay_ir.ir import types as ty
 from relay2relax.relay_ir.ir.device import BuildOption, Target, VirtualDevice
 from relay2relax.relay_ir.ir.module import IRModule, TypeData
 from relay2relax.relay_ir.ir.opaque import OpaqueFunction
-from relay2relax.relay_ir.json.document import in_node, node_text, odd_map, read_document
+from relay2relax.relay_ir.json.document import in_node, no_such_node, node_text, odd_map, read_document
 from relay2relax.relay_ir.json.opaque import PRIM_FUNC, Closure, closure, opaque_function
 from relay2relax.relay_ir.json.scalars import is_extent, make_scalar, prim
 from relay2relax.relay_ir.json.schema import EXPRESSIONS, FIELDS, INLINE, LEAVES, Node, Values
@@ -252,7 +252,7 @@ class _Reader:
             self.fail(index, error.diagnostics[0].title)
         for other in found:
             if not 0 <= other < len(self.nodes):
-                self.fail(index, f"refers to node {other}, but the document has nodes 0 to {len(self.nodes) - 1}")
+                self.fail(index, no_such_node(other, len(self.nodes)))
         return found
 
     def globals_in(self, index: int) -> list[int]:

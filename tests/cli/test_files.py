@@ -101,7 +101,7 @@ def test_what_a_command_reads_it_does_not_write(user: User, command: str, flags:
     before = user.files()
     code, said = user.call(command.format(folder=user.folder.name) + flags)
     assert (code, user.files()) == (2, before), said
-    assert "is read and would be written over" in said
+    assert "would be written over: it is read" in said
     assert "error[R2R-0920]" in said
 
 

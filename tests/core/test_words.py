@@ -115,11 +115,11 @@ def test_layouts(text: str) -> None:
 
 @pytest.mark.parametrize("text", ['NCHW"', "NC HW", "NCHW\n", "N" * 100])
 def test_what_is_no_layout(text: str) -> None:
-    with pytest.raises(WordError, match="names no layout"):
+    with pytest.raises(WordError, match="is not the name of a layout"):
         check_layout(text)
 
 
 def test_devices() -> None:
     check_device("cuda:0:global")
-    with pytest.raises(WordError, match="names no device"):
+    with pytest.raises(WordError, match="is not the name of a device"):
         check_device("cuda:0:global\nimport os")

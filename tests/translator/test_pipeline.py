@@ -52,7 +52,7 @@ def test_a_function_alone() -> None:
 
 def test_what_there_is_not() -> None:
     mod = relay_ir.parse(TEXT)
-    with pytest.raises(UnsupportedError, match="unknown way 'te' into Relax; there are 'tir' and 'graph'"):
+    with pytest.raises(UnsupportedError, match="no way into Relax 'te'; there are: 'tir', 'graph'"):
         translator.translate(mod, "te")  # type: ignore[arg-type]  # refused at run time too
-    with pytest.raises(UnsupportedError, match="unknown schedule 'gpu'; there is 'cpu'"):
+    with pytest.raises(UnsupportedError, match="no schedule 'gpu'; there are: 'cpu'"):
         translator.translate(mod, schedule="gpu")

@@ -121,13 +121,19 @@ def test_unified_extents_are_checked_when_run(target: str) -> None:
         ({"p": ("n",)}, "dims names 'p', which is a tuple; name its fields: p.0, p.1"),
         ({"a": ("n",)}, "dims names 1 dimension of 'a', which has 2"),
         ({"a": ("n", "m")}, "dims names dimension 1 of 'a' 'm', but its extent is 3"),
-        ({"a": ("2n", None)}, "dims: '2n' is no name for a dimension; use letters, digits and _"),
-        ({"a": (-4, None)}, "dims: -4 is no name for a dimension; use letters, digits and _"),
-        ({"a": ("for", None)}, "dims: 'for' is no name for a dimension; use letters, digits and _"),
+        (
+            {"a": ("2n", None)},
+            "dims of 'a' is ('2n', None), expected names of letters, digits and _, which '2n' is not",
+        ),
+        ({"a": (-4, None)}, "dims of 'a' is (-4, None), expected names of letters, digits and _, which -4 is not"),
+        (
+            {"a": ("for", None)},
+            "dims of 'a' is ('for', None), expected names of letters, digits and _, which 'for' is not",
+        ),
         ({"a": ("n", 4)}, "dims says that dimension 1 of 'a' is 4, but its extent is 3"),
         (["n"], "dims is list, expected a dictionary, as in {'x': ('n', None)}"),
-        ({"a": "n_"}, "dims of 'a' are 'n_', expected a name or None for each dimension, as in ('n', None)"),
-        ({"a": None}, "dims of 'a' are None, expected a name or None for each dimension, as in ('n', None)"),
+        ({"a": "n_"}, "dims of 'a' is 'n_', expected a name or None for each dimension, as in ('n', None)"),
+        ({"a": None}, "dims of 'a' is None, expected a name or None for each dimension, as in ('n', None)"),
     ],
 )
 def test_dims_that_do_not_fit(translate: Any, dims: Any, message: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from relay2relax.core.errors.table import script
 from relay2relax.tir.ir.builtins import FOREIGN
 from relay2relax.tir.ir.expr import Pointer, StringImm, Var
 from relay2relax.tir.ir.stmt import THREAD_KEYS, Assert, Attribute, Let, Stmt, ThreadAxis
@@ -60,7 +61,7 @@ class AroundReader:
         ):
             var = Pointer(name, "handle", *pointer)
         if not isinstance(var, Var):
-            raise self.source.problem(call, "this is no variable", "expected the name of one")
+            raise self.source.problem(call, script.MALFORMED.message(what="variable"), "expected the name of one")
         if name:
             self.scopes.define(name, var)
         return Opened(lambda body: Let(var, value, body))
@@ -120,7 +121,7 @@ class AroundReader:
                 return found
             if isinstance(found, Var):
                 return ThreadAxis(found, self.source.string(given["thread_tag"], "a kind of thread"))
-            raise self.source.problem(var, "this is no variable", "expected the name of one")
+            raise self.source.problem(var, script.MALFORMED.message(what="variable"), "expected the name of one")
         return self.attributes.attribute(node)
 
     def assertion(self, test: ast.expr, message: ast.expr | None, node: ast.stmt) -> Stmt:

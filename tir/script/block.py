@@ -214,16 +214,12 @@ class BlockReader:
         if isinstance(node, ast.Name):
             return whole(self.exprs.elements.buffer(node))
         if not isinstance(node, ast.Subscript):
-            raise self.source.problem(node, "this is no region", "expected buffer[index, begin:end, …]")
+            raise self.source.problem(
+                node, script.MALFORMED.message(what="region"), "expected buffer[index, begin:end, …]"
+            )
         buffer = self.exprs.elements.buffer(node.value)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if len(parts) != len(buffer.shape):
-            raise self.source.problem(
-                node,
-                f"the buffer `{buffer.name}` has {counted(len(buffer.shape), 'dimension')}",
-                f"{len(parts)} indices given, expected {len(buffer.shape)}",
-                kind=script.ARGUMENTS,
-            )
+        self.exprs.elements.check_count(buffer, parts, node)
         return BufferRegion(buffer, tuple(map(self.range, parts)))
 
     def range(self, node: ast.expr) -> Range:

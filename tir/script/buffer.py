@@ -78,14 +78,18 @@ class BufferReader:
                 given = {"shape": node.slice}
         else:
             if not isinstance(node, ast.Call):
-                raise self.source.problem(node, f"the buffer `{name}` has no shape", "expected T.Buffer((…), dtype)")
+                raise self.source.problem(
+                    node, f"`{name}` is not annotated as a buffer", "expected T.Buffer((…), dtype)"
+                )
             plain = ast.copy_location(ast.Call(node.func, node.args[skip:], _without(node, "annotations")), node)
             given = self.source.arguments(plain, _ARGUMENTS)
         if "shape" not in given:
             raise self.source.problem(node, f"the buffer `{name}` has no shape", "expected a shape")
         extents = tuple(self.extent(part, signature) for part in _parts(given["shape"]))
         if any(isinstance(extent, IntImm) and extent.value < 0 for extent in extents):
-            raise self.source.problem(given["shape"], "an extent is negative", "expected 0 or more")
+            raise self.source.problem(
+                given["shape"], f"the buffer `{name}` has a negative extent", "expected 0 or more"
+            )
         dtype = read_dtype(self.source, given["dtype"]) if "dtype" in given else "float32"
         scope = self.source.word(given["scope"], "a scope", check_scope) if "scope" in given else "global"
         strides = _parts(given["strides"]) if "strides" in given else []

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from relay2relax.core import dtype as dt
 from relay2relax.core.errors.table import script
+from relay2relax.core.script_source import ScriptProblem
 from relay2relax.tir.ir import intrinsics
 from relay2relax.tir.ir.builtins import DTYPE_FIRST, DTYPE_LAST, FOREIGN, builtin_dtype, is_builtin, takes_keywords
 from relay2relax.tir.ir.expr import (
@@ -123,9 +124,7 @@ class CallReader:
         values = [self.exprs.value(arg) for arg in node.args]
         for keyword in node.keywords:
             if keyword.arg not in ("span", "dtype"):
-                raise self.source.problem(
-                    keyword, f"`T.{short}` has no argument `{keyword.arg}`", "unknown argument", kind=script.ARGUMENTS
-                )
+                raise self._unknown_argument(keyword, short)
         return self.operators.function(short, values, node)
 
     def literal_or_cast(self, dtype: str, node: ast.Call) -> PrimExpr:
@@ -135,7 +134,9 @@ class CallReader:
                 try:
                     return FloatImm(float(value), dtype)
                 except ValueError:
-                    raise self.source.problem(node, f"{value!r} is no number", "expected a number") from None
+                    raise self.source.problem(
+                        node, f"{value!r} cannot be read as {dtype}", "expected a number"
+                    ) from None
             case PrimExpr() if value.dtype != dtype:
                 return Cast(dtype, value)
             case PrimExpr():
@@ -152,7 +153,7 @@ class CallReader:
                         raise self.source.problem(node, f"no {dtype} is {value}", "expected a finite number")
                     return const(int(value), dtype)
                 return const(value, dtype)
-        raise self.source.problem(node, f"this is no {dtype}", "expected a number")
+        raise self.source.problem(node, script.MALFORMED.message(what=dtype), "expected a number")
 
     def choice(self, name: str, node: ast.Call) -> PrimExpr:
         if len(node.args) != 3:
@@ -204,9 +205,7 @@ class CallReader:
             if keyword.arg in ("span", "dtype"):
                 continue
             if keyword.arg is None or not takes_keywords(name):
-                raise self.source.problem(
-                    keyword, f"`T.{name}` has no argument `{keyword.arg}`", "unknown argument", kind=script.ARGUMENTS
-                )
+                raise self._unknown_argument(keyword, name)
             values = (*values, Keyword(keyword.arg, self.source.literal(keyword.value)))
         if name == "address_of" and not (len(values) == 1 and isinstance(values[0], BufferLoad)):
             raise self.source.problem(node, "T.address_of is of an element", "expected buffer[index]")
@@ -215,6 +214,10 @@ class CallReader:
         if name == "vscale" and not values:
             return Call(name, (), "int32")
         return Call(name, values, builtin_dtype(name, values))
+
+    def _unknown_argument(self, keyword: ast.keyword, name: str) -> ScriptProblem:
+        title = f"`T.{name}` has no argument `{keyword.arg}`"
+        return self.source.problem(keyword, title, "unknown argument", kind=script.ARGUMENTS)
 
     def operand(self, name: str, node: ast.expr) -> PrimExpr:
         """Return an argument of ``T.<name>``; of a buffer's name, packed functions get a view of

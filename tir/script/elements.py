@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from relay2relax.core import dtype as dt
 from relay2relax.core.errors.table import script
@@ -53,16 +53,19 @@ class ElementReader:
         buffer = self.buffer(target)
         return BufferLoad(buffer, self.indices(buffer, index))
 
+    def check_count(self, buffer: Buffer, parts: Sequence[ast.expr], node: ast.AST) -> None:
+        """Raise where there are more or fewer indices than dimensions."""
+        if len(parts) != len(buffer.shape):
+            title = f"the buffer `{buffer.name}` has {counted(len(buffer.shape), 'dimension')}"
+            label = f"{len(parts)} given, expected {len(buffer.shape)}"
+            raise self.source.problem(node, title, label, kind=script.ARGUMENTS)
+
     def indices(self, buffer: Buffer, index: ast.AST) -> tuple[PrimExpr, ...]:
         """Return the indices of an element of ``buffer``; a slice stands for the lanes of a
         vector.
         """
         parts = index.elts if isinstance(index, (ast.Tuple, ast.List)) else [index]
-        if len(parts) != len(buffer.shape):
-            raise self.source.problem(
-                index, f"the buffer `{buffer.name}` has {counted(len(buffer.shape), 'dimension')}",
-                f"{len(parts)} given, expected {len(buffer.shape)}",
-             kind=script.ARGUMENTS)  # fmt: skip
+        self.check_count(buffer, parts, index)
         found = tuple(self.ramp(part) if isinstance(part, ast.Slice) else self.exprs.expr(part) for part in parts)
         for expr, part in zip(found, parts, strict=True):
             if not dt.is_int(expr.dtype):

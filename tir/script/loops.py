@@ -66,7 +66,7 @@ class LoopReader:
             loops = [For(Var(name, e.dtype), e, Seq(())) for name, e in zip(names, extents, strict=True)]
             return self.nest(loops, node.body)
         if called not in _KINDS:
-            raise self.source.problem(call.func, f"`{called}` has no form here",
+            raise self.source.problem(call.func, f"`{called}` is no kind of loop",
                                       f"expected T.grid, {', '.join(_KINDS)}")  # fmt: skip
         return self.single(called, names[0], call, node.body)
 

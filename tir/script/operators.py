@@ -77,7 +77,7 @@ class Operators:
                 return const(value, dtype or self.int_dtype)
         if dt.is_float(dtype or "float32"):
             return FloatImm(value, dtype or "float32")
-        raise self.source.problem(node, f"{value!r} is no {dtype}", f"expected {dtype}")
+        raise self.source.problem(node, f"{value!r} is not of dtype {dtype}", f"expected {dtype}")
 
     def unary(self, op: ast.unaryop, value: Value, node: ast.AST) -> Value:
         match op:
@@ -132,7 +132,7 @@ class Operators:
         try:
             result: Value = _NUMBERS[op](a, b)
         except (ArithmeticError, TypeError, KeyError, ValueError) as error:
-            raise self.source.problem(node, f"this cannot be computed: {error}", "expected numbers") from None
+            raise self.source.not_computed(node, error) from None
         if isinstance(result, int) and result.bit_length() > _WIDEST:
             raise self.source.problem(node, "the result has more bits than any type", "expected a smaller number")
         return result
@@ -172,7 +172,7 @@ class Operators:
             return a
         if "x" in a or "x" in b:
             if dt.lanes_of(a) != dt.lanes_of(b):
-                raise self.source.problem(node, f"operands are {a} and {b}", "expected as many lanes")
+                raise self.source.problem(node, f"the vectors {a} and {b} differ in lanes", "expected as many lanes")
             return vector_dtype(self.common(dt.element_dtype(a), dt.element_dtype(b), node), dt.lanes_of(a))
         if "handle" in (a, b):
             raise self.source.problem(node, f"operands are {a} and {b}", "expected numbers")

@@ -209,7 +209,9 @@ class StatementReader:
     def expression(self, node: ast.expr) -> list[Item]:
         called = self.source.called(node)
         if not isinstance(node, ast.Call) or called is None:
-            raise self.source.problem(node, "an expression alone does nothing", "expected an assignment or a call")
+            raise self.source.problem(
+                node, "an expression that is not a call does nothing", "expected an assignment or a call"
+            )
         match called:
             case "T.reads":
                 self.blocks.say_once(self.blocks.frame(node, called), "reads", self.blocks.regions(node), node, called)

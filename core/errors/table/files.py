@@ -35,7 +35,7 @@ OPTION = ErrorKind(
 
     parse_dims(["data=batch,_,_"])
     """,
-    template="{name} is {value}, expected {expected}",
+    template="{name} cannot be {value}: expected {expected}",
     exit=ExitCode.USAGE,
 )
 OVERWRITE = ErrorKind(

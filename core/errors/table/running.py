@@ -235,7 +235,7 @@ SAVED_FILE = ErrorKind(
     exe.save("model.exe")
     backends.Executable.load("model.exe")
     """,
-    template="{found} is not {expected}",
+    template="expected {expected}, not {found}",
 )
 NOT_ON_BACKEND = ErrorKind(
     "R2R-0811",

@@ -27,6 +27,7 @@ MALFORMED = ErrorKind(
         return y
     """)
     ''',
+    template="this is no {what}",
 )
 NOT_PYTHON = ErrorKind(
     "R2R-0401",
@@ -133,6 +134,7 @@ ARGUMENTS = ErrorKind(
         return y
     """)
     ''',
+    template="{callee}: the argument `{name}` is missing",
 )
 STRUCT_INFO = ErrorKind(
     "R2R-0405",
@@ -158,4 +160,5 @@ STRUCT_INFO = ErrorKind(
         return y
     """)
     ''',
+    template="`{name}` is not what it is said to be: {reason}",
 )

@@ -30,7 +30,7 @@ from relay2relax.relax_ir.ir.visit import LEAVES
 from relay2relax.relax_ir.script.bindings import Bindings
 from relay2relax.relax_ir.script.context import Require
 from relay2relax.relax_ir.script.types import as_dimension
-from relay2relax.tir.extent import Extent
+from relay2relax.tir.extent import Extent, as_prim
 from relay2relax.tir.ir.expr import FloatImm, IntImm, PrimExpr
 
 EXPRESSIONS = (*LEAVES, Call, CallTIR, CallDPSPacked, Tuple, TupleGetItem)
@@ -71,6 +71,13 @@ class Arguments:
         what = "struct info" if isinstance(value, StructInfo) else "None" if value is None else "this"
         raise self.source.problem(node, f"{what} is no argument", "expected a value", kind=script.ARGUMENTS)
 
+    def scalars(self, value: object, node: ast.AST) -> list[PrimExpr]:
+        """Return ``tir_vars``, the scalars of a PrimFunc, which are written as a shape."""
+        row = value.values if isinstance(value, ShapeExpr) else value
+        if not isinstance(row, (tuple, list)):
+            raise self.source.problem(node, "`tir_vars` is a shape", "expected R.shape([…])")
+        return [as_prim(self.extent_of(one, node)) for one in row]
+
     def fields_of(self, value: object, node: ast.AST) -> object:
         """Return a tuple that is a variable as a tuple of its fields, another value alone as a
         tuple of it.
@@ -89,7 +96,7 @@ class Arguments:
         if isinstance(value, PrimValue):
             value = value.value
         if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)):
-            raise self.source.problem(node, "this is no extent", "expected integers and dimensions")
+            raise self.source.problem(node, script.MALFORMED.message(what="extent"), "expected integers and dimensions")
         return value.value if isinstance(value, IntImm) and value.dtype == "int64" else value
 
     def numbers(self, value: object, dtype: str, node: ast.AST) -> Constant:

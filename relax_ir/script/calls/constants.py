@@ -32,7 +32,7 @@ class ConstantReader:
         """Return ``R.const(value, dtype)``."""
         given = self.source.arguments(node, ("value", "dtype"))
         if "value" not in given:
-            raise self.source.problem(node, "a constant has a value", "expected R.const(value, dtype)")
+            raise self.source.problem(node, "R.const is given no value", "expected R.const(value, dtype)")
         called = self.source.called(given["value"])
         if called in ("tvm.runtime.empty", "tvm.nd.empty"):
             return self.empty(given["value"])

@@ -14,10 +14,9 @@ from relay2relax.relax_ir.inference.op_signatures import (
     foreign_op,
     signature,
 )
-from relay2relax.relax_ir.ir.expr import Call, Expr, PrimValue, ShapeExpr, StringImm, Tuple
+from relay2relax.relax_ir.ir.expr import Call, Expr, PrimValue, StringImm, Tuple
 from relay2relax.relax_ir.ir.struct_info import StructInfo
 from relay2relax.relax_ir.script.calls.arguments import EXPRESSIONS, Arguments, plain
-from relay2relax.tir.extent import as_prim
 
 # What the result of a call is said with, by age.
 RESULT = ("out_sinfo", "out_ty", "sinfo_args", "ty_args")
@@ -46,12 +45,9 @@ class ForeignReader:
             args = [args[0], self.arguments.fields_of(args[1], node), *args[2:]]
         if name == "dist.call_tir_local_view" and "tir_vars" in keywords:
             # Scalars stood apart until 0.25.
-            scalars = keywords["tir_vars"]
-            row = scalars.values if isinstance(scalars, ShapeExpr) else scalars
-            if not isinstance(row, (tuple, list)):
-                raise self.source.problem(node, "`tir_vars` is a shape", "expected R.shape([…])")
+            scalars = self.arguments.scalars(keywords["tir_vars"], node)
             tensors = self.arguments.leaf(args[1], node)
-            given = tuple(PrimValue(as_prim(self.arguments.extent_of(one, node))) for one in row)
+            given = tuple(map(PrimValue, scalars))
             args = [args[0], Tuple((*tensors.fields, *given) if isinstance(tensors, Tuple) else given), *args[2:]]
             keywords = {keyword: value for keyword, value in keywords.items() if keyword != "tir_vars"}
         params = set(op.inputs) | set(RESULT)

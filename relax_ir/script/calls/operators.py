@@ -137,7 +137,7 @@ class OperatorReader:
                 spelled = script.rename.get(field.name, field.name)
                 raise self.source.problem(
                     node,
-                    f"R.{script.name}: the argument `{spelled}` is missing",
+                    mistakes.ARGUMENTS.message(callee=f"R.{script.name}", name=spelled),
                     f"expected `{spelled}`",
                     kind=mistakes.ARGUMENTS,
                 )
@@ -145,7 +145,7 @@ class OperatorReader:
         if missing:
             raise self.source.problem(
                 node,
-                f"R.{script.name}: the argument `{missing[0]}` is missing",
+                mistakes.ARGUMENTS.message(callee=f"R.{script.name}", name=missing[0]),
                 f"{len(inputs)} given, expected {', '.join(op.inputs)}",
                 kind=mistakes.ARGUMENTS,
             )
@@ -202,7 +202,11 @@ class OperatorReader:
                 if value is None:
                     return None if field.optional else ""
                 if isinstance(value, str) and field.kind == "DataType" and not is_dtype(value or "void"):
-                    raise self.source.problem(at, f"there is no dtype {value!r}", 'expected a dtype such as "float32"')
+                    raise self.source.problem(
+                        at,
+                        f"{op}: `{field.name}` is {value!r}, which is no dtype",
+                        'expected a dtype such as "float32"',
+                    )
                 if isinstance(value, str):
                     return "" if value == "void" else value
                 raise self.source.problem(at, f"{op}: `{field.name}` is a string", "expected a string")

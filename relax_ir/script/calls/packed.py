@@ -24,7 +24,6 @@ from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, Tu
 from relay2relax.relax_ir.script.calls.arguments import Arguments
 from relay2relax.relax_ir.script.calls.foreign import RESULT
 from relay2relax.relax_ir.script.context import ModuleContext, Values
-from relay2relax.tir.extent import as_prim
 from relay2relax.tir.ir.expr import PrimExpr
 
 
@@ -43,7 +42,7 @@ class PackedReader:
         binding.
         """
         if not node.args:
-            raise self.source.problem(node, "a packed function has a name", "expected the name first")
+            raise self.source.problem(node, "R.call_packed calls a function by its name", "expected the name first")
         callee = self.extern(node.args[0])
         return callee, tuple(self.values.argument(arg) for arg in node.args[1:])
 
@@ -88,11 +87,7 @@ class PackedReader:
             assert isinstance(last, PrimValue)
             scalars.insert(0, last.value)
         if "tir_vars" in given:
-            values = self.values.value(given["tir_vars"])
-            row: object = values.values if isinstance(values, ShapeExpr) else values
-            if not isinstance(row, (tuple, list)):
-                raise self.source.problem(given["tir_vars"], "`tir_vars` is a shape", "expected R.shape([…])")
-            scalars += [as_prim(self.arguments.extent_of(one, given["tir_vars"])) for one in row]
+            scalars += self.arguments.scalars(self.values.value(given["tir_vars"]), given["tir_vars"])
             self.module.scalars_last.add(callee)
         return CallTIR(callee, tuple(args), out, tuple(scalars))
 
@@ -141,6 +136,10 @@ class PackedReader:
         """Return struct info, or a list of it, as a row."""
         infos = tuple(found) if isinstance(found, (list, tuple)) else (found,)
         if not all(isinstance(info, StructInfo) for info in infos):
-            raise self.source.problem(node, "this is no struct info", "expected R.Tensor(…), or a list of struct info",
-                                      help="a shape needs `dtype=` beside it", kind=script.ARGUMENTS)  # fmt: skip
+            title, label = (
+                script.MALFORMED.message(what="struct info"),
+                "expected R.Tensor(…), or a list of struct info",
+            )
+            help = "a shape needs `dtype=` beside it"
+            raise self.source.problem(node, title, label, help=help, kind=script.ARGUMENTS)
         return infos

@@ -302,7 +302,7 @@ def test_unknown_executors_and_functions() -> None:
     mod = read("def @main(%x: float32) { %x }")
     with pytest.raises(UnsupportedError, match="no executor 'aot'"):
         create_executor("aot", mod)
-    with pytest.raises(UnsupportedError, match="no backend 'cuda'"):
+    with pytest.raises(UnsupportedError, match="no backend of the Relay executors 'cuda'"):
         create_executor("debug", mod, "cuda")
     with pytest.raises(Exception, match="no function @other; it has: main"):
         create_executor("debug", mod).evaluate("other")

@@ -74,7 +74,7 @@ def test_what_is_read_is_never_written_over(
     (tmp_path / "folder").symlink_to(".")
     os.link(source, tmp_path / "hard")
     before = source.read_bytes()
-    with pytest.raises(FileError, match="is read and would be written over"):
+    with pytest.raises(FileError, match="would be written over: it is read"):
         OutputFile(Path(name), reads=(source,), force=force).write(b"lost")
     assert source.read_bytes() == before
 

@@ -181,7 +181,7 @@ def test_prim_funcs_are_checked_too() -> None:
 def test_functions_that_are_missing() -> None:
     x, y = Var("x", F32), Var("y", F32)
     block = BindingBlock((Binding(y, rx.Call(rx.GlobalVar("f"), (x,))),))
-    assert mistakes(module_of(block, body=y, params=(x,))) == ["the module has no function 'f'"]
+    assert mistakes(module_of(block, body=y, params=(x,))) == ["no function of the module is called 'f'"]
 
 
 UNARY = ("negative", "tanh", "exp")

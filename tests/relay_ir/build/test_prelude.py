@@ -213,7 +213,7 @@ def test_the_library_beside_a_module() -> None:
 
 
 def test_unknown_parts() -> None:
-    with pytest.raises(Relay2RelaxError, match="no part 'lists'"):
+    with pytest.raises(Relay2RelaxError, match="no part of the library 'lists'"):
         library_text(("lists",))
     with pytest.raises(Relay2RelaxError, match="not 'complex64'"):
         library_text(tensor_arrays=("complex64",))

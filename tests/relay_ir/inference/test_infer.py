@@ -263,9 +263,7 @@ def test_deeply_nested_types() -> None:
     assert ty == tensor()
 
 
-@pytest.mark.parametrize(
-    ("mod", "message"), [(nested(3000), "nested more than 100 deep"), (nested(60, 2), "made of more")]
-)
+@pytest.mark.parametrize(("mod", "message"), [(nested(3000), "more than 100 levels"), (nested(60, 2), "types in it")])
 def test_types_beyond_any_use_are_refused(mod: IRModule, message: str) -> None:
     with pytest.raises(TypeInferenceError, match=message):
         infer_type(mod)

@@ -143,7 +143,7 @@ def test_scopes_that_are_not_complete() -> None:
     with pytest.raises(BuildError, match="no result"):
         ScopeBuilder().get()
     sb = ScopeBuilder()
-    with pytest.raises(BuildError, match="follow if_scope"), sb.else_scope():
+    with pytest.raises(BuildError, match="no if_scope before it"), sb.else_scope():
         pass
     with sb.if_scope(const(True)):
         sb.ret(1)

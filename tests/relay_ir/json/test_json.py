@@ -276,7 +276,7 @@ def test_an_expression_becomes_main_with_its_free_variables() -> None:
         ({"n12": {"op": "x"}}, r"node 12 \(relay.Call\): field 'op': expected the index of a node, found 'x'"),
         ({"n12": {"op": "6"}}, r"node 12 \(relay.Call\): field 'op': expected an expression, found a TensorType"),
         ({"n12": {"args": "13"}}, r"field 'args': expected an array"),
-        ({"n12": {"args": "7"}}, r"field 'args': expected an expression as element 0"),
+        ({"n12": {"args": "7"}}, r"field 'args': element 0: expected an expression"),
         ({"n12": {"attrs": "19"}, "n13": {}}, r""),
         ({"n12": {"op": "3", "attrs": "6"}}, r"field 'attrs': expected attributes, found a TensorType"),
         ({"n15": {"axis": "one"}}, r"node 15 \(relay.attrs.SoftmaxAttrs\): field 'axis': expected an integer"),

@@ -311,8 +311,8 @@ def test_mistakes_show_where_and_why(path: Path, golden_text: Callable[[str, str
     ("text", "message"),
     [
         ('#[version = "0.0.6"]\ndef @main() { 1 }', "unknown version '0.0.6'"),
-        ("v0.0.5\ndef @main() { 1 }", "unknown version of the text format"),
-        ("v1\nfn () { 1 }", "unknown version of the text format"),
+        ("v0.0.5\ndef @main() { 1 }", "unknown version v0.0.5 of the text format"),
+        ("v1\nfn () { 1 }", "unknown version v1 of the text format"),
         ("#[verion = 1]", "unsupported attribute"),
     ],
 )
