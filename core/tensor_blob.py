@@ -35,36 +35,14 @@ def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tup
     ParseError where the blob is damaged, DTypeError for an element type that numpy cannot hold.
     """
     if offset + _HEAD.size > len(buffer):
-        raise ParseError(
-            mistake(
-                reading.PARAMETERS,
-                place=f"tensor at byte {offset}",
-                expected=f"{_HEAD.size} bytes of header",
-                found=len(buffer) - offset,
-            )
-        )
+        raise _unlike(offset, f"{_HEAD.size} bytes of header", len(buffer) - offset)
     magic, _, device, _, rank, code, width, lanes = _HEAD.unpack_from(buffer, offset)
     if magic != MAGIC:
-        raise ParseError(
-            mistake(
-                reading.PARAMETERS,
-                place=f"tensor at byte {offset}",
-                expected=f"the mark {MAGIC:#x}",
-                found=f"{magic:#x}",
-            )
-        )
+        raise _unlike(offset, f"the mark {MAGIC:#x}", f"{magic:#x}")
     if device != _CPU:
-        raise ParseError(
-            mistake(
-                reading.PARAMETERS, place=f"tensor at byte {offset}", expected=f"device type {_CPU} (CPU)", found=device
-            )
-        )
+        raise _unlike(offset, f"device type {_CPU} (CPU)", device)
     if not 0 <= rank <= _MAX_RANK:
-        raise ParseError(
-            mistake(
-                reading.PARAMETERS, place=f"tensor at byte {offset}", expected=f"a rank of 0 to {_MAX_RANK}", found=rank
-            )
-        )
+        raise _unlike(offset, f"a rank of 0 to {_MAX_RANK}", rank)
     start = offset + _HEAD.size + 8 * rank + 8
     if start > len(buffer):
         raise ParseError(f"tensor at byte {offset}: the file ends inside the shape", kind=reading.PARAMETERS)
@@ -87,15 +65,13 @@ def read_tensor(buffer: memoryview, offset: int = 0, today: bool = False) -> tup
             kind=reading.PARAMETERS,
         )
     if start + size > len(buffer):
-        raise ParseError(
-            mistake(
-                reading.PARAMETERS,
-                place=f"tensor at byte {offset}",
-                expected=f"{size} bytes of elements",
-                found=len(buffer) - start,
-            )
-        )
+        raise _unlike(offset, f"{size} bytes of elements", len(buffer) - start)
     return view(buffer, start, tuple(shape), dtype, f"tensor at byte {offset}"), start + size
+
+
+def _unlike(offset: int, expected: str, found: object) -> ParseError:
+    place = f"tensor at byte {offset}"
+    return ParseError(mistake(reading.PARAMETERS, place=place, expected=expected, found=found))
 
 
 def count_elements(shape: tuple[int, ...], what: str) -> int:

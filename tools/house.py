@@ -4,7 +4,9 @@ Per folder it counts the files. Per package it counts import circles (imports in
 count; those for type checkers do not, nor those that pyproject.toml lets import-linter ignore: a
 node that calls its printer), functions over 60 lines, uses of ``Any`` per thousand lines,
 lines of prose over 100 characters, and asserts that do more than ask, which ``python -O`` leaves
-out. ``--details`` names every place that is counted.
+out. Of messages it counts kinds of errors without a template, sentences that stand twice, and
+templates that are not given their fields (``sentences.py``). ``--details`` names every place that
+is counted.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import networkx as nx
+from sentences import Sentences, find_sentences
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -45,6 +48,9 @@ class Limits:
     any_rate: float = 8.0
     long_prose: int = 0
     busy_asserts: int = 0
+    bare_kinds: int = 24  # whose places have a rule and words of their own each
+    twice: int = 0
+    unlike: int = 0
 
 
 AIM = Limits()
@@ -233,9 +239,10 @@ def main() -> int:
             groups = ["circle: " + " ".join(group) for group in one.circles]
             print(*groups, *one.long_functions, *one.any_uses, *one.long_prose, *one.busy_asserts, sep="\n")
     print(*(f"more than {MOST_FILES} files: {one}" for one in full), sep="\n")
+    said = sentences(trees)
     outside = outside_prose()
     if given.details:
-        print(*outside, sep="\n")
+        print(*outside, *said.bare, *said.twice, *said.unlike, sep="\n")
     total = sum(one.lines for one in reports.values())
     found = Limits(
         len(full),
@@ -244,8 +251,19 @@ def main() -> int:
         round(1000 * sum(len(one.any_uses) for one in reports.values()) / max(total, 1), 1),
         sum(len(one.long_prose) for one in reports.values()) + len(outside),
         sum(len(one.busy_asserts) for one in reports.values()),
+        len(said.bare),
+        len(said.twice),
+        len(said.unlike),
     )
     return verdict(found)
+
+
+def sentences(trees: dict[Path, ast.Module]) -> Sentences:
+    """Return what the messages of the packages say; names those that stand twice."""
+    found = find_sentences({path.relative_to(ROOT): tree for path, tree in trees.items()})
+    print(*(f"said twice: {one}" for one in found.twice), sep="\n")
+    print(*(f"not the fields of the template: {one}" for one in found.unlike), sep="\n")
+    return found
 
 
 def verdict(found: Limits) -> int:
@@ -258,6 +276,9 @@ def verdict(found: Limits) -> int:
         "any_rate": "Any per thousand lines",
         "long_prose": f"lines of prose over {MOST_COLUMNS} columns, pages and tests as well",
         "busy_asserts": "asserts that do more than ask",
+        "bare_kinds": "kinds of errors without a template",
+        "twice": "sentences of messages that stand twice",
+        "unlike": "messages of kinds that are not given the fields of the template",
     }
     for name, what in words.items():
         count, allowed, aim = (getattr(one, name) for one in (found, RATCHET, AIM))
