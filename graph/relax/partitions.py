@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
 from relay2relax.graph.model import MSCGraph
 from relay2relax.ops.target.annotation import OWN_COMPILER
@@ -27,8 +27,8 @@ _WAYS: tuple[Partitions, ...] = ("keep", "inline")
 def check_partitions(way: str) -> None:
     """Raise UnsupportedError for a word that is no way with functions for external compilers."""
     if way not in _WAYS:
-        there = " and ".join(map(repr, _WAYS))
-        raise UnsupportedError(f"unknown way {way!r} with partitions; there are {there}", kind=translating.CHOICE)
+        known = ", ".join(map(repr, _WAYS))
+        raise UnsupportedError(mistake(translating.CHOICE, what="way with partitions", name=repr(way), known=known))
 
 
 @dataclass(frozen=True, slots=True)
