@@ -138,9 +138,9 @@ class _ModuleReader:
                     reading.RELAY_VERSION.message(version=repr(found)), label=expected, kind=reading.RELAY_VERSION
                 )
             lexer.advance()
-        elif not self.older and re.match(r"v\d", lexer.value):
+        elif not self.older and (written := re.match(r"v\d[\d.]*", lexer.text[lexer.start : lexer.start + 40])):
             lexer.fail(
-                reading.RELAY_VERSION.message(version=lexer.value),
+                reading.RELAY_VERSION.message(version=written[0]),
                 label=f"{expected}, or `v0.0.1` to `v0.0.4`",
                 kind=reading.RELAY_VERSION,
             )

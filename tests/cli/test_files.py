@@ -213,7 +213,7 @@ def test_a_file_in_the_place_of_the_folder(user: User) -> None:
     for flags in ("", " --force"):
         code, said = user.call(f"convert linear.relay{flags}")
         assert code == 2
-        assert "linear_relax is a file" in said
+        assert "linear_relax would be written over: it is a file" in said
     assert (user.folder / "linear_relax").read_text() == "mine"
 
 

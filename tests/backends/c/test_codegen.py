@@ -79,7 +79,7 @@ def test_functions_share_one_object_and_stages_that_are_alike() -> None:
     data, result = normal(5, 4), np.empty((5, 4), np.float32)
     module.call("three", data, result)
     assert (result == data * 2).all()
-    with pytest.raises(ExecutionError, match="dimension 0 of argument 'X' is 5, expected 3"):
+    with pytest.raises(ExecutionError, match="dimension 0 of argument 'X' has extent 5, expected 3"):
         module.call("one", data, result)
     with pytest.raises(ExecutionError, match="no function 'four'"):
         module.call("four", data, result)

@@ -226,7 +226,7 @@ def test_arguments_that_do_not_fit_are_named() -> None:
     n = Var("n")
     x, y = te.placeholder((n, 4), name="X"), te.placeholder((n,), name="Y")
     func = te.create_prim_func([x, y], [te.compute((n, 4), lambda i, j: x[i, j] + y[i])], name="rows")
-    with pytest.raises(ExecutionError, match="rows: dimension 0 of argument 'Y' is 3, expected 2"):
+    with pytest.raises(ExecutionError, match="rows: dimension 0 of argument 'Y' has extent 3, expected 2"):
         run(func, [normal(2, 4), normal(3)], (2, 4))
     with pytest.raises(ExecutionError, match="argument 'X' has dtype float64, expected float32"):
         run(func, [np.zeros((2, 4)), normal(2)], (2, 4))

@@ -300,7 +300,7 @@ def test_what_the_graph_executor_refuses(text: str, what: str) -> None:
 
 def test_unknown_executors_and_functions() -> None:
     mod = read("def @main(%x: float32) { %x }")
-    with pytest.raises(UnsupportedError, match="no executor 'aot'"):
+    with pytest.raises(UnsupportedError, match="no executor of Relay 'aot'"):
         create_executor("aot", mod)
     with pytest.raises(UnsupportedError, match="no backend of the Relay executors 'cuda'"):
         create_executor("debug", mod, "cuda")

@@ -100,11 +100,11 @@ class Module:
 @pytest.mark.parametrize(
     ("annotation", "value", "problem"),
     [
-        ('R.Tensor(dtype="float32", ndim=1)', ones(3), "dimension 0 of argument 'A' is 3, expected 8"),
-        ('R.Tensor(dtype="float32", ndim=1)', ones(9), "dimension 0 of argument 'A' is 9, expected 8"),
+        ('R.Tensor(dtype="float32", ndim=1)', ones(3), "dimension 0 of argument 'A' has extent 3, expected 8"),
+        ('R.Tensor(dtype="float32", ndim=1)', ones(9), "dimension 0 of argument 'A' has extent 9, expected 8"),
         ("R.Tensor(ndim=1)", ones(8, dtype="float64"), "argument 'A' has dtype float64, expected float32"),
         ("R.Tensor()", ones(2, 2), "argument 'A' has 2 dimensions, expected 1"),
-        ("R.Object", None, "argument 'A' is NoneType, expected a tensor"),
+        ("R.Object", None, "argument 'A' has type NoneType, expected a tensor"),
     ],
 )
 def test_arguments_of_programs_that_annotations_leave_open(
@@ -187,7 +187,9 @@ class Module:
         target,
     )["main"]
     assert main(ones(2), ones(2)).tolist() == [3.0, 3.0]
-    with pytest.raises(ExecutionError, match=r"add: (the shapes do not fit for|dimension 0 of argument 'B' is 5)"):
+    with pytest.raises(
+        ExecutionError, match=r"add: (the shapes do not fit for|dimension 0 of argument 'B' has extent 5)"
+    ):
         main(ones(2), ones(5))
 
 

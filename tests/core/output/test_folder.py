@@ -112,7 +112,7 @@ def test_a_link_to_a_folder_is_followed(tmp_path: Path) -> None:
         OutputFolder(tmp_path / "link", NET).write({"net.py": text})
         assert content(tmp_path / "there") == {"net.py": text}
     (tmp_path / "file").write_bytes(b"mine")
-    with pytest.raises(FileError, match="file is a file; a folder of that name would be written"):
+    with pytest.raises(FileError, match="file would be written over: it is a file, not a folder"):
         OutputFolder(tmp_path / "file", NET, force=True).write({"net.py": b"1"})
 
 

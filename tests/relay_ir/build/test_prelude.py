@@ -215,9 +215,9 @@ def test_the_library_beside_a_module() -> None:
 def test_unknown_parts() -> None:
     with pytest.raises(Relay2RelaxError, match="no part of the library 'lists'"):
         library_text(("lists",))
-    with pytest.raises(Relay2RelaxError, match="not 'complex64'"):
+    with pytest.raises(Relay2RelaxError, match="no tensor array of 'complex64'"):
         library_text(tensor_arrays=("complex64",))
-    with pytest.raises(Relay2RelaxError, match="not 'bool'"):
+    with pytest.raises(Relay2RelaxError, match="no tensor array of 'bool'"):
         library_text(static_tensor_arrays=[("bool", (2,))])
 
 
