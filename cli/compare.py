@@ -111,8 +111,7 @@ def _of_script(
             script, bound = _weights(script, module, own, how.allow_missing)
         given = files.load_inputs(inputs, module, bound)
         values = translator.values_for_relay(script, module, {**bound.weights, **given})
-    if files.verifying.get() and not (script.weights or own or inputs or expected):
-        raise Relay2RelaxError("--verify: there are neither weights nor other values to look at", kind=kinds.OPTION)
+    files.require_verified(script.weights or own or inputs or expected)
     with screen.progress("running Relay and the script"):
         report = translator.compare_script(
             module, script, params=values, seed=how.seed, backends=how.backends or None,

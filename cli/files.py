@@ -289,6 +289,12 @@ def arguments(
     return made, drawn
 
 
+def require_verified(values: object) -> None:
+    """Raise Relay2RelaxError where ``--verify`` is given and there are no ``values`` to look at."""
+    if verifying.get() and not values:
+        raise Relay2RelaxError("--verify: there are neither weights nor other values to look at", kind=files.OPTION)
+
+
 def require_all(missing: Iterable[str]) -> None:
     """Raise Relay2RelaxError where parameters have no values, which are ``missing``."""
     from relay2relax.relay_ir.io.accounting import listed

@@ -147,8 +147,7 @@ def _read_script(path: Path, dims: list[str], values: _Values, how: How) -> _Rea
         for said in found.changes():
             outcome.warn(said)
         params, inputs = files.load_arrays(values.params), files.load_arrays(values.inputs)
-        if files.verifying.get() and not (script.weights or params or inputs):
-            raise Relay2RelaxError("--verify: there are neither weights nor other values to look at", kind=OPTION)
+        files.require_verified(script.weights or params or inputs)
         given = translator.values_for_script(script, params, inputs, values.allow_missing)
         if values.required:
             files.require_all(param.name for param in script.main.params if param.name not in given)
