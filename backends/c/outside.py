@@ -27,8 +27,8 @@ def outside(library: ctypes.CDLL, entry: Entry, place: int) -> Relay2RelaxError:
     function = site.function or entry.func.name
     if site.memory:
         return no_memory(found[0], f"the buffer {site.tensor!r} of {function}")
-    index, place = f"element {found[0]}", f"{site.tensor!r}, which has {found[1]}"
+    index, where = f"element {found[0]}", f"{site.tensor!r}, which has {found[1]}"
     if site.dimension is not None:
         index = f"index {found[0]}"
-        place = f"dimension {site.dimension} of {site.tensor!r}, which has extent {found[1]}"
-    return ExecutionError(mistake(running.INDEX, index=f"{function}: {index}", place=place))
+        where = f"dimension {site.dimension} of {site.tensor!r}, which has extent {found[1]}"
+    return ExecutionError(mistake(running.INDEX, index=f"{function}: {index}", place=where))

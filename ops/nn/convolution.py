@@ -88,7 +88,7 @@ def _conv_type(attrs: ConvAttrs, data: Type, weight: Type, least: int | None = 1
                 1,
                 kind=operators.SHAPE,
             )
-        check_channels(attrs, outputs)
+        check_channels(attrs.channels, outputs)
         check_groups(outputs, call.groups, 1, "output channels")
     reach = known_kernel(attrs, kernel[2:])
     windows = call.windows(counted_extents(reach))

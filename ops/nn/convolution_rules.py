@@ -246,11 +246,11 @@ def check_kernel(attrs: ConvolutionAttrs, kernel: Shape) -> None:
         )
 
 
-def check_channels(attrs: ConvolutionAttrs, outputs: Extent, argument: int = 1) -> None:
+def check_channels(channels: Extent | None, outputs: Extent, argument: int = 1) -> None:
     """Raise OpError where the attribute ``channels`` is not the number that the weight gives."""
-    if attrs.channels is not None and equal(attrs.channels, outputs) is False:
+    if channels is not None and equal(channels, outputs) is False:
         expected = f"{outputs}, the output channels of the weight"
-        raise OpError(mistake(operators.ATTRIBUTE, name="channels", value=attrs.channels, expected=expected), argument)
+        raise OpError(mistake(operators.ATTRIBUTE, name="channels", value=channels, expected=expected), argument)
 
 
 def known_kernel(attrs: ConvolutionAttrs, kernel: Shape) -> Shape:

@@ -86,7 +86,7 @@ def _conv_transpose_type(attrs: ConvTransposeAttrs, data: Type, weight: Type, ca
         raise OpError(f"the data has {channels} channels, the weight takes {kernel[1]}", 1, kind=operators.SHAPE)
     check_groups(channels, call.groups)
     outputs = mul(kernel[0], call.groups)
-    check_channels(attrs, outputs)
+    check_channels(attrs.channels, outputs)
     rank = len(call.spatial)
     extra = per_axis(attrs.output_padding[:rank], rank, "output_padding", least=None)
     reach = known_kernel(attrs, kernel[2:])

@@ -108,7 +108,7 @@ def deformable_type(attrs: DeformableConv2DAttrs, data: Type, offset: Type, weig
         raise OpError(
             f"the weight takes {extents[1]} channels in each of {attrs.groups} group(s)", 2, kind=operators.SHAPE
         )
-    check_channels(attrs, extents[0], 2)
+    check_channels(attrs.channels, extents[0], 2)
     found = extents_in(offset, conv.data, conv.data_order, "the offset", 1)
     expected = _offset_extents(attrs, out, kernel)
     if any(equal(a, b) is False for a, b in zip(found, expected, strict=True)):

@@ -233,7 +233,7 @@ def _cuts(attrs: SplitAttrs, extent: Extent) -> list[tuple[Extent, Extent]]:
     return [(begin, maximum(sub(end, begin), 0)) for begin, end in pairwise([*inside, extent])]
 
 
-def _growing(sections: Sequence[Extent]) -> list[int]:
+def _growing(sections: Sequence[Any]) -> list[int]:
     """Return 0 and the places to cut at; raises OpError where one is not behind the last."""
     places = [0, *(int(one) for one in sections)]
     if any(after <= before for before, after in pairwise(places)):

@@ -49,7 +49,7 @@ def metadata_of(source: ScriptSource) -> dict[str, Any]:
     return {}
 
 
-def _unreadable(source: ScriptSource, func: ast.FunctionDef, why: str) -> ScriptProblem:
+def _unreadable(source: ScriptSource, func: ast.expr, why: str) -> ScriptProblem:
     return source.problem(func, "the table of constants cannot be read", why)
 
 

@@ -53,7 +53,7 @@ class ElementReader:
         buffer = self.buffer(target)
         return BufferLoad(buffer, self.indices(buffer, index))
 
-    def check_count(self, buffer: Buffer, parts: Sequence[ast.expr], node: ast.AST) -> None:
+    def check_count(self, buffer: Buffer, parts: Sequence[ast.AST], node: ast.AST) -> None:
         """Raise where there are more or fewer indices than dimensions."""
         if len(parts) != len(buffer.shape):
             title = f"the buffer `{buffer.name}` has {counted(len(buffer.shape), 'dimension')}"
