@@ -115,10 +115,10 @@ ASPECTS = {
 def check_receipt(name: str, mod: relay_ir.IRModule, traced: translator.Traced) -> None:
     """Everything that expressions say has an item, and what is called kept stands in the script."""
     wanted: Counter[str] = Counter()
-    for function in mod.functions.values():
-        for part in parts(function):
-            for key, count in said(part).items():
-                wanted[ASPECTS[key]] += count
+    # Functions share what names the others.
+    for part in parts(tuple(mod.functions.values())):
+        for key, count in said(part).items():
+            wanted[ASPECTS[key]] += count
     found = Counter(item.aspect for item in traced.map.receipt if item.node >= 0)
     # Marks of partitions are attributes of functions, and what a mark on a value says is dropped.
     found["attribute"] += found["partition"]
@@ -150,7 +150,7 @@ def check_kept(name: str, item: translator.Item, traced: translator.Traced) -> N
 @lru_cache(maxsize=1)
 def read_bindings(traced: translator.Traced) -> dict[tuple[str, str], relax_ir.Expr]:
     """Return what variables are bound to in the script, by the names of function and variable."""
-    module = relax_ir.parse(traced.module.script())
+    module = relax_ir.parse(traced.module.script(), check_well_formed=False)
     return {
         (var.name, binding.var.name): binding.value
         for var, func in module.functions.items()
@@ -162,7 +162,7 @@ def read_bindings(traced: translator.Traced) -> dict[tuple[str, str], relax_ir.E
 
 def check_script(name: str, traced: translator.Traced) -> None:
     """The script has the functions, parameters and bindings that the map names, and no others."""
-    module = relax_ir.parse(traced.module.script())
+    module = relax_ir.parse(traced.module.script(), check_well_formed=False)
     there: set[tuple[str, str, str, str]] = set()
     for var, func in module.functions.items():
         if isinstance(func, PrimFunc):
