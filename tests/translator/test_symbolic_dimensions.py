@@ -123,12 +123,12 @@ def test_unified_extents_are_checked_when_run(target: str) -> None:
         ({"a": ("n", "m")}, "dims names dimension 1 of 'a' 'm', but its extent is 3"),
         (
             {"a": ("2n", None)},
-            "expected names of letters, digits and _, which '2n' is not",
+            "dims of 'a' is ('2n', None), expected names of letters, digits and _, which '2n' is not",
         ),
-        ({"a": (-4, None)}, "expected names of letters, digits and _, which -4 is not"),
+        ({"a": (-4, None)}, "dims of 'a' is (-4, None), expected names of letters, digits and _, which -4 is not"),
         (
             {"a": ("for", None)},
-            "expected names of letters, digits and _, which 'for' is not",
+            "dims of 'a' is ('for', None), expected names of letters, digits and _, which 'for' is not",
         ),
         ({"a": ("n", 4)}, "dims says that dimension 1 of 'a' is 4, but its extent is 3"),
         (["n"], "dims is list, expected a dictionary, as in {'x': ('n', None)}"),

@@ -201,7 +201,7 @@ def test_options_of_passes_come_with_the_context() -> None:
         assert FuseOps(max_depth=8)(lowered).script().count("cls.fused_") == 1
     with pytest.raises(Relay2RelaxError, match=r"no pass has an option 'relax.depth'; there are: relax.FuseOps"):
         PassContext(config={"relax.depth": 4})
-    with pytest.raises(Relay2RelaxError, match=r"'relax\.FuseOps\.max_depth' is 'deep', expected int"):
+    with pytest.raises(Relay2RelaxError, match=r"'relax\.FuseOps\.max_depth' cannot be 'deep': expected int"):
         PassContext(config={"relax.FuseOps.max_depth": "deep"})
 
 
