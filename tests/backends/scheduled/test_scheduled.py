@@ -202,5 +202,5 @@ def @main(%w: Tensor[(?, 24), float32], %x: Tensor[(5, 24), float32], %b: Tensor
 
 
 def test_another_schedule_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="there is 'cpu'"):
+    with pytest.raises(UnsupportedError, match="there are: 'cpu'"):
         translator.via_graph(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS["integers, and sorting"]), schedule="gpu")

@@ -188,7 +188,7 @@ def test_sizes(written: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("written", ["much", "-1", "1PB", "1.5.GB", "GB"])
 def test_no_sizes(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELAY2RELAX_CACHE_LIMIT", written)
-    with pytest.raises(Relay2RelaxError, match="RELAY2RELAX_CACHE_LIMIT is"):
+    with pytest.raises(Relay2RelaxError, match="RELAY2RELAX_CACHE_LIMIT cannot be"):
         stores.size_limit()
 
 
