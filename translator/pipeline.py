@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict
+
+from typing_extensions import Unpack
 
 from relay2relax import backends, relax_ir, relay_ir
 from relay2relax.core.dtype import Array
@@ -37,6 +39,16 @@ from relay2relax.relay_ir.transform import PartitionGraph
 __all__ = ["Dims", "Translation", "Via", "lower_to_tir", "translate", "translation", "via_graph"]
 
 Via: TypeAlias = Literal["tir", "graph"]
+
+
+class Options(TypedDict, total=False):
+    """What :func:`translate` takes besides the module and the way, with its defaults."""
+
+    params: Mapping[str, Array] | None
+    weights: Collection[str]
+    dims: Dims | None
+    schedule: str | None
+    partitions: Partitions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,17 +98,10 @@ def translate(
 
 
 def translation(
-    mod: relay_ir.IRModule | relay_ir.Function,
-    via: Via = "graph",
-    *,
-    params: Mapping[str, Array] | None = None,
-    weights: Collection[str] = (),
-    dims: Dims | None = None,
-    schedule: str | None = None,
-    partitions: Partitions = "keep",
+    mod: relay_ir.IRModule | relay_ir.Function, via: Via = "graph", **options: Unpack[Options]
 ) -> Translation:
     """Do what :func:`translate` does, and return the graph that it went through as well."""
-    done = passage(mod, via, params=params, weights=weights, dims=dims, schedule=schedule, partitions=partitions)
+    done = passage(mod, via, **options)
     return Translation(done.module, done.source, done.found.graph)
 
 

@@ -26,6 +26,21 @@ def tensor(value: Type, argument: int = 0) -> TensorType:
     raise OpError(f"a tensor is expected, this is {what}", argument, kind=operators.DTYPE)
 
 
+def check_scalar(value: Type, dtype: str, argument: int) -> None:
+    """Raise OpError unless ``value`` is one number of ``dtype``."""
+    found = tensor(value, argument)
+    if found.rank or found.dtype != dtype:
+        raise OpError(
+            mistake(
+                operators.DTYPE,
+                what="the parameter",
+                dtype=f"{found.dtype} and shape {show(found.shape)}",
+                expected=f"one {dtype}",
+            ),
+            argument,
+        )
+
+
 def ask_equal(a: Extent, b: Extent) -> None:
     """Ask that two extents are equal when the program runs: inference, like TVM's, does not
     look.

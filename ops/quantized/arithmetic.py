@@ -201,21 +201,6 @@ def check_axis(axis: int, rank: int, name: str = "axis") -> None:
         raise OpError(mistake(operators.AXIS, name=name, axis=axis, rank=rank), 0)
 
 
-def check_scalar(value: Type, dtype: str, argument: int) -> None:
-    """Raise OpError unless ``value`` is one number of ``dtype``."""
-    found = tensor(value, argument)
-    if found.rank or found.dtype != dtype:
-        raise OpError(
-            mistake(
-                operators.DTYPE,
-                what="the parameter",
-                dtype=f"{found.dtype} and shape {show(found.shape)}",
-                expected=f"one {dtype}",
-            ),
-            argument,
-        )
-
-
 def check_parameter(value: Type, dtype: str, channels: Extent | None, argument: int) -> None:
     """Raise OpError unless ``value`` is one number of ``dtype``, or a vector of one for each of
     ``channels``.

@@ -17,7 +17,7 @@ from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
-from relay2relax.ops.common.shapes import tensor
+from relay2relax.ops.common.shapes import check_scalar, tensor
 from relay2relax.ops.quantized.arithmetic import (
     UNKNOWN_SCALES,
     Factor,
@@ -25,7 +25,6 @@ from relay2relax.ops.quantized.arithmetic import (
     check_axis,
     check_dtype,
     check_parameter,
-    check_scalar,
     constants,
     dequantised,
     factor_at,

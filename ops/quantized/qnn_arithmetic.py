@@ -13,13 +13,12 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
-from relay2relax.ops.common.shapes import operand_indices, tensor
+from relay2relax.ops.common.shapes import check_scalar, operand_indices, tensor
 from relay2relax.ops.math.broadcast import arithmetic_type
 from relay2relax.ops.quantized.arithmetic import (
     UNKNOWN_SCALES,
     Factor,
     check_parameter,
-    check_scalar,
     constants,
     factor_at,
     factor_values,

@@ -15,13 +15,12 @@ import numpy as np
 from relay2relax.core.arithmetic import truncated_divide
 from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
-from relay2relax.ops.common.shapes import normal_axis, tensor
+from relay2relax.ops.common.shapes import check_scalar, normal_axis, tensor
 from relay2relax.ops.nn.activation import LeakyReluAttrs, SoftmaxAttrs
 from relay2relax.ops.quantized.arithmetic import (
     UNKNOWN_SCALES,
     Factor,
     check_dtype,
-    check_scalar,
     constants,
     dequantised,
     factor_at,

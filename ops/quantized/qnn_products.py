@@ -19,7 +19,7 @@ from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, RelaxValues
 from relay2relax.ops.common.layout import parse_layout
-from relay2relax.ops.common.shapes import tensor
+from relay2relax.ops.common.shapes import check_scalar, tensor
 from relay2relax.ops.math.matmul import BatchMatmulAttrs, DenseAttrs
 from relay2relax.ops.nn.convolution_rules import Conv2DAttrs, Conv2DTransposeAttrs
 from relay2relax.ops.nn.pooling import AvgPool2DAttrs
@@ -27,7 +27,6 @@ from relay2relax.ops.quantized.arithmetic import (
     UNKNOWN_SCALES,
     check_dtype,
     check_parameter,
-    check_scalar,
     constants,
     factor_at,
     factor_values,

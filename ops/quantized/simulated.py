@@ -12,8 +12,8 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
-from relay2relax.ops.common.shapes import tensor
-from relay2relax.ops.quantized.arithmetic import channel_axis, check_scalar, limits, one_of, rounded, spread
+from relay2relax.ops.common.shapes import check_scalar, tensor
+from relay2relax.ops.quantized.arithmetic import channel_axis, limits, one_of, rounded, spread
 from relay2relax.ops.quantized.qnn import DequantizeAttrs
 from relay2relax.ops.registry.attributes import Bool, InlineString, Int
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V

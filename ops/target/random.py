@@ -18,7 +18,7 @@ from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common import threefry
-from relay2relax.ops.common.shapes import tensor
+from relay2relax.ops.common.shapes import check_scalar, tensor
 from relay2relax.ops.common.threefry import KEY
 from relay2relax.ops.registry.attributes import DType, Integer, IntegerArray, NoAttrs
 from relay2relax.ops.registry.record import OpDef, OpError
@@ -68,20 +68,6 @@ def _is_key(key: Type) -> None:
         raise OpError(f"the key is {found.dtype}{show(found.shape)}; a generator's key is uint64(10)", 0)
 
 
-def _is_scalar(value: Type, dtype: str, argument: int) -> None:
-    found = tensor(value, argument)
-    if found.rank != 0 or found.dtype != dtype:
-        raise OpError(
-            mistake(
-                operators.DTYPE,
-                what="the parameter",
-                dtype=f"{found.dtype} and shape {show(found.shape)}",
-                expected=f"one {dtype}",
-            ),
-            argument,
-        )
-
-
 def generate_type(attrs: ThreefryGenerateAttrs, key: Type) -> Type:
     """Return the type of the next key and of the words."""
     _is_key(key)
@@ -106,8 +92,8 @@ def numbers_type(attrs: UniformAttrs | NormalAttrs, key: Type, first: Type, seco
             )
         )
     _is_key(key)
-    _is_scalar(first, attrs.out_dtype, 1)
-    _is_scalar(second, attrs.out_dtype, 2)
+    check_scalar(first, attrs.out_dtype, 1)
+    check_scalar(second, attrs.out_dtype, 2)
     return TupleType((KEY, TensorType(attrs.out_shape, attrs.out_dtype)))
 
 

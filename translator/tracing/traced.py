@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from typing_extensions import Unpack
+
 from relay2relax import relax_ir, relay_ir
-from relay2relax.core.dtype import Array
 from relay2relax.core.passes import Rewrites, rewrites_noted
 from relay2relax.core.source import SourceRange
 from relay2relax.graph.model import MSCGraph
-from relay2relax.graph.relax.partitions import Partitions
 from relay2relax.graph.relax.trace import Trace
 from relay2relax.graph.relax.values import Cell, Closure, Data, Fields, Lifted, Maker, Value, is_known, what
-from relay2relax.ops.registry.symbolic import Dims
 from relay2relax.relax_ir.ir.expr import CallTIR
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings, values
 from relay2relax.relax_ir.script.printer import global_names, variable_names
 from relay2relax.relay_ir.ir.rewrite import binders, nodes
-from relay2relax.translator.pipeline import Passage, Translation, Via, passage
+from relay2relax.translator.pipeline import Options, Passage, Translation, Via, passage
 from relay2relax.translator.tracing.model import Fate, GraphNode, Map, Place, PlaceKind, RelayNode
 from relay2relax.translator.tracing.receipt import Standing, receipt_of
 
@@ -31,14 +30,7 @@ class Traced(Translation):
 
 
 def translate_with_map(
-    mod: relay_ir.IRModule | relay_ir.Function,
-    via: Via = "graph",
-    *,
-    params: Mapping[str, Array] | None = None,
-    weights: Collection[str] = (),
-    dims: Dims | None = None,
-    schedule: str | None = None,
-    partitions: Partitions = "keep",
+    mod: relay_ir.IRModule | relay_ir.Function, via: Via = "graph", **options: Unpack[Options]
 ) -> Traced:
     """Do what :func:`relay2relax.translator.translate` does, and return also the map.
 
@@ -47,14 +39,12 @@ def translate_with_map(
     """
     trace = Trace()
     with rewrites_noted() as rewrites:
-        done = passage(
-            mod, via, params=params, weights=weights, dims=dims, schedule=schedule, partitions=partitions, trace=trace
-        )
+        done = passage(mod, via, trace=trace, **options)
     relax = RelaxPlaces(done.module, rewrites)
     parts = _Graph(done.found.graph, trace, relax)
-    relay = list(_relay_nodes(done, parts, rewrites, bool(schedule)))
+    relay = list(_relay_nodes(done, parts, rewrites, bool(options.get("schedule"))))
     relay_nodes = tuple(node for _, node in relay)
-    bare = Map(via, done.entry, schedule or "", relay_nodes, tuple(parts.nodes), tuple(relax.places))
+    bare = Map(via, done.entry, options.get("schedule") or "", relay_nodes, tuple(parts.nodes), tuple(relax.places))
     standing = [_standing(bare, number, expr, relax) for number, (expr, _) in enumerate(relay)]
     found = replace(bare, receipt=tuple(receipt_of(done.given, done.module, standing)))
     return Traced(done.module, done.source, done.found.graph, found)
