@@ -7,7 +7,7 @@ from relay2relax.core.file_kinds.describe import (
     describe_content,
     describe_document,
 )
-from relay2relax.core.file_kinds.tar import is_tar, tar_files
+from relay2relax.core.file_kinds.tar import is_tar, relay_texts, tar_files
 
 __all__ = [
     "ONNX",
@@ -16,5 +16,6 @@ __all__ = [
     "describe_content",
     "describe_document",
     "is_tar",
+    "relay_texts",
     "tar_files",
 ]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from relay2relax.core.file_kinds.tar import is_tar, tar_files
+from relay2relax.core.file_kinds.tar import is_tar, relay_texts, tar_files
 
 # Text is told by its beginning.
 _HEAD = 4096
@@ -163,12 +163,12 @@ def _with_advice(what: str, advice: str, holds: Asked | None, asked: Asked) -> s
 
 def _describe_tar(buffer: memoryview) -> str:
     """Return what a tar archive is: TVM has three kinds of them."""
-    names = tar_files(buffer)
-    if any(name.endswith((".relay", "relay.txt")) for name in names):
+    files = tar_files(buffer)
+    if relay_texts(files):
         return "an archive in TVM's Model Library Format, without parameters; it is read as a model"
-    if "mod.so" in names:
+    if "mod.so" in files:
         return "what tvmc compiled, which holds no Relay: use what it was compiled from"
-    if "metadata.json" in names:
+    if "metadata.json" in files:
         return "an archive in TVM's Model Library Format that holds no Relay: use what it was compiled from"
     return f"a tar archive; {_UNPACK}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Mapping
 
 # Where tar has its mark.
 _MARK, _PLACE = b"ustar", 257
@@ -32,3 +33,8 @@ def tar_files(buffer: memoryview) -> dict[str, memoryview]:
     except (tarfile.TarError, OSError, ValueError, EOFError, OverflowError):
         return found
     return found
+
+
+def relay_texts(files: Mapping[str, memoryview]) -> dict[str, memoryview]:
+    """Return those of an archive's files that are Relay in TVM's Model Library Format, by name."""
+    return {name: one for name, one in files.items() if name.endswith((".relay", "relay.txt"))}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from relay2relax.core.amounts import counted
 from relay2relax.core.errors import Diagnostic, ParseError
-from relay2relax.core.file_kinds import tar_files
+from relay2relax.core.file_kinds import relay_texts, tar_files
 
 
 def relay_member(buffer: memoryview, archive: str) -> tuple[str, memoryview] | None:
@@ -19,8 +19,7 @@ def relay_member(buffer: memoryview, archive: str) -> tuple[str, memoryview] | N
 
     Raises ParseError where there are several: ``archive`` is what the error calls it.
     """
-    texts = {name: one for name, one in tar_files(buffer).items() if name.endswith((".relay", "relay.txt"))}
-    return _only(texts, "Relay text", archive)
+    return _only(relay_texts(tar_files(buffer)), "Relay text", archive)
 
 
 def params_member(buffer: memoryview, archive: str) -> tuple[str, memoryview] | None:
