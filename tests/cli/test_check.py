@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from golden_folder import golden_root
+from linear_model import MODULE, WEIGHTS, write_linear
 
 from relay2relax import relax_ir, relay_ir, translator
 from relay2relax.cli import compare, convert, outcome
@@ -16,21 +17,12 @@ from relay2relax.cli.converted import check as checking
 from relay2relax.core.errors import ExitCode, FileError, LimitError, Relay2RelaxError
 from relay2relax.core.limits import Limits
 
-MODULE = """#[version = "0.0.5"]
-def @main(%w.0: Tensor[(3, 4), float32], %data: Tensor[(?, 4), float32], %b: Tensor[(3), float32]) {
-  %0 = nn.dense(%data, %w.0, units=3);
-  %1 = nn.bias_add(%0, %b, axis=-1);
-  nn.relu(%1)
-}
-"""
-WEIGHTS = {"w.0": np.arange(12, dtype=np.float32).reshape(3, 4), "b": np.array([1, -100, 0], np.float32)}
 NUMPY = compare.How(("numpy",), 0, (), False, False, None)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "linear.relay").write_text(MODULE)
-    (tmp_path / "linear.params").write_bytes(relay_ir.save_params(WEIGHTS))
+    write_linear(tmp_path)
     return tmp_path
 
 

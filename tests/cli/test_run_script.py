@@ -10,25 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run_here
+from linear_model import WEIGHTS, write_linear
 
 from relay2relax import relay_ir
 
-MODULE = """#[version = "0.0.5"]
-def @main(%w.0: Tensor[(3, 4), float32], %data: Tensor[(?, 4), float32], %b: Tensor[(3), float32]) {
-  %0 = nn.dense(%data, %w.0, units=3);
-  %1 = nn.bias_add(%0, %b, axis=-1);
-  nn.relu(%1)
-}
-"""
-WEIGHTS = {"w.0": np.arange(12, dtype=np.float32).reshape(3, 4), "b": np.array([1, -100, 0], np.float32)}
 DATA = np.linspace(-1, 3, 20, dtype=np.float32).reshape(5, 4)
 EXPECTED = np.maximum(DATA @ WEIGHTS["w.0"].T + WEIGHTS["b"], 0)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "linear.relay").write_text(MODULE)
-    (tmp_path / "linear.params").write_bytes(relay_ir.save_params(WEIGHTS))
+    write_linear(tmp_path)
     np.savez(tmp_path / "in.npz", data=DATA)
     return tmp_path
 

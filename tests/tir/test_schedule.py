@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedule_examples import PROGRAMS, argmax, convolution, data, dense, on_numpy, random_schedule
+from schedules.examples import PROGRAMS, argmax, convolution, data, dense, on_numpy, random_schedule
 from sweep import examples
 from typed import of_type
 

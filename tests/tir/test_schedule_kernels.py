@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedule_examples import PROGRAMS, blur, chain, data, dense, matmul, on_numpy, random_schedule, softmax
+from schedules.examples import PROGRAMS, blur, chain, data, dense, matmul, on_numpy, random_schedule, softmax
 from typed import of_type
 
 from relay2relax.tir import PrimFunc, TIRError, check_prim_func, te

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from refused_schedules import REFUSED, Refused
-from schedule_examples import blur, chain, convolution, data, dense, matmul, on_numpy, softmax
+from schedules.examples import blur, chain, convolution, data, dense, matmul, on_numpy, softmax
+from schedules.refused import REFUSED, Refused
 from tensor_scripts import module_text
 
 from relay2relax.tir import PrimFunc, TIRError, check_prim_func

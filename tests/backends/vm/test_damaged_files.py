@@ -16,47 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from file_fuzzing.programs import RELAY
+from file_fuzzing.programs import BRANCHES, RELAY
 
 from relay2relax import backends, relay_ir
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import ParseError, Relay2RelaxError
 
-RELAX = """
-@I.ir_module
-class Module:
-    @T.prim_func(private=True, s_tir=True)
-    def scale(x: T.handle, k: T.int64, y: T.handle):
-        n = T.int64()
-        X = T.match_buffer(x, (n, T.int64(3)), "float32")
-        Y = T.match_buffer(y, (n, T.int64(3)), "float32")
-        for i, j in T.grid(n, T.int64(3)):
-            with T.sblock("Y"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                Y[vi, vj] = X[vi, vj] * T.Cast("float32", k) + T.float32(0.5)
-
-    @R.function
-    def main(x: R.Tensor(("n", 4), dtype="float32"), w: R.Tensor((3, 4), dtype="float32"), flag: R.Tensor((), dtype="bool"), s: R.Shape(["m"])) -> R.Tuple(R.Tensor(("n", 3), dtype="float32"), R.Tensor(("n * 3",), dtype="float32"), R.Shape(["n * m", "m + 1"])):
-        n = T.int64()
-        m = T.int64()
-        cls = Module
-        with R.dataflow():
-            t = R.permute_dims(w, axes=[1, 0])
-            a = R.matmul(x, t)
-            b = R.call_tir(cls.scale, (a, R.prim_value(n * 2)), R.Tensor((n, 3), dtype="float32"))
-            c = R.exp(b)
-            R.output(b, c)
-        @R.function
-        def shift(y: R.Tensor((n, 3), dtype="float32")) -> R.Tensor((n, 3), dtype="float32"):
-            z: R.Tensor((n, 3), dtype="float32") = R.add(y, c)
-            return z
-        if flag:
-            d: R.Tensor((n, 3), dtype="float32") = shift(b)
-        else:
-            d: R.Tensor((n, 3), dtype="float32") = R.nn.relu(c)
-        e: R.Tensor((n * 3,), dtype="float32") = R.reshape(d, R.shape([n * 3]))
-        return (b, e, R.shape([n * m, m + 1]))
-"""  # fmt: skip  # noqa: E501
 LEFT_OUT, TWICE = object(), object()
 REPLACEMENTS: tuple[Any, ...] = (
     None, True, -1, 0, 1, 7, 2**40, 2**70, 1.5, "x", [], {}, LEFT_OUT, TWICE,
@@ -132,7 +97,7 @@ def refusals(path: Path, load: Callable[[Path], Any], run: Callable[[Any], objec
 
 def test_damaged_relax_executables(tmp_path: Path) -> None:
     path = tmp_path / "model.exe"
-    backends.build(rx.parse(RELAX)).save(path)
+    backends.build(rx.parse(BRANCHES)).save(path)
     args = (np.ones((2, 4), np.float32), np.ones((3, 4), np.float32), np.array(True), (7,))
     assert refusals(path, backends.Executable.load, lambda one: backends.VirtualMachine(one)["main"](*args)) > 500
 

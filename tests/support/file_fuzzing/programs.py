@@ -30,9 +30,8 @@ _BEGIN = 40
 # A damaged program may call itself for ever.
 STEPS = 20_000
 
-RELAX = (
-    # Kernels of operators and of TensorIR, a branch, a closure, shapes that are computed.
-    """
+# Kernels of operators and of TensorIR, a branch, a closure, shapes that are computed.
+BRANCHES = """
 @I.ir_module
 class Module:
     @T.prim_func(private=True, s_tir=True)
@@ -71,7 +70,9 @@ class Module:
             d: R.Tensor((n, 3), dtype="float32") = R.nn.relu(c)
         e: R.Tensor((n * 3,), dtype="float32") = R.reshape(d, R.shape([n * 3]))
         return (b, e, R.shape([n * m, m + 1]))
-""",
+"""
+RELAX = (
+    BRANCHES,
     # Operators whose results have as many elements as their data say, constants, a tuple.
     """
 @I.ir_module

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from schedule_examples import argmax, blur, chain, convolution, dense, matmul, softmax
+from schedules.examples import argmax, blur, chain, convolution, dense, matmul, softmax
 
 from relay2relax.tir import PrimFunc
 
