@@ -97,11 +97,11 @@ def _words(cls: type) -> tuple[tuple[str, Callable[[str], object]], ...]:
     hints = get_type_hints(cls, include_extras=True) if is_dataclass(cls) else {}
     defaults = {field.name: field.default for field in fields(cls)} if is_dataclass(cls) else {}
     kinds = ((name, _kind(hint)) for name, hint in hints.items() if get_origin(hint) is Annotated)
-    checks = ((name, word_check(kind, name, defaults[name])) for name, kind in kinds)
+    checks = ((name, _word_check(kind, name, defaults[name])) for name, kind in kinds)
     return tuple((name, check) for name, check in checks if check is not None)
 
 
-def word_check(kind: str, name: str, default: object) -> Callable[[str], object] | None:
+def _word_check(kind: str, name: str, default: object) -> Callable[[str], object] | None:
     """Return what checks the attribute ``name`` where it is a word, None for other attributes.
 
     A dtype may be left out where that is the ``default``.
@@ -120,13 +120,16 @@ class NoAttrs:
 class AttrField:
     """One field of an attribute class; ``default`` is ``MISSING`` where Relay demands a value.
 
-    ``optional`` says whether the field may be ``None``, Relay's null.
+    ``optional`` says whether the field may be ``None``, Relay's null. ``check`` raises DTypeError
+    or WordError for a value that is not the word that it should be; None where the field is not
+    one.
     """
 
     name: str
     kind: str
     default: object
     optional: bool = False
+    check: Callable[[str], object] | None = None
 
     @property
     def required(self) -> bool:
@@ -144,7 +147,8 @@ def _attr_fields(cls: type) -> tuple[AttrField, ...]:
     hints = get_type_hints(cls, include_extras=True)
     plain = get_type_hints(cls)
     return tuple(
-        AttrField(f.name, _kind(hints[f.name]), f.default, type(None) in get_args(plain[f.name])) for f in fields(cls)
+        AttrField(f.name, kind, f.default, type(None) in get_args(plain[f.name]), _word_check(kind, f.name, f.default))
+        for f, kind in ((f, _kind(hints[f.name])) for f in fields(cls))
     )
 
 

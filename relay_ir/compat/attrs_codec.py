@@ -13,7 +13,7 @@ from typing import Any
 
 from relay2relax.core.errors import ParseError, Relay2RelaxError, mistake, placed
 from relay2relax.core.errors.table import reading
-from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields, word_check
+from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
 from relay2relax.ops.registry.table import all_ops
 from relay2relax.relay_ir.compat.older_calls import older_default
 from relay2relax.relay_ir.ir.expr import OpaqueAttrs, RelayExpr
@@ -225,9 +225,8 @@ def coerce(field: AttrField, value: object) -> object:
 
 def _checked(field: AttrField, value: Any) -> object:
     """Return ``value``; raises DTypeError or WordError where it should be a word and is none."""
-    check = word_check(field.kind, field.name, field.default)
-    if check is not None:
-        check(value)
+    if field.check is not None:
+        field.check(value)
     return value
 
 
@@ -238,8 +237,9 @@ def _coerced(kind: str, value: object) -> object:
     if kind.startswith("Array<"):
         if not isinstance(value, (tuple, list)):
             return None
-        items = tuple(_coerced(kind[6:-1], item) for item in value)
-        return None if any(item is None for item in items) else items
+        inner = kind[6:-1]
+        items = [_coerced(inner, item) for item in value]
+        return None if any(item is None for item in items) else tuple(items)
     if kind.startswith("Map<"):
         pairs = tuple(value.items()) if isinstance(value, Mapping) else value
         return pairs if isinstance(pairs, tuple) and all(map(_is_entry, pairs)) else None

@@ -10,7 +10,7 @@ from relay2relax.core import words
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table import reading
 from relay2relax.core.words import Code, code, comma, joined, nearest, quoted_for_relay, truth, vouched
-from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields, word_check
+from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.compat.attrs_codec import attrs_class, attrs_key, coerce, describe_kind
@@ -207,12 +207,11 @@ class AttributeReader:
             value = coerce(field, one.value)
         except Relay2RelaxError as error:
             problem = error.diagnostics[0]
-            is_word = word_check(field.kind, field.name, field.default) is not None
             self._lexer.report(
                 f"attribute `{one.key}` must be {describe_kind(field.kind)}",
                 one.value_start,
                 one.end,
-                problem.title.partition(": ")[2] if is_word else "",
+                problem.title.partition(": ")[2] if field.check is not None else "",
                 problem.help,
                 kind=reading.RELAY_ATTRIBUTE,
             )

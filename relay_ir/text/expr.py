@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -58,7 +58,7 @@ from relay2relax.relay_ir.text.omitted import Omitted, is_omitted, operand_of, s
 from relay2relax.relay_ir.text.scope import Locations, Scope
 from relay2relax.relay_ir.text.types import TypeReader, arrow, number, separator, sequence
 
-Node = TypeVar("Node", bound=RelayExpr)
+Node = TypeVar("Node", bound=Expr)
 
 # Operators between operands: how tightly they bind, and the operator that is called.
 INFIX = {
@@ -125,7 +125,7 @@ class ExpressionReader:
         """Note that ``node`` stands from offset ``start`` to the end of the last token, and return
         it.
         """
-        self.offsets[cast("Expr", node)] = (start, self.lexer.previous_end)
+        self.offsets[node] = (start, self.lexer.previous_end)
         return node
 
     # --- functions and binders ---
@@ -357,10 +357,12 @@ class ExpressionReader:
         return self._infix(self._operand(self._primary(), start), start)
 
     def _infix(self, first: Expr, start: int) -> Expr:
+        """Read the operators and operands after ``first``, if there are any."""
+        return self._operators_after(first, start) if self.lexer.kind in INFIX else first
+
+    def _operators_after(self, first: Expr, start: int) -> Expr:
         """Read the operators and operands after ``first``, by precedence."""
         lexer = self.lexer
-        if lexer.kind not in INFIX:
-            return first
         operands, starts = [first], [start]
         pending: list[tuple[int, Op]] = []
 
@@ -456,7 +458,8 @@ class ExpressionReader:
             args.append(self.block())
             separator(lexer, len(args), "(", ")", opened)
         lexer.close("(", ")", opened, "`,` or `)`")
-        given = [self._decided(one, record, args, given) for one in given]
+        if self.metadata.omitted.any:
+            given = [self._decided(one, record, args, given) for one in given]
         if isinstance(callee, Op):
             older = self.attributes.of_older_call(callee.name, args, given, attrs, start)
             if older is not None:

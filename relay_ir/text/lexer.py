@@ -25,11 +25,11 @@ BLANK = rf"(?:[ \t\n]|\r\n|//[^\n]*(?=\n|\Z)|{_COMMENT})*"
 WORD = r"[A-Za-z_][A-Za-z0-9_/]*"
 # The characters of an importer's name go on past a dot, colon or dash only where another part
 # follows.
-NAME = r"(?:[^\W\d]|/(?![/*]))(?:[\w/]|[.\-#$~|^&'](?=[\w/])|::(?=\w)|:(?=\d))*"
+NAME = r"(?:[^\W\d]|/(?![/*]))[\w/]*(?:(?:[.\-#$~|^&'](?=[\w/])|::(?=\w)|:(?=\d))[\w/]*)*"
 
 _TOKEN = re.compile(
     rf"""{BLANK}(?:
-    (?P<mark>=>|==|!=|<=|>=|->|:=|\^|[()\[\]{{}},.;:+*/<>=?]|-(?!-*(?:\d|(?:inf|nan)f)))
+    (?P<mark>[()\[\]{{}},;.+*/?^]|=[=>]?|[<>:]=?|!=|->|-(?!-*(?:\d|(?:inf|nan)f)))
   | (?P<graph>%\d+)
   | (?P<local>%{NAME})
   | (?P<number>-*(?:\d[\d.eE+\-]*(?:[fi][\d.eE+\-]*)?|(?:inf|nan)f(?:16|32|64)?(?!\w)))
@@ -121,8 +121,9 @@ class Lexer:
             assert found is not None  # the last alternative takes anything
             kind = found.lastgroup
             assert kind is not None
-            self.start, self.end = found.span(kind)
             self.value = value = found[kind]
+            self.end = found.end()
+            self.start = self.end - len(value)
             if kind == "mark":
                 self.kind = value
                 if value == "/" and self.text.startswith("*", self.end):
@@ -299,10 +300,10 @@ class Lexer:
             return None
         shown = self.text[begin + 6 : self.text.find(" */", begin)]
         places = [_PLACE.fullmatch(part) for part in shown.removesuffix(" ]").split(", span=")]
-        spans = tuple(Span(place[1], int(place[2]), int(place[3])) for place in places if place)
+        spans = [Span(place[1], int(place[2]), int(place[3])) for place in places if place]
         if len(spans) != len(places):
             return None  # a remark of somebody else's
-        return spans[0] if len(spans) == 1 else SequentialSpan.of(spans)
+        return spans[0] if len(spans) == 1 else SequentialSpan.of(tuple(spans))
 
 
 def metadata_offsets(text: str) -> tuple[int, int]:

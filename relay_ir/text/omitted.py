@@ -39,9 +39,13 @@ class Omitted:
 
 
 class OmittedObjects:
-    """What has stood for objects so far; the same object is always the same thing."""
+    """What has stood for objects so far; the same object is always the same thing.
+
+    ``any``  whether the text has referred to one of which nothing is known.
+    """
 
     def __init__(self) -> None:
+        self.any = False
         self.constants: dict[int, Var] = {}
         self._symbols: dict[Omitted, PrimVar] = {}
 
@@ -54,7 +58,10 @@ class OmittedObjects:
             return self._symbols.setdefault(one, PrimVar(name, "int64"))
         if one.key.startswith("tir."):
             return ANY
-        return IncompleteType() if one.key == "IncompleteType" else one
+        if one.key == "IncompleteType":
+            return IncompleteType()
+        self.any = True
+        return one
 
     def constant(self, index: int, type_: Type) -> Var:
         """Return the parameter that stands for constant ``index``."""

@@ -126,8 +126,12 @@ class TypeReader:
     def _named(self) -> Type:
         lexer = self.lexer
         name = lexer.value
-        if name == "Tensor" and lexer.peek() == "[":
-            return self._tensor()
+        if name == "Tensor":
+            plain = _PLAIN.match(lexer.text, lexer.start)
+            if plain is not None:
+                return self._plain_tensor(plain)
+            if lexer.peek() == "[":
+                return self._tensor()
         stack = self._variables.get(name)
         if not stack and name not in self.adts and name.startswith(_DTYPES):
             return TensorType((), self._dtype())
@@ -139,34 +143,31 @@ class TypeReader:
         lexer.leave()
         return TypeCall(stack[-1] if stack else self.adt(name), tuple(args))
 
-    def _tensor(self) -> Type:
+    def _plain_tensor(self, plain: re.Match[str]) -> Type:
         lexer = self.lexer
-        plain = _PLAIN.match(lexer.text, lexer.start)
-        if plain is None:
-            return self._any_tensor()
         found = self._plain.get(plain[0])
         if found is None:
-            found = self._plain[plain[0]] = self._any_tensor()
+            found = self._plain[plain[0]] = self._tensor()
         else:
             lexer.shorten(plain.end())
             lexer.advance()
         return found
 
-    def _any_tensor(self) -> Type:
+    def _tensor(self) -> Type:
         lexer = self.lexer
         lexer.advance()
         opened = lexer.start
         lexer.expect("[", "after `Tensor`")
         written = lexer.start
         shape = self._shape()
-        where = lexer.where(written, lexer.previous_end)
+        end = lexer.previous_end
         lexer.expect(",", "and the dtype of the tensor")
         dtype = self._dtype()
         lexer.close("[", "]", opened, "`]` to close the tensor type")
         try:
             return TensorType(shape, dtype)
         except LimitError as reached:
-            raise reached.located(where, lexer.source) from None
+            raise reached.located(lexer.where(written, end), lexer.source) from None
 
     def _shape(self) -> tuple[Extent, ...]:
         if self.lexer.kind != "(":
