@@ -44,12 +44,12 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 def code(template: str, *parts: Union[Code, int]) -> Code:
     """Return ``template``, a constant of the printer, with ``parts`` in place of its ``{}``."""
-    return Code(template.format(*parts))
+    return template.format(*parts)  # type: ignore[return-value]  # see joined
 
 
 def comma(parts: Iterable[Code], between: str = ", ") -> Code:
     """Return ``parts`` one behind the other, with a constant of the printer between them."""
-    return Code(between.join(parts))
+    return between.join(parts)  # type: ignore[return-value]  # see joined
 
 
 def joined(*parts: Code) -> Code:
@@ -134,7 +134,7 @@ def truth(value: object) -> Code:
 def number(value: Union[int, float]) -> Code:
     """Return a number in the fewest digits; infinities and NaN are calls of ``float``."""
     if isinstance(value, int):
-        return Code(f"{value:d}")
+        return f"{value:d}"  # type: ignore[return-value]  # see joined
     return Code(repr(float(value)) if math.isfinite(value) else f'float("{float(value)}")')
 
 

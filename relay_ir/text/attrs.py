@@ -254,7 +254,7 @@ class AttributeWriter:
         cls: type = type(attrs)
         for field in attr_fields(cls):
             value = getattr(attrs, field.name)
-            if field.required or not self._same(value, field.default):
+            if value is not field.default and (field.required or not self._same(value, field.default)):
                 yield joined(attribute_key(field.name), _IS, self._field(field.kind, value))
 
     def _same(self, value: object, default: object) -> bool:

@@ -18,14 +18,16 @@ _DOTTED = re.compile(rf"{WORD}(?:\.{WORD})*")
 _KEY = re.compile(r"[A-Za-z0-9_.\-/:+<>]+")
 _DTYPE = re.compile(r"[\w\[\]]*")
 _OF_NO_NAME = re.compile(r"[^\w/]")
+_VARIABLE = "the name of a variable"
 
 
 def local_hint(name: str) -> Identifier:
     """Return ``name`` as what follows ``%``; it begins with an ASCII letter."""
     hint = name if name[:1].isascii() and name[:1].isalpha() else f"v{name}"
-    if _LOCAL.fullmatch(hint) is None:
-        hint = _OF_NO_NAME.sub("_", hint)
-    return matching(hint, _LOCAL, "the name of a variable")
+    try:
+        return matching(hint, _LOCAL, _VARIABLE)
+    except WordError:
+        return matching(_OF_NO_NAME.sub("_", hint), _LOCAL, _VARIABLE)
 
 
 def global_name(name: str) -> Identifier:

@@ -12,7 +12,7 @@ need recursion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core.collection import collection_paused
@@ -66,7 +66,7 @@ from relay2relax.relay_ir.text.types import TypeWriter
 
 HEADER = code('#[version = "0.0.5"]\n')
 _NOTHING, _STEP, _TEMPORARY, _IS, _END = code(""), code("  "), code("%"), code(" = "), code(";")
-_OPEN, _CLOSE, _BLANK = code("("), code(")"), code(" ")
+_OPEN, _CLOSE, _BLANK, _DOT, _COLON = code("("), code(")"), code(" "), code("."), code(": ")
 _TYPE, _SPAN, _TYPED = code(" /* ty="), code("span="), code(" */")
 
 # Lines of text; a list among them is a block, which is indented.
@@ -186,8 +186,13 @@ def _advance(visit: Visit, value: object) -> tuple[bool, Any]:
         return True, done.value
 
 
+def _parts(expr: Expr) -> Sequence[Expr]:
+    """Return the children of an expression, but for the operator that it calls."""
+    return expr.args if isinstance(expr, Call) and isinstance(expr.op, Op) else children(expr)
+
+
 def _dataflow_children(expr: Expr) -> Iterable[Expr]:
-    return children(expr) if isinstance(expr, _DATAFLOW) else ()
+    return _parts(expr) if isinstance(expr, _DATAFLOW) else ()
 
 
 class _Printer:
@@ -210,8 +215,9 @@ class _Printer:
         self.type_writer = TypeWriter(self.metadata.refer)
         self.attributes = AttributeWriter(self.metadata.refer, exact_floats, show_meta_data)
         self.texts: dict[Expr, Doc] = {}  # how an expression is written where it is used
+        self.operators: dict[str, Code] = {}  # the same, by name
         self.free: dict[Var, Code] = {}  # declarations of variables that nothing binds
-        self.bound: set[Expr] = set()  # expressions that have a line of their own
+        self.bound: set[Expr] = set()  # atoms that were used, expressions that have a line of their own
         self.commented: set[Expr] = set()
         self.names: dict[str, int] = {}
         self.temporaries = 0
@@ -247,9 +253,14 @@ class _Printer:
         """
         uses: dict[Expr, int] = {}
         complete = bool(self.types)
-        for expr in post_order((root,), children):
-            for child in children(expr):
+
+        def counted(expr: Expr) -> Sequence[Expr]:
+            found = _parts(expr)
+            for child in found:
                 uses[child] = uses.get(child, 0) + 1
+            return found
+
+        for expr in post_order((root,), counted):
             if isinstance(expr, _COMMENTED) and expr not in self.types:
                 complete = False
         self.uses, self.binders_typed = uses, complete
@@ -274,7 +285,7 @@ class _Printer:
             known = self.texts[var]
             assert isinstance(known, str)  # a variable is an atom
             return code("{}-malformed-ir", known)
-        name = code("%{}", self._unique(local_hint(var.name)))
+        name = joined(_TEMPORARY, self._unique(local_hint(var.name)))
         self.texts[var] = name
         parts = [name]
         if var.virtual_device is not None:
@@ -284,7 +295,7 @@ class _Printer:
             # Inference may have changed what was declared: `(2)` becomes `(?)` where it meets one.
             annotation = self.types.get(var, annotation)
         if annotation is not None:
-            parts.append(code(": {}", self.type_writer.write(annotation)))
+            parts += (_COLON, self.type_writer.write(annotation))
         if self.annotate is None:
             parts.append(self._comment(var))
         return comma(parts, "")
@@ -350,8 +361,11 @@ class _Printer:
             return doc
         if expr in self.bound:
             return doc
-        if isinstance(expr, _ATOMS) or (in_place and self.uses.get(expr, 0) <= 1):
+        atom = isinstance(expr, _ATOMS)
+        if atom or (in_place and self.uses.get(expr, 0) <= 1):
             doc = self.texts[expr] = _append(doc, self._comment(expr))
+            if atom:
+                self.bound.add(expr)
             return doc
         if isinstance(expr, Let):
             doc = [_OPEN, doc if isinstance(doc, list) else [doc], _CLOSE]
@@ -381,16 +395,18 @@ class _Printer:
                         texts[expr] = self._call(expr)
                     case Tuple(fields):
                         inner = comma([self._operand(field) for field in fields])
-                        texts[expr] = code("({},)", inner) if len(fields) == 1 else code("({})", inner)
+                        texts[expr] = code("({},)", inner) if len(fields) == 1 else joined(_OPEN, inner, _CLOSE)
                     case TupleGetItem(value, index):
-                        texts[expr] = code("{}.{}", self._operand(value), index)
+                        texts[expr] = joined(self._operand(value), _DOT, number(index))
                     case Var():
                         self.free[expr] = self._binder(expr)
                     case Constant():
                         texts[expr] = self._constant(expr)
                     case GlobalVar(name):
                         texts[expr] = code("@{}", global_name(name))
-                    case Op(name) | Constructor(name):
+                    case Op():
+                        texts[expr] = self._operator(expr)
+                    case Constructor(name):
                         texts[expr] = dotted_name(name)
                     case _:
                         texts[expr] = yield self._nested(expr)
@@ -419,6 +435,13 @@ class _Printer:
         assert isinstance(text, str)  # an operand is an atom or has a line of its own
         return text
 
+    def _operator(self, op: Op) -> Code:
+        """Return how an operator is written."""
+        text = self.operators.get(op.name)
+        if text is None:
+            text = self.operators[op.name] = joined(dotted_name(op.name), self._comment(op))
+        return text
+
     def _call(self, call: Call) -> Code:
         args = [self._operand(arg) for arg in call.args]
         op = call.op
@@ -426,7 +449,8 @@ class _Printer:
         args += self.attributes.of_call(call, record, self.show_meta_data)
         if isinstance(op, Constructor):
             return code("{}({})", dotted_name(op.name), comma(args)) if op.inputs else dotted_name(op.name)
-        return joined(self._operand(op), _OPEN, comma(args), _CLOSE)
+        callee = self._operator(op) if isinstance(op, Op) else self._operand(op)
+        return joined(callee, _OPEN, comma(args), _CLOSE)
 
     def _constant(self, expr: Constant) -> Code:
         dtype = of_array(expr.data)
