@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from schedules.examples import argmax, blur, chain, convolution, dense, matmul, softmax
-
 from relay2relax.tir import PrimFunc
+from schedules.examples import argmax, blur, chain, convolution, dense, matmul, softmax
 
 
 @dataclass(frozen=True, slots=True)
