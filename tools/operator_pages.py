@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from relay2relax.ops.registry.attributes import AttrField, attr_fields
-from relay2relax.ops.registry.record import Expanded, OpDef, SameOp
+from relay2relax.ops.registry.record import Expanded, OpDef, Otherwise, SameOp
 from relay2relax.ops.registry.refusal import WITHOUT_RECORD, Refusal
 from relay2relax.ops.registry.table import families, records_of
 from relay2relax.tir.ir.expr import FloatImm
@@ -173,6 +173,8 @@ def _relax(op: OpDef) -> str:
         case Expanded(expand):
             said = _first_paragraph(inspect.getdoc(expand) or "").rstrip(".")
             return f"expanded into Relax operators{': ' + said if said else ''}"
+        case Otherwise(why):
+            return f"`call_tir`: {_plain(why)}"
     return "none" if isinstance(op.compute, Refusal) else "`call_tir`"
 
 

@@ -253,6 +253,15 @@ def spread_value(e: Emit[V], parameter: V, rank: int, axis: int) -> V:
     return e.call("reshape", parameter, e.shape((*found.shape, *(1,) * trailing) if rank else ()))
 
 
+def one_value(e: Emit[V], parameter: V) -> V:
+    """Return a parameter of one element as a tensor of rank 0; another stays a vector."""
+    found = tensor(e.type_of(parameter))
+    if not found.rank or static(found.shape[0]) != 1:
+        return parameter
+    known = e.constant_of(parameter)
+    return e.call("reshape", parameter, e.shape(())) if known is None else e.const(known.reshape(()), found.dtype)
+
+
 UNKNOWN_SCALES = "fixed-point multipliers need scales that are known beforehand"
 
 

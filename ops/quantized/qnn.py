@@ -33,6 +33,7 @@ from relay2relax.ops.quantized.arithmetic import (
     fixed_point_compute,
     is_integer_result,
     one_of,
+    one_value,
     quantised,
     ratio_compute,
     ratio_of,
@@ -189,11 +190,10 @@ def dequantize_compute(
 
 
 def dequantize_relax(e: Emit[V], attrs: DequantizeAttrs, data: V, scale: V, zero: V) -> V:
-    """The steps one by one: R.dequantize knows fewer dtypes."""
+    """R.dequantize takes the same steps in the same dtypes."""
     rank = tensor(e.type_of(data)).rank
-    scale, zero = (spread_value(e, one, rank, attrs.axis) for one in (scale, zero))
-    k = RelaxValues(e)
-    return _narrowed(k, dequantised(k, data, scale, zero), attrs.out_dtype)
+    scale, zero = (one_value(e, one) for one in (scale, zero))
+    return e.call("dequantize", data, scale, zero, axis=channel_axis(attrs.axis, rank), out_dtype=attrs.out_dtype)
 
 
 # requantize

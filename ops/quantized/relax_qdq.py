@@ -19,7 +19,7 @@ from relay2relax.ops.common.conversion import convert
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.registry.attributes import DType, Int
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
-from relay2relax.ops.registry.script import Script
+from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, equal, static
@@ -187,6 +187,10 @@ def dequantize_compute(
     return te.compute(out.shape, element, "dequantized")
 
 
+_WITHOUT_AXES = Limit(
+    "apache-tvm 0.25 and 0.26 look for an axis in a tensor of rank 0", lambda attrs, types: not tensor(types[0]).rank
+)
+
 OPS = (
     OpDef(
         doc="Numbers of few bits: `round(data / scale) + zero_point`, kept inside of the dtype.",
@@ -197,7 +201,7 @@ OPS = (
         numpy=quantize_numpy,
         compute=quantize_compute,
         relax=SameOp(),
-        script=Script("quantize", "data, scale, zero_point, axis=-1, out_dtype='int8'"),
+        script=Script("quantize", "data, scale, zero_point, axis=-1, out_dtype='int8'", limits=(_WITHOUT_AXES,)),
     ),
     OpDef(
         doc="What numbers of few bits stand for: `scale * (data - zero_point)`.",
@@ -208,6 +212,6 @@ OPS = (
         numpy=dequantize_numpy,
         compute=dequantize_compute,
         relax=SameOp(),
-        script=Script("dequantize", "data, scale, zero_point, axis=-1, out_dtype='float32'"),
+        script=Script("dequantize", "data, scale, zero_point, axis=-1, out_dtype='float32'", limits=(_WITHOUT_AXES,)),
     ),
 )

@@ -154,7 +154,17 @@ class Expanded(Generic[A]):
     expand: Expand[A]
 
 
-RelaxForm: TypeAlias = "Union[SameOp, Expanded[A], None]"
+@dataclass(frozen=True, slots=True)
+class Otherwise:
+    """Relax has an operator of that name, which is not used.
+
+    ``why`` says what it does otherwise.
+    """
+
+    why: str
+
+
+RelaxForm: TypeAlias = "Union[SameOp, Expanded[A], Otherwise, None]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.reshape_rules import new_shape
 from relay2relax.ops.common.shapes import ask_at_least, normal_axes, normal_axis, tensor
 from relay2relax.ops.registry.attributes import InlineString, Int, Integer, IntegerArray
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Otherwise, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.create import static_shape
@@ -477,6 +477,7 @@ reverse_sequence = OpDef(
     relax_type=reverse_sequence_relax_type,
     numpy=reverse_sequence_numpy,
     compute=reverse_sequence_compute,
+    relax=Otherwise("R.reverse_sequence is not in apache-tvm 0.25, which reads the same scripts"),
     script=Script("reverse_sequence", "data, seq_lengths, seq_axis=1, batch_axis=0", since="0.26"),
 )
 

@@ -18,7 +18,7 @@ from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Double, InlineString, Int
-from relay2relax.ops.registry.record import OpDef, OpError, SameOp
+from relay2relax.ops.registry.record import OpDef, OpError, Otherwise, SameOp
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.vision.nms import SOURCE, boxes_type, number, numpy_overlap, only, overlap
@@ -498,6 +498,10 @@ all_class_non_max_suppression = OpDef(
     infer=all_class_type,
     numpy=all_class_numpy,
     compute=all_class_compute,
+    relax=Otherwise(
+        "R.vision.all_class_non_max_suppression cuts off the rows of ONNX's form that nothing was chosen for, and "
+        "apache-tvm 0.25 does not build TensorFlow's"
+    ),
 )
 
 relax_all_class_non_max_suppression = OpDef(

@@ -20,7 +20,7 @@ from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, Double, Int, OptionalFloatImm
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Tensors, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Otherwise, SameOp, Tensors, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
@@ -522,8 +522,6 @@ relax_get_valid_counts = OpDef(
     script=Script("vision.get_valid_counts", "data, score_threshold=0, id_index=0, score_index=1", since="0.24"),
 )
 
-# R.vision.non_max_suppression drops boxes without a positive score, and sorts also where nothing is
-# suppressed.
 non_max_suppression = OpDef(
     relay="vision.non_max_suppression",
     doc="Boxes by falling score without those that overlap one before them: rows, or their indices and number.",
@@ -534,6 +532,10 @@ non_max_suppression = OpDef(
     infer=suppression_type,
     numpy=suppression_numpy,
     compute=suppression_compute,
+    relax=Otherwise(
+        "R.vision.non_max_suppression drops boxes without a positive score, sorts where nothing is suppressed, and "
+        "moves boxes to the front by their score, Relay's by their first field"
+    ),
 )
 
 OPS = (get_valid_counts, relax_get_valid_counts, non_max_suppression)

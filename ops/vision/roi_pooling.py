@@ -22,7 +22,7 @@ from relay2relax.ops.common.stmt_builders import Cell, bind, local, loop, rows, 
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.image.image import inside_of
 from relay2relax.ops.registry.attributes import Bool, Double, IndexExprArray, InlineString, Int
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Otherwise, SameOp, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
@@ -485,6 +485,10 @@ roi_pool = OpDef(
     on_bad_values="An image that is not there is the nearest one; a bin outside of it is 0.",
     numpy=pool_numpy,
     compute=pool_compute,
+    relax=Otherwise(
+        "R.vision.roi_pool rounds negative halves of coordinates up, and does not allow for rounding at the borders "
+        "of bins"
+    ),
 )
 
 relax_roi_pool = OpDef(

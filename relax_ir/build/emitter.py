@@ -18,7 +18,7 @@ from relay2relax.core.source import Span
 from relay2relax.ops.common.shape_values import constant_numbers, numbers_of, settled
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.lower import lower_call, lower_extents, unknown_extents, with_extents
-from relay2relax.ops.registry.record import Expanded, OpDef, SameOp
+from relay2relax.ops.registry.record import Expanded, OpDef, Otherwise, SameOp
 from relay2relax.ops.registry.symbolic import Symbols, attributes_in_terms_of
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relax_ir.build.builder import BlockBuilder, call_op
@@ -153,6 +153,8 @@ class OpEmitter:
             case Expanded(expand):
                 result: Expr = expand(self, attrs, *args)
                 return result
+            case Otherwise(why):
+                return self.as_tir(op, attrs, args, why)
         return self.as_tir(op, attrs, args, f"Relax has no operator for {op.name}")
 
     def _operator(self, op: OpDef, attrs: object, args: Sequence[Expr]) -> Expr:

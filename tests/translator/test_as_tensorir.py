@@ -10,6 +10,8 @@ import pytest
 from relay2relax import backends, relay_ir, translator
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.tensor.indexing import StridedSliceAttrs
+from relay2relax.relay_ir.build import op
 
 NEGATIVE = relay_ir.parse("""#[version = "0.0.5"]
 def @main(%x: Tensor[(4), uint8], %y: Tensor[(4), float32]) {
@@ -36,6 +38,39 @@ class Module:
         y: R.Tensor((3,), "float32") = R.hint_on_device(x, R.device(1, 0))
         return y
 """
+
+
+def test_operators_of_relax_that_do_something_else_are_not_used() -> None:
+    image, regions = relay_ir.var("image", shape=(1, 2, 4, 4)), relay_ir.var("regions", shape=(1, 5))
+    data, lengths = relay_ir.var("data", shape=(2, 3)), relay_ir.var("lengths", shape=(2,), dtype="int32")
+    places = [relay_ir.var(name, shape=(2,), dtype="int64") for name in ("begin", "end", "strides")]
+    slices = StridedSliceAttrs(begin=None, end=None, strides=None, axes=None)
+    results = (
+        op.vision.roi_pool(image, regions, pooled_size=(2, 2), spatial_scale=1.0),
+        op.reverse_sequence(data, lengths),
+        relay_ir.Call(relay_ir.Op("dyn.strided_slice"), (data, *places), slices),
+    )
+    program = relay_ir.Function((image, regions, data, lengths, *places), relay_ir.Tuple(results))
+    found = {one.operator: one.why for one in translator.calls_as_tensorir(translator.via_graph(program))}
+    assert found == {
+        "vision.roi_pool": "R.vision.roi_pool rounds negative halves of coordinates up, and does not allow for "
+        "rounding at the borders of bins",
+        "reverse_sequence": "R.reverse_sequence is not in apache-tvm 0.25, which reads the same scripts",
+        "dyn.strided_slice": "R.dynamic_strided_slice makes a negative extent of a slice that runs backwards",
+    }
+
+
+def test_dequantisation_is_the_operator_of_relax() -> None:
+    program = relay_ir.parse("""#[version = "0.0.5"]
+    def @main(%x: Tensor[(2, 3), int8], %y: Tensor[(), uint8]) {
+      (qnn.dequantize(%x, 0.25f, 1, out_dtype="float16", axis=-1),
+       qnn.dequantize(%y, 0.5f, 3, out_dtype="float32"))
+    }""")
+    module = translator.via_graph(program)
+    assert 'R.dequantize(x, R.const(0.25, "float32"), R.const(1, "int32"), ' in module.script()
+    assert translator.calls_as_tensorir(module) == (
+        translator.AsTensorIR("dequantize", "apache-tvm 0.25 and 0.26 look for an axis in a tensor of rank 0", 1),
+    )
 
 
 def test_the_translation_names_them() -> None:
