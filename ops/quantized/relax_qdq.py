@@ -188,7 +188,8 @@ def dequantize_compute(
 
 
 _WITHOUT_AXES = Limit(
-    "apache-tvm 0.25 and 0.26 look for an axis in a tensor of rank 0", lambda attrs, types: not tensor(types[0]).rank
+    "apache-tvm 0.25 and 0.26 look for an axis in a tensor of rank 0",
+    lambda attrs, types: isinstance(types[0], TensorType) and not types[0].rank,
 )
 
 OPS = (
