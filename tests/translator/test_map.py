@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import pytest
 from sweep import sampled
@@ -15,6 +15,7 @@ from typed import present
 
 from relay2relax import relax_ir, relay_ir, translator
 from relay2relax.core import ParseError, Relay2RelaxError
+from relay2relax.core.source import SourceRange
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings
 from relay2relax.tir.ir.stmt import PrimFunc
 
@@ -126,13 +127,30 @@ def check_receipt(name: str, mod: relay_ir.IRModule, traced: translator.Traced) 
     found["annotation"] -= marks
     found["name"] -= sum(node.kind == "Function" and bool(node.name) for node in traced.map.relay)
     assert {key: found[key] for key in wanted} == dict(wanted), name
+    read = attributes_read(mod)
     for item in traced.map.receipt:
         assert item.note or item.fate is translator.Fate.KEPT, (name, item)
         if item.fate is translator.Fate.KEPT and item.node >= 0:
-            check_kept(name, item, traced)
+            check_kept(name, item, traced, read)
 
 
-def check_kept(name: str, item: translator.Item, traced: translator.Traced) -> None:
+Read: TypeAlias = "dict[tuple[str, SourceRange | int | None], list[Any]]"
+
+
+def attributes_read(mod: relay_ir.IRModule) -> Read:
+    """Return the attributes of the operators' calls, by name and place in the text or document that
+    was read.
+    """
+    found: Read = {}
+    for part in parts(tuple(mod.functions.values())):
+        match part:
+            case relay_ir.Call(relay_ir.Op(name), _, attrs):
+                place = mod.document_nodes.get(part) if mod.document_nodes else mod.locations.get(part)
+                found.setdefault((name, place), []).append(attrs)
+    return found
+
+
+def check_kept(name: str, item: translator.Item, traced: translator.Traced, read: Read) -> None:
     places = list(traced.map.places(item.node))
     assert places, (name, item)
     if item.aspect == "annotation":
@@ -144,7 +162,10 @@ def check_kept(name: str, item: translator.Item, traced: translator.Traced) -> N
         lines = read_bindings(traced)
         calls = [lines[place.function, place.name] for place in places if place.kind is translator.PlaceKind.BINDING]
         attrs = [call.attrs for call in calls if isinstance(call, relax_ir.Call)]
-        assert any(hasattr(one, item.name) for one in attrs), (name, item)
+        node = traced.map.relay[item.node]
+        said = [getattr(one, item.name) for one in read[node.name, node.text if node.json is None else node.json]]
+        written = [getattr(one, item.name) for one in attrs if hasattr(one, item.name)]
+        assert any(one in said for one in written), (name, item, said, written)
 
 
 @lru_cache(maxsize=1)
