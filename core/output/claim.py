@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from relay2relax.core.errors import Diagnostic, FileError
 
 # Makes what is claimed, and returns it opened, None where the system opens no folders.
 Make: TypeAlias = Callable[[Path], "int | None"]
-# Removes what is there.
+# Removes what is there; raises FileError where that is somebody else's.
 Clear: TypeAlias = Callable[[Path], None]
 
 # How long to wait for another process, in seconds, and how often to look.
@@ -52,16 +51,8 @@ def make_folder(path: Path) -> int | None:
         raise FileExistsError(path) from None
 
 
-def remove(path: Path) -> None:
-    """Remove a file, or a folder with all that is in it; raises OSError where that fails."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
-
-
 @contextmanager
-def claimed(path: Path, make: Make, clear: Clear = remove) -> Iterator[int | None]:
+def claimed(path: Path, make: Make, clear: Clear) -> Iterator[int | None]:
     """Let the block write at ``path``, which ``make`` makes and opens, while no other process
     does.
 
@@ -76,7 +67,7 @@ def claimed(path: Path, make: Make, clear: Clear = remove) -> Iterator[int | Non
         yield descriptor
     finally:
         # Behind a success the name is gone; behind a failure the next run removes what stays.
-        with suppress(OSError):
+        with suppress(OSError, FileError):
             if _is_at(descriptor, path):
                 clear(path)
         _close(descriptor)
@@ -99,7 +90,7 @@ def locked(path: Path) -> Iterator[None]:
         _close(descriptor)
 
 
-def clear_stale(path: Path, clear: Clear = remove) -> bool:
+def clear_stale(path: Path, clear: Clear) -> bool:
     """Remove what a process left at ``path``; return whether the name is free.
 
     It is not where a process writes there now.

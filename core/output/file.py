@@ -7,10 +7,12 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from relay2relax.core.output.claim import beside, claimed, make_file
 from relay2relax.core.output.content import Content, committed, put, reported, take_mode
+from relay2relax.core.output.leftovers import remove
 from relay2relax.core.output.marks import is_marked
 from relay2relax.core.output.sacred import is_foreign, is_read, refuse
 
@@ -56,7 +58,7 @@ class OutputFile:
             else:
                 if self.parents:
                     target.parent.mkdir(parents=True, exist_ok=True)
-                _replace(target, content)
+                _replace(target, content, self.reads)
 
 
 def _target(path: Path) -> Path | None:
@@ -94,10 +96,10 @@ def _send(path: Path, content: Content) -> None:
         os.close(descriptor)
 
 
-def _replace(path: Path, content: Content) -> None:
+def _replace(path: Path, content: Content, reads: tuple[Path, ...]) -> None:
     """Write the file aside, and rename it."""
     aside = beside(path)
-    with claimed(aside, make_file) as descriptor:
+    with claimed(aside, make_file, partial(remove, names=(), reads=reads)) as descriptor:
         assert descriptor is not None
         put(descriptor, content)
         take_mode(path, aside)

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from relay2relax.core.errors import Diagnostic, mistake
+from relay2relax.core.errors import Diagnostic, FileError, mistake
 from relay2relax.core.errors.table import files
 from relay2relax.core.output import journal
-from relay2relax.core.output.claim import beside, claimed, clear_stale, locked, make_folder, remove
+from relay2relax.core.output.claim import Clear, beside, claimed, clear_stale, locked, make_folder
 from relay2relax.core.output.content import (
     Content,
     committed,
@@ -30,6 +30,7 @@ from relay2relax.core.output.content import (
     settle,
     take_mode,
 )
+from relay2relax.core.output.leftovers import kept_by_others, own_names, remove
 from relay2relax.core.output.manifest import MANIFEST, Origin, Written, manifest_text, read_manifest
 from relay2relax.core.output.sacred import foreign, is_read, refuse
 from relay2relax.core.output.swap import swap
@@ -75,11 +76,11 @@ class OutputFolder:
         """
         with reported(self.path):
             folder = Path(os.path.realpath(self.path))
-            clear_stale(beside(folder))
+            clear_stale(beside(folder), self._remover(names))
             # Looked at once: another process may make the folder meanwhile.
             found = _mode(folder)
             if found is not None and stat.S_ISDIR(found):
-                clear_stale(folder / journal.NAME, partial(journal.undo, folder))
+                clear_stale(folder / journal.NAME, self._undoer(folder))
                 refuse(self._problems(folder, names, whole=False))
             elif found is not None:
                 refuse([self._is_a_file()])
@@ -90,12 +91,12 @@ class OutputFolder:
             folder = Path(os.path.realpath(self.path))
             mode = _mode(folder)
             if mode is None:
-                return Foreseen()
+                return Foreseen(problems=tuple(self._left_problems(folder, names)))
             if not stat.S_ISDIR(mode):
                 return Foreseen(problems=(self._is_a_file(),))
             over = tuple(self.path / name for name in names if _mode(folder / name) is not None)
             gone = self._gone(folder, read_manifest(folder) or {}, names)
-            problems = tuple(self._problems(folder, names, whole=True))
+            problems = (*self._left_problems(folder, names), *self._problems(folder, names, whole=True))
             return Foreseen(over, tuple(self.path / name for name in gone), problems)
 
     def write(self, contents: Mapping[str, Content], stay: Collection[str] = ()) -> tuple[Path, ...]:
@@ -111,14 +112,14 @@ class OutputFolder:
             if not folder.is_dir():
                 folder.parent.mkdir(parents=True, exist_ok=True)
                 aside = beside(folder)
-                with claimed(aside, make_folder):
+                with claimed(aside, make_folder, self._remover(contents)):
                     # Another process may have made the folder meanwhile.
                     if not folder.is_dir():
-                        _fill(aside, {**contents, MANIFEST: manifest_text(written)})
+                        _fill(aside, {MANIFEST: manifest_text(written), **contents})
                         os.rename(aside, folder)
                         committed(folder.parent)
                         return tuple(self.path / name for name in contents)
-            with claimed(folder / journal.NAME, make_folder, partial(journal.undo, folder)):
+            with claimed(folder / journal.NAME, make_folder, self._undoer(folder)):
                 self._exchange(folder, contents, written, stay)
         return tuple(self.path / name for name in contents)
 
@@ -131,13 +132,28 @@ class OutputFolder:
         gone = self._gone(folder, listed, {*contents, *stay})
         kept = {name: one for name, one in listed.items() if name not in gone and _is_in(folder, name)}
         text = manifest_text({**kept, **written})
-        whole = {**contents, MANIFEST: text}
-        if set(os.listdir(folder)) <= {*whole, *gone, journal.NAME} and _exchange_folder(folder, whole):
+        whole = {MANIFEST: text, **contents}
+        if set(os.listdir(folder)) <= {*whole, *gone, journal.NAME} and _exchange_folder(
+            folder, whole, self._remover({*contents, *gone})
+        ):
             return
         aside = folder / journal.NAME / journal.NEW
         aside.mkdir()
         _fill(aside, whole)
         journal.exchange(folder, {name: one.sha256 for name, one in written.items()} | {MANIFEST: digest(text)}, gone)
+
+    def _remover(self, names: Iterable[str]) -> Clear:
+        """Return what removes a folder that a run left that writes such files."""
+        return partial(remove, names=(*names, journal.NAME), reads=self.reads)
+
+    def _undoer(self, folder: Path) -> Clear:
+        return partial(journal.undo, folder, self.reads)
+
+    def _left_problems(self, folder: Path, names: Iterable[str]) -> Iterator[Diagnostic]:
+        """Yield what is wrong with making outputs where they are made."""
+        aside = beside(folder)
+        for path, own in ((aside, own_names(aside, (*names, journal.NAME))), (folder / journal.NAME, journal.ENTRIES)):
+            yield from kept_by_others(path, own, self.reads)
 
     def _is_a_file(self) -> Diagnostic:
         lost = mistake(files.OVERWRITE, path=self.path, why="it is a file, not a folder")
@@ -215,15 +231,16 @@ def _is_in(folder: Path, name: str) -> bool:
     return path.parent == folder and path.is_file() and not path.is_symlink()
 
 
-def _exchange_folder(folder: Path, contents: Mapping[str, Content]) -> bool:
-    """Exchange a folder, all of whose files are written over or gone, for a new one in one step.
+def _exchange_folder(folder: Path, contents: Mapping[str, Content], clear: Clear) -> bool:
+    """Exchange a folder, all of whose files are written over or gone, for a new one in one step,
+    and ``clear`` away the old one.
 
     Return whether that can be done: not where the folder is mounted, or this process works in it.
     """
     if _works_in(folder) or not os.access(folder.parent, os.W_OK | os.X_OK):
         return False
     aside = beside(folder)
-    with locked(folder), claimed(aside, make_folder):
+    with locked(folder), claimed(aside, make_folder, clear):
         _fill(aside, contents)
         for path in aside.iterdir():
             take_mode(folder / path.name, path)
@@ -232,9 +249,9 @@ def _exchange_folder(folder: Path, contents: Mapping[str, Content]) -> bool:
             return False
         committed(folder.parent)
         # What is aside now is the old folder, and locked. The next run removes it where this one
-        # cannot.
-        with suppress(OSError):
-            remove(aside)
+        # cannot, and nobody does where somebody put a file there meanwhile.
+        with suppress(OSError, FileError):
+            clear(aside)
     return True
 
 

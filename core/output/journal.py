@@ -19,12 +19,17 @@ from pathlib import Path
 
 from relay2relax.core.errors import ParseError
 from relay2relax.core.output.content import committed, create, file_digest, settle, take_mode
+from relay2relax.core.output.leftovers import kept_by_others
+from relay2relax.core.output.sacred import refuse
 from relay2relax.core.schema import Form, read_json, to_plain
 
 NAME = ".relay2relax"
 NEW = "new"
 _OLD = "old"
 _JOURNAL = "journal.json"
+_BEGUN = "journal"
+# What an exchange makes in its folder.
+ENTRIES = (NEW, _OLD, _BEGUN, _JOURNAL)
 
 
 class _Step(Form):
@@ -50,8 +55,8 @@ def exchange(folder: Path, files: Mapping[str, str], gone: Iterable[str]) -> Non
     steps = [_Step(name=name, sha256=sha, replaced=os.path.lexists(folder / name)) for name, sha in files.items()]
     steps += [_Step(name=name, sha256="", replaced=True) for name in gone]
     text = json.dumps(to_plain(_Journal(steps=tuple(steps)))).encode()
-    create(aside / "journal", text)
-    os.rename(aside / "journal", aside / _JOURNAL)
+    create(aside / _BEGUN, text)
+    os.rename(aside / _BEGUN, aside / _JOURNAL)
     settle(aside)
     for step in steps:
         if step.replaced:
@@ -64,12 +69,14 @@ def exchange(folder: Path, files: Mapping[str, str], gone: Iterable[str]) -> Non
     committed(aside)
 
 
-def undo(folder: Path, aside: Path) -> None:
+def undo(folder: Path, reads: Iterable[Path], aside: Path) -> None:
     """Put the old files back where an exchange was cut short, and remove what it left.
 
     A file that was changed since is left as it is. Raises OSError where that fails, ParseError for
-    a journal that is damaged: nothing is removed then.
+    a journal that is damaged, FileError where ``aside`` holds something that no exchange left there
+    or that is one of ``reads``: nothing is removed then.
     """
+    refuse(kept_by_others(aside, ENTRIES, reads))
     if (aside / _JOURNAL).is_file():
         steps = read_json((aside / _JOURNAL).read_bytes(), _Journal, str(aside / _JOURNAL)).steps
         for step in steps:
