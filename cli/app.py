@@ -29,6 +29,7 @@ from relay2relax.cli.options import (
 )
 from relay2relax.cli.options.commands import Command, loud
 from relay2relax.cli.options.limits import limited
+from relay2relax.cli.options.recover import recovering
 from relay2relax.cli.options.verify import verified
 
 
@@ -60,6 +61,7 @@ app = typer.Typer(
 @loud
 @limited
 @verified
+@recovering
 def convert(
     model: Model,
     params: Params = None,
@@ -123,6 +125,7 @@ def convert(
 @loud
 @limited
 @verified
+@recovering
 def export(
     model: Model,
     params: Params = None,
@@ -177,6 +180,7 @@ def export(
 @loud
 @limited
 @verified
+@recovering
 def compare(
     model: Annotated[
         Path,
@@ -230,6 +234,7 @@ def compare(
 @loud
 @limited
 @verified
+@recovering
 def run(
     model: Annotated[
         Path,
@@ -283,6 +288,7 @@ def run(
 @loud
 @limited
 @verified
+@recovering
 def inspect(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A Relay module, a TVMScript of Relax, or a folder of one.")

@@ -34,6 +34,9 @@ _FOLDERS = {"convert": "relax", "export": "c"}
 _DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b", re.MULTILINE)
 
 
+# Whether a text that breaks off is read as far as it goes.
+recovering: ContextVar[bool] = ContextVar("recovering", default=False)
+
 _TRANSLATED = "run, compare and inspect take what convert wrote: the folder, or the script in it"
 
 
@@ -79,7 +82,7 @@ def _relay_module(path: Path) -> IRModule:
     if _is_script(content):
         title = f"{shown(path)!r} is a TVMScript of Relax; expected a Relay module"
         raise ParseError(Diagnostic(title, help=_TRANSLATED))
-    mod = read_module(content, shown(path))
+    mod = read_module(content, shown(path), recovering.get())
     if "main" not in mod:
         there = ", ".join(f"@{var.name}" for var in list(mod.functions)[:8]) or "none"
         title = f"{shown(path)!r} has no function @main, where a model begins; its functions: {there}"

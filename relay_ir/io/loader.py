@@ -17,9 +17,11 @@ _ONNX_START = b"\x08"
 _NOT_RELAY = ("<", "version https:")
 
 
-def load(path: str | os.PathLike[str]) -> IRModule:
+def load(path: str | os.PathLike[str], recover: bool = False) -> IRModule:
     """Return the module in the file ``path``: Relay text, a ``save_json`` document, or the text in
     an archive in TVM's Model Library Format, told apart by content.
+
+    With ``recover`` a text that breaks off is read as far as it goes, as ``parse`` does.
 
     Raises FileError where the file cannot be read, ParseError where it is neither, LimitError where
     the limits around it are reached.
@@ -29,10 +31,10 @@ def load(path: str | os.PathLike[str]) -> IRModule:
         content = read_file(path)
     except OSError as error:
         raise FileError.unread(name, error) from None
-    return read_module(content, name)
+    return read_module(content, name, recover)
 
 
-def read_module(content: bytes, name: str) -> IRModule:
+def read_module(content: bytes, name: str, recover: bool = False) -> IRModule:
     """Return the module that ``content`` is, as :func:`load` does; errors call it ``name``."""
     if is_tar(memoryview(content)):
         member = relay_member(memoryview(content), name)
@@ -58,4 +60,4 @@ def read_module(content: bytes, name: str) -> IRModule:
         return load_json(text)
     from relay2relax.relay_ir.text.parser import parse
 
-    return parse(text, name=name)
+    return parse(text, name, recover)

@@ -9,6 +9,7 @@ what TVM 0.7 and 0.8 wrote otherwise. Older texts (``v0.0.1`` to ``v0.0.4``) are
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
@@ -26,6 +27,7 @@ from relay2relax.relay_ir.text.expr import ExpressionReader
 from relay2relax.relay_ir.text.legacy import older_reader
 from relay2relax.relay_ir.text.lexer import Lexer
 from relay2relax.relay_ir.text.omitted import with_parameters
+from relay2relax.relay_ir.text.recovery import remains
 from relay2relax.relay_ir.text.types import sequence
 
 VERSION = "0.0.5"
@@ -34,15 +36,26 @@ _Result = TypeVar("_Result")
 
 
 @collection_paused()
-def parse(text: str, name: str = "<text>") -> IRModule:
+def parse(text: str, name: str = "<text>", recover: bool = False) -> IRModule:
     """Return the module that ``text`` describes; ``name`` is the text's name in messages.
 
     The version line may be missing, as it is in what ``print(mod)`` shows. Spans that comments
     state (``/* span=… */``) become the nodes' spans. In text older than TVM 0.7 (``v0.0.1`` to
-    ``v0.0.4``) an expression may stand for a module; it becomes ``@main``. Raises ParseError with
-    the mistakes that were found.
+    ``v0.0.4``) an expression may stand for a module; it becomes ``@main``. With
+    ``recover`` a text that breaks off is read as far as it goes, with a UserWarning of what was
+    read and what is lost. Raises ParseError with the mistakes that were found.
     """
     reader = _ModuleReader(text, name)
+    try:
+        return reader.within_limits(reader.module)
+    except ParseError as problem:
+        left = remains(reader.lexer, reader.begun, [var.name for var in reader.functions])
+        if left is None:
+            raise
+        if not recover:
+            raise left.noted(problem, reader.source) from None
+    warnings.warn(f"{name}: {left.said}", stacklevel=3)
+    reader = _ModuleReader(left.text, name)
     return reader.within_limits(reader.module)
 
 
@@ -64,6 +77,7 @@ class _ModuleReader:
         self.lexer = self.reader.lexer
         self.functions: dict[GlobalVar, Function] = {}
         self.definitions: dict[GlobalTypeVar, TypeData] = {}
+        self.begun = 0  # where the definition begins that is read
 
     def within_limits(self, read: Callable[[], _Result]) -> _Result:
         """Return what ``read`` returns; a limit that is reached is shown at the current token."""
@@ -81,6 +95,7 @@ class _ModuleReader:
             self._expressions()
         while self.lexer.kind not in ("metadata", "end"):
             self._definition()
+        self.begun = self.lexer.start
         self._finish()
         functions = with_parameters(self.functions, self._omitted_constants())
         return IRModule(functions, self.definitions, source=self.source, locations=self.reader.locations())
@@ -117,6 +132,7 @@ class _ModuleReader:
         """
         lexer = self.lexer
         while not self.functions or lexer.kind in ("fn", "free_var"):
+            self.begun = lexer.start
             count = len(self.functions)
             (function,) = IRModule.from_expr(self._expression()).functions.values()
             self.functions[self.reader.global_var(f"main_{count}" if count else "main")] = function
@@ -153,7 +169,7 @@ class _ModuleReader:
 
     def _definition(self) -> None:
         lexer = self.lexer
-        start = lexer.start
+        start = self.begun = lexer.start
         match lexer.kind:
             case "def":
                 lexer.advance()
