@@ -21,7 +21,8 @@ missing, keys that stand twice in one object, and numbers that JSON does not hav
 ``1e999``). Every refusal is a ParseError that says where in the document it is:
 ``$.tensors.w.shape[0]``.
 
-``to_plain(header)`` is the value to write, its keys in the order of the form.
+``to_plain(header)`` is the value to write, its keys in the order of the form, and
+``to_lines(header)`` the document.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from typing_extensions import dataclass_transform
 
 from relay2relax.core.errors import ParseError
 from relay2relax.core.errors.table import reading
+from relay2relax.core.source import visible_json
 
 __all__ = [
     "Extent",
@@ -48,6 +50,7 @@ __all__ = [
     "read_json",
     "read_packed",
     "read_value",
+    "to_lines",
     "to_plain",
     "write_packed",
 ]
@@ -126,6 +129,16 @@ def write_packed(value: object) -> bytes:
 def to_plain(value: object) -> Any:
     """Return a value of a form as JSON holds it, keys in the order of the form."""
     return msgspec.to_builtins(value)
+
+
+def to_lines(value: object) -> str:
+    """Return a value of a form as a JSON document, each part on a line of its own.
+
+    What a terminal acts upon is escaped.
+    """
+    # Python's own encoder takes four times as long where it is to break lines.
+    compact = json.dumps(to_plain(value), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return visible_json(msgspec.json.format(compact, indent=1).decode("utf-8", "surrogatepass"))
 
 
 def parse_json(content: str | bytes, what: str) -> Any:

@@ -28,12 +28,13 @@ def to_text(raw: bytes) -> str:
 
 # What a terminal or an editor acts upon instead of showing it: control characters, marks that turn
 # the direction of text, characters without width, separators of lines, halves of pairs.
-UNSHOWN = (
-    "\\x00-\\x1f\\x7f-\\x9f\\xad\\u061c\\u115f\\u1160\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f"
+_UNSHOWN_BUT_CONTROLS = (
+    "\\x7f-\\x9f\\xad\\u061c\\u115f\\u1160\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f"
     "\\u3164\\ud800-\\udfff\\ufeff\\uffa0\\ufff0-\\ufffb\\ufffe\\uffff\\U000e0000-\\U000e0fff"
 )
+UNSHOWN = f"\\x00-\\x1f{_UNSHOWN_BUT_CONTROLS}"
 _UNSHOWN = re.compile(f"[{UNSHOWN}]")
-_UNSHOWN_BUT_LINES = re.compile(f"(?![\\n\\t])[{UNSHOWN}]")
+_UNSHOWN_BUT_LINES = re.compile(f"[\\x00-\\x08\\x0b-\\x1f{_UNSHOWN_BUT_CONTROLS}]")
 
 
 def visible(text: str, lines: bool = False) -> str:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
-from relay2relax.core.schema import Form, to_plain
-from relay2relax.core.source import visible_json
+from relay2relax.core.schema import Form, to_lines
 from relay2relax.core.words import word
 from relay2relax.graph.formats.attrs_text import attrs_text
 from relay2relax.graph.formats.json import document
@@ -59,7 +58,7 @@ def to_json(graph: MSCGraph, extras: bool = True) -> str:
         )
     else:
         form = _Writer(graph).program()
-    return visible_json(json.dumps(to_plain(form), indent=1, ensure_ascii=False))
+    return to_lines(form)
 
 
 def _shared(graph: MSCGraph) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
