@@ -27,6 +27,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
 from relay2relax.core.errors.table import files
 from relay2relax.core.limits import check
+from relay2relax.core.progress import each
 
 # The module that a pass takes and returns: Relay's or Relax's.
 M = TypeVar("M")
@@ -191,9 +192,10 @@ class Sequential(Pass[M]):
     def transform(self, mod: M) -> M:
         """Return ``mod`` after every enabled pass."""
         context = PassContext.current()
-        for one in self.passes:
-            if context.enabled(one.info):
-                mod = one(mod)
+        with each("passes", self.passes) as rest:
+            for one in rest:
+                if context.enabled(one.info):
+                    mod = one(mod)
         return mod
 
 

@@ -6,13 +6,15 @@ it reads that now and then, in a thread of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
+from operator import length_hint
+from typing import TypeAlias, TypeVar
 
 # How many steps are done, and how many there are.
 Position: TypeAlias = Callable[[], tuple[int, int]]
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,11 +42,26 @@ def going_on(words: str, position: Position) -> Iterator[None]:
         _GOING_ON.remove(work)
 
 
+@contextmanager
+def each(words: str, items: Collection[_Item]) -> Iterator[Iterator[_Item]]:
+    """Give the items one by one, and let others see how many are done.
+
+    ``items`` must know how many are left of it, as lists, tuples and dicts do: so nothing is done
+    for an item beyond giving it.
+    """
+    rest, whole = iter(items), len(items)
+    with going_on(words, lambda: (max(0, whole - length_hint(rest) - 1), whole)):
+        yield rest
+
+
 def how_far() -> tuple[str, float] | None:
     """Return what the outermost work is called and its share between 0 and 1; None where nobody
     says so.
+
+    Work inside of other work is a part of the step that the other is at.
     """
-    for work in _GOING_ON[:1]:
+    works, share = tuple(_GOING_ON), 0.0
+    for work in reversed(works):
         done, whole = work.position()
-        return work.words, min(1.0, done / whole) if whole > 0 else 0.0
-    return None
+        share = min(1.0, (done + share) / whole) if whole > 0 else 0.0
+    return (works[0].words, share) if works else None

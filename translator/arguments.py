@@ -14,6 +14,7 @@ from relay2relax.core import Diagnostic, Relay2RelaxError
 from relay2relax.core.dtype import Array, is_float, numpy_dtype, of_array
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import allocating
+from relay2relax.core.progress import each
 from relay2relax.core.words import nearest
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relay_ir import Call, IRModule
@@ -57,12 +58,13 @@ def make_arguments(
     calls = (node for node in nodes(mod["main"].body) if isinstance(node, Call))
     weights = {arg for call in calls for arg in call.args[1:]}
     sizes = extents or {}
-    return [
-        given[p.name]
-        if p.name in given
-        else drawn_argument(_closed(mod.types[p], sizes.get(p.name, ())), p.name, seed, p in weights)
-        for p in params
-    ]
+    with each("values to draw", params) as rest:
+        return [
+            given[p.name]
+            if p.name in given
+            else drawn_argument(_closed(mod.types[p], sizes.get(p.name, ())), p.name, seed, p in weights)
+            for p in rest
+        ]
 
 
 def _closed(type_: Type, sizes: Sequence[int | None]) -> Type:

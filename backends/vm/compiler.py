@@ -41,6 +41,7 @@ from relay2relax.backends.vm.shape_heap import ShapeHeap
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import running
 from relay2relax.core.passes import Sequential
+from relay2relax.core.progress import each
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.script import Script
 from relay2relax.relax_ir.inference.memory import (
@@ -353,8 +354,9 @@ class _FunctionCompiler:
 
     def sequence(self, seq: rx.SeqExpr, finish: Callable[[rx.Expr], None]) -> Steps:
         """Emit the bindings of ``seq`` and pass its value to ``finish``."""
-        for binding in bindings(seq):
-            yield from self.binding(binding)
+        with each("bindings of Relax", tuple(bindings(seq))) as rest:
+            for binding in rest:
+                yield from self.binding(binding)
         finish(seq.body)
 
     def binding(self, binding: rx.Binding | rx.MatchCast) -> Steps:

@@ -27,6 +27,7 @@ from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors import ExecutionError, LimitError, OutOfMemoryError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import active, out_of_memory
+from relay2relax.core.progress import going_on
 
 if TYPE_CHECKING:
     from relay2relax.backends.c.loaded_module import CompiledModule
@@ -145,44 +146,45 @@ class BytecodeMachine:
         steps = function.steps
         counter = function.start(registers)
         frames: list[tuple[list[object], tuple[Step, ...], int, int]] = []
-        number = -1
+        number, whole = -1, len(steps)
         budget = active()
         try:
-            while True:
-                kind, target, places, register, number = steps[counter]
-                if budget is not None:
-                    budget.step()
-                match kind:
-                    case 0:
-                        registers[register] = target(*[registers[place] for place in places])
-                        counter += 1
-                    case 1 | 5:
-                        given = [registers[place] for place in places]
-                        if number == CLOSURE:
-                            number, given = _callee(given)
-                        callee = self._functions[number]
-                        if callee is None:
-                            registers[register] = self._called(number, given)
+            with going_on("steps of the program", lambda: (next((one[2] for one in frames), counter), whole)):
+                while True:
+                    kind, target, places, register, number = steps[counter]
+                    if budget is not None:
+                        budget.step()
+                    match kind:
+                        case 0:
+                            registers[register] = target(*[registers[place] for place in places])
                             counter += 1
-                            continue
-                        _check_count(callee, given)
-                        # A call whose result is the caller's needs nothing of the caller any more:
-                        # loops run in one frame.
-                        if kind == 1:
-                            frames.append((registers, steps, counter + 1, register))
-                        registers = list(callee.registers)
-                        registers[: len(given)] = given
-                        steps, counter = callee.steps, callee.start(registers)
-                    case 2:
-                        result = registers[register]
-                        if not frames:
-                            return result
-                        registers, steps, counter, destination = frames.pop()
-                        registers[destination] = result
-                    case 3:
-                        counter = number
-                    case _:
-                        counter = counter + 1 if registers[register] else number
+                        case 1 | 5:
+                            given = [registers[place] for place in places]
+                            if number == CLOSURE:
+                                number, given = _callee(given)
+                            callee = self._functions[number]
+                            if callee is None:
+                                registers[register] = self._called(number, given)
+                                counter += 1
+                                continue
+                            _check_count(callee, given)
+                            # A call whose result is the caller's needs nothing of the caller any
+                            # more: loops run in one frame.
+                            if kind == 1:
+                                frames.append((registers, steps, counter + 1, register))
+                            registers = list(callee.registers)
+                            registers[: len(given)] = given
+                            steps, counter = callee.steps, callee.start(registers)
+                        case 2:
+                            result = registers[register]
+                            if not frames:
+                                return result
+                            registers, steps, counter, destination = frames.pop()
+                            registers[destination] = result
+                        case 3:
+                            counter = number
+                        case _:
+                            counter = counter + 1 if registers[register] else number
         except (LimitError, OutOfMemoryError) as problem:
             raise problem.located(None, None, self._place(steps, counter)) from problem
         except MemoryError as problem:

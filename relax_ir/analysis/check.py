@@ -14,6 +14,7 @@ from dataclasses import replace
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.table import relax
+from relay2relax.core.progress import each
 from relay2relax.core.source import SourceRange
 from relay2relax.relax_ir.inference.infer import Inference, StructInfoError, unify
 from relay2relax.relax_ir.inference.op_signatures import ForeignOp
@@ -146,14 +147,15 @@ class _Checker:
 
     def block(self, block: BindingBlock) -> Steps:
         self.dataflow = block.dataflow
-        for binding in block.bindings:
-            self.binding = binding.var
-            if binding.var.dataflow and not block.dataflow:
-                self.report(f"the dataflow variable {binding.var.name} is bound outside of a dataflow block")
-            yield self.one_binding(binding, block.dataflow)
-            self.dataflow = block.dataflow
-            self.binding = binding.var
-            self.define(binding.var)
+        with each("bindings that are checked", block.bindings) as rest:
+            for binding in rest:
+                self.binding = binding.var
+                if binding.var.dataflow and not block.dataflow:
+                    self.report(f"the dataflow variable {binding.var.name} is bound outside of a dataflow block")
+                yield self.one_binding(binding, block.dataflow)
+                self.dataflow = block.dataflow
+                self.binding = binding.var
+                self.define(binding.var)
         self.visible -= {binding.var for binding in block.bindings if binding.var.dataflow}
         self.dataflow = False
 

@@ -20,6 +20,7 @@ from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
+from relay2relax.core.progress import each
 from relay2relax.core.words import Code, Identifier, code, comma, dotted, indented, joined, quoted, word
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import OpDef
@@ -362,27 +363,31 @@ class _FunctionPrinter:
                 yield self.bindings(block)
 
     def bindings(self, block: BindingBlock) -> Steps:
-        for binding in block.bindings:
-            match binding:
-                case MatchCast(var, value, info):
-                    source, target = self.expr(value), self.info(info)
-                    self.line(code("{} = R.match_cast({}, {})", self.define(var), source, target))
-                case Binding(var, value):
-                    match value:
-                        case If(condition, then, otherwise):
-                            self.line(code("if {}:", self.condition(condition)))
-                            name = self.define(var)
-                            yield self.branch(then, name, var.info)
-                            self.line(code("else:"))
-                            yield self.branch(otherwise, name, var.info)
-                        case Function():
-                            yield self.function(value, self.define(var))
-                        case _ if var.name == "_" and self.is_plain_effect(var, value):
-                            self.line(self.expr(value, TupleStructInfo()))  # As the reader names it.
-                        case _:
-                            text = self.expr(value, var.info)
-                            annotation = self.annotation(var.info, value)
-                            self.line(joined(self.define(var), annotation, _IS, text))
+        with each("bindings of the script", block.bindings) as rest:
+            for binding in rest:
+                yield from self.bound(binding)
+
+    def bound(self, binding: Binding | MatchCast) -> Steps:
+        match binding:
+            case MatchCast(var, value, info):
+                source, target = self.expr(value), self.info(info)
+                self.line(code("{} = R.match_cast({}, {})", self.define(var), source, target))
+            case Binding(var, value):
+                match value:
+                    case If(condition, then, otherwise):
+                        self.line(code("if {}:", self.condition(condition)))
+                        name = self.define(var)
+                        yield self.branch(then, name, var.info)
+                        self.line(code("else:"))
+                        yield self.branch(otherwise, name, var.info)
+                    case Function():
+                        yield self.function(value, self.define(var))
+                    case _ if var.name == "_" and self.is_plain_effect(var, value):
+                        self.line(self.expr(value, TupleStructInfo()))  # As the reader names it.
+                    case _:
+                        text = self.expr(value, var.info)
+                        annotation = self.annotation(var.info, value)
+                        self.line(joined(self.define(var), annotation, _IS, text))
 
     def is_plain_effect(self, var: Var, value: Expr) -> bool:
         """Whether a call, or an empty tuple, may stand alone: a packed function's only where it

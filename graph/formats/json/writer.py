@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
+from relay2relax.core.progress import each
 from relay2relax.core.schema import Form, to_lines
 from relay2relax.core.words import word
 from relay2relax.graph.formats.attrs_text import attrs_text
@@ -51,11 +52,9 @@ def to_json(graph: MSCGraph, extras: bool = True) -> str:
     """
     form: Form
     if not extras:
-        form = document.Graph(*_shared(graph), tuple(map(_node, graph.nodes)), _prims(graph))
+        form = document.Graph(*_shared(graph), _nodes(graph), _prims(graph))
     elif graph.is_relax:
-        form = document.RelaxDocument(
-            *_shared(graph), tuple(map(_node, graph.nodes)), _prims(graph), _relax_program(graph)
-        )
+        form = document.RelaxDocument(*_shared(graph), _nodes(graph), _prims(graph), _relax_program(graph))
     else:
         form = _Writer(graph).program()
     return to_lines(form)
@@ -70,6 +69,11 @@ def _prims(graph: MSCGraph) -> tuple[document.Prim, ...]:
         document.Prim(index, prim.name, prim.optype, prim.parents, dict(prim.attrs))
         for index, prim in enumerate(graph.prims)
     )
+
+
+def _nodes(graph: MSCGraph) -> tuple[document.Node, ...]:
+    with each("nodes of the document", graph.nodes) as rest:
+        return tuple(map(_node, rest))
 
 
 def _node(node: MSCJoint) -> document.Node:
@@ -174,7 +178,8 @@ class _Writer:
         )
 
     def nodes(self, graph: MSCGraph) -> tuple[document.RelayNode, ...]:
-        return tuple(document.RelayNode(**_node_fields(node), extra=self.node(node)) for node in graph.nodes)
+        with each("nodes of the document", graph.nodes) as rest:
+            return tuple(document.RelayNode(**_node_fields(node), extra=self.node(node)) for node in rest)
 
     def node(self, node: MSCJoint) -> document.NodeExtra:
         return document.NodeExtra(

@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from relay2relax.core.passes import Pass
+from relay2relax.core.progress import each
 from relay2relax.relax_ir.inference.infer import Inference
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.expr import (
@@ -136,8 +137,9 @@ class Mutator:
         for block in seq.blocks:
             self._pending, self.dataflow = [], block.dataflow
             self.block(block)
-            for binding in block.bindings:
-                yield from self._binding(binding)
+            with each("bindings of Relax", block.bindings) as rest:
+                for binding in rest:
+                    yield from self._binding(binding)
             self.end_block(block)
             made = self._pending
             if len(made) == len(block.bindings) and all(a is b for a, b in zip(made, block.bindings, strict=True)):
